@@ -3,13 +3,13 @@ import { limits } from '../../shared/limits.ts';
 import { publicText, type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { refuseWith } from '../refuse.ts';
-import type { Ends } from '../short/ends.ts';
+import type { Ends } from '../short/relay.ts';
 
 type Event = Exclude<CallEvent | BodyPiece, { type: 'refusal' }>;
 type Final = Extract<Event, { type: 'final' }>;
 type Head = Extract<Event, { type: 'answer' }>;
 
-/** Where the events come from and where the end is told. */
+/** Events of an answer, and the receiver of its end. */
 export interface CallSource extends Ends {
   /** Id of the request, for an error within an answer that has begun. */
   readonly request?: string;

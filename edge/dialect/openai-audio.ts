@@ -16,15 +16,15 @@ import { refuseWith } from '../refuse.ts';
 
 type Said = Result<Exclude<AnswerEvent, { type: 'refusal' }>>;
 
-/** Where the events come from and where the end is told; `short/` is behind it. */
+/** Events of a transcription, and the receiver of its end. */
 export interface Source {
-  next(): Said | Promise<Said>;
+  next(): Promise<Said>;
   /** Whether the form that the agent read may be served. */
   check(fields: Readonly<Record<string, readonly string[]>>): Result<undefined>;
   /** From now on the caller sees the answer. */
   deliver(): void;
   /** The work is done or refused. A refusal when the result must not leave. */
-  end(outcome: Result<Final>): Result<undefined> | Promise<Result<undefined>>;
+  end(outcome: Result<Final>): Promise<Result<undefined>>;
   /** A bug ended the work. The refusal is what the caller gets. */
   broke(error: unknown): Promise<Refusal>;
   /** The caller went away in the middle. */
@@ -50,8 +50,7 @@ export async function answerTranscription(source: Source): Promise<Response> {
   try {
     let heard = nothingHeard();
     for (;;) {
-      const said = source.next();
-      const event = said instanceof Promise ? await said : said;
+      const event = await source.next();
       if (!event.ok) return await refuseNow(source, event.refusal);
       const { value } = event;
       // Another agent starts over; what the lost one said was shown to nobody.
@@ -62,11 +61,7 @@ export async function answerTranscription(source: Source): Promise<Response> {
         source.deliver();
         return streamFrames(source, heard, value.type === 'final' ? value : undefined);
       }
-      if (value.type === 'final') {
-        const answered = answerWhole(source, heard, value);
-        // Returned as it is, a promise would cost turns of its own.
-        return answered instanceof Promise ? await answered : answered;
-      }
+      if (value.type === 'final') return await answerWhole(source, heard, value);
     }
   } catch (error) {
     return refuseWith(await source.broke(error));
@@ -89,22 +84,19 @@ function takeIn(heard: Heard, event: Exclude<AnswerEvent, { type: 'refusal' }>, 
   return ok(undefined);
 }
 
-/** Words of a segment that comes without them, since its form asks for the text alone. */
+/** Counts the words of a segment without a word list, as agents send it where the form asks for text alone. */
 function wordsIn(text: string): number {
   let words = 1;
   for (let at = text.indexOf(' '); at >= 0; at = text.indexOf(' ', at + 1)) words += 1;
   return words;
 }
 
-function answerWhole(source: Source, { form, segments }: Heard, final: Final): Response | Promise<Response> {
+async function answerWhole(source: Source, { form, segments }: Heard, final: Final): Promise<Response> {
   if (!form) return refuseNow(source, refuse('pool_lost', undefined, 'a final event without the form'));
   const { contentType, body } = renderTranscript({ segments, final }, form);
-  const ending = source.end(ok(final));
-  const tell = (ended: Result<undefined>) =>
-    ended.ok
-      ? new Response(body, { headers: { 'content-type': contentType, 'cache-control': 'no-store' } })
-      : refuseWith(ended.refusal);
-  return ending instanceof Promise ? ending.then(tell) : tell(ending);
+  const ended = await source.end(ok(final));
+  if (!ended.ok) return refuseWith(ended.refusal);
+  return new Response(body, { headers: { 'content-type': contentType, 'cache-control': 'no-store' } });
 }
 
 async function refuseNow(source: Source, refusal: Refusal): Promise<Response> {

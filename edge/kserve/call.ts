@@ -6,7 +6,6 @@ import { type Claims, clampClass, type Scope } from '../../shared/tenant/claims.
 import type { RequestContext } from '../context.ts';
 import { answerCall, refuseKserve } from '../dialect/kserve.ts';
 import { CallerBody } from '../short/body.ts';
-import { joinEnds } from '../short/ends.ts';
 import { Relay } from '../short/relay.ts';
 import { refusedWith, Session } from '../short/session.ts';
 import { admit, recordDenial } from '../tenant/admit.ts';
@@ -74,11 +73,9 @@ export async function callModel(request: Request, question: ModelCall, context: 
   const authorization = request.headers.get('authorization');
   const caller = { claims: claims.value, authorization, session: name.value };
   const owned = id === undefined ? undefined : { id, ...sequenceCaller(caller, context.settings) };
-  const relay = new Relay(session.value, body, errandOf(question, framing.value, owned, request), context);
-  const ends = joinEnds(relay, session.value, body, context);
-  request.signal.addEventListener('abort', ends.abandon, { once: true });
-  if (request.signal.aborted) ends.abandon();
-  return answerCall({ ...ends, request: context.id, next: async () => relay.next() });
+  const relay = new Relay(session.value, body, agentRequest(question, framing.value, owned, request), context);
+  relay.watch(request.signal);
+  return answerCall(relay);
 }
 
 /** Checks a request before a byte of its body was read. */
@@ -127,7 +124,7 @@ async function look(
   }
 }
 
-function errandOf(
+function agentRequest(
   { model, version, ask }: ModelCall,
   { headerLength, encoding }: Framing,
   sequence: (SequenceCaller & { readonly id: string }) | undefined,

@@ -23,12 +23,12 @@ export async function findSequence(body: CallerBody, framing: Framing): Promise<
   const need = lengthOf(headerLength);
   const pieces: Uint8Array[] = [];
   let length = 0;
-  const intact = await body.hold((chunk) => {
+  for await (const chunk of body.prefix()) {
     pieces.push(chunk);
     length += chunk.byteLength;
-    return encoding !== undefined || length < need;
-  });
-  if (!intact && body.refusal) return no(body.refusal);
+    if (encoding === undefined && length >= need) break;
+  }
+  if (body.refusal) return no(body.refusal);
   // A compressed message is read to its end.
   if (body.endedAt === undefined && (encoding !== undefined || length < need)) return ok(undefined);
   const packed = Buffer.concat(pieces, length);

@@ -1,120 +1,78 @@
 import { limits } from '../../shared/limits.ts';
 import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
-import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import { concat } from '../../shared/seal/bytes.ts';
-import type { Opened, Opener } from '../../shared/seal/records.ts';
-import { sealAfter, sealPieces, sealStream } from '../../shared/seal/streams.ts';
+import type { Opener } from '../../shared/seal/records.ts';
+import { sealAfter, sealWhole } from '../../shared/seal/streams.ts';
 import { readLength } from '../body-source.ts';
 import type { Surroundings } from '../clock.ts';
 import type { Settings } from '../settings.ts';
-import { awaitAnswer, prepareCall, readPlainRefusal, SEALED } from './call.ts';
-import { enterLane, forgetLane } from './lanes.ts';
+import { awaitAnswer, readPlainRefusal, SEALED } from './call.ts';
+import { forgetSession, type SealedRequest, sealRequest } from './sealed-session.ts';
 import type { TicketFacts } from './ticket.ts';
 
+/** A unary request to one agent. */
 export interface Call {
   readonly entry: RosterEntry;
   readonly facts: TicketFacts;
-  /** First record: what the agent needs to know about the body. */
+  /** Parameters of the task; the agent reads them before the body. */
   readonly head: unknown;
-  /** As it arrives; or whole, in pieces of at most a segment. */
+  /** A stream is sealed while it arrives; pieces are sealed at once and sent with their length. */
   readonly body: ReadableStream<Uint8Array> | readonly Uint8Array[];
-  /** Ends the call: the agent stops working, the body is left alone. */
-  readonly signal: AbortSignal | undefined;
-  /** How long the answer may take to start, ms; `limits.answerStartMs` by default. */
+  /** Aborts the call: the agent stops its work, the body stays as it is. */
+  readonly signal: AbortSignal;
+  /** Time until the answer starts, ms; `limits.answerStartMs` by default. */
   readonly startMs?: number;
 }
 
-export interface Line {
-  /** 200, with a sealed body. */
+/** The start of an agent's answer. */
+export interface SealedAnswer {
+  /** Status 200 and a sealed body. */
   readonly response: Response;
-  /** Bytes of that body, if the agent said so. */
+  /** Bytes of that body, if the agent names them. */
   readonly length: number | undefined;
   readonly opener: Opener;
-  /** A seal was set up for this call. */
+  /** Whether the HPKE set-up was made for this call. */
   readonly freshSeal: boolean;
   readonly suite: number;
-  /** What that body says, or why it says nothing, where all of it was read. */
-  readonly whole?: Result<readonly Opened[]>;
 }
 
 /**
- * Calls an agent: seals the body to it while it streams, and returns as soon as the answer starts, which is before
- * the body was read. Refuses with what the agent said, `attestation_invalid`, or `pool_lost`.
+ * Calls an agent and returns when its answer starts, which may be before a streamed body has ended. Refuses with the
+ * agent's own refusal, `attestation_invalid` or `pool_lost`.
  */
-export async function dial(call: Call, settings: Settings, surroundings: Surroundings): Promise<Result<Line>> {
-  const { entry, facts, signal, startMs = limits.answerStartMs.value } = call;
-  const address = addressOf(entry, settings);
-  if (!address.ok) return address;
-  const written = entry.description.lanes
-    ? await writeOnLane(call, settings, surroundings)
-    : await writeWithTicket(call, settings, surroundings);
-  if (!written.ok) return written;
-  const { headers, body, opener, freshSeal, suite } = written.value;
-  const request = fetch(address.value, {
+export async function dial(call: Call, settings: Settings, surroundings: Surroundings): Promise<Result<SealedAnswer>> {
+  const { entry, facts, head, signal, startMs = limits.answerStartMs.value } = call;
+  const { endpoint } = entry.description;
+  if (settings.mode === 'production' && !endpoint.startsWith('https:')) {
+    return no(refuse('pool_lost', undefined, 'the endpoint is not HTTPS'));
+  }
+  const sealed = await sealRequest(entry, facts, head, settings, surroundings.now());
+  if (!sealed.ok) return sealed;
+  const { headers, opener, freshSeal, suite } = sealed.value;
+  const request = fetch(`${endpoint.replace(/\/$/, '')}/v1/short`, {
     method: 'POST',
     headers,
-    body,
+    body: await sealBody(call.body, sealed.value),
     redirect: 'manual',
-    signal: signal ?? null,
-    // Node's fetch wants it said that the answer may come before the body has gone; the Workers runtime knows.
+    signal,
     ...halfDuplex,
   });
   const answered = await awaitAnswer(request, startMs, surroundings);
   if (!answered.ok) return answered;
   const { value: response } = answered;
-  const length = sealedLength(response);
-  if (length === null) return no(await refusalOf(response, facts.agent));
-  return ok({ response, length, opener, freshSeal, suite });
-}
-
-/** Where an agent takes short requests. */
-export function addressOf({ description: { endpoint } }: RosterEntry, settings: Settings): Result<string> {
-  if (settings.mode === 'production' && !endpoint.startsWith('https:')) {
-    return no(refuse('pool_lost', undefined, 'the endpoint is not HTTPS'));
+  if (response.status !== 200 || response.headers.get('content-type') !== SEALED) {
+    const refusal = await readPlainRefusal(response, facts.agent);
+    if (refusal.reason !== 'pool_busy') forgetSession(facts.agent);
+    return no(refusal);
   }
-  return ok(`${endpoint.endsWith('/') ? endpoint.slice(0, -1) : endpoint}/v1/short`);
+  return ok({ response, length: readLength(response.headers), opener, freshSeal, suite });
 }
 
-/** Bytes of a sealed answer, if the agent said so; `null` when it is no sealed answer. */
-export function sealedLength({ status, headers }: Response): number | undefined | null {
-  return status === 200 && headers.get('content-type') === SEALED ? readLength(headers) : null;
-}
-
-/** Why the agent did not answer the call. */
-export async function refusalOf(response: Response, agent: string): Promise<Refusal> {
-  const refusal = await readPlainRefusal(response, agent);
-  if (refusal.reason !== 'pool_busy') forgetLane(agent);
-  return refusal;
-}
-
+/** Node's fetch requires it for an answer that starts before the body has ended; the Workers runtime ignores it. */
 const halfDuplex = { duplex: 'half' } as object;
 
-interface Written extends Omit<Line, 'response' | 'length'> {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer>;
-}
-
-/** With keys of its own, for agents that know no lanes. */
-async function writeWithTicket(call: Call, settings: Settings, surroundings: Surroundings): Promise<Result<Written>> {
-  const prepared = await prepareCall(call.entry, call.facts, settings, surroundings);
-  if (!prepared.ok) return prepared;
-  const { sealer, headers: own, ...rest } = prepared.value;
-  const headers = { 'content-type': SEALED, ...own };
-  const head = new TextEncoder().encode(JSON.stringify(call.head));
-  if (call.body instanceof ReadableStream) return ok({ ...rest, headers, body: sealStream(head, call.body, sealer) });
-  const first = await sealer.seal(head, false);
-  return ok({ ...rest, headers, body: concat(first, ...(await sealPieces(call.body, sealer))) });
-}
-
-async function writeOnLane(call: Call, settings: Settings, surroundings: Surroundings): Promise<Result<Written>> {
-  const entering = enterLane(call.entry, call.facts, call.head, settings, surroundings.now());
-  const entered = entering instanceof Promise ? await entering : entering;
-  if (!entered.ok) return entered;
-  const { sealer, start, ...rest } = entered.value;
-  if (call.body instanceof ReadableStream) {
-    return ok({ ...rest, body: sealAfter(() => sealer.pack(start, false), call.body, sealer) });
-  }
-  const first = await sealer.pack(start, false);
-  return ok({ ...rest, body: concat(first, ...(await sealPieces(call.body, sealer))) });
+function sealBody(body: Call['body'], { sealer, start }: SealedRequest) {
+  const first = () => sealer.pack(start, false);
+  return body instanceof ReadableStream ? sealAfter(first, body, sealer) : sealWhole(first, body, sealer);
 }

@@ -9,7 +9,6 @@ import { answerCall } from '../dialect/kserve.ts';
 import { readSnapshots } from '../pool/snapshot.ts';
 import { refuseWith } from '../refuse.ts';
 import { CallerBody } from '../short/body.ts';
-import { joinEnds } from '../short/ends.ts';
 import { Relay } from '../short/relay.ts';
 import { refusedWith, Session } from '../short/session.ts';
 import { admit, recordDenial } from '../tenant/admit.ts';
@@ -61,10 +60,9 @@ async function readPart(
     await session.value.end({ ...refusedWith(opened.refusal), bytes: 0 });
     return refuseWith(opened.refusal);
   }
-  const { relay, ends } = await ask(opened.value, part, session.value, context);
-  request.signal.addEventListener('abort', ends.abandon, { once: true });
-  if (request.signal.aborted) ends.abandon();
-  return answerCall({ ...ends, next: async () => relay.next() }, refuseWith);
+  const relay = await ask(opened.value, part, session.value, context);
+  relay.watch(request.signal);
+  return answerCall(relay, refuseWith);
 }
 
 async function open(params: PathParams, claims: Claims, context: RequestContext): Promise<Result<OpenedDocument>> {
@@ -92,7 +90,6 @@ async function ask(opened: OpenedDocument, part: DocumentHead['part'], session: 
   const head: DocumentHead = { v: 1, task: 'document', document: document.id, run, name, part, read };
   const body = new CallerBody(null, surroundings);
   const hints = { model: door, language: undefined };
-  const errand = { task: 'infer', hints, head, zones: [zone], read: readCallRecord } as const;
-  const relay = new Relay<CallEvent | BodyPiece>(session, body, errand, context);
-  return { relay, ends: joinEnds(relay, session, body, context) };
+  const agentRequest = { task: 'infer', hints, head, zones: [zone], read: readCallRecord } as const;
+  return new Relay<CallEvent | BodyPiece>(session, body, agentRequest, context);
 }

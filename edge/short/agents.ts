@@ -7,17 +7,17 @@ import {
   startedOne,
 } from '../../shared/pool/memory.ts';
 
-/** What this isolate remembers of agents. Plain data, changed in place; lost with it, and never more than a hint. */
+/** Latencies and failures of agents as this isolate saw them. Lost with the isolate, and never more than a hint. */
 const agents = new Map<string, AgentMemory>();
 
 export const knownAgents: RouteMemory = agents;
 
-/** A request goes to an agent. One `agentFinished` follows. */
+/** Counts a request that goes to an agent. One `agentFinished` follows. */
 export function agentStarted(agent: string): void {
   agents.set(agent, startedOne(agents.get(agent)));
 }
 
-/** As `finished` of shared/pool/memory has it. */
+/** Records how the request ended, as `finishedOne` says. */
 export function agentFinished(agent: string, outcome: Outcome, ms: number, now: number): void {
   agents.set(agent, finishedOne(agents.get(agent), outcome, ms, now));
   forgetIdle(agents, now);

@@ -4,9 +4,9 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import type { Opened } from '../../shared/seal/records.ts';
 import { openRead } from '../../shared/seal/streams.ts';
 import { late, type Surroundings, within } from '../clock.ts';
-import type { Line } from '../pool/dial.ts';
+import type { SealedAnswer } from '../pool/dial.ts';
 
-/** The events that say how an answer ended, whatever came before them. */
+/** The events that end an answer, whatever came before them. */
 export type Ended =
   | { readonly type: 'final' }
   | {
@@ -16,49 +16,36 @@ export type Ended =
       readonly retryAfter?: number | undefined;
     };
 
-/** What one record says; `undefined` when it is nothing that an agent of this version says. */
+/** Parses a record; `undefined` for anything that an agent of this version does not send. */
 export type ReadEvent<E> = (record: Uint8Array) => E | undefined;
 
 const lost = (detail: string): Result<never> => no(refuse('pool_lost', undefined, detail));
 
 /**
- * The events of an agent's answer, one at a time. Ends after `final` or `refusal`; anything else that ends it, silence
- * included, is the refusal `pool_lost`. One call of `next` at a time.
+ * The events of an agent's answer, one at a time. Ends after `final` or `refusal`; any other end, silence included, is the
+ * refusal `pool_lost`. One call of `next` at a time.
  */
 export class Answer<E extends { readonly type: string }> {
-  readonly #line: Line;
+  readonly #sealed: SealedAnswer;
   readonly #read: ReadEvent<E>;
   readonly #surroundings: Surroundings;
-  /** The agent said how long the answer is: it had all of it before it sent the first byte. */
-  readonly #short: boolean;
-  /** All records of an answer that was read whole, and which comes next. */
-  #whole: readonly Opened[] | undefined;
-  #told = 0;
+  /** Records of an answer that was read whole. */
+  #whole: Opened[] | undefined;
   #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   #stream: ReturnType<typeof openRead> | undefined;
 
-  constructor(line: Line, read: ReadEvent<E>, surroundings: Surroundings) {
-    const { length, whole } = line;
-    this.#line = line;
+  constructor(sealed: SealedAnswer, read: ReadEvent<E>, surroundings: Surroundings) {
+    this.#sealed = sealed;
     this.#read = read;
     this.#surroundings = surroundings;
-    if (whole?.ok) this.#whole = whole.value;
-    this.#short = length !== undefined && length <= limits.answerBytes.value;
   }
 
-  next(): Promise<Result<E>> {
-    return this.#short ? this.#nextOfWhole() : this.#nextOfStream();
-  }
-
-  /** The next event if it is here; `undefined` when it has to be waited for, or there is none. */
-  held(): Result<E> | undefined {
-    const record = this.#whole?.[this.#told];
-    if (!record) return undefined;
-    this.#told += 1;
-    return this.#toEvent(record);
-  }
-
-  #toEvent({ plaintext, final }: Opened): Result<E> {
+  async next(): Promise<Result<E>> {
+    // An agent that names the length had the whole answer before it sent the first byte.
+    const { length = Number.POSITIVE_INFINITY } = this.#sealed;
+    const opened = await (length <= limits.answerBytes.value ? this.#nextOfWhole() : this.#nextOfStream());
+    if (!opened.ok) return opened;
+    const { plaintext, final } = opened.value;
     const event = this.#read(plaintext);
     if (!event) return lost('an event has an unknown shape');
     const closes = event.type === 'final' || event.type === 'refusal';
@@ -66,31 +53,27 @@ export class Answer<E extends { readonly type: string }> {
     return ok(event);
   }
 
-  async #nextOfWhole(): Promise<Result<E>> {
+  async #nextOfWhole(): Promise<Result<Opened>> {
     if (!this.#whole) {
-      const whole = this.#line.whole ?? (await this.#readWhole());
-      if (!whole.ok) return whole;
-      this.#whole = whole.value;
+      const { response, opener } = this.#sealed;
+      let body: ArrayBuffer | typeof late;
+      try {
+        body = await within(response.arrayBuffer(), limits.answerSilenceMs.value, this.#surroundings);
+      } catch {
+        return lost('the answer ended early');
+      }
+      if (body === late) return lost('silent for too long');
+      const opened = await opener.openWhole(new Uint8Array(body));
+      if (!opened.ok) return lost(opened.refusal.detail ?? 'the answer cannot be opened');
+      this.#whole = [...opened.value];
     }
-    return this.held() ?? lost('the answer ended early');
+    const record = this.#whole.shift();
+    return record ? ok(record) : lost('the answer ended early');
   }
 
-  async #readWhole(): Promise<Result<readonly Opened[]>> {
-    const { response, opener } = this.#line;
-    let body: ArrayBuffer | typeof late;
-    try {
-      body = await within(response.arrayBuffer(), limits.answerSilenceMs.value, this.#surroundings);
-    } catch {
-      return lost('the answer ended early');
-    }
-    if (body === late) return lost('silent for too long');
-    const opened = await opener.openWhole(new Uint8Array(body));
-    return opened.ok ? opened : lost(opened.refusal.detail ?? 'the answer cannot be opened');
-  }
-
-  async #nextOfStream(): Promise<Result<E>> {
+  async #nextOfStream(): Promise<Result<Opened>> {
     if (!this.#stream) {
-      const { response, opener } = this.#line;
+      const { response, opener } = this.#sealed;
       if (!response.body) return lost('the answer has no body');
       this.#reader = response.body.getReader();
       this.#stream = openRead(this.#reader, opener);
@@ -99,28 +82,25 @@ export class Answer<E extends { readonly type: string }> {
     if (step === late) return lost('silent for too long');
     if (step.done) return lost('the answer ended early');
     const opened = step.value;
-    return opened.ok ? this.#toEvent(opened.value) : lost(opened.refusal.detail ?? 'the answer cannot be opened');
+    return opened.ok ? opened : lost(opened.refusal.detail ?? 'the answer cannot be opened');
   }
 
-  /** Reads to the end of the connection, so that it can serve again. Only after the last event; undefined: it was. */
-  drain(): Promise<void> | undefined {
-    return this.#stream && this.#drainStream(this.#stream);
-  }
-
-  async #drainStream(stream: ReturnType<typeof openRead>): Promise<void> {
-    const step = await within(stream.next(), limits.snapshotWaitMs.value, this.#surroundings).catch(() => late);
+  /** Reads a finished answer to its end, so that its connection can be used again. */
+  async drain(): Promise<void> {
+    if (!this.#stream) return;
+    const step = await within(this.#stream.next(), limits.snapshotWaitMs.value, this.#surroundings).catch(() => late);
     if (step === late) this.close();
   }
 
-  /** Hangs up. */
+  /** Cancels the answer. */
   close(): void {
-    const hangUp = this.#reader ? this.#reader.cancel() : this.#line.response.body?.cancel();
-    // It may have ended by itself, or be read as a whole.
-    hangUp?.catch(() => {});
+    const cancelled = this.#reader ? this.#reader.cancel() : this.#sealed.response.body?.cancel();
+    // Fails when the answer has ended or is read as a whole.
+    cancelled?.catch(() => {});
   }
 }
 
-/** The refusal an agent sent, as the caller may hear it. */
+/** Returns an agent's refusal as a refusal for the caller. */
 export const agentRefusal = ({ reason, params, retryAfter }: Extract<Ended, { type: 'refusal' }>): Refusal => ({
   ...refuse(reason, params, 'from the agent'),
   ...(retryAfter !== undefined && { retryAfter: clampRetry(retryAfter * 1_000) }),

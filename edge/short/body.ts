@@ -1,198 +1,137 @@
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
-import { discardSource, openSource, type Source, type Upload } from '../body-source.ts';
-import { callAfter, late, type Surroundings, within } from '../clock.ts';
+import { discardSource, openSource, type Source } from '../body-source.ts';
+import { late, type Surroundings, within } from '../clock.ts';
 import { type BodyOwner, type BufferedBody, heldInFlight } from './held.ts';
 
-/** Refusals of callers whose remaining bytes are not worth waiting for. */
+/** Refusals of callers whose remaining bytes are not worth reading. */
 const slow: ReadonlySet<string> = new Set(['client_slow', 'hints_late']);
 
+const SEGMENT = limits.sealSegmentBytes.value;
+
+export interface BodyOptions extends BodyOwner {
+  /** Bytes of the body, if the caller names them. */
+  readonly length?: number | undefined;
+}
+
 /**
- * The caller's body on its way to an agent. Read only when the agent's side wants more, counted, and watched for
- * standing still. Its first `limits.heldBodyBytes` are kept: while it is not longer, it can be sent a second time.
- * All bodies of an isolate share `limits.heldBytesInFlight` by class and tenant: beyond it none is looked through, and
- * those on their way are kept no more.
- *
- * One class though it is long: reading, looking and sending again go along the same list of chunks, and end for the same
- * reasons.
+ * A caller's body on its way to an agent. It is read on demand, counted, and refused when it stands still. While its
+ * first `limits.heldBodyBytes` are buffered it can be sent again from its first byte. All bodies of an isolate share
+ * `limits.heldBytesInFlight` by class and tenant: a body without a share is sent on but cannot be sent again.
  */
 export class CallerBody {
   /** Bytes that have arrived. */
   received = 0;
-  /** When the last one had, ms since 1970; work after it is the agent's. */
+  /** Time at which the last byte arrived, ms since 1970. */
   endedAt: number | undefined;
+  /** Settles with the refusal when the body cannot become complete; stays pending otherwise. */
+  readonly failed: Promise<Refusal>;
   readonly #source: Source | undefined;
-  /** In its place, where the whole body is one piece: the runtime reads that best. */
-  readonly #upload: Upload | undefined;
-  /** What the caller said the body has, if it is one that may be held. */
-  readonly #length: number | undefined;
+  readonly #length: number;
   readonly #surroundings: Surroundings;
-  /** Chunks in order of arrival; those that were sent and cannot be needed again are let go. */
-  readonly #kept: (Uint8Array | undefined)[] = [];
-  /** How much that is, as far as the isolate counts it. */
-  readonly #buffered: BufferedBody;
-  /** There is no room to keep what is sent. */
-  #crowded = false;
+  /** Chunks in order of arrival; `undefined` once a chunk was sent and cannot be needed again. */
+  readonly #chunks: (Uint8Array | undefined)[] = [];
+  /** Share of the isolate's buffer. */
+  readonly #share: BufferedBody;
+  /** Settles when the body is cancelled or loses its share. */
+  readonly #stopped: Promise<void>;
+  #stop: () => void = () => {};
   #fail: (refusal: Refusal) => void = () => {};
-  #wake: () => void = () => {};
-  #failed: Promise<Refusal> | undefined;
-  #woken: Promise<void> | undefined;
   #refusal: Refusal | undefined;
-  /** How many chunks were let go. */
-  #gone = 0;
-  /** How many chunks the current agent was given. */
-  #handed = 0;
+  /** Whether the share was refused or given to another body. */
+  #isCrowded = false;
+  /** Whether the last read brought a segment per `limits.gatherMs` or more. */
+  #isFast = false;
+  /** Chunks that were released. */
+  #released = 0;
+  /** Chunks that the current agent was given. */
+  #sent = 0;
   #ended = false;
   #cancelled = false;
   #reading: Promise<void> | undefined;
-  /** The stream that may read; an older one, of an agent that was given up, gets nothing any more. */
+  /** Number of the stream that may read; an older one belongs to an agent that was given up. */
   #stream = 0;
 
   constructor(
-    from: ReadableStream<Uint8Array> | Upload | null,
+    from: ReadableStream<Uint8Array> | null,
     surroundings: Surroundings,
-    owner: BodyOwner = { class: 'default', tenant: '' },
+    { class: name, tenant, length }: BodyOptions = { class: 'default', tenant: '' },
   ) {
-    const { length } = from && 'whole' in from ? from : { length: undefined };
-    this.#length = length !== undefined && length <= limits.heldBodyBytes.value ? length : undefined;
-    this.#upload = from && 'whole' in from && isShort(this.#length) ? from : undefined;
-    this.#source = from && !this.#upload ? open(from, this.#length) : undefined;
+    this.#length = length ?? Number.POSITIVE_INFINITY;
+    this.#source = from ? openSource(from) : undefined;
     this.#surroundings = surroundings;
-    const { class: name, tenant } = owner;
-    const releasable = () => this.#handed >= this.#kept.length || this.#stream === 0;
-    this.#buffered = { class: name, tenant, bytes: 0, since: 0, releasable, release: () => this.#release() };
-    this.#ended = !this.#source && !this.#upload;
+    this.#ended = !from || length === 0;
+    const releasable = () => this.#sent >= this.#chunks.length || this.#stream === 0;
+    this.#share = { class: name, tenant, bytes: 0, since: 0, releasable, release: () => this.#loseShare() };
+    this.failed = new Promise((resolve) => {
+      this.#fail = resolve;
+    });
+    this.#stopped = new Promise((resolve) => {
+      this.#stop = resolve;
+    });
   }
 
-  /** Every byte that arrived is still here. */
+  /** Whether the body can be sent again from its first byte. */
   get replayable(): boolean {
-    return this.received <= limits.heldBodyBytes.value && !this.#crowded;
+    return this.received <= limits.heldBodyBytes.value && !this.#isCrowded;
   }
 
-  /** Nothing more is read, and nothing can fail any more. */
+  /** Whether reading is over, and with it everything that can fail. */
   get ended(): boolean {
     return this.#ended;
   }
 
-  /** Settles, with why, when the body will never be complete because of the caller; stays pending otherwise. */
-  get failed(): Promise<Refusal> {
-    this.#failed ??= new Promise((resolve) => {
-      if (this.#refusal) resolve(this.#refusal);
-      else this.#fail = resolve;
-    });
-    return this.#failed;
-  }
-
-  /** Settles when nobody wants the rest. */
-  #cancelling(): Promise<void> {
-    this.#woken ??= new Promise((resolve) => {
-      this.#wake = resolve;
-    });
-    return this.#woken;
-  }
-
-  /** Why the body failed, if it did. */
   get refusal(): Refusal | undefined {
     return this.#refusal;
   }
 
-  /** Reads all of an upload that is as short as a segment. `undefined` when it is not, or was read. */
-  fill(): Promise<void> | undefined {
-    if (!this.#upload || this.#ended) return undefined;
-    this.#reading ??= this.#readAtOnce(this.#upload);
-    return this.#reading;
-  }
-
-  #readAtOnce(upload: Upload): Promise<void> {
-    return new Promise((resolve) => {
-      const over = () => {
-        this.#reading = undefined;
-        resolve();
-      };
-      const cancel = callAfter(
-        limits.bodyIdleMs.value,
-        () => {
-          this.#break(tooSlow());
-          over();
-        },
-        this.#surroundings,
-      );
-      upload.whole().then(
-        (bytes) => {
-          if (this.#refusal) return;
-          cancel();
-          const now = this.#surroundings.now();
-          if (bytes.byteLength > 0) this.#take(new Uint8Array(bytes), now);
-          this.#end(now);
-          over();
-        },
-        () => {
-          cancel();
-          this.#break(cutOff());
-          over();
-        },
-      );
-    });
-  }
-
-  /** The same as `hold` for a body that is here. */
-  lookAt(look: (chunk: Uint8Array) => boolean): boolean {
-    if (this.#crowded) this.#break(refuse('edge_busy'));
-    let left = limits.heldBodyBytes.value;
-    for (const chunk of this.#kept) {
-      if (this.#refusal || !chunk || left <= 0 || !look(chunk.subarray(0, left))) break;
-      left -= chunk.byteLength;
-    }
-    return this.#refusal === undefined;
-  }
-
   /**
-   * Reads on while `look` wants more, and shows it the first `limits.heldBodyBytes` and no byte behind them, however
-   * they arrive. False when the body failed, took longer than `limits.hintsMs`, or found no room.
+   * Yields the first `limits.heldBodyBytes` as they arrive, and no byte behind them, however they are cut. Ends early, with
+   * a `refusal`, when the body fails, takes longer than `limits.hintsMs`, or has no share of the buffer.
    */
-  async hold(look: (chunk: Uint8Array) => boolean): Promise<boolean> {
+  async *prefix(): AsyncGenerator<Uint8Array> {
     const alarm = this.#surroundings.after(limits.hintsMs.value);
     let left = limits.heldBodyBytes.value;
     try {
       for (let index = 0; ; index += 1) {
-        while (index >= this.#kept.length && !this.#ended && this.replayable) {
+        // At the bound it still matters whether anything follows: then the body cannot be sent again.
+        while (index >= this.#chunks.length && !this.#ended && this.replayable) {
           const step = await Promise.race([this.#more(), alarm.rings]);
           if (step === late) this.#break(refuse('hints_late', { limit: limits.hintsMs.value / 1_000 }));
         }
-        if (this.#crowded) this.#break(refuse('edge_busy'));
-        const chunk = this.#kept[index];
-        // At the bound it still matters whether anything follows, for then the body is not held whole.
-        if (this.#refusal || !chunk || left <= 0 || !look(chunk.subarray(0, left))) break;
+        if (this.#isCrowded) this.#break(refuse('edge_busy'));
+        const chunk = this.#chunks[index];
+        if (this.#refusal || !chunk || left <= 0) return;
+        yield chunk.subarray(0, left);
         left -= chunk.byteLength;
       }
     } finally {
       alarm.cancel();
     }
-    return this.#refusal === undefined;
   }
 
   /**
-   * The whole body from its first byte, for one agent. Opening it again takes it away from the first stream, and is
-   * possible while `replayable`. Cancelling a stream leaves the body as it is.
+   * Opens the body from its first byte, for one agent, while it is `replayable`. An earlier stream ends without a further
+   * byte. Cancelling a stream leaves the body as it is.
    */
   open(): ReadableStream<Uint8Array> {
     this.#stream += 1;
     const own = this.#stream;
+    this.#sent = 0;
     let sent = 0;
-    this.#handed = 0;
     return new ReadableStream<Uint8Array>(
       {
         pull: async (controller) => {
-          while (sent >= this.#kept.length && !this.#ended && own === this.#stream) await this.#more();
+          while (sent >= this.#chunks.length && !this.#ended && own === this.#stream) await this.#more();
           if (own !== this.#stream) return;
-          const chunk = this.#kept[sent];
+          const chunk = this.#chunks[sent];
           if (chunk) {
             sent += 1;
-            this.#handed = sent;
+            this.#sent = sent;
             controller.enqueue(chunk);
-            if (!this.replayable) this.#letGo(sent);
+            if (!this.replayable) this.#release(sent);
           } else if (this.#refusal || this.#cancelled) {
-            // An error and no end: a body that stops half-way must not look complete to the agent.
+            // An error and no end: a body that was cut must not look complete to the agent.
             controller.error(new Error(this.#refusal?.reason ?? 'cancelled'));
           } else {
             controller.close();
@@ -207,109 +146,100 @@ export class CallerBody {
   }
 
   /**
-   * All of a short body, in pieces of at most a segment, when it arrives within `limits.gatherMs`: that spares a stream
-   * and what goes with it. `undefined` when it does not, or its length is not known.
+   * Returns all chunks of a short body for one agent, if its length is known and it arrives within `limits.gatherMs`:
+   * sealed and sent in one piece it costs least. An earlier stream ends without a further byte.
    */
   async gather(): Promise<readonly Uint8Array[] | undefined> {
-    if (this.#length === undefined) return undefined;
-    if (!this.#ended) await within(this.#readOn(), limits.gatherMs.value, this.#surroundings);
-    return this.handOver();
-  }
-
-  /** The same of a body that has arrived. From here on its bytes are kept for another try only. */
-  handOver(): readonly Uint8Array[] | undefined {
-    const pieces = this.pieces();
-    if (!pieces) return undefined;
-    this.#stream += 1;
-    this.#handed = this.#kept.length;
-    return pieces;
-  }
-
-  /** All of a body that has arrived, in pieces of at most a segment; `undefined` when it has not, or not so. */
-  pieces(): readonly Uint8Array[] | undefined {
-    if (!this.#ended || this.#refusal || this.#cancelled || !this.replayable) return undefined;
-    // A copy: what is let go later must not be missing from what is being sent.
-    const pieces: Uint8Array[] = [];
-    for (const piece of this.#kept) {
-      if (piece && piece.byteLength > limits.sealSegmentBytes.value) return undefined;
-      if (piece) pieces.push(piece);
+    if (!this.#ended && this.#isShort) await within(this.#readAll(), limits.gatherMs.value, this.#surroundings);
+    const whole = this.whole();
+    if (whole) {
+      this.#stream += 1;
+      this.#sent = this.#chunks.length;
     }
-    return pieces;
+    return whole;
   }
 
-  async #readOn(): Promise<void> {
-    await this.fill();
-    while (!this.#ended && this.replayable) await this.#more();
+  /** Returns all chunks of a body that has arrived and is still buffered. */
+  whole(): readonly Uint8Array[] | undefined {
+    if (!this.#ended || this.#refusal || this.#cancelled || !this.replayable) return undefined;
+    return this.#chunks.filter((chunk) => chunk !== undefined);
   }
 
-  /** Nobody wants the rest: streams that were opened break off. What still arrives is for `discard`. */
+  /** Ends the body: open streams break off. `discard` reads what still arrives. */
   cancel(): void {
     if (!this.#ended) this.#cancelled = true;
     this.#ended = true;
-    this.#kept.length = 0;
-    heldInFlight.remove(this.#buffered, this.#buffered.bytes);
-    this.#wake();
+    this.#chunks.length = 0;
+    heldInFlight.remove(this.#share, this.#share.bytes);
+    this.#stop();
   }
 
-  /** Reads what still arrives and throws it away. */
+  /** Reads what still arrives and keeps nothing. */
   async discard(): Promise<void> {
     this.cancel();
-    // Nothing is worth waiting for from a caller that stands still.
     if (this.#refusal && slow.has(this.#refusal.reason)) return this.#source?.cancel();
     await this.#reading;
-    const source = this.#source ?? this.#unread();
-    if (source) await discardSource(source, this.#surroundings);
+    if (this.#source) await discardSource(this.#source, this.#surroundings);
   }
 
-  /** A short upload of which nothing was read. */
-  #unread(): Source | undefined {
-    const stream = this.received === 0 ? this.#upload?.stream() : undefined;
-    return stream && !stream.locked ? openSource(stream) : undefined;
+  get #isShort(): boolean {
+    return this.#length <= limits.heldBodyBytes.value;
   }
 
-  /** A more entitled body takes the room: what an agent was given is kept no more, what none was given is refused. */
-  #release(): void {
-    this.#crowded = true;
+  async #readAll(): Promise<void> {
+    while (!this.#ended && this.replayable) await this.#more();
+  }
+
+  /** A more entitled body takes the share: a body that an agent has is buffered no more, any other is refused. */
+  #loseShare(): void {
+    this.#isCrowded = true;
     if (this.#stream > 0) {
-      this.#letGo(this.#handed);
+      this.#release(this.#sent);
       return;
     }
     this.#break(refuse('edge_busy'));
-    this.#letGo(this.#kept.length);
-    this.#wake();
+    this.#release(this.#chunks.length);
+    this.#stop();
   }
 
-  /** What was sent and cannot be needed again. */
-  #letGo(sent: number): void {
-    for (; this.#gone < sent; this.#gone += 1) {
-      heldInFlight.remove(this.#buffered, this.#kept[this.#gone]?.byteLength ?? 0);
-      this.#kept[this.#gone] = undefined;
+  /** Releases chunks that were sent and cannot be needed again. */
+  #release(sent: number): void {
+    for (; this.#released < sent; this.#released += 1) {
+      heldInFlight.remove(this.#share, this.#chunks[this.#released]?.byteLength ?? 0);
+      this.#chunks[this.#released] = undefined;
     }
   }
 
-  /** Waits for one more chunk, the end, a failure or `cancel`. Two that wait, wait for the same. */
+  /** Waits for the next chunk, the end, a failure or `cancel`. Two callers wait for the same read. */
   #more(): Promise<void> {
-    const filling = this.fill();
-    if (filling) return Promise.race([filling, this.#cancelling()]);
     this.#reading ??= this.#read().finally(() => {
       this.#reading = undefined;
     });
-    return Promise.race([this.#reading, this.#cancelling()]);
+    return Promise.race([this.#reading, this.#stopped]);
   }
 
   async #read(): Promise<void> {
     if (this.#ended || !this.#source) return;
-    let step: Awaited<ReturnType<Source['read']>> | typeof late;
+    const began = this.#surroundings.now();
+    const isLarge = this.#isFast && hasLargeRead();
+    const most = Math.min(isLarge ? limits.bodyLargeReadBytes.value : SEGMENT, this.#length - this.received);
+    const least = isLarge || this.#isShort ? most : Math.min(limits.bodyReadBytes.value, most);
+    if (isLarge) heldInFlight.add(this.#share, most, began);
+    let step: Uint8Array | undefined | typeof late;
     try {
-      step = await within(this.#source.read(), limits.bodyIdleMs.value, this.#surroundings);
+      step = await within(this.#source.read(least, most), limits.bodyIdleMs.value, this.#surroundings);
     } catch {
       return this.#break(cutOff());
+    } finally {
+      if (isLarge) heldInFlight.remove(this.#share, most);
     }
     if (step === late) return this.#break(tooSlow());
     const now = this.#surroundings.now();
     if (!step) return this.#end(now);
+    const pace = step.byteLength * limits.gatherMs.value;
+    this.#isFast = step.byteLength >= SEGMENT && pace >= (now - began) * SEGMENT;
     this.#take(step, now);
-    if (this.received === this.#length) this.#end(now);
+    if (this.received >= this.#length) this.#end(now);
   }
 
   #end(now: number): void {
@@ -320,32 +250,24 @@ export class CallerBody {
 
   #take(step: Uint8Array, now: number): void {
     this.received += step.byteLength;
-    if (this.received > limits.bodyBytes.value) {
+    if (this.received > limits.bodyBytes.value)
       this.#break(refuse('body_too_large', { limit: limits.bodyBytes.value }));
-      return;
-    }
-    // What arrives after a cancel is nobody's.
+    // After `cancel` no chunk is buffered.
     if (this.#ended) return;
-    this.#kept.push(step);
-    if (!heldInFlight.add(this.#buffered, step.byteLength, now)) this.#crowded = true;
+    this.#chunks.push(step);
+    if (!heldInFlight.add(this.#share, step.byteLength, now)) this.#isCrowded = true;
   }
 
   #break(refusal: Refusal): void {
     this.#refusal ??= refusal;
     this.#ended = true;
-    this.#fail(refusal);
+    this.#fail(this.#refusal);
   }
 }
 
+/** Large reads take at most half of what bodies may hold, so that many fast uploads fall back to small buffers. */
+const hasLargeRead = (): boolean =>
+  heldInFlight.total + limits.bodyLargeReadBytes.value <= limits.heldBytesInFlight.value / 2;
+
 const tooSlow = () => refuse('client_slow', { limit: limits.bodyIdleMs.value / 1_000 });
 const cutOff = () => refuse('form_invalid', undefined, 'the connection broke while the body was arriving');
-
-const isShort = (length: number | undefined): boolean =>
-  length !== undefined && length > 0 && length <= limits.sealSegmentBytes.value;
-
-/** A body whose length is known is read in pieces as long as a segment. */
-function open(from: ReadableStream<Uint8Array> | Upload, length: number | undefined): Source | undefined {
-  const stream = from instanceof ReadableStream ? from : from.stream();
-  if (!stream) return undefined;
-  return openSource(stream, length === undefined ? undefined : limits.sealSegmentBytes.value);
-}

@@ -1,233 +1,290 @@
 import { limits } from '../../shared/limits.ts';
-import type { Snapshot } from '../../shared/pool/heartbeat.ts';
 import { type Outcome, outcomeOfRefusal } from '../../shared/pool/memory.ts';
 import { pickMirror } from '../../shared/pool/mirror.ts';
 import { type Attempt, pick, type RouteRequest } from '../../shared/pool/pick.ts';
-import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
+import { refuseThrown } from '../bug.ts';
 import type { RequestContext } from '../context.ts';
-import { dial, type Line } from '../pool/dial.ts';
-import { dialShort } from '../pool/dial-short.ts';
+import { dial } from '../pool/dial.ts';
 import { readSnapshots } from '../pool/snapshot.ts';
 import { agentFinished, agentStarted, knownAgents } from './agents.ts';
 import { Answer, agentRefusal, type Ended, type ReadEvent } from './answer.ts';
-import { answerTimeLeft, attemptsLeft } from './attempts-left.ts';
 import type { CallerBody } from './body.ts';
 import type { Hints } from './hints.ts';
-import { afterFailure, earn, fullBudget, isWorthRetry } from './retry.ts';
-import { hasRoomForCopy, sendCopy } from './send-copy.ts';
-import type { Session } from './session.ts';
+import { hasMirrorSlot, sendMirror } from './mirror.ts';
+import { afterFailure, answerTimeLeft, attemptsLeft, earn, fullBudget, isWorthRetry } from './retry.ts';
+import { CLIENT_GONE, type Ending, refusedWith, type Session } from './session.ts';
 
 /** AES-256-GCM, the suite the edge seals with. */
 const SUITE = 0x0005;
 
-/** Retries that this isolate may still make. Lost with it. */
+/** Retry budget of this isolate. Lost with it. */
 let budget = fullBudget;
 
-/** What is asked of an agent. */
-export interface Errand<E> {
+/** A unary request as agents get it. */
+export interface AgentRequest<E> {
   readonly task: RouteRequest['task'];
   readonly hints: Pick<Hints, 'model' | 'language'>;
-  /** Record 0 of the request. */
+  /** Parameters of the task; the agent reads them before the body. */
   readonly head: Readonly<Record<string, unknown>>;
-  /** Where alone it can be done; absent: in any zone of the tenant. */
+  /** Zones to serve it in; all of the tenant's by default. */
   readonly zones?: readonly string[] | undefined;
-  /** What keeps several requests with one agent. */
+  /** Requests with equal values go to the same agent while it is there. */
   readonly sticky?: string | undefined;
   readonly read: ReadEvent<E>;
-  /** What an event says, of a task whose requests may be copied for revisions on trial. */
+  /** Returns the text of an event, for tasks whose requests may be mirrored to revisions on trial. */
   readonly textOf?: ((event: E) => string | undefined) | undefined;
 }
 
-type Talking<E> = Exclude<E, { type: 'refusal' }>;
+type Emitted<E> = Exclude<E, { type: 'refusal' }>;
+type Used = NonNullable<Ending['final']>;
 
-/** A call to one agent that answered. */
-interface Talk<E extends { readonly type: string }> {
+/** The end of a request. One of `end`, `broke` and `abandon` is called; the first counts. */
+export interface Ends {
+  /** Marks that the caller has seen part of the answer: no other agent can take over. */
+  deliver(): void;
+  /** Ends served or refused work. `judge` may forbid the result. Returns a refusal when the result must not leave. */
+  end<T extends Used>(outcome: Result<T>, judge?: (final: T) => Result<undefined>): Promise<Result<undefined>>;
+  /** Ends work that threw. Returns the refusal for the caller. */
+  broke(error: unknown): Promise<Refusal>;
+  /** Ends the work of a caller that went away. */
+  abandon(): void;
+}
+
+/** A call that an agent answers. */
+interface AgentCall<E extends { readonly type: string }> {
   readonly attempt: Attempt;
   readonly answer: Answer<E>;
   readonly began: number;
-  /** Ends the call and the agent's work on it, where ending the answer would not. */
-  readonly hangUp: AbortController | undefined;
-}
-
-/** Who gets a copy, and what was served until now. */
-interface Copied {
-  readonly to: Attempt;
-  text: string;
+  readonly abort: AbortController;
 }
 
 /**
- * The events of whichever agent serves the request. While the caller has seen nothing and the body is still whole, a
- * lost agent is replaced by another; its `ready` then starts the events over.
+ * One admitted request at the agents. While the caller has seen no part of the answer and the body can be sent again, a
+ * lost agent is replaced by another one, whose `ready` restarts the events.
  */
-export class Relay<E extends { readonly type: string } | Ended> {
-  /** The caller has seen part of an answer: no other agent can take over. */
-  delivered = false;
-  /** Called when it is closed. */
-  over: (() => void) | undefined;
-  /** The agent that was asked last, for the record. */
-  agent: string | undefined;
+export class Relay<E extends { readonly type: string } | Ended> implements Ends {
   readonly #session: Session;
   readonly #body: CallerBody;
-  readonly #errand: Errand<E>;
+  readonly #agentRequest: AgentRequest<E>;
   readonly #context: RequestContext;
   #attempts: readonly Attempt[] | undefined;
   #made = 0;
   /** Time spent on calls that no agent answered, ms. */
   #dialledMs = 0;
-  #closed = false;
   #dialling: AbortController | undefined;
-  #talk: Talk<E> | undefined;
-  #copy: Copied | undefined;
+  #call: AgentCall<E> | undefined;
+  #delivered = false;
+  #closed = false;
+  #abandoned = false;
+  /** Agent of the last attempt, for the record. */
+  #agent: string | undefined;
+  /** Receiver of a copy, and the transcript served so far. */
+  #mirror: { readonly to: Attempt; text: string } | undefined;
+  #signal: AbortSignal | undefined;
+  /** Id of the request, for an error within an answer that has begun. */
+  readonly request: string;
 
-  constructor(session: Session, body: CallerBody, errand: Errand<E>, context: RequestContext) {
+  constructor(session: Session, body: CallerBody, agentRequest: AgentRequest<E>, context: RequestContext) {
     this.#session = session;
     this.#body = body;
-    this.#errand = errand;
+    this.#agentRequest = agentRequest;
     this.#context = context;
+    this.request = context.id;
   }
 
-  /** The next event; at once, where it is here already. A refusal is the end, and so is `final`. */
-  next(): Result<Talking<E>> | Promise<Result<Talking<E>>> {
-    const held = this.#closed ? undefined : this.#talk?.answer.held();
-    if (!held) return this.#next(undefined);
-    const event = toTalk(held);
-    // No time has passed since the last one.
-    return event.ok ? this.#tell(event, false) : this.#next(event);
+  /** Abandons the request when its caller goes away. */
+  watch(signal: AbortSignal): void {
+    this.#signal = signal;
+    if (signal.aborted) this.abandon();
+    else signal.addEventListener('abort', this.abandon, { once: true });
   }
 
-  async #next(first: Result<Talking<E>> | undefined): Promise<Result<Talking<E>>> {
-    let given = first;
+  /** Returns the next event. A refusal is the end, and so is `final`. */
+  async next(): Promise<Result<Emitted<E>>> {
     for (;;) {
       if (this.#closed) return no(gone);
-      const talk = this.#talk ? ok(this.#talk) : await this.#call();
-      const event = given ?? (talk.ok ? toTalk(talk.value.answer.held() ?? (await this.#listen(talk.value))) : talk);
-      given = undefined;
-      if (event.ok) return this.#tell(event, true);
-      // The caller's own fault is told as such, whatever the agent made of it.
-      const cause = this.#body.refusal ?? event.refusal;
-      this.#finish(cause.reason, this.#body.refusal ? 'neutral' : outcomeOfRefusal(cause.reason));
+      const call = this.#call ? ok(this.#call) : await this.#callNext();
+      const event = call.ok ? await this.#receive(call.value) : call;
+      if (event.ok) {
+        this.#session.stillAtWork();
+        if (this.#mirror) this.#mirror.text += textAfter(this.#mirror.text, this.#agentRequest.textOf?.(event.value));
+        if (event.value.type === 'final') this.#finish('served', 'healthy');
+        return event;
+      }
+      // The caller's own fault comes first, whatever the agent made of the body.
+      const { refusal: fault } = this.#body;
+      const cause = fault ?? event.refusal;
+      this.#finish(cause.reason, fault ? 'neutral' : outcomeOfRefusal(cause.reason));
       const next = afterFailure(await this.#failure(cause), budget);
       if (!next.again) {
-        this.close(next.refusal.reason);
+        this.#close(next.refusal.reason);
         return no(next.refusal);
       }
       budget = next.budget;
     }
   }
 
-  #tell(event: { readonly ok: true; readonly value: Talking<E> }, waited: boolean): Result<Talking<E>> {
-    if (waited) this.#session.stillAtWork();
-    if (this.#copy) this.#copy.text += textAfter(this.#copy.text, this.#errand.textOf?.(event.value));
-    if (event.value.type === 'final') this.#finish('served', 'healthy');
-    return event;
+  deliver(): void {
+    this.#delivered = true;
   }
 
-  /** Stops the agent's work, if it has not finished; `why` goes into the record. */
-  close(why: string): void {
+  async end<T extends Used>(
+    outcome: Result<T>,
+    judge: (final: T) => Result<undefined> = () => ok(undefined),
+  ): Promise<Result<undefined>> {
+    this.#close(outcome.ok ? 'served' : outcome.refusal.reason);
+    const session = this.#session;
+    if (!outcome.ok) {
+      if (!this.#abandoned) this.#logFailure(outcome.refusal);
+      await session.end({ ...refusedWith(outcome.refusal), ...this.#used() });
+      return ok(undefined);
+    }
+    const judged = judge(outcome.value);
+    const status = judged.ok ? { status: 200 } : refusedWith(judged.refusal);
+    const ended = session.end({ ...status, final: outcome.value, ...this.#used() });
+    if (!judged.ok) {
+      await ended;
+      return judged;
+    }
+    if (session.claims.audit === 'buffered' || (await ended)) return ok(undefined);
+    return no(this.#context.recorder.refusal(session.claims, 'the end could not be recorded'));
+  }
+
+  async broke(error: unknown): Promise<Refusal> {
+    const refusal = refuseThrown(this.#context.id, error);
+    try {
+      this.#close(refusal.reason);
+    } finally {
+      await this.#session.end({ ...refusedWith(refusal), ...this.#used() });
+    }
+    return refusal;
+  }
+
+  readonly abandon = (): void => {
+    this.#abandoned = true;
+    this.#close(CLIENT_GONE.reason);
+    void this.#session.end({ ...CLIENT_GONE, ...this.#used() });
+  };
+
+  #used = () => ({ agent: this.#agent, bytes: this.#body.received });
+
+  /** Logs a failure that the operator can mend; a caller's own mistakes are in the record only. */
+  #logFailure({ reason, detail }: Refusal): void {
+    if (refusals[reason].status < 500) return;
+    console.warn(JSON.stringify({ event: 'failed', request: this.#context.id, reason, detail, agent: this.#agent }));
+  }
+
+  /** Stops the agent's work, if it has not finished; the record gets `reason`. */
+  #close(reason: string): void {
     this.#closed = true;
-    this.over?.();
-    this.#finish(why, 'neutral');
+    this.#signal?.removeEventListener('abort', this.abandon);
+    this.#finish(reason, 'neutral');
     this.#dialling?.abort();
     this.#body.cancel();
   }
 
   async #failure(refusal: Refusal) {
-    if (isWorthRetry(refusal) && this.#body.replayable && !this.delivered) await this.#planAgain();
-    const remaining = (this.#attempts?.length ?? 0) - this.#made;
     const { replayable } = this.#body;
-    return { refusal, made: this.#made, remaining, replayable, delivered: this.delivered };
+    if (isWorthRetry(refusal) && replayable && !this.#delivered) await this.#planAgain();
+    const remaining = (this.#attempts?.length ?? 0) - this.#made;
+    return { refusal, made: this.#made, remaining, replayable, delivered: this.#delivered };
   }
 
   async #planAgain(): Promise<void> {
     if (!this.#attempts) return;
-    const { surroundings, settings, env } = this.#context;
-    const snapshots = await readSnapshots(settings.zones, env.ROSTER, surroundings);
+    const { surroundings } = this.#context;
+    const snapshots = await this.#readSnapshots();
     const moment = { snapshots, memory: knownAgents, now: surroundings.now(), random: surroundings.random };
     const left = attemptsLeft(this.#attempts, this.#made, this.#route(), moment);
     this.#attempts = [...this.#attempts.slice(0, this.#made), ...left];
   }
 
-  async #call(): Promise<Result<Talk<E>>> {
-    const { surroundings, settings, id } = this.#context;
-    if (!this.#attempts) {
-      const picking = this.#pick();
-      const picked = picking instanceof Promise ? await picking : picking;
-      if (!picked.ok) return picked;
-      this.#attempts = picked.value;
-      budget = earn(budget);
-    }
-    const attempt = this.#attempts[this.#made] as Attempt;
+  /** Calls the next agent. */
+  async #callNext(): Promise<Result<AgentCall<E>>> {
+    const { surroundings } = this.#context;
+    const picked = this.#attempts ? ok(this.#attempts) : await this.#pick();
+    if (!picked.ok) return picked;
+    const attempt = picked.value[this.#made] as Attempt;
     this.#made += 1;
     const { agent } = attempt.entry.description;
-    this.agent = agent;
+    this.#agent = agent;
     const began = surroundings.now();
-    const pieces = this.#body.ended ? this.#body.handOver() : await this.#body.gather();
-    const short = attempt.entry.description.lanes && pieces?.length === 1 ? asShort(pieces[0]) : undefined;
-    // A body that leaves at once needs nobody to stop it.
-    const hangUp = pieces ? undefined : new AbortController();
+    const abort = new AbortController();
     agentStarted(agent);
-    const { claims, subject } = this.#session;
-    const call = {
-      entry: attempt.entry,
-      facts: {
-        id: `${id}.${this.#made}`,
-        agent,
-        tenant: claims.tenant,
-        class: subject.class,
-        model: this.#errand.hints.model,
-      },
-      head: this.#errand.head,
-      body: pieces ?? this.#body.open(),
-      signal: hangUp?.signal,
-      startMs: answerTimeLeft(this.#dialledMs),
-    };
-    this.#dialling = hangUp;
     const failed = ({ reason }: Refusal) => {
-      this.#dialling = undefined;
-      hangUp?.abort();
+      abort.abort();
       const now = surroundings.now();
       this.#dialledMs += now - began;
       this.#note(attempt, reason, now);
       agentFinished(agent, this.#closed ? 'neutral' : outcomeOfRefusal(reason), 0, now);
     };
-    let line: Result<Line>;
     try {
-      if (this.#closed) line = no(gone);
-      else if (short) line = await dialShort(call, short, began, settings, surroundings);
-      else line = await dial(call, settings, surroundings);
+      const answer = await this.#dial(attempt, abort);
+      if (!answer.ok) {
+        failed(answer.refusal);
+        return answer;
+      }
+      this.#call = { attempt, answer: answer.value, began, abort };
+      return ok(this.#call);
     } catch (error) {
       failed(refuse('internal'));
       throw error;
+    } finally {
+      this.#dialling = undefined;
     }
-    if (!line.ok) {
-      failed(line.refusal);
-      return line;
-    }
-    this.#dialling = undefined;
-    const answer = new Answer(line.value, this.#errand.read, surroundings);
-    if (this.#closed) {
-      answer.close();
-      failed(gone);
-      return no(gone);
-    }
-    if (line.value.freshSeal) {
-      this.#session.note({ type: 'keys', tenant: claims.tenant, agent, action: 'setup', suite: line.value.suite });
-    }
-    this.#talk = { attempt, answer, began, hangUp };
-    return ok(this.#talk);
   }
 
-  #pick(): Result<Attempt[]> | Promise<Result<Attempt[]>> {
+  async #dial({ entry }: Attempt, abort: AbortController): Promise<Result<Answer<E>>> {
+    const { surroundings, settings, id } = this.#context;
+    const { claims, subject } = this.#session;
+    const { hints, head, read } = this.#agentRequest;
+    const { agent } = entry.description;
+    const { tenant } = claims;
+    const body = (await this.#body.gather()) ?? this.#body.open();
+    if (this.#closed) return no(gone);
+    this.#dialling = abort;
+    const facts = { id: `${id}.${this.#made}`, agent, tenant, class: subject.class, model: hints.model };
+    const startMs = answerTimeLeft(this.#dialledMs);
+    const dialled = await dial({ entry, facts, head, body, signal: abort.signal, startMs }, settings, surroundings);
+    if (!dialled.ok) return dialled;
+    const answer = new Answer(dialled.value, read, surroundings);
+    if (this.#closed) {
+      answer.close();
+      return no(gone);
+    }
+    const { freshSeal, suite } = dialled.value;
+    if (freshSeal) this.#session.note({ type: 'keys', tenant, agent, action: 'setup', suite });
+    return ok(answer);
+  }
+
+  /** Plans the attempts, and the copy where the request is mirrored. */
+  async #pick(): Promise<Result<readonly Attempt[]>> {
+    const { surroundings } = this.#context;
+    const { claims } = this.#session;
+    const snapshots = await this.#readSnapshots();
+    const route = this.#route();
+    const now = surroundings.now();
+    const picked = pick(route, snapshots, knownAgents, now, surroundings.random);
+    if (!picked.ok) return picked;
+    const mayMirror = this.#agentRequest.textOf && claims.mirror !== 'forbidden';
+    const to = mayMirror ? pickMirror(route, snapshots, now, surroundings.random) : undefined;
+    if (to) this.#mirror = { to, text: '' };
+    this.#attempts = picked.value;
+    budget = earn(budget);
+    return picked;
+  }
+
+  /** Reads all zones: a model of another zone is refused in other words than one that does not exist. */
+  async #readSnapshots() {
     const { settings, env, surroundings } = this.#context;
-    // All zones are read, so that a model that lives elsewhere is told apart from one that does not exist.
-    const reading = readSnapshots(settings.zones, env.ROSTER, surroundings);
-    return reading instanceof Promise ? reading.then((read) => this.#pickFrom(read)) : this.#pickFrom(reading);
+    return readSnapshots(settings.zones, env.ROSTER, surroundings);
   }
 
   #route(): RouteRequest {
     const { claims, subject } = this.#session;
-    const { task, sticky, hints, zones = claims.zones } = this.#errand;
+    const { task, sticky, hints, zones = claims.zones } = this.#agentRequest;
     return {
       tenant: claims.tenant,
       // Each recording is a session of its own: gates count it as one sample (`rates.ts`).
@@ -242,52 +299,45 @@ export class Relay<E extends { readonly type: string } | Ended> {
     };
   }
 
-  #pickFrom(snapshots: readonly Snapshot[]): Result<Attempt[]> {
-    const { surroundings } = this.#context;
-    const { claims } = this.#session;
-    const request = this.#route();
-    const now = surroundings.now();
-    const picked = pick(request, snapshots, knownAgents, now, surroundings.random);
-    const mayCopy = picked.ok && this.#errand.textOf && claims.mirror !== 'forbidden';
-    const to = mayCopy ? pickMirror(request, snapshots, now, surroundings.random) : undefined;
-    if (to) this.#copy = { to, text: '' };
-    return picked;
-  }
-
-  /** What was served goes to a revision on trial, too, as far as there is room, and the record says so. */
-  #sendCopy({ to, text }: Copied, now: number): void {
-    const body = this.#body.pieces();
-    if (!body || Buffer.byteLength(text) > limits.mirrorTextBytes.value || !hasRoomForCopy(now)) return;
-    this.#note(to, 'mirrored', now);
-    const { claims } = this.#session;
-    const { hints, head } = this.#errand;
-    const recorded = () => this.#session.ended;
-    this.#context.waitUntil(sendCopy({ to, claims, model: hints.model, head, body, text, recorded }, this.#context));
-  }
-
-  #listen({ answer }: Talk<E>): Promise<Result<E>> {
+  async #receive({ answer }: AgentCall<E>): Promise<Result<Emitted<E>>> {
     const next = answer.next();
-    return this.#body.ended ? next : Promise.race([next, this.#body.failed.then(no)]);
+    const event = await (this.#body.ended ? next : Promise.race([next, this.#body.failed.then(no)]));
+    if (!event.ok) return event;
+    const { value } = event;
+    return isRefusal(value) ? no(agentRefusal(value)) : ok(value as Emitted<E>);
   }
 
-  /** Ends the talk with the current agent, if there is one, and remembers how it went. */
-  #finish(said: string, outcome: Outcome): void {
-    const talk = this.#talk;
-    if (!talk) return;
-    this.#talk = undefined;
+  /** Ends the current call, if there is one, and records its outcome. */
+  #finish(reason: string, outcome: Outcome): void {
+    const call = this.#call;
+    if (!call) return;
+    this.#call = undefined;
     const { surroundings, waitUntil } = this.#context;
     const now = surroundings.now();
-    const worked = now - Math.max(talk.began, this.#body.endedAt ?? talk.began);
-    agentFinished(talk.attempt.entry.description.agent, outcome, worked, now);
-    this.#note(talk.attempt, said, now);
-    if (said === 'served') {
-      if (this.#copy) this.#sendCopy(this.#copy, now);
-      const draining = talk.answer.drain();
-      if (draining) waitUntil(draining);
+    const worked = now - Math.max(call.began, this.#body.endedAt ?? call.began);
+    agentFinished(call.attempt.entry.description.agent, outcome, worked, now);
+    this.#note(call.attempt, reason, now);
+    if (reason === 'served') {
+      this.#sendMirror(now);
+      waitUntil(call.answer.drain());
       return;
     }
-    talk.answer.close();
-    talk.hangUp?.abort();
+    call.answer.close();
+    call.abort.abort();
+  }
+
+  /** Mirrors the served request to a revision on trial while there is a slot; the record names the copy. */
+  #sendMirror(now: number): void {
+    const body = this.#mirror && this.#body.whole();
+    if (!this.#mirror || !body || !hasMirrorSlot(now)) return;
+    const { to, text } = this.#mirror;
+    if (Buffer.byteLength(text) > limits.mirrorTextBytes.value) return;
+    this.#note(to, 'mirrored', now);
+    const { claims } = this.#session;
+    const { hints, head } = this.#agentRequest;
+    const recorded = () => this.#session.ended;
+    const mirror = { to, claims, model: hints.model, head, body, text, recorded };
+    this.#context.waitUntil(sendMirror(mirror, this.#context));
   }
 
   #note({ entry, why }: Attempt, outcome: string, now: number): void {
@@ -298,19 +348,10 @@ export class Relay<E extends { readonly type: string } | Ended> {
   }
 }
 
-const asShort = (piece: Uint8Array | undefined): Uint8Array | undefined =>
-  piece && piece.length <= limits.lanePackBytes.value ? piece : undefined;
-
 const textAfter = (before: string, more: string | undefined): string =>
   more === undefined ? '' : before === '' ? more : ` ${more}`;
 
-const gone = refuse('pool_lost', undefined, 'nobody waits for the answer');
-
-function toTalk<E extends { readonly type: string }>(event: Result<E>): Result<Talking<E>> {
-  if (!event.ok) return event;
-  const { value } = event;
-  return isRefusal(value) ? no(agentRefusal(value)) : ok(value as Talking<E>);
-}
+const gone = refuse('pool_lost', undefined, 'the caller is gone');
 
 const isRefusal = (event: { readonly type: string }): event is Extract<Ended, { type: 'refusal' }> =>
   event.type === 'refusal';

@@ -1,7 +1,10 @@
 import { limits } from '../../shared/limits.ts';
+import type { Snapshot } from '../../shared/pool/heartbeat.ts';
+import type { RouteMemory } from '../../shared/pool/memory.ts';
+import { type Attempt, candidatesFor, pick, type RouteRequest } from '../../shared/pool/pick.ts';
 import { type Reason, type Refusal, refuse } from '../../shared/refusal.ts';
 
-/** Retries an isolate may still make: every request adds a share, every retry takes one. */
+/** Retry budget of an isolate: each request adds a share, each retry takes one. */
 export interface RetryBudget {
   readonly left: number;
 }
@@ -24,7 +27,7 @@ export interface Failure {
   readonly delivered: boolean;
 }
 
-/** What another agent may well do better. Everything else is about the request, and would fail there, too. */
+/** Refusals that another agent may not repeat. Any other is about the request and would repeat there. */
 const elsewhere: ReadonlySet<Reason> = new Set([
   'pool_lost',
   'pool_busy',
@@ -38,7 +41,7 @@ const elsewhere: ReadonlySet<Reason> = new Set([
   'sequence_unknown',
 ]);
 
-/** Between edge and agent only; to a caller they say that the pool was lost. */
+/** Refusals between edge and agent; a caller reads `pool_lost`. */
 const internal: ReadonlySet<Reason> = new Set([
   'ticket_invalid',
   'ticket_replayed',
@@ -54,7 +57,7 @@ export type Next =
 /** Reports whether another agent may do better. */
 export const isWorthRetry = ({ reason }: Refusal): boolean => elsewhere.has(reason);
 
-/** Another agent, or the refusal that the caller gets. */
+/** Decides whether another agent is tried, or which refusal the caller gets. */
 export function afterFailure(failure: Failure, budget: RetryBudget): Next {
   const { refusal, made, remaining, replayable, delivered } = failure;
   const worth = isWorthRetry(refusal) && replayable && !delivered;
@@ -64,4 +67,39 @@ export function afterFailure(failure: Failure, budget: RetryBudget): Next {
   if (!internal.has(refusal.reason)) return { again: false, refusal };
   const detail = [refusal.reason, refusal.detail].filter(Boolean).join(': ');
   return { again: false, refusal: refuse('pool_lost', undefined, detail) };
+}
+
+/** Knowledge at the time of a decision. */
+interface Moment {
+  readonly snapshots: readonly Snapshot[];
+  readonly memory: RouteMemory;
+  /** ms since 1970. */
+  readonly now: number;
+  readonly random: () => number;
+}
+
+/** Returns how long the next agent may take to answer a call after unanswered ones took `spentMs`, ms. */
+export const answerTimeLeft = (spentMs: number): number =>
+  Math.min(limits.answerStartMs.value, limits.reachMs.value - spentMs);
+
+/**
+ * Returns the attempts that are left of a plan after `made` of them failed. An agent that was able when the request began
+ * may have reported since that its engine is away: a caller that waits for each such agent in turn learns late of an
+ * outage that the roster knows.
+ */
+export function attemptsLeft(
+  planned: readonly Attempt[],
+  made: number,
+  request: RouteRequest,
+  { snapshots, memory, now, random }: Moment,
+): readonly Attempt[] {
+  const agentOf = ({ entry }: Pick<Attempt, 'entry'>) => entry.description.agent;
+  const untried = { ...request, exclude: new Set(planned.slice(0, made).map(agentOf)) };
+  const able = candidatesFor(untried, snapshots, now);
+  if (!able.ok) return [];
+  const names = new Set(able.value.map(agentOf));
+  const left = planned.slice(made).filter((attempt) => names.has(agentOf(attempt)));
+  if (left.length > 0) return left;
+  const picked = pick(untried, snapshots, memory, now, random);
+  return picked.ok ? picked.value : [];
 }

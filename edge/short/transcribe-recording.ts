@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import { readTranscriptEvent } from '../../shared/speech/read-event.ts';
 import { wavHeader } from '../../shared/speech/wav-header.ts';
 import { type Claims, clampClass } from '../../shared/tenant/claims.ts';
 import { readLength } from '../body-source.ts';
@@ -15,13 +14,13 @@ import { readCallback, takeRecording } from '../upload/take-recording.ts';
 import { CallerBody } from './body.ts';
 import { Relay } from './relay.ts';
 import { Session } from './session.ts';
-import { checkAllowed, join, named, textOf } from './transcribe.ts';
+import { checkAllowed, named, sourceOf, transcription } from './transcribe.ts';
 
 const ACTION = 'transcribe';
 
 /**
- * `POST /v1/listen`, Deepgram's interface to recordings: the body is the file, everything else is in the address, so
- * nothing of the body has to be looked through.
+ * Serves `POST /v1/listen`, Deepgram's interface to recordings: the body is the file and the address names everything else,
+ * so the edge parses no byte of the body.
  */
 export async function transcribeRecording(request: Request, context: RequestContext): Promise<Response> {
   if (readCallback(new URL(request.url).searchParams) !== undefined) return takeRecording(request, context);
@@ -41,8 +40,8 @@ export async function transcribeRecording(request: Request, context: RequestCont
   const hash = createHash('sha256');
   const header = samples ? wavHeader(samples) : new Uint8Array(0);
   const requestClass = clampClass(hints.class, claims.value.priority);
-  const holder = { class: requestClass, tenant: claims.value.tenant };
-  const body = new CallerBody(prepare(request.body, header, hash), context.surroundings, holder);
+  const owner = { class: requestClass, tenant: claims.value.tenant };
+  const body = new CallerBody(prepare(request.body, header, hash), context.surroundings, owner);
   context.discardBody = () => body.discard();
   const created = context.surroundings.now();
   const session = await Session.begin(claims.value, { action: ACTION, ...named(hints), class: requestClass }, context);
@@ -51,22 +50,20 @@ export async function transcribeRecording(request: Request, context: RequestCont
   const told = { model, ...(language !== undefined && { language }) };
   const contentType = (request.headers.get('content-type') ?? '').slice(0, limits.contentTypeCharacters.value);
   const head = { v: 1, task: 'transcribe', dialect: 'deepgram-listen', contentType, ...told };
-  const errand = { task: 'transcribe', hints: { model, language }, head, read: readTranscriptEvent, textOf } as const;
-  const relay = new Relay(session.value, body, errand, context);
-  const source = join(relay, session.value, body, hints, context);
-  request.signal.addEventListener('abort', source.abandon, { once: true });
-  if (request.signal.aborted) source.abandon();
+  const relay = new Relay(session.value, body, transcription(hints, head), context);
+  relay.watch(request.signal);
+  const source = sourceOf(relay, session.value.claims, hints, context);
   const newId = () => crypto.randomUUID();
   const sha256 = () => hash.digest('hex');
   return answerRecording(source, query.value, { request: context.id, created, model, newId, sha256 });
 }
 
-/** What can be refused before a byte of the body was read. */
+/** Checks what can be refused before a byte of the body was read. */
 function readRequest(request: Request, { sealing }: Claims): Result<RecordingQuery> {
   if (sealing === 'client') return no(refuse('sealing_required'));
   const query = readRecordingQuery(new URL(request.url).searchParams);
   if (!query.ok) return query;
-  // Whoever fetches what callers name can be made to fetch what only it can reach.
+  // A server that fetches addresses of callers can be made to fetch internal ones.
   if (/^application\/json\b/i.test(request.headers.get('content-type') ?? '')) {
     const rule = 'is not available: recordings are not fetched from addresses, send the file itself';
     return no(refuse('field_invalid', { field: 'url', rule }));
@@ -75,7 +72,7 @@ function readRequest(request: Request, { sealing }: Claims): Result<RecordingQue
   return (readLength(request.headers) ?? 0) > limit ? no(refuse('body_too_large', { limit })) : query;
 }
 
-/** The bytes behind the header, counted into the digest that the answer tells. */
+/** Puts `header` before the bytes of the caller and hashes them for the answer. */
 function prepare(
   body: ReadableStream<Uint8Array> | null,
   header: Uint8Array,

@@ -8,10 +8,10 @@ import { uploadRow } from '../../shared/upload/contract.ts';
 import { discardSource, openSource } from '../body-source.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
+import type { ReadBytes } from '../multipart.ts';
 import { CLIENT_GONE, refusedWith } from '../short/session.ts';
 import { askBackOffice, openOutcome } from './back-office.ts';
 import type { Granted } from './create-upload.ts';
-import type { ReadBytes } from './file-part.ts';
 import { sendBlocks } from './send-blocks.ts';
 
 const slow = refuse('client_slow', { limit: limits.bodyIdleMs.value / 1_000 });

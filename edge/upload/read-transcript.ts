@@ -13,7 +13,6 @@ import type { PathParams, RequestContext } from '../context.ts';
 import { readSnapshots } from '../pool/snapshot.ts';
 import { refuseWith } from '../refuse.ts';
 import { CallerBody } from '../short/body.ts';
-import { type Ends, joinEnds } from '../short/ends.ts';
 import { Relay } from '../short/relay.ts';
 import { refusedWith, Session } from '../short/session.ts';
 import { admit, recordDenial } from '../tenant/admit.ts';
@@ -71,10 +70,9 @@ export async function readTranscript(
     await session.value.end({ ...refusedWith(opened.refusal), bytes: 0 });
     return refuseWith(opened.refusal);
   }
-  const { relay, ends } = await ask(opened.value, session.value, context);
-  request.signal.addEventListener('abort', ends.abandon, { once: true });
-  if (request.signal.aborted) ends.abandon();
-  return answer(relay, ends, format, claims.value.languages);
+  const relay = await ask(opened.value, session.value, context);
+  relay.watch(request.signal);
+  return answer(relay, format, claims.value.languages);
 }
 
 async function open(id: string, claims: Claims, context: RequestContext): Promise<Result<OpenedTranscript>> {
@@ -101,9 +99,8 @@ async function ask({ upload, read, zone }: OpenedTranscript, session: Session, c
   const head: OutcomeHead = { v: 1, task: 'outcome', upload: upload.id, run: upload.run, read };
   const body = new CallerBody(null, surroundings);
   const hints = { model: door, language: door === model ? language : undefined };
-  const errand = { task: 'infer', hints, head, zones: [zone], read: readTranscriptEvent } as const;
-  const relay = new Relay<AnswerEvent>(session, body, errand, context);
-  return { relay, ends: joinEnds(relay, session, body, context) };
+  const agentRequest = { task: 'infer', hints, head, zones: [zone], read: readTranscriptEvent } as const;
+  return new Relay<AnswerEvent>(session, body, agentRequest, context);
 }
 
 /** Form that requests every available detail. */
@@ -118,26 +115,25 @@ const form: Omit<TranscriptionForm, 'responseFormat'> = {
 
 async function answer(
   relay: Relay<AnswerEvent>,
-  ends: Ends,
   format: ResponseFormat,
   languages: readonly string[],
 ): Promise<Response> {
   try {
     const transcript = await collect(relay);
     if (!transcript.ok) {
-      await ends.end(transcript);
+      await relay.end(transcript);
       return refuseWith(transcript.refusal);
     }
     const { contentType, body } = renderTranscript(transcript.value, { ...form, responseFormat: format });
     // The audio was billed when it was recognised; reading is free.
     const used = { ...transcript.value.final, durationSeconds: 0 };
-    const ended = await ends.end(ok(used), ({ language }) =>
+    const ended = await relay.end(ok(used), ({ language }) =>
       mayHear(languages, language) ? ok(undefined) : no(refuse('language_forbidden', { language })),
     );
     if (!ended.ok) return refuseWith(ended.refusal);
     return new Response(body, { headers: { 'content-type': contentType, 'cache-control': 'no-store' } });
   } catch (error) {
-    return refuseWith(await ends.broke(error));
+    return refuseWith(await relay.broke(error));
   }
 }
 

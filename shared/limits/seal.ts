@@ -50,18 +50,6 @@ export const sealLimits = {
     by: 'agent',
     why: 'Requests of one lane: with sealFrames each, counters stay exact numbers, and GCM far inside its limits.',
   },
-  packRoomBytes: {
-    value: 20 * KiB,
-    unit: 'byte',
-    by: 'edge',
-    why: 'Memory in which short messages become one: lanePackBytes of body and what says what it is. Longer ones get their own.',
-  },
-  lanePackBytes: {
-    value: 16 * KiB,
-    unit: 'byte',
-    by: 'edge',
-    why: 'A body this short travels in one record with what says what it is; to copy a longer one costs more than a record.',
-  },
   attestationCharacters: {
     value: 16 * KiB,
     unit: 'character',

@@ -38,7 +38,7 @@ export const poolDescription = z.object({
   streams: z.number().int().positive().optional(),
   /** SFrame cipher suites the agent opens (RFC 9605 registry). */
   suites: z.array(z.number().int()).min(1),
-  /** The agent accepts sealed sessions (PROTOCOL.md). Older agents omit it. */
+  /** Always true: edges before 0.2.0 use a sealed session only with an agent that says so (PROTOCOL.md). */
   lanes: z.boolean().optional(),
   models: z.array(modelDescription),
 });

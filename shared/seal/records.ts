@@ -3,7 +3,7 @@ import { type Refusal, refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
 import { type AeadFactory, webCryptoAead } from './aead.ts';
 import { createFrameReader, cutAll, type FrameReader, sizeOf, writeLength } from './framing.ts';
-import { type Message, packForNow, unpackMessages } from './pack.ts';
+import { type Message, packMessages, unpackMessages } from './pack.ts';
 import { decodeHeader, type FrameKey, frameKey, headerLength, startsWith, writeHeader, writeNonce } from './sframe.ts';
 import { type Suite, type SuiteId, suites } from './suites.ts';
 
@@ -180,7 +180,7 @@ class RecordSealer implements PackingSealer {
   }
 
   pack(messages: readonly Message[], final: boolean): Now<Uint8Array> {
-    return this.#seal(packForNow(messages), final ? PACKED | FINAL : PACKED);
+    return this.#seal(packMessages(messages), final ? PACKED | FINAL : PACKED);
   }
 
   #seal(plaintext: Uint8Array, flag: number, room: Room = newRoom): Now<Uint8Array> {

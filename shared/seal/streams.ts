@@ -1,12 +1,17 @@
 import { limits } from '../limits.ts';
 import { refuse } from '../refusal.ts';
 import { no, type Result } from '../result.ts';
+import { joined } from './bytes.ts';
 import type { Opened, Opener, Sealer } from './records.ts';
 
+/** Seals the first record of a body; its later records follow from the same sealer. */
+type SealFirst = () => Uint8Array | Promise<Uint8Array>;
+
 /**
- * Seals a body: `head` at once as record 0, then segments of `limits.sealSegmentBytes`, then a final record
- * with the rest, possibly empty. Reads on demand and holds at most one segment. An error of the body errors
- * this stream before a final record, so that the peer knows it was cut; cancelling cancels the body.
+ * Seals a body: `head` at once as record 0, then segments of `limits.sealSegmentBytes`, then a final record with the
+ * rest, possibly empty. Reads on demand, holds one chunk, and seals all full segments of a chunk into one piece. An
+ * error of the body errors this stream before a final record, so that the other side sees the cut; cancelling cancels
+ * the body.
  */
 export function sealStream(
   head: Uint8Array | undefined,
@@ -16,41 +21,77 @@ export function sealStream(
   return sealAfter(head && (() => sealer.seal(head, false)), body, sealer);
 }
 
-/** The same with a first record of the caller's making. */
+/** The same with a first record that the caller seals. */
 export function sealAfter(
-  first: (() => Uint8Array | Promise<Uint8Array>) | undefined,
+  first: SealFirst | undefined,
   body: ReadableStream<Uint8Array>,
   sealer: Sealer,
 ): ReadableStream<Uint8Array> {
   const reader = body.getReader();
-  const nextSegment = segmentsOf(reader);
+  const nextSegments = segmentsOf(reader);
   let pending = first;
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         if (pending) {
-          const own = pending;
+          const seal = pending;
           pending = undefined;
-          controller.enqueue(await own());
+          controller.enqueue(await seal());
           return;
         }
-        const { segment, last } = await nextSegment();
-        controller.enqueue(await sealer.seal(segment, last));
+        const { segments, last } = await nextSegments();
+        controller.enqueue(await sealSegments(segments, last, sealer));
         if (last) controller.close();
       },
       cancel: (reason) => reader.cancel(reason),
     },
-    // A queue of our own would be read ahead of a slow reader.
+    // A queue would read ahead of a slow reader.
     { highWaterMark: 0 },
   );
 }
 
-/** The records of a body that is there whole, in pieces of at most `limits.sealSegmentBytes`: a record for each. */
-export async function sealPieces(pieces: readonly Uint8Array[], sealer: Sealer): Promise<Uint8Array[]> {
-  const records: Uint8Array[] = [];
-  // One after the other: the runtime is no faster when it has several to do.
-  for (const [at, piece] of pieces.entries()) records.push(await sealer.seal(piece, at === pieces.length - 1));
-  return pieces.length > 0 ? records : [await sealer.seal(new Uint8Array(), true)];
+/** Seals a whole body behind its first record: one record for each segment of `pieces`, all in one piece of memory. */
+export async function sealWhole(
+  first: SealFirst,
+  pieces: readonly Uint8Array[],
+  sealer: Sealer,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const head = await first();
+  const segments = pieces.flatMap(cut);
+  return sealSegments(segments.length > 0 ? segments : [EMPTY], true, sealer, head);
+}
+
+/** Seals one segment after another: WebCrypto is no faster with several calls in flight. */
+async function sealSegments(
+  segments: readonly Uint8Array[],
+  last: boolean,
+  sealer: Sealer,
+  head: Uint8Array = EMPTY,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const bytes = segments.reduce((sum, { length }) => sum + length + OVERHEAD, head.length);
+  const memory = new Uint8Array(bytes);
+  memory.set(head);
+  let used = head.length;
+  const room = (size: number) => {
+    used += size;
+    return memory.subarray(used - size, used);
+  };
+  for (const [at, segment] of segments.entries()) {
+    await sealer.seal(segment, last && at === segments.length - 1, room);
+  }
+  return memory.subarray(0, used);
+}
+
+const EMPTY = new Uint8Array();
+
+/** Bytes of a record beyond its plaintext, at most. */
+const OVERHEAD = limits.sealRecordBytes.value - limits.sealSegmentBytes.value;
+
+/** Cuts a piece into segments; the last one may be shorter. */
+function cut(piece: Uint8Array): Uint8Array[] {
+  const size = limits.sealSegmentBytes.value;
+  const count = Math.ceil(piece.length / size);
+  return Array.from({ length: count }, (_, at) => piece.subarray(at * size, (at + 1) * size));
 }
 
 /**
@@ -62,10 +103,7 @@ export function openStream(body: ReadableStream<Uint8Array>, opener: Opener): As
   return openRead(body.getReader(), opener);
 }
 
-/**
- * Opens records from a reader that the caller keeps, to cancel it while a record is awaited, or after it has
- * read `start`.
- */
+/** The same over a reader, so that the caller can cancel it during a read; `start` was read from it before. */
 export async function* openRead(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   opener: Opener,
@@ -99,31 +137,27 @@ export async function* openRead(
   }
 }
 
-/** Cuts what the reader yields into full segments; the last one has the rest, which may be empty. */
+/** Returns the full segments of what the reader yields, as they fill; the last one has the rest, which may be empty. */
 function segmentsOf(
   reader: ReadableStreamDefaultReader<Uint8Array>,
-): () => Promise<{ segment: Uint8Array; last: boolean }> {
+): () => Promise<{ segments: readonly Uint8Array[]; last: boolean }> {
   const size = limits.sealSegmentBytes.value;
-  let chunk = new Uint8Array() as Uint8Array;
+  /** Pieces of a segment that is not full yet. */
+  let open: Uint8Array[] = [];
+  let length = 0;
   return async () => {
-    let segment: Uint8Array | undefined;
-    let filled = 0;
     for (;;) {
-      // The common case of large chunks costs no copy here.
-      if (!segment && chunk.length >= size) {
-        const whole = chunk.subarray(0, size);
-        chunk = chunk.subarray(size);
-        return { segment: whole, last: false };
-      }
-      segment ??= new Uint8Array(size);
-      const piece = chunk.subarray(0, size - filled);
-      segment.set(piece, filled);
-      filled += piece.length;
-      chunk = chunk.subarray(piece.length);
-      if (filled === size) return { segment, last: false };
       const { done, value } = await reader.read();
-      if (done) return { segment: segment.subarray(0, filled), last: true };
-      chunk = value;
+      if (done) return { segments: [joined(open)], last: true };
+      const missing = size - length;
+      open.push(value.length < missing ? value : value.subarray(0, missing));
+      length += value.length;
+      if (length < size) continue;
+      const segments = [open.length === 1 ? (open[0] as Uint8Array) : joined(open), ...cut(value.subarray(missing))];
+      const last = segments.at(-1) as Uint8Array;
+      open = last.length < size ? [last] : [];
+      length = last.length % size;
+      return { segments: open.length > 0 ? segments.slice(0, -1) : segments, last: false };
     }
   };
 }

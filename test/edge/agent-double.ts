@@ -67,8 +67,6 @@ export interface Options {
   readonly pool?: string;
   readonly zone?: string;
   readonly attestationSeconds?: number;
-  /** Whether it knows lanes; as agents do, unless a test wants an old one. */
-  readonly lanes?: boolean;
 }
 
 export class AgentDouble {
@@ -81,8 +79,8 @@ export class AgentDouble {
   whole = false;
   /** What becomes of such an answer on its way. */
   change: (bytes: ArrayBuffer) => ArrayBuffer = (bytes) => bytes;
-  /** Tickets and numbers of the requests that came on lanes, in their order. */
-  readonly onLanes: { readonly ticket: string; readonly number: number }[] = [];
+  /** Tickets and numbers of the unary requests, in their order. */
+  readonly unary: { readonly ticket: string; readonly number: number }[] = [];
   /** Whether its models hear live streams. */
   live = false;
   /** Which revision of them it serves. */
@@ -97,7 +95,6 @@ export class AgentDouble {
   readonly zone: string;
   readonly boot = crypto.randomUUID();
   readonly endpoint: string;
-  readonly lanes: boolean;
   readonly said: Record<string, unknown>[] = [];
   attestation = '';
   seq = 0;
@@ -108,13 +105,7 @@ export class AgentDouble {
   #socket: TestSocket | undefined;
 
   private constructor(options: Options) {
-    const {
-      agent = `agent-${crypto.randomUUID().slice(0, 8)}`,
-      pool = 'aks-test',
-      zone = 'eu',
-      lanes = true,
-    } = options;
-    this.lanes = lanes;
+    const { agent = `agent-${crypto.randomUUID().slice(0, 8)}`, pool = 'aks-test', zone = 'eu' } = options;
     this.name = agent;
     this.pool = pool;
     this.zone = zone;
@@ -194,7 +185,6 @@ export class AgentDouble {
         accelerator: this.accelerator,
         slots: 2,
         suites: [5],
-        ...(this.lanes && { lanes: true }),
         models: models.map((name) => ({
           name,
           task: this.task,
@@ -257,7 +247,7 @@ export class AgentDouble {
     }
   }
 
-  /** Ticket and keys of a call, or the refusal of a seal that is not for this agent. */
+  /** Ticket and keys of a stream, or the refusal of a seal that is not for this agent. */
   async takeCall(request: Request) {
     const ticketText = request.headers.get('auricle-ticket') ?? '';
     const ticket = await readTicket(ticketText);
@@ -269,8 +259,8 @@ export class AgentDouble {
     return { ticket, records: recordsOf(request, opener), opener, sealer: await createSealer(answerKey, 5) };
   }
 
-  /** The same of a request on a lane; what it says of itself joins the ticket. */
-  async #takeOnLane(request: Request) {
+  /** The same of a unary request; its facts join the ticket. */
+  async #takeRequest(request: Request) {
     const ticketText = request.headers.get('auricle-ticket') ?? '';
     const ticket = await readTicket(ticketText);
     const setup = await this.#setUp(Buffer.from(String(ticket.enc), 'base64url'));
@@ -279,7 +269,7 @@ export class AgentDouble {
     const reader = (request.body as ReadableStream<Uint8Array>).getReader();
     const start = (await reader.read()).value ?? new Uint8Array();
     const number = numberAt(start) ?? 0;
-    this.onLanes.push({ ticket: ticketText, number });
+    this.unary.push({ ticket: ticketText, number });
     const { sealer, opener } = agentEnds(lane, number);
     const records = openRead(reader, opener, start);
     const first = await records.next();
@@ -297,8 +287,7 @@ export class AgentDouble {
     this.requests += 1;
     if (this.plain) return this.plain();
     if (this.upgrade && request.headers.get('upgrade')) return this.upgrade(request);
-    const onLane = !request.headers.has('auricle-enc');
-    const taken = await (onLane ? this.#takeOnLane(request) : this.takeCall(request));
+    const taken = await this.#takeRequest(request);
     if (taken instanceof Response) return taken;
     const { ticket, records, sealer } = taken;
     const script = this.script;

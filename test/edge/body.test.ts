@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { late, type Surroundings } from '../../edge/clock.ts';
 import { CallerBody } from '../../edge/short/body.ts';
-import { watchCaller } from '../../edge/short/watch.ts';
+import { Relay } from '../../edge/short/relay.ts';
+import type { Session } from '../../edge/short/session.ts';
 import { limits } from '../../shared/limits.ts';
+import { ok } from '../../shared/result.ts';
+import { makeContext } from './context-double.ts';
 
 const chunkOf = (size: number, value: number) => new Uint8Array(size).fill(value);
 
@@ -113,13 +116,10 @@ describe('C6 the body of a caller', () => {
     const source = makeSource();
     const body = new CallerBody(source.stream, makeClock().surroundings);
     const looked: number[] = [];
-    const held = body.hold((chunk) => {
-      looked.push(chunk.length);
-      return looked.length < 2;
-    });
     for (const size of [1, 2, 3]) source.push(chunkOf(size, size));
     source.end();
-    expect(await held).toBe(true);
+    for await (const chunk of body.prefix()) if (looked.push(chunk.length) === 2) break;
+    expect(body.refusal).toBeUndefined();
     expect(looked).toEqual([1, 2]);
     expect((await readAll(body.open())).length).toBe(6);
   });
@@ -199,40 +199,38 @@ describe('C6 the body of a caller', () => {
   });
 });
 
-describe('watching a caller', () => {
-  function makeWatch() {
-    const clock = makeClock();
-    const caller = new AbortController();
-    let told = 0;
-    const tell = () => {
-      told += 1;
-    };
-    const unwatch = watchCaller(caller, tell, clock);
-    /** It is time to look, and somebody looks. */
-    const look = async () => {
-      clock.ring();
-      await Promise.resolve();
-    };
-    return { caller, unwatch, look, told: () => told };
+describe('C6 a caller that goes away', () => {
+  function makeRelay() {
+    const { surroundings } = makeClock();
+    const ends: unknown[] = [];
+    const session = { claims: { audit: 'buffered' }, end: async (ending: unknown) => ends.push(ending) };
+    const context = { ...makeContext({}, surroundings).context };
+    const request = {
+      task: 'infer',
+      hints: { model: 'm', language: undefined },
+      head: {},
+      read: () => undefined,
+    } as const;
+    const relay = new Relay(session as unknown as Session, new CallerBody(null, surroundings), request, context);
+    return { relay, ends };
   }
 
-  it('tells once of one that goes away, before or after somebody looks', async () => {
-    const early = makeWatch();
-    early.caller.abort();
-    await early.look();
-    expect(early.told()).toBe(1);
-    const later = makeWatch();
-    await later.look();
-    expect(later.told()).toBe(0);
-    later.caller.abort();
-    expect(later.told()).toBe(1);
+  it('ends its request once, gone before or after it is watched', () => {
+    const gone = { status: 499, reason: 'client_gone', agent: undefined, bytes: 0 };
+    const caller = new AbortController();
+    const [early, later] = [makeRelay(), makeRelay()];
+    later.relay.watch(caller.signal);
+    caller.abort();
+    early.relay.watch(caller.signal);
+    expect([early.ends, later.ends]).toEqual([[gone], [gone]]);
   });
 
-  it('ends with the request: nothing of it is kept by its signal', async () => {
-    const { caller, unwatch, look, told } = makeWatch();
-    await look();
-    unwatch();
+  it('is not watched once its request has ended', async () => {
+    const caller = new AbortController();
+    const { relay, ends } = makeRelay();
+    relay.watch(caller.signal);
+    await relay.end(ok({ revision: 'r', durationSeconds: 1 }));
     caller.abort();
-    expect(told()).toBe(0);
+    expect(ends).toMatchObject([{ status: 200 }]);
   });
 });

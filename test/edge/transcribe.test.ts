@@ -9,7 +9,7 @@ const model = () => `model-${crypto.randomUUID().slice(0, 8)}`;
 describe('C10 a transcription in every format', () => {
   it('json', async () => {
     const name = model();
-    const agent = await startAgent(name, { lanes: false });
+    const agent = await startAgent(name);
     const answer = await upload({ fields: [['model', name]] });
     expect(answer.status).toBe(200);
     expect(answer.headers.get('content-type')).toBe('application/json');
@@ -20,7 +20,7 @@ describe('C10 a transcription in every format', () => {
     });
     expect(agent.seen[0]?.head).toMatchObject({ v: 1, task: 'transcribe', dialect: 'openai-audio', model: name });
     expect(agent.seen[0]?.ticket).toMatchObject({
-      v: 1,
+      v: 2,
       aud: agent.name,
       tenant: 'acme',
       class: 'default',

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { realSurroundings } from '../../edge/clock.ts';
-import { openFilePart, type ReadBytes } from '../../edge/upload/file-part.ts';
+import type { ReadBytes } from '../../edge/multipart.ts';
+import { openFilePart } from '../../edge/upload/file-part.ts';
 import { readBody } from '../../edge/upload/pass-through.ts';
 import { ok } from '../../shared/result.ts';
 import { openSmall } from '../../shared/seal/envelope-stream.ts';

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { type CallEvent, encodeBody } from '../../../shared/kserve/call.ts';
 import { limits } from '../../../shared/limits.ts';
 import { type Refusal, shortened } from '../../../shared/refusal.ts';
-import type { PackingSealer, Sealer } from '../../../shared/seal/records.ts';
+import type { PackingSealer } from '../../../shared/seal/records.ts';
 import type { AnswerEvent } from '../../../shared/speech/transcript.ts';
 
 /** The sealed answer of one request. */
@@ -19,13 +19,13 @@ export interface Answer {
 /** A message in a packed record has its length before it. */
 const LENGTH_BYTES = 4;
 
-/** Whoever wants the answer as it is made does not want it held. */
+/** Reports whether the caller asked for the answer as a stream, which is never held. */
 function isForStream(event: AnswerEvent | CallEvent): boolean {
   if (event.type === 'form') return event.fields.stream !== undefined;
   return event.type === 'answer' && event.bytes === undefined;
 }
 
-/** Until the edge has read enough for more, or is gone. */
+/** Resolves once the edge has read enough for more, or is gone. */
 function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
@@ -41,45 +41,39 @@ function drained(response: ServerResponse): Promise<void> {
 const HEADERS = { 'content-type': 'application/auricle-sealed', 'cache-control': 'no-store' };
 
 /**
- * Status and headers go out with the first event, before any of the body was read. With a sealer that packs they may
- * wait up to `holdMs` for the rest: an answer that is complete by then leaves in one piece, with its length.
+ * Opens the sealed answer of a request. Events wait up to `holdMs` for the rest: an answer that is complete by then leaves
+ * in one piece, with its length. Any other starts then, before the body was read.
  */
-export function openAnswer(
-  response: ServerResponse,
-  sealer: Sealer | PackingSealer,
-  keepaliveMs: number,
-  holdMs = 0,
-): Answer {
-  const packer = 'pack' in sealer && holdMs > 0 ? sealer : undefined;
+export function openAnswer(response: ServerResponse, sealer: PackingSealer, keepaliveMs: number, holdMs = 0): Answer {
   let ended = false;
   /** Records must leave in the order they were sealed in. */
   let last: Promise<void> = Promise.resolve();
-  /** What waits for the rest of the answer. */
-  let held: Uint8Array[] | undefined = packer && [];
+  /** Events that wait for the rest of the answer. */
+  let held: Uint8Array[] | undefined = holdMs > 0 ? [] : undefined;
   let heldBytes = 0;
-  if (!packer) response.writeHead(200, HEADERS);
+  if (!held) response.writeHead(200, HEADERS);
 
-  /** From now on everything leaves as it comes. */
+  /** Sends what waits; later events leave at once. */
   async function letGo(): Promise<void> {
-    if (!packer || !held) return;
+    if (!held) return;
     const messages = held;
     held = undefined;
     clearTimeout(holding);
     if (response.destroyed) return;
     response.writeHead(200, HEADERS);
-    if (messages.length > 0) response.write(await packer.pack(messages, false));
+    if (messages.length > 0) response.write(await sealer.pack(messages, false));
     else response.flushHeaders();
   }
 
   async function write(kind: string, bytes: Uint8Array, final: boolean, waits: boolean): Promise<void> {
     if (bytes.length > limits.answerEventBytes.value) throw new Error(`event ${kind} is too long`);
     if (heldBytes + bytes.length > limits.answerEventBytes.value) await letGo();
-    if (packer && held) {
+    if (held) {
       held.push(bytes);
       heldBytes += bytes.length + LENGTH_BYTES;
       if (!final) return waits ? undefined : letGo();
       clearTimeout(holding);
-      const record = await packer.pack(held, true);
+      const record = await sealer.pack(held, true);
       held = undefined;
       if (!response.destroyed) response.writeHead(200, { ...HEADERS, 'content-length': record.length }).end(record);
       return;
@@ -91,12 +85,10 @@ export function openAnswer(
     else if (!flowing) await drained(response);
   }
 
-  const holding =
-    packer &&
-    setTimeout(() => {
-      last = last.then(letGo);
-      last.catch(() => cut());
-    }, holdMs);
+  const holding = setTimeout(() => {
+    last = last.then(letGo);
+    last.catch(() => cut());
+  }, holdMs);
 
   function send(event: AnswerEvent | CallEvent): Promise<void> {
     if (ended) return last;
@@ -117,7 +109,7 @@ export function openAnswer(
 
   let beating = false;
   const keepalive = setInterval(() => {
-    // One at a time: an edge that does not read must not find an hour of keepalives waiting.
+    // One at a time: for an edge that does not read, keepalives must not pile up.
     if (beating) return;
     beating = true;
     send({ type: 'keepalive' }).then(
@@ -143,7 +135,7 @@ export function openAnswer(
     send,
     sendBody,
     refuse(refusal) {
-      // Over the bound of an event it would be a fault of ours, and tried again elsewhere.
+      // A refusal over the bound of an event would throw, and the edge would retry elsewhere.
       const { reason, params, retryAfter } = shortened(refusal);
       return send({
         type: 'refusal',

@@ -3,7 +3,7 @@ import { limits } from '../../../shared/limits.ts';
 import type { LoadFailure } from '../../../shared/pool/heartbeat.ts';
 import { discard } from './body.ts';
 import type { Desk } from './desk.ts';
-import { serveShort } from './short.ts';
+import { serveUnary } from './unary.ts';
 
 export interface Health {
   /** Attested, engine ready, not draining. */
@@ -19,7 +19,7 @@ const answerText = (response: ServerResponse, status: number, text: string, type
 };
 
 const routes: Record<string, Route> = {
-  'POST /v1/short': (desk, _, incoming, response) => serveShort(desk, incoming, response),
+  'POST /v1/short': (desk, _, incoming, response) => serveUnary(desk, incoming, response),
   // A WebSocket comes by another way; this is for who asks without one.
   'GET /v1/stream': (_desk, _health, _incoming, response) =>
     answerText(response, 426, '{"reason":"upgrade_missing"}', 'application/json'),

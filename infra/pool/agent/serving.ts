@@ -4,8 +4,8 @@ import { stepSlotsOf } from './backend.ts';
 import { createStorage } from './batch/storage.ts';
 import { type Desk, openDesk } from './desk.ts';
 import { createCalls } from './kserve/calls.ts';
-import { createLaneReader } from './lanes.ts';
 import { LiveBook } from './live/book.ts';
+import { createSessionReader } from './sealed-session.ts';
 import { readJson } from './settings.ts';
 import { systemClock } from './stream/clock.ts';
 import { createStreamHost, type StreamHost } from './stream/host.ts';
@@ -46,7 +46,7 @@ export function openServing(backend: Backend, desk: () => Desk) {
   const opened = openDesk({
     ...{ agent, now, keys, dispatcher, calls, metrics, log, model: backend.model, keepaliveMs, live, book },
     readTicket: createTicketReader(agent, edgeKeys),
-    readLane: createLaneReader(agent, edgeKeys, keys),
+    readSession: createSessionReader(agent, edgeKeys, keys),
     replays: createReplayCache(),
     pace: () => ({ serviceMs: serviceTime.mean(), slots }),
     streamsMax: streams,

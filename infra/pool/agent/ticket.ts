@@ -9,7 +9,7 @@ import { classes } from '../../../shared/tenant/claims.ts';
 
 const digest = z.string().regex(/^[A-Za-z0-9_-]{43}$/);
 
-/** Payload of the edge's ticket (`shared/pool/PROTOCOL.md`). */
+/** Payload of the ticket of a stream (`shared/pool/PROTOCOL.md`). */
 const payload = z.object({
   v: z.literal(1),
   jti: z.string().min(8).max(128),
@@ -29,8 +29,8 @@ const payload = z.object({
 
 export type Ticket = z.infer<typeof payload>;
 
-/** Payload of the ticket of a lane: one for many requests, which say themselves what they are. */
-const lanePayload = payload.pick({ jti: true, aud: true, att: true, suite: true, iat: true, exp: true }).extend({
+/** Payload of the ticket of a sealed session; each request carries its own facts. */
+const sessionPayload = payload.pick({ jti: true, aud: true, att: true, suite: true, iat: true, exp: true }).extend({
   v: z.literal(2),
   /** The encapsulated key itself. */
   enc: z
@@ -39,10 +39,10 @@ const lanePayload = payload.pick({ jti: true, aud: true, att: true, suite: true,
     .regex(/^[A-Za-z0-9_-]+$/),
 });
 
-export type LaneTicket = z.infer<typeof lanePayload>;
+export type SessionTicket = z.infer<typeof sessionPayload>;
 
-/** What a request on a lane says of itself, in its first message. */
-export const laneFacts = payload.pick({
+/** Facts of a request in a sealed session: the first message of its body. */
+export const requestFacts = payload.pick({
   jti: true,
   tenant: true,
   class: true,
@@ -51,23 +51,23 @@ export const laneFacts = payload.pick({
   deadlineMs: true,
 });
 
-/** What is asked for, whichever way the request came. */
+/** Facts of a request or stream. */
 export type Facts = Pick<Ticket, 'jti' | 'tenant' | 'class' | 'model' | 'deadlineMs'>;
 
 const invalid = (detail: string) => no(refuse('ticket_invalid', undefined, `ticket: ${detail}`));
 
-/** Verifies a ticket for this agent at `now` (ms since 1970). Does not look at replays. */
+/** Verifies the ticket of a stream for this agent at `now` (ms since 1970). Does not look at replays. */
 export function createTicketReader(agent: string, edgeKeys: JSONWebKeySet) {
   const verify = createVerifier(agent, edgeKeys);
   return (token: string, now: number): Promise<Result<Ticket>> =>
     verify(token, payload, limits.ticketSeconds.value, now);
 }
 
-/** The same for the ticket of a lane. */
-export function createLaneTicketReader(agent: string, edgeKeys: JSONWebKeySet) {
+/** The same for the ticket of a sealed session. */
+export function createSessionTicketReader(agent: string, edgeKeys: JSONWebKeySet) {
   const verify = createVerifier(agent, edgeKeys);
-  return (token: string, now: number): Promise<Result<LaneTicket>> =>
-    verify(token, lanePayload, limits.laneSeconds.value, now);
+  return (token: string, now: number): Promise<Result<SessionTicket>> =>
+    verify(token, sessionPayload, limits.laneSeconds.value, now);
 }
 
 function createVerifier(agent: string, edgeKeys: JSONWebKeySet) {

@@ -52,6 +52,7 @@ function describe({ settings, watch }: Backend, url: string): PoolDescription {
     ...{ agent, pool, zone, region, platform, accelerator, slots, streams },
     endpoint: settings.endpoint ?? url,
     suites: [...openSuites],
+    // Edges before 0.2.0 use a sealed session only with an agent that says so.
     lanes: true,
     models: watch.descriptions(),
   };

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openAnswer } from '../../../infra/pool/agent/answer.ts';
 import { limits } from '../../../shared/limits.ts';
+import { type Message, packMessages } from '../../../shared/seal/pack.ts';
 import type { AnswerEvent } from '../../../shared/speech/transcript.ts';
 
 /** A response that keeps what it is given; while `full`, it asks the writer to wait. */
@@ -29,12 +30,11 @@ class ResponseDouble extends EventEmitter {
 /** Seals by doing nothing, later records sooner. */
 const hastySealer = () => {
   let left = 3;
-  return {
-    async seal(plaintext: Uint8Array) {
-      for (let turns = 10 * left--; turns > 0; turns--) await undefined;
-      return plaintext;
-    },
-  };
+  async function seal(plaintext: Uint8Array) {
+    for (let turns = 10 * left--; turns > 0; turns--) await undefined;
+    return plaintext;
+  }
+  return { seal, pack: (messages: readonly Message[]) => seal(packMessages(messages)) };
 };
 
 let response: ResponseDouble;

@@ -60,7 +60,7 @@ export interface ShortRequest extends Call {
   readonly body: Uint8Array | AsyncIterable<Uint8Array>;
   readonly contentType: string;
   readonly head?: Record<string, unknown>;
-  /** On a lane, with this number. Claims that are facts of the request are told there. */
+  /** Number of the request in its session. */
   readonly lane?: number;
   /** Changes sealed records on their way; undefined drops one. */
   readonly tamper?: (record: Uint8Array, index: number) => Uint8Array | undefined;
@@ -93,29 +93,28 @@ const readEvent = (plaintext: Uint8Array) => answerEvent.parse(JSON.parse(new Te
 /** Kept alive as the edge's are: closing one while a body is on its way would lose the answer. */
 const connections = new Agent({ keepAlive: true });
 
-/** One short request, sealed and answered as between edge and agent. */
-export async function askShort(request: ShortRequest): Promise<ShortAnswer> {
-  const { lane } = request;
-  if (lane !== undefined) return askOnLane(request, request.setup ?? (await sealTo(request.attestation)), lane);
-  const model = (request.head?.model as string | undefined) ?? 'test-en';
-  const { headers, sealer, opener } = await sealCall(request, { class: 'default', model });
-  const write = (plaintext: Uint8Array, final: boolean) => sealer.seal(plaintext, final);
-  return exchange(request, headers, { seal: write }, opener);
+/** A set-up and the ticket of a sealed session over it. */
+export async function makeSession({ agent, attestation, edge, claims }: Omit<Call, 'url'>, key?: CryptoKey) {
+  const setup = await sealTo(attestation);
+  const enc = Buffer.from(setup.enc).toString('base64url');
+  const payload = { v: 2, aud: agent, enc, att: sha256(attestation), suite: 5, ...claims };
+  return { setup, ticket: await edge.ticket(payload, key) };
 }
 
 const FACTS: ReadonlySet<string> = new Set(['jti', 'tenant', 'class', 'model', 'iat', 'deadlineMs']);
 
-/** The same on a lane: what the request is goes before its head, in one record with it. */
-async function askOnLane(request: ShortRequest, setup: SealSetup, number: number): Promise<ShortAnswer> {
+/** Sends one unary request in a sealed session. The first record holds its facts and its head. */
+export async function askShort(request: ShortRequest): Promise<ShortAnswer> {
+  const { lane: number = 1, setup = await sealTo(request.attestation) } = request;
   const given = Object.entries(request.claims ?? {});
-  const told = (facts: boolean) => Object.fromEntries(given.filter(([name]) => FACTS.has(name) === facts));
+  const claims = (facts: boolean) => Object.fromEntries(given.filter(([name]) => FACTS.has(name) === facts));
   const att = sha256(request.attestation);
   const enc = Buffer.from(setup.enc).toString('base64url');
   const ticket =
-    request.ticket ?? (await request.edge.ticket({ v: 2, aud: request.agent, enc, att, suite: 5, ...told(false) }));
+    request.ticket ?? (await request.edge.ticket({ v: 2, aud: request.agent, enc, att, suite: 5, ...claims(false) }));
   const model = (request.head?.model as string | undefined) ?? 'test-en';
   const iat = Math.floor(Date.now() / 1_000);
-  const own = { jti: randomUUID(), tenant: 'dev', class: 'default', model, iat, deadlineMs: 60_000, ...told(true) };
+  const own = { jti: randomUUID(), tenant: 'dev', class: 'default', model, iat, deadlineMs: 60_000, ...claims(true) };
   const facts = new TextEncoder().encode(JSON.stringify(own));
   const { sealer, opener } = callerEnds(await openLane(setup, ticket), number);
   let first = true;

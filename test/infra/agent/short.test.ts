@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { generateKeyPair } from 'jose';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { AnswerEvent } from '../../../shared/speech/transcript.ts';
-import { askShort, type ShortRequest, sealTo } from './double-edge.ts';
+import { askShort, makeSession, type ShortRequest, sealTo } from './double-edge.ts';
 import { audioForm, formBytes, joinSamples, multipart, silence, voice, wavFile } from './fixtures.ts';
 import { type Bench, patience, startBench } from './start-agent.ts';
 
@@ -20,13 +19,6 @@ afterEach(() => {
   bench.engine.say = () => 'hello';
 });
 
-/** Whether requests come on lanes. */
-let onLanes = false;
-const ways = [
-  ['with a ticket of its own', false],
-  ['on a lane', true],
-] as const;
-
 const spoken = wavFile(joinSamples(silence(0.5), voice(1), silence(1)));
 const ask = (changes: Partial<ShortRequest> = {}) =>
   askShort({
@@ -36,7 +28,6 @@ const ask = (changes: Partial<ShortRequest> = {}) =>
     edge: bench.edge,
     body: audioForm(spoken),
     contentType: multipart,
-    ...(onLanes ? { lane: Math.ceil(Math.random() * 2 ** 24) } : {}),
     ...changes,
   });
 
@@ -44,14 +35,7 @@ const only = <T extends AnswerEvent['type']>(events: AnswerEvent[], type: T) =>
   events.filter((event): event is Extract<AnswerEvent, { type: T }> => event.type === type);
 const refusalOf = (events: AnswerEvent[]) => only(events, 'refusal')[0]?.reason;
 
-describe.each(ways)('a sealed short request (C5, R1 offline) %s', (_, lanes) => {
-  beforeAll(() => {
-    onLanes = lanes;
-  });
-  afterAll(() => {
-    onLanes = false;
-  });
-
+describe('C5 R1 a sealed unary request, offline', () => {
   it('answers ready, the form, segments in order and a final record', async () => {
     const before = bench.engine.seen.length;
     bench.engine.say = (i) => ['good morning', 'to all'][i - before] ?? '';
@@ -196,48 +180,6 @@ describe.each(ways)('a sealed short request (C5, R1 offline) %s', (_, lanes) => 
   });
 });
 
-describe('refusals before the body is read', () => {
-  const plain = async (changes: Partial<ShortRequest>) => {
-    const { status, reason } = await ask(changes);
-    return [status, reason];
-  };
-
-  it('ticket of a stranger', async () => {
-    const { privateKey } = await generateKeyPair('ES256');
-    const ticket = await bench.edge.ticket({ aud: 'agent-1' }, privateKey);
-    expect(await plain({ ticket })).toEqual([403, 'ticket_invalid']);
-  });
-  it('ticket for another agent', async () => {
-    expect(await plain({ claims: { aud: 'agent-2' } })).toEqual([403, 'ticket_invalid']);
-  });
-  it('ticket that has expired', async () => {
-    const seconds = Math.floor(Date.now() / 1_000);
-    expect(await plain({ claims: { iat: seconds - 120, exp: seconds - 60 } })).toEqual([403, 'ticket_invalid']);
-  });
-  it('ticket that lives too long', async () => {
-    const seconds = Math.floor(Date.now() / 1_000);
-    expect(await plain({ claims: { exp: seconds + 3_600 } })).toEqual([403, 'ticket_invalid']);
-  });
-  it('ticket for another encapsulated key', async () => {
-    expect(await plain({ claims: { enc: 'A'.repeat(43) } })).toEqual([403, 'ticket_invalid']);
-  });
-  it('ticket used twice', async () => {
-    const claims = { jti: 'request-used-twice' };
-    expect((await ask({ claims })).status).toBe(200);
-    expect(await plain({ claims })).toEqual([403, 'ticket_replayed']);
-  });
-  it('attestation of another boot', async () => {
-    expect(await plain({ claims: { att: 'A'.repeat(43) } })).toEqual([421, 'misdirected']);
-  });
-  it('model that is not here', async () => {
-    expect(await plain({ head: { model: 'other' } })).toEqual([421, 'misdirected']);
-  });
-  it('encapsulated key that is no point of the curve', async () => {
-    const setup = { ...(await sealTo(bench.agent.keys.current().token)), enc: new Uint8Array(65).fill(4) };
-    expect(await plain({ setup })).toEqual([400, 'seal_broken']);
-  });
-});
-
 describe('refusals inside the sealed answer', () => {
   const sealed = async (changes: Partial<ShortRequest>) => {
     const { status, events, whole } = await ask(changes);
@@ -356,7 +298,9 @@ describe('what surrounds a request', () => {
   });
 
   it('exports Prometheus metrics without tenants (R14)', async () => {
-    await ask();
+    const { agent, edge } = bench;
+    const twice = await makeSession({ agent: 'agent-1', attestation: agent.keys.current().token, edge });
+    expect([(await ask(twice)).status, (await ask(twice)).reason]).toEqual([200, 'ticket_replayed']);
     const text = await (await fetch(`${bench.agent.url}/metrics`)).text();
     expect(text).toMatch(/auricle_agent_requests_total\{outcome="ok"\} [1-9]/);
     expect(text).toMatch(/auricle_agent_requests_total\{outcome="ticket_replayed"\} 1/);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../../shared/limits.ts';
 import { createOpener, createSealer } from '../../../shared/seal/records.ts';
-import { openStream, sealStream } from '../../../shared/seal/streams.ts';
+import { openStream, sealStream, sealWhole } from '../../../shared/seal/streams.ts';
 import { aeads } from './node-aead.ts';
 
 const baseKey = new Uint8Array(64).map((_, at) => at);
@@ -56,6 +56,22 @@ describe.each(aeads)('C5 A21 streams with %s', (_, aead) => {
         expect(result.bytes.equals(whole)).toBe(true);
         const segments = withHead ? result.sizes.slice(1) : result.sizes;
         expect(segments.slice(0, -1).every((size) => size === segment)).toBe(true);
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  it('seal a whole body as the stream of it is sealed', async () => {
+    const lengths = fc.array(fc.oneof(fc.nat({ max: 500 }), fc.nat({ max: 3 * segment })), { maxLength: 3 });
+    await fc.assert(
+      fc.asyncProperty(lengths, async (all) => {
+        const pieces = all.map((length, at) => new Uint8Array(length).fill(at + 1));
+        const own = await sealer();
+        const sealed = await sealWhole(() => own.seal(head, false), pieces, own);
+        const result = await openAll(listed([sealed]).body);
+        expect(result.refusal).toBeUndefined();
+        expect(result.bytes.equals(Buffer.concat([head, ...pieces]))).toBe(true);
+        expect(result.sizes.every((size) => size <= segment)).toBe(true);
       }),
       { numRuns: 30 },
     );

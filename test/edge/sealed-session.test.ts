@@ -6,30 +6,30 @@ import { passTime, readRefusal, startAgent, upload } from './network.ts';
 const newModel = () => `model-${crypto.randomUUID().slice(0, 8)}`;
 const hello = 'hello there general kenobi';
 const textOf = async (answer: Response) => ((await answer.json()) as { text?: string }).text;
-const ticketsOf = ({ onLanes }: AgentDouble) => new Set(onLanes.map(({ ticket }) => ticket)).size;
+const ticketsOf = ({ unary }: AgentDouble) => new Set(unary.map(({ ticket }) => ticket)).size;
 
-describe('C5 requests to an agent that knows lanes', () => {
-  it('share one ticket, and each has a number and an id of its own', async () => {
+describe('C5 requests in a sealed session', () => {
+  it('share one ticket; each has its own number and id', async () => {
     const model = newModel();
     const agent = await startAgent(model);
     for (let n = 0; n < 3; n += 1) expect(await textOf(await upload({ fields: [['model', model]] }))).toBe(hello);
-    expect(agent.onLanes.map(({ number }) => number)).toEqual([1, 2, 3]);
+    expect(agent.unary.map(({ number }) => number)).toEqual([1, 2, 3]);
     expect(ticketsOf(agent)).toBe(1);
     expect(agent.seen[0]?.ticket).toMatchObject({ v: 2, aud: agent.name, tenant: 'acme', class: 'default', model });
     expect(agent.seen[0]?.head).toMatchObject({ v: 1, task: 'transcribe', dialect: 'openai-audio', model });
     expect(new Set(agent.seen.map(({ ticket }) => ticket.jti)).size).toBe(3);
   });
 
-  it('at once, too', async () => {
+  it('have their own numbers when they are concurrent', async () => {
     const model = newModel();
     const agent = await startAgent(model);
     await upload({ fields: [['model', model]] });
     const many = await Promise.all(Array.from({ length: 8 }, () => upload({ fields: [['model', model]] })));
     expect(many.map(({ status }) => status)).toEqual(many.map(() => 200));
-    expect(new Set(agent.onLanes.map(({ number }) => number)).size).toBe(9);
+    expect(new Set(agent.unary.map(({ number }) => number)).size).toBe(9);
   });
 
-  it.each([0, 100, limits.lanePackBytes.value, 65_536, 200_000])('a file of %i bytes arrives whole', async (size) => {
+  it.each([0, 100, 16_384, 65_536, 200_000])('a file of %i bytes arrives whole', async (size) => {
     const model = newModel();
     const agent = await startAgent(model);
     const file = Uint8Array.from({ length: size }, (_, at) => at % 251);
@@ -45,7 +45,7 @@ describe('C5 requests to an agent that knows lanes', () => {
     expect(Buffer.from(received).includes(Buffer.from(file))).toBe(true);
   });
 
-  it('have a new lane when the agent does not accept the one they have, and when it is old', async () => {
+  it('start another session when the agent refuses theirs or it is old', async () => {
     const model = newModel();
     const agent = await startAgent(model);
     await upload({ fields: [['model', model]] });
@@ -59,7 +59,7 @@ describe('C5 requests to an agent that knows lanes', () => {
     await agent.settled();
     await upload({ fields: [['model', model]] });
     expect(ticketsOf(agent)).toBe(3);
-    expect(agent.onLanes.at(-1)?.number).toBe(1);
+    expect(agent.unary.at(-1)?.number).toBe(1);
   });
 });
 

@@ -12,61 +12,64 @@ import { nodeAead } from './aead.ts';
 import { bodyOf } from './body.ts';
 import type { Desk, ServedModel } from './desk.ts';
 import { type Keys, sha256 } from './keys.ts';
-import { createLaneTicketReader, type Facts, type LaneTicket, laneFacts } from './ticket.ts';
+import { createSessionTicketReader, type Facts, requestFacts, type SessionTicket } from './ticket.ts';
 
-/** A lane whose ticket was verified. */
-export interface OpenedLane {
-  readonly ticket: LaneTicket;
-  /** Tells it apart from every other in the replay cache. */
+/** A sealed session with an edge (PROTOCOL.md §7) whose ticket was verified. */
+export interface SealedSession {
+  readonly ticket: SessionTicket;
+  /** Prefix of its requests in the replay cache; unique. */
   readonly name: string;
-  readonly lane: Lane;
+  readonly keys: Lane;
 }
 
-export type ReadLane = (token: string, now: number) => Promise<Result<OpenedLane>>;
+export type ReadSession = (token: string, now: number) => Promise<Result<SealedSession>>;
 
-/** Verifies the ticket of a lane once, and remembers the lane: its keys serve all requests that come with it. */
-export function createLaneReader(agent: string, edgeKeys: JSONWebKeySet, keys: Pick<Keys, 'setup'>): ReadLane {
-  const readTicket = createLaneTicketReader(agent, edgeKeys);
-  const known = new Map<string, OpenedLane>();
+/** Verifies the ticket of a session once and caches the session: its keys serve all requests with that ticket. */
+export function createSessionReader(agent: string, edgeKeys: JSONWebKeySet, keys: Pick<Keys, 'setup'>): ReadSession {
+  const readTicket = createSessionTicketReader(agent, edgeKeys);
+  const cache = new Map<string, SealedSession>();
   return async (token, now) => {
-    const before = known.get(token);
-    if (before && now < (before.ticket.exp + limits.clockSkewSeconds.value) * 1_000) return ok(before);
-    known.delete(token);
+    const cached = cache.get(token);
+    if (cached && now < (cached.ticket.exp + limits.clockSkewSeconds.value) * 1_000) return ok(cached);
+    cache.delete(token);
     const read = await readTicket(token, now);
     if (!read.ok) return read;
     const { enc, suite, att } = read.value;
     const bytes = new Uint8Array(Buffer.from(enc, 'base64url'));
     const setup = await keys.setup({ enc: bytes, suite, attestationDigest: att, now });
     if (!setup.ok) return setup;
-    const opened = { ticket: read.value, name: sha256(token), lane: await openLane(setup.value, token, nodeAead) };
+    const session = { ticket: read.value, name: sha256(token), keys: await openLane(setup.value, token, nodeAead) };
     // Maps keep the order of insertion, so the first entry is the oldest.
-    const [oldest] = known.keys();
-    if (known.size >= limits.sealSetups.value && oldest !== undefined) known.delete(oldest);
-    known.set(token, opened);
-    return ok(opened);
+    const [oldest] = cache.keys();
+    if (cache.size >= limits.sealSetups.value && oldest !== undefined) cache.delete(oldest);
+    cache.set(token, session);
+    return ok(session);
   };
 }
 
-/** A request on a lane that was let in: of its body only what says what it is was taken. */
-export interface AdmittedOnLane {
+/** An admitted request: of its body only the first message was read. */
+export interface AdmittedRequest {
   readonly ticket: Facts;
   readonly model: ServedModel;
   readonly sealer: PackingSealer;
   readonly records: AsyncGenerator<Result<Opened>>;
 }
 
-const invalid = (detail: string) => no(refuse('ticket_invalid', undefined, `lane: ${detail}`));
+const invalid = (detail: string) => no(refuse('ticket_invalid', undefined, `session: ${detail}`));
 
-/** As `admit`, with the facts in the first record of the body, for which the request has `limits.agentHeaderMs`. */
-export async function admitOnLane(
-  desk: Pick<Desk, 'now' | 'readLane' | 'model' | 'replays'>,
-  token: string,
+/**
+ * Admits a request by the ticket of its session and the facts in the first record of its body, which has
+ * `limits.agentHeaderMs` to arrive. Every refusal is plain HTTP.
+ */
+export async function admitRequest(
+  desk: Pick<Desk, 'now' | 'readSession' | 'model' | 'replays'>,
   incoming: IncomingMessage,
   enter: Doorway['enter'],
-): Promise<Result<AdmittedOnLane>> {
-  const now = desk.now();
-  const opened = await desk.readLane(token, now);
-  if (!opened.ok) return opened;
+): Promise<Result<AdmittedRequest>> {
+  const token = incoming.headers['auricle-ticket'];
+  if (typeof token !== 'string') return invalid('no ticket');
+  const session = await desk.readSession(token, desk.now());
+  if (!session.ok) return session;
   const reader = bodyOf(incoming).getReader();
   const late = setTimeout(() => reader.cancel().catch(() => {}), limits.agentHeaderMs.value);
   try {
@@ -75,7 +78,7 @@ export async function admitOnLane(
     const admitted =
       number === undefined
         ? invalid('number')
-        : await admitFirst({ desk, enter, opened: opened.value, number, reader, start });
+        : await admitFirst({ desk, enter, session: session.value, number, reader, start });
     if (!admitted.ok) await reader.cancel().catch(() => {});
     return admitted;
   } finally {
@@ -83,7 +86,7 @@ export async function admitOnLane(
   }
 }
 
-/** Enough of a body to tell its number; `undefined` when it is shorter. */
+/** Reads enough of a body for its number; `undefined` when the body is shorter. */
 async function readStart(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<Uint8Array | undefined> {
   let start = new Uint8Array();
   while (start.length < NUMBER_BYTES) {
@@ -97,7 +100,7 @@ async function readStart(reader: ReadableStreamDefaultReader<Uint8Array>): Promi
 interface FirstRecord {
   readonly desk: Pick<Desk, 'now' | 'model' | 'replays'>;
   readonly enter: Doorway['enter'];
-  readonly opened: OpenedLane;
+  readonly session: SealedSession;
   readonly number: number;
   readonly reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly start: Uint8Array | undefined;
@@ -106,17 +109,17 @@ interface FirstRecord {
 async function admitFirst({
   desk,
   enter,
-  opened: { name, lane },
+  session: { name, keys },
   number,
   reader,
   start,
-}: FirstRecord): Promise<Result<AdmittedOnLane>> {
-  const { sealer, opener } = agentEnds(lane, number);
+}: FirstRecord): Promise<Result<AdmittedRequest>> {
+  const { sealer, opener } = agentEnds(keys, number);
   const records = openRead(reader, opener, start);
   const first = await records.next();
-  // Whoever cannot seal has no ticket, whatever the header says.
+  // Only the holder of the ticket's key can seal.
   if (first.done || !first.value.ok) return invalid('no facts');
-  const facts = laneFacts.safeParse(parse(first.value.value.plaintext)).data;
+  const facts = requestFacts.safeParse(parse(first.value.value.plaintext)).data;
   if (!facts) return invalid('facts');
   const now = desk.now();
   const expires = facts.iat + limits.ticketSeconds.value;
@@ -126,7 +129,7 @@ async function admitFirst({
   if (!model) return no(refuse('misdirected', undefined, 'model'));
   const entered = enter(facts);
   if (!entered.ok) return entered;
-  // The number is what must not come twice: two answers under one of them would open both.
+  // Two answers under one number would share nonces.
   const fresh = desk.replays.admit({ jti: `${name} ${number}`, exp: expires }, now);
   if (!fresh.ok) return fresh;
   return ok({ ticket: facts, model, sealer, records });

@@ -2,7 +2,7 @@ import { generateKeyPair } from 'jose';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { sha256 } from '../../../infra/pool/agent/keys.ts';
 import { limits } from '../../../shared/limits.ts';
-import { askShort, type ShortRequest, sealTo } from './double-edge.ts';
+import { askShort, makeSession, type ShortRequest } from './double-edge.ts';
 import { audioForm, joinSamples, multipart, silence, voice, wavFile } from './fixtures.ts';
 import { type Bench, startBench } from './start-agent.ts';
 
@@ -33,19 +33,13 @@ const ask = (changes: Partial<ShortRequest> = {}) => {
   });
 };
 
-/** A set-up and the ticket of a lane over it. */
-async function makeLane(claims: Record<string, unknown> = {}, key?: CryptoKey) {
-  const attestation = bench.agent.keys.current().token;
-  const setup = await sealTo(attestation);
-  const enc = Buffer.from(setup.enc).toString('base64url');
-  const told = { v: 2, aud: 'agent-1', enc, att: sha256(attestation), suite: 5, ...claims };
-  return { setup, ticket: await bench.edge.ticket(told, key) };
-}
+const openSession = (claims: Record<string, unknown> = {}, key?: CryptoKey) =>
+  makeSession({ agent: 'agent-1', attestation: bench.agent.keys.current().token, edge: bench.edge, claims }, key);
 const seconds = () => Math.floor(Date.now() / 1_000);
 
-describe('C5 requests on lanes', () => {
-  it('many go over one, each once', async () => {
-    const lane = await makeLane();
+describe('C5 requests in a sealed session', () => {
+  it('are answered once each', async () => {
+    const lane = await openSession();
     for (const number of [1, 5, 2]) {
       expect(await ask({ ...lane, lane: number })).toMatchObject({ status: 200, whole: true });
     }
@@ -53,19 +47,19 @@ describe('C5 requests on lanes', () => {
     expect(await ask({ ...lane, lane: 6 })).toMatchObject({ status: 200, whole: true });
   });
 
-  it('the same number on another lane is another request', async () => {
-    const [one, other] = [await makeLane(), await makeLane()];
+  it('of two sessions may have the same number', async () => {
+    const [one, other] = [await openSession(), await openSession()];
     expect(await ask({ ...one, lane: 1 })).toMatchObject({ status: 200 });
     expect(await ask({ ...other, lane: 1 })).toMatchObject({ status: 200 });
   });
 
-  it('an answer that is complete soon comes in one piece', async () => {
+  it('get an answer in one piece when it is complete soon', async () => {
     const { events, inOnePiece } = await ask();
     expect(events.map(({ type }) => type)).toEqual(['ready', 'form', 'segment', 'final']);
     expect(inOnePiece).toBe(true);
   });
 
-  it('one that takes longer says that it is at work, and one that is asked for as a stream comes as it is made', async () => {
+  it('get a slow or streamed answer as it is made', async () => {
     let open = () => {};
     bench.engine.gate = new Promise((resolve) => {
       open = () => resolve(undefined);
@@ -83,14 +77,14 @@ describe('C5 requests on lanes', () => {
     expect(streamed).toMatchObject({ status: 200, whole: true, inOnePiece: false });
   });
 
-  it('a refusal comes in one piece, too', async () => {
+  it('get a refusal in one piece', async () => {
     const { events, inOnePiece } = await ask({ body: audioForm(new Uint8Array(50)) });
     expect(events.at(-1)).toMatchObject({ type: 'refusal' });
     expect(inOnePiece).toBe(true);
   });
 });
 
-describe('C5 A21 who is not let in on a lane', () => {
+describe('C5 A21 a sealed session refuses', () => {
   it.each<[string, Record<string, unknown>]>([
     ['for another agent', { aud: 'agent-2' }],
     ['that has expired', { iat: seconds() - 700, exp: seconds() - 99 }],
@@ -100,27 +94,27 @@ describe('C5 A21 who is not let in on a lane', () => {
     ['for an unknown suite', { suite: 4 }],
     ['with a key that is none', { enc: '' }],
   ])('a ticket %s', async (_, claims) => {
-    expect(await ask({ ...(await makeLane(claims)) })).toMatchObject({ status: 403, reason: 'ticket_invalid' });
+    expect(await ask({ ...(await openSession(claims)) })).toMatchObject({ status: 403, reason: 'ticket_invalid' });
   });
 
   it('a ticket that the edge did not sign', async () => {
     const { privateKey } = await generateKeyPair('ES256');
-    expect(await ask(await makeLane({}, privateKey))).toMatchObject({ status: 403, reason: 'ticket_invalid' });
+    expect(await ask(await openSession({}, privateKey))).toMatchObject({ status: 403, reason: 'ticket_invalid' });
   });
 
   it('a key that is no point of the curve', async () => {
-    const lane = await makeLane({ enc: Buffer.alloc(65, 4).toString('base64url') });
+    const lane = await openSession({ enc: Buffer.alloc(65, 4).toString('base64url') });
     expect(await ask(lane)).toMatchObject({ status: 400, reason: 'seal_broken' });
   });
 
   it('a ticket over another key than the one that was sealed with', async () => {
-    const [one, other] = [await makeLane(), await makeLane()];
+    const [one, other] = [await openSession(), await openSession()];
     const mixed = { ticket: one.ticket, setup: other.setup };
     expect(await ask(mixed)).toMatchObject({ status: 403, reason: 'ticket_invalid' });
   });
 
   it('a ticket over another attestation', async () => {
-    const lane = await makeLane({ att: sha256('another') });
+    const lane = await openSession({ att: sha256('another') });
     expect(await ask(lane)).toMatchObject({ status: 421, reason: 'misdirected' });
   });
 
@@ -148,7 +142,7 @@ describe('C5 A21 who is not let in on a lane', () => {
   });
 
   it('a refused one has not used up its number', async () => {
-    const lane = await makeLane();
+    const lane = await openSession();
     const refused = await ask({ ...lane, lane: 9, claims: { model: 'other-en' } });
     expect(refused).toMatchObject({ status: 421 });
     expect(await ask({ ...lane, lane: 9 })).toMatchObject({ status: 200 });

@@ -1,18 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { limits } from '../../../shared/limits.ts';
 import { type Refusal, refuse } from '../../../shared/refusal.ts';
-import { no, ok, type Result } from '../../../shared/result.ts';
-import { createOpener, createSealer } from '../../../shared/seal/records.ts';
-import { openStream } from '../../../shared/seal/streams.ts';
+import { no, type Result } from '../../../shared/result.ts';
 import { isStorageFull, refuseFull } from '../../../shared/storage-full.ts';
-import { admit, type Doorway, plainRefusal } from './admit.ts';
-import { nodeAead } from './aead.ts';
+import { plainRefusal } from './admit.ts';
 import { type Answer, openAnswer } from './answer.ts';
-import { bodyOf, discard } from './body.ts';
+import { discard } from './body.ts';
 import type { Desk } from './desk.ts';
-import { type AdmittedOnLane, admitOnLane } from './lanes.ts';
 import { newTally } from './live/tally.ts';
 import type { RequestSlot } from './request-slots.ts';
+import { type AdmittedRequest, admitRequest } from './sealed-session.ts';
 import { serveTask } from './task.ts';
 import type { Facts } from './ticket.ts';
 
@@ -22,35 +19,8 @@ function answerPlainly(response: ServerResponse, incoming: IncomingMessage, refu
   discard(incoming);
 }
 
-/** A request that was let in, whichever way its keys were agreed. */
-interface Entered extends Pick<AdmittedOnLane, 'ticket' | 'model' | 'records'> {
-  readonly answer: Answer;
-}
-
-async function enter(
-  desk: Desk,
-  incoming: IncomingMessage,
-  response: ServerResponse,
-  takeSlot: Doorway['enter'],
-): Promise<Result<Entered>> {
-  const token = incoming.headers['auricle-ticket'];
-  if (typeof token === 'string' && incoming.headers['auricle-enc'] === undefined) {
-    const admitted = await admitOnLane(desk, token, incoming, takeSlot);
-    if (!admitted.ok) return admitted;
-    const { sealer, ...rest } = admitted.value;
-    return ok({ ...rest, answer: openAnswer(response, sealer, desk.keepaliveMs, limits.agentHoldMs.value) });
-  }
-  const admitted = await admit(desk, incoming.headers, { enter: takeSlot });
-  if (!admitted.ok) return admitted;
-  const { ticket, model, answerKey, requestKey } = admitted.value;
-  const sealer = await createSealer(answerKey, ticket.suite, nodeAead);
-  const opener = await createOpener(requestKey, ticket.suite, nodeAead);
-  const answer = openAnswer(response, sealer, desk.keepaliveMs);
-  return ok({ ticket, model, records: openStream(bodyOf(incoming), opener), answer });
-}
-
-/** One short request from its first header to its last record. Never rejects. */
-export async function serveShort(desk: Desk, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+/** Serves one unary request (`POST /v1/short`) from its first header to its last record. Never rejects. */
+export async function serveUnary(desk: Desk, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
   incoming.on('error', () => {});
   response.on('error', () => {});
   const entry = desk.enter();
@@ -61,13 +31,15 @@ export async function serveShort(desk: Desk, incoming: IncomingMessage, response
     return slot;
   };
   try {
-    const admitted = await enter(desk, incoming, response, takeSlot);
+    const admitted = await admitRequest(desk, incoming, takeSlot);
     if (!admitted.ok || !slot?.ok) {
       const refusal = admitted.ok ? refuse('internal', undefined, 'no slot') : admitted.refusal;
       desk.report(refusal);
       return answerPlainly(response, incoming, refusal);
     }
-    const outcome = await work(desk, admitted.value, response, { stopped: entry.signal, slot: slot.value });
+    const answer = openAnswer(response, admitted.value.sealer, desk.keepaliveMs, limits.agentHoldMs.value);
+    const work = { ...admitted.value, answer, stopped: entry.signal, slot: slot.value };
+    const outcome = await serve(desk, work, response);
     if (!outcome.ok) desk.report(outcome.refusal);
     else desk.metrics.request('ok');
   } catch (error) {
@@ -79,20 +51,19 @@ export async function serveShort(desk: Desk, incoming: IncomingMessage, response
   }
 }
 
-interface AdmittedWork {
+interface AdmittedWork extends Pick<AdmittedRequest, 'ticket' | 'model' | 'records'> {
+  readonly answer: Answer;
   /** Aborts when the agent stops. */
   readonly stopped: AbortSignal;
   readonly slot: RequestSlot;
 }
 
-async function work(
+async function serve(
   desk: Desk,
-  { ticket, model, records, answer }: Entered,
+  { ticket, model, records, answer, stopped, slot }: AdmittedWork,
   response: ServerResponse,
-  { stopped, slot }: AdmittedWork,
 ): Promise<Result<undefined>> {
   const cancel = new AbortController();
-  // The edge is gone: nobody will read the answer, so nobody should work on it.
   const onClose = () => cancel.abort(refuse('pool_lost', undefined, 'edge connection closed'));
   response.once('close', onClose);
   const late = setTimeout(() => cancel.abort(refuse('deadline_passed')), ticket.deadlineMs);
@@ -100,7 +71,7 @@ async function work(
   stopped.addEventListener('abort', onStop, { once: true });
   const onDisplaced = () => cancel.abort(refuse('pool_busy', undefined, 'displaced by a more entitled request'));
   slot.signal.addEventListener('abort', onDisplaced, { once: true });
-  // Displaced while the keys were being agreed.
+  // The slot may have been lost while the request was admitted.
   if (slot.signal.aborted) onDisplaced();
   const cancelled = new Promise<Result<undefined>>((resolve) => {
     cancel.signal.addEventListener('abort', () => resolve(no(cancel.signal.reason as Refusal)), { once: true });
@@ -116,13 +87,13 @@ async function work(
     response.off('close', onClose);
     if (!outcome.ok) {
       await answer.refuse(desk.withRetry(outcome.refusal, ticket.class));
-      // What is still running for this request must stop, and its late errors belong to nobody.
+      // Work that still runs for this request must stop; its late errors are dropped.
       done.catch(() => {});
       cancel.abort(outcome.refusal);
     }
     return outcome;
   } catch (error) {
-    // A bug, unless the disk is full: the edge learns it, unless not even that can be sent.
+    // A full disk, or a bug. The edge gets a refusal while the answer can still be sent.
     const refusal = isStorageFull(error) ? refuseFull('agent') : refuse('internal');
     cancel.abort(refusal);
     await answer.refuse(refusal).catch(() => answer.cut());

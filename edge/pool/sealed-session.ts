@@ -1,0 +1,101 @@
+import { limits } from '../../shared/limits.ts';
+import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
+import { ok, type Result } from '../../shared/result.ts';
+import { callerEnds, type Lane, openLane } from '../../shared/seal/lane.ts';
+import type { Opener, PackingSealer } from '../../shared/seal/records.ts';
+import type { Settings } from '../settings.ts';
+import { SEALED } from './call.ts';
+import { sealFor } from './setups.ts';
+import { signLaneTicket, type TicketFacts } from './ticket.ts';
+
+/** A sealed session with one agent (PROTOCOL.md §7): one ticket and two keys for all its requests. */
+interface SealedSession {
+  readonly keys: Lane;
+  readonly attestation: string;
+  readonly headers: SealedRequest['headers'];
+  /** ms since 1970. */
+  readonly expires: number;
+  /** Number of the next request. */
+  next: number;
+}
+
+/** Sessions of this isolate by agent. A request keeps the session that its number belongs to when it is replaced here. */
+const sessions = new Map<string, SealedSession>();
+
+/** A request of a session. Its number is taken; its first record is still to be sealed. */
+export interface SealedRequest {
+  readonly headers: Readonly<Record<'content-type' | 'auricle-ticket', string>>;
+  readonly sealer: PackingSealer;
+  readonly opener: Opener;
+  /** Messages of the first record: the facts of the request, and its head. */
+  readonly start: readonly [string, string];
+  /** Whether the HPKE set-up was made for this request; the record of the request says so. */
+  readonly freshSeal: boolean;
+  readonly suite: number;
+}
+
+/** Takes the next number of the session with the agent, and makes a session if there is none. Refuses with `attestation_invalid`. */
+export async function sealRequest(
+  entry: RosterEntry,
+  facts: TicketFacts,
+  head: unknown,
+  settings: Settings,
+  now: number,
+): Promise<Result<SealedRequest>> {
+  const cached = sessions.get(facts.agent);
+  if (cached && isUsable(cached, entry, now)) return ok(takeNumber(cached, facts, head, false, now));
+  const made = await makeSession(entry, settings, now);
+  return made.ok ? ok(takeNumber(made.value.session, facts, head, made.value.fresh, now)) : made;
+}
+
+/** Drops the session that an agent did not accept: the next request makes another. */
+export function forgetSession(agent: string): void {
+  sessions.delete(agent);
+}
+
+const isUsable = ({ attestation, expires, next }: SealedSession, entry: RosterEntry, now: number): boolean =>
+  attestation === entry.attestation && expires > now && next <= limits.laneRequests.value;
+
+function takeNumber(
+  session: SealedSession,
+  facts: TicketFacts,
+  head: unknown,
+  freshSeal: boolean,
+  now: number,
+): SealedRequest {
+  const number = session.next;
+  session.next += 1;
+  const first = JSON.stringify({
+    jti: facts.id,
+    tenant: facts.tenant,
+    class: facts.class,
+    model: facts.model,
+    iat: Math.floor(now / 1_000),
+    deadlineMs: limits.requestMs.value,
+  });
+  const { headers, keys } = session;
+  const start = [first, JSON.stringify(head)] as const;
+  return { headers, ...callerEnds(keys, number), start, freshSeal, suite: keys.suite };
+}
+
+async function makeSession(
+  entry: RosterEntry,
+  settings: Settings,
+  now: number,
+): Promise<Result<{ session: SealedSession; fresh: boolean }>> {
+  const { attestation } = entry;
+  const { agent } = entry.description;
+  const sealed = await sealFor(entry, settings, now);
+  if (!sealed.ok) return sealed;
+  const { seal, fresh } = sealed.value;
+  const ticket = await signLaneTicket(agent, seal, settings, now);
+  const keys = await openLane(seal.setup, ticket);
+  const headers = { 'content-type': SEALED, 'auricle-ticket': ticket };
+  const session = { keys, attestation, headers, expires: seal.until, next: 1 };
+  sessions.delete(agent);
+  // Maps keep the order of insertion, so the first entry is the oldest.
+  const [oldest] = sessions.keys();
+  if (oldest !== undefined && sessions.size >= limits.rosterAgents.value) sessions.delete(oldest);
+  sessions.set(agent, session);
+  return ok({ session, fresh });
+}
