@@ -3,7 +3,7 @@ import type { Context, ExecutionContext, MiddlewareHandler } from 'hono';
 import { newId } from './audit/mint.ts';
 import { Recorder } from './audit/record.ts';
 import { refuseThrown } from './bug.ts';
-import { requestSurroundings } from './clock.ts';
+import { realSurroundings as surroundings } from './clock.ts';
 import type { RequestContext } from './context.ts';
 import { setCors } from './cors.ts';
 import { drainBody } from './drain.ts';
@@ -33,7 +33,6 @@ export const provideContext: MiddlewareHandler<EdgeEnv> = async (c, next) => {
   const { env } = c;
   const execution: Execution = c.executionCtx;
   const settings = readSettings(env);
-  const surroundings = requestSurroundings();
   const waitUntil = (work: Promise<unknown>) => execution.waitUntil(work);
   const abort = (reason: string) => execution.abort?.(reason);
   const { zones, auditWaitMs: waitMs } = settings;
