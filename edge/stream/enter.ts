@@ -6,7 +6,7 @@ import type { RequestContext } from '../context.ts';
 import { refuseWith } from '../refuse.ts';
 import { admit, recordDenial } from '../tenant/admit.ts';
 import { rateLimitHeaders } from '../tenant/rate-limit.ts';
-import { UNANSWERED } from './closing.ts';
+import { UNANSWERED } from './closing-sockets.ts';
 import type { LiveDialect } from './dialect.ts';
 import { writeHandover } from './handover.ts';
 import { sockets } from './sockets.ts';

@@ -1,7 +1,6 @@
 import { DurableObject } from 'cloudflare:workers';
 import { limits } from '../../shared/limits.ts';
 import type { Snapshot } from '../../shared/pool/heartbeat.ts';
-import { allowsLanguage, isOpen } from '../../shared/pool/language.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, clampClass } from '../../shared/tenant/claims.ts';
@@ -15,302 +14,257 @@ import { type Bindings, readSettings } from '../settings.ts';
 import { recordDenial } from '../tenant/admit.ts';
 import { foreseeStream, isTransient } from './agent-route.ts';
 import { audioBudget } from './audio-budget.ts';
-import { Closing, UNANSWERED } from './closing.ts';
-import { Connection, type Owner } from './connection.ts';
-import type { ClientStep, LiveDialect, LiveRequest, LiveWish } from './dialect.ts';
+import { ClientSocket, type SocketHandler } from './client-socket.ts';
+import { ClosingSockets, UNANSWERED } from './closing-sockets.ts';
+import type { ClientStep, LiveDialect, LiveRequest, LiveWish, Outgoing } from './dialect.ts';
 import { dialects } from './dialects.ts';
+import { EndedSessions } from './ended-sessions.ts';
 import { openRefused } from './enter.ts';
 import { type Handover, readHandover } from './handover.ts';
-import { LiveSession } from './live-session.ts';
-import { Ended } from './remains.ts';
-import { openResume, type Resumable } from './resume-token.ts';
+import type { Resumable } from './resume-token.ts';
 import { sockets } from './sockets.ts';
+import { StreamSession } from './stream-session.ts';
+import { maxDurationMs, mayTakeOver, readStart } from './stream-start.ts';
 
 /**
- * The sessions of one name, nearly always one: their clients' sockets and those to agents, and the audio between them.
- * Nothing is ever stored, and sockets do not hibernate: outgoing ones cannot. When the object is moved or its process
- * ends, all of it is gone: clients with a token go on from their checkpoint, others begin another session.
+ * The sessions of one name, nearly always one, with the sockets of clients and agents. Nothing is stored, and sockets do
+ * not hibernate: outgoing ones cannot. When the platform moves the object or its process ends, clients with a token go on
+ * from their checkpoint, and others begin another session.
  */
-export class Stream extends DurableObject<Bindings> implements Owner {
+export class Stream extends DurableObject<Bindings> implements SocketHandler {
   readonly #surroundings: Surroundings = realSurroundings;
-  /** Connections whose client has not said what it wants have none. */
-  readonly #sessions = new Map<Connection, LiveSession | undefined>();
-  readonly #live = new Set<LiveSession>();
-  /** Snapshots of the rosters when the last client connected. */
-  #listed: { readonly snapshots: readonly Snapshot[]; readonly at: number } = { snapshots: [], at: 0 };
-  /** State of sessions that ended here lately. */
-  readonly #ended = new Ended();
-  readonly #closing = new Closing({
+  /** Sockets whose client has not started a session, oldest first. */
+  readonly #unstarted = new Set<ClientSocket>();
+  readonly #live = new Set<StreamSession>();
+  readonly #ended = new EndedSessions();
+  /** Snapshots of the rosters at the last upgrade. */
+  #rosters: { readonly snapshots: readonly Snapshot[]; readonly at: number } = { snapshots: [], at: 0 };
+  readonly #closing = new ClosingSockets({
     surroundings: this.#surroundings,
-    busy: () => this.#sessions.size + this.#live.size > 0,
+    busy: () => this.#unstarted.size + this.#live.size > 0,
     abort: () => this.ctx.abort(UNANSWERED),
   });
 
-  /** An upgrade that the Worker has found to be allowed. */
+  /** Accepts an upgrade that the Worker has authorised. */
   async fetch(request: Request): Promise<Response> {
     const handover = readHandover(request.headers);
-    const dialect = dialects[handover.dialect].make(new URL(request.url), request.headers);
-    if (!dialect.ok) return refuseWith(dialect.refusal);
-    const foreseen = (await this.#foresee(dialect.value, handover)) ?? this.#refuseFull(handover);
-    if (foreseen) return foreseen;
-    if (!this.#hasRoom()) return this.#turnAway(dialect.value, handover);
+    const made = dialects[handover.dialect].make(new URL(request.url), request.headers);
+    if (!made.ok) return refuseWith(made.refusal);
+    const protocol = made.value;
+    const refused = (await this.#foresee(protocol, handover)) ?? this.#refuseFull(handover);
+    if (refused) return refused;
+    if (!this.#makeRoom()) return this.#turnAway(protocol, handover);
     const { 0: theirs, 1: ours } = new WebSocketPair();
     const { now } = this.#surroundings;
-    const connection = new Connection(ours, dialect.value, handover, this, now);
-    const crowd = sockets.open(handover.claims, connection);
-    if (crowd) return this.#turnAway(dialect.value, handover, crowd);
-    this.#sessions.set(connection, undefined);
-    connection.open(this.#name, now() + this.#lengthMs(connection));
-    void this.#minds(connection);
+    const socket = new ClientSocket({ socket: ours, protocol, handover, handler: this, closing: this.#closing, now });
+    const full = sockets.open(handover.claims, socket);
+    if (full) return this.#turnAway(protocol, handover, full);
+    this.#unstarted.add(socket);
+    socket.open(this.#name, now() + maxDurationMs(handover.claims));
+    void this.#expire(socket);
     return new Response(null, { status: 101, webSocket: theirs });
   }
 
   /**
-   * Whether this object takes another connection. One that has not started a session gives way: its client may be gone.
-   * Sockets that cannot be ended beside a live session count.
+   * Reports whether this object takes another socket. Unstarted ones give way, the oldest first: their clients may be
+   * gone. Sockets that cannot be closed beside a live session count.
    */
-  #hasRoom(): boolean {
-    const most = limits.streamSessions.value - this.#closing.overdue;
-    if (this.#live.size >= most) return false;
-    for (const [connection, session] of this.#sessions) {
-      if (this.#sessions.size < most) return true;
-      if (!session) this.#end(connection, refuse('edge_busy'));
+  #makeRoom(): boolean {
+    const limit = limits.streamSessions.value - this.#closing.overdue;
+    if (this.#live.size >= limit) return false;
+    let connected = 0;
+    for (const session of this.#live) if (session.isConnected) connected += 1;
+    for (const socket of this.#unstarted) {
+      if (this.#unstarted.size + connected < limit) break;
+      this.#refuse(socket, refuse('edge_busy'));
     }
-    return this.#sessions.size < most;
+    return true;
   }
 
-  /** Refuses what no agent can serve before there is a session, but for a client that comes back to one. */
-  async #foresee(dialect: LiveDialect, handover: Handover): Promise<Response | undefined> {
+  /** Refuses what no agent can serve before a session starts, unless the client may come back to a session. */
+  async #foresee(protocol: LiveDialect, handover: Handover): Promise<Response | undefined> {
     const { claims, dialect: name, request } = handover;
-    const first = this.#live.size === 0;
-    if (first && !dialect.wish) return undefined;
+    const isFirst = this.#live.size === 0;
+    if (isFirst && !protocol.wish) return undefined;
     const context = this.#makeContext(request);
     const { settings, env, surroundings } = context;
     const snapshots = await readSnapshots(settings.zones, env.ROSTER, surroundings);
-    this.#listed = { snapshots, at: surroundings.now() };
-    if (!first || !dialect.wish) return undefined;
-    const refusal = this.#hopeless(dialect.wish(), claims);
+    this.#rosters = { snapshots, at: surroundings.now() };
+    if (!isFirst || !protocol.wish) return undefined;
+    const refusal = this.#foreseeRoute(protocol.wish(), claims);
     if (!refusal) return undefined;
     recordDenial(claims, 'stream', refusal, context);
-    return dialects[name].refuse?.(refusal, request) ?? this.#turnAway(dialect, handover, refusal);
+    return dialects[name].refuse?.(refusal, request) ?? this.#turnAway(protocol, handover, refusal);
   }
 
   /**
-   * Refuses on the socket, as every refusal of a dialect is. Refuses by HTTP while sockets are overdue that a live
-   * session keeps the edge from ending: each refused socket could become another one.
+   * Refuses on the socket, in the client's protocol. Refuses by HTTP while the object has overdue sockets, which a live
+   * session keeps open: each refused socket could become another one.
    */
-  #turnAway(dialect: LiveDialect, handover: Handover, refusal = refuse('edge_busy')): Response {
+  #turnAway(protocol: LiveDialect, handover: Handover, refusal = refuse('edge_busy')): Response {
     const full = this.#refuseFull(handover);
     if (full) return full;
-    const { request, claims } = handover;
-    if (this.#closing.overdue > 0) return dialects[handover.dialect].refuse?.(refusal, request) ?? refuseWith(refusal);
+    const { request, claims, dialect: name } = handover;
+    if (this.#closing.overdue > 0) return dialects[name].refuse?.(refusal, request) ?? refuseWith(refusal);
     const now = this.#surroundings.now();
-    dialect.open({ id: this.#name, request, now, expires: now });
-    const { theirs, ours } = openRefused(refusal, dialect, now, request);
+    protocol.open({ id: this.#name, request, now, expires: now });
+    const { theirs, ours } = openRefused(refusal, protocol, now, request);
     ours.addEventListener('close', () => this.#closing.delete(ours));
     ours.addEventListener('error', () => this.#closing.delete(ours));
     this.#closing.add(ours, claims);
     return new Response(null, { status: 101, webSocket: theirs });
   }
 
-  /** Refuses by HTTP, without a socket, while too many of the tenant are closing. */
+  /** Refuses by HTTP, without a socket, while too many sockets of the tenant are closing. */
   #refuseFull({ claims, dialect, request }: Handover): Response | undefined {
     const full = sockets.checkClosing(claims);
     return full && (dialects[dialect].refuse?.(full, request) ?? refuseWith(full));
   }
 
-  closing(connection: Connection): void {
-    this.#closing.add(connection, connection.handover.claims);
-  }
-
-  closed(connection: Connection): void {
-    this.#closing.delete(connection);
-  }
-
-  step(connection: Connection, step: ClientStep): void {
-    const session = this.#sessions.get(connection);
-    if (session) session.step(step);
-    else if (step.type === 'start') this.#start(connection, step.request);
-    else if (step.type === 'wish') this.#answerWish(connection, step);
-    else if (step.type === 'close') this.#end(connection, step.refusal);
-    else if (step.type === 'end') this.#end(connection, refuse('frame_invalid', { rule: 'nothing was started' }));
-    else if (step.type !== 'alive') {
-      this.#end(connection, refuse('frame_invalid', { rule: 'the session has not started' }));
+  onCommand(command: ClientStep, socket: ClientSocket): void {
+    switch (command.type) {
+      case 'start':
+        this.#start(socket, command.request);
+        break;
+      case 'wish':
+        this.#checkRoute(socket, command.wish, command.granted);
+        break;
+      case 'close':
+        this.#refuse(socket, command.refusal);
+        break;
+      case 'alive':
+        break;
+      case 'end':
+        this.#refuse(socket, refuse('frame_invalid', { rule: 'nothing was started' }));
+        break;
+      default:
+        this.#refuse(socket, refuse('frame_invalid', { rule: 'the session has not started' }));
     }
   }
 
-  #answerWish(connection: Connection, { wish, granted }: Extract<ClientStep, { type: 'wish' }>): void {
-    const refusal = this.#hopeless(wish, connection.handover.claims);
-    // Another wish would meet the same outage.
-    if (refusal && isTransient(refusal)) this.#end(connection, refusal);
-    else if (refusal) connection.warn(refusal);
-    else connection.grant(granted);
+  onDisconnect(socket: ClientSocket): void {
+    this.#forgetUnstarted(socket);
   }
 
-  /** Returns why no agent serves a wish, by the rosters of the last upgrade: `unknown` when that is too long ago. */
-  #hopeless({ model, language }: LiveWish, claims: Claims, unknown?: Refusal): Refusal | undefined {
-    const { snapshots, at } = this.#listed;
+  onError(error: unknown, socket: ClientSocket): void {
+    logBug(socket.handover.request, error);
+    this.#refuse(socket, refuse('internal'));
+  }
+
+  #checkRoute(socket: ClientSocket, route: LiveWish, accepted: readonly Outgoing[]): void {
+    const refusal = this.#foreseeRoute(route, socket.handover.claims);
+    if (!refusal) socket.acceptRoute(accepted);
+    // Another route would meet the same outage.
+    else if (isTransient(refusal)) this.#refuse(socket, refusal);
+    else socket.rejectRoute(refusal);
+  }
+
+  /** Returns why no agent serves a route, by the rosters of the last upgrade; `unknown` when these are too old. */
+  #foreseeRoute({ model, language }: LiveWish, claims: Claims, unknown?: Refusal): Refusal | undefined {
+    const { snapshots, at } = this.#rosters;
     const now = this.#surroundings.now();
     if (model === undefined || now - at > limits.snapshotStaleMs.value) return unknown;
     const { zones } = readSettings(this.env);
     return foreseeStream({ session: this.#name, model, language }, claims, { zones, snapshots }, now);
   }
 
-  dropped(connection: Connection, deliberate: boolean): void {
-    const session = this.#sessions.get(connection);
-    this.#leave(connection);
-    session?.dropped(connection, deliberate);
-  }
-
-  broke(connection: Connection, error: unknown): void {
-    const session = this.#sessions.get(connection);
-    if (session) session.broke(error);
-    else {
-      logBug(connection.handover.request, error);
-      this.#end(connection, refuse('internal'));
-    }
-  }
-
   get #name(): string {
     return (this.ctx.id.name ?? '').split('/').slice(1).join('/');
   }
 
-  #lengthMs({ handover }: Connection): number {
-    return Math.min(handover.claims.sessionSeconds, limits.streamSeconds.value) * 1_000;
+  #refuse(socket: ClientSocket, refusal: Refusal): void {
+    this.#forgetUnstarted(socket);
+    socket.close({ refusal });
   }
 
-  #end(connection: Connection, refusal: ReturnType<typeof refuse>): void {
-    this.#leave(connection);
-    connection.end({ refusal });
+  #forgetUnstarted(socket: ClientSocket): void {
+    this.#unstarted.delete(socket);
+    sockets.release(socket.handover.claims, socket);
   }
 
-  #leave(connection: Connection): void {
-    this.#sessions.delete(connection);
-    sockets.release(connection.handover.claims, connection);
-  }
-
-  /** A client that never says what it wants holds no place: it does not stay for ever, nor longer than its token. */
-  async #minds(connection: Connection): Promise<void> {
+  /** Closes a socket whose client starts no session in time, is silent for too long, or has a token that expired. */
+  async #expire(socket: ClientSocket): Promise<void> {
     const { now, after } = this.#surroundings;
-    const idle = connection.idleMs;
+    const { idleMs, handover, protocol } = socket;
     const began = now();
-    const expires = Math.max(connection.handover.claims.expires * 1_000, began + limits.streamStartMs.value);
-    const last = began + (connection.dialect.unstartedMs ?? limits.streamUnstartedMs.value);
-    for (;;) {
+    const expires = Math.max(handover.claims.expires * 1_000, began + limits.streamStartMs.value);
+    const unstartedMs = protocol.unstartedMs ?? limits.streamUnstartedMs.value;
+    while (this.#unstarted.has(socket)) {
       await after(limits.streamTickMs.value).rings;
-      if (!this.#sessions.has(connection) || this.#sessions.get(connection)) return;
-      if (now() >= expires) return this.#end(connection, refuse('token_expired'));
-      if (now() >= last) return this.#end(connection, refuse('stream_idle', { limit: (last - began) / 1_000 }));
-      if (now() - connection.heardAt < idle) continue;
-      return this.#end(connection, refuse('stream_idle', { limit: idle / 1_000 }));
+      if (!this.#unstarted.has(socket)) return;
+      if (now() >= expires) this.#refuse(socket, refuse('token_expired'));
+      else if (now() >= began + unstartedMs) this.#refuse(socket, refuseIdle(unstartedMs));
+      else if (now() - socket.receivedAt >= idleMs) this.#refuse(socket, refuseIdle(idleMs));
     }
   }
 
-  #start(connection: Connection, request: LiveRequest): void {
-    const wanted = this.#read(connection, request);
-    if (!wanted.ok) {
-      this.#end(connection, wanted.refusal);
-      return;
-    }
-    const facts = wanted.value;
-    const found = this.#known(connection, request, facts);
-    if (!found.ok) {
-      this.#end(connection, found.refusal);
-      return;
-    }
-    sockets.release(connection.handover.claims, connection);
-    const known = found.value;
-    if (known) {
-      for (const [before, session] of this.#sessions) if (session === known) this.#sessions.delete(before);
-      this.#sessions.set(connection, known);
-      known.resume(connection, request.next);
-      return;
-    }
-    const { claims, class: wish } = connection.handover;
-    if (!audioBudget.mayEnter(claims.tenant)) {
-      this.#end(connection, refuse('edge_busy'));
-      return;
-    }
-    const context = this.#makeContext(connection.handover.request);
-    const session: LiveSession = new LiveSession(
-      facts,
-      request.options,
-      { claims, class: clampClass(wish ?? 'realtime', claims.priority) },
-      context,
-      () => this.#forget(session),
-    );
-    this.#live.add(session);
-    this.#sessions.set(connection, session);
-    session.begin(connection, request.resume !== undefined, this.#ended.bookedOf(facts, this.#surroundings.now()));
-  }
-
-  #noteEnd({ facts, remains }: LiveSession): void {
-    if (remains) this.#ended.note(facts.began, remains);
-  }
-
-  #forget(session: LiveSession): void {
-    this.#noteEnd(session);
-    this.#live.delete(session);
-    for (const [connection, own] of this.#sessions) if (own === session) this.#sessions.delete(connection);
-  }
-
-  /** Returns the facts of the session, of its resume token or of the client's request. */
-  #read({ handover }: Connection, request: LiveRequest): Result<Resumable> {
+  #start(socket: ClientSocket, request: LiveRequest): void {
+    const { handover } = socket;
     const { claims } = handover;
-    const now = this.#surroundings.now();
-    const longest = now + Math.min(claims.sessionSeconds, limits.streamSeconds.value) * 1_000;
-    const { model, language } = request;
-    if (claims.sealing === 'client') return no(refuse('sealing_required'));
-    if (!isOpen(language) && !allowsLanguage(claims.languages, language)) {
-      return no(refuse('language_forbidden', { language }));
+    const started = this.#readStart(request, claims);
+    const found = started.ok ? this.#findLive(request, started.value, claims) : started;
+    if (!started.ok || !found.ok) {
+      if (!found.ok) this.#refuse(socket, found.refusal);
+      return;
     }
-    if (request.resume !== undefined) {
-      const token = openResume(request.resume, readSettings(this.env), now);
-      if (!token.ok) return token;
-      const { session, tenant, subject, format } = token.value;
-      const same = session === this.#name && tenant === claims.tenant && subject === claims.subject;
-      if (!same || !sameFormat(format, request.format)) return no(refuse('resume_invalid'));
-      if (this.#ended.isOver(token.value.began)) return no(refuse('resume_invalid', undefined, 'everything was said'));
-      return ok({ ...token.value, until: Math.min(token.value.until, longest) });
+    this.#forgetUnstarted(socket);
+    if (found.value) {
+      found.value.resume(socket, request.next);
+      return;
     }
-    if (model === undefined || model === '') return no(refuse('field_missing', { field: 'model' }));
-    return ok({
-      v: 1,
-      session: this.#name,
-      tenant: claims.tenant,
-      ...(claims.subject !== undefined && { subject: claims.subject }),
-      model,
-      ...(language !== undefined && { language }),
-      format: request.format,
-      began: now,
-      until: longest,
+    if (!audioBudget.mayEnter(claims.tenant)) {
+      socket.close({ refusal: refuse('edge_busy') });
+      return;
+    }
+    const facts = started.value;
+    const session: StreamSession = new StreamSession({
+      facts,
+      options: request.options,
+      claims,
+      class: clampClass(handover.class ?? 'realtime', claims.priority),
+      context: this.#makeContext(handover.request),
+      onClosed: () => this.#remove(session),
     });
+    this.#live.add(session);
+    const booked = this.#ended.takeBooked(facts, this.#surroundings.now());
+    session.start(socket, request.resume !== undefined, booked);
+  }
+
+  #readStart(request: LiveRequest, claims: Claims): Result<Resumable> {
+    const now = this.#surroundings.now();
+    const started = readStart(request, claims, { session: this.#name, settings: readSettings(this.env), now });
+    if (!started.ok || request.resume === undefined || !this.#ended.wasDelivered(started.value.began)) return started;
+    return no(refuse('resume_invalid', undefined, 'everything was said'));
   }
 
   /**
-   * Returns the session that the client resumes with its token, when this object has it. Refuses a client that could
-   * only end it.
+   * Returns the live session that the client resumes, if this object has it. Closes one that cannot replay what the client
+   * lacks, or that its token does not allow: it begins again from the checkpoint. Refuses a client whom no agent could
+   * serve either.
    */
-  #known(connection: Connection, request: LiveRequest, facts: Resumable): Result<LiveSession | undefined> {
+  #findLive(request: LiveRequest, facts: Resumable, claims: Claims): Result<StreamSession | undefined> {
     if (request.resume === undefined) return ok(undefined);
     const session = [...this.#live].find((one) => one.facts.began === facts.began);
     if (!session) return ok(undefined);
-    if (session.canRetell(request.next) && this.#allows(connection, session)) return ok(session);
-    const hopeless = this.#hopeless(wishOf(facts), connection.handover.claims, refuse('edge_busy'));
-    if (hopeless && !isTransient(hopeless)) return no(hopeless);
-    // The session lacks what the client wants, or its token allows less: it begins again from the checkpoint.
+    const { claims: own, facts: current } = session;
+    const mayResume = mayTakeOver(claims, own, current.until, this.#surroundings.now());
+    if (session.canReplayFrom(request.next) && mayResume) return ok(session);
+    const { model, language } = facts;
+    const route = { model, ...(language !== undefined && { language }) };
+    const refusal = this.#foreseeRoute(route, claims, refuse('edge_busy'));
+    if (refusal && !isTransient(refusal)) return no(refusal);
     session.refuse(refuse('stream_replaced'));
     this.#noteEnd(session);
     return ok(undefined);
   }
 
-  /** Would the token that the client comes back with have begun this session, as it is and for as long. */
-  #allows({ handover }: Connection, { claims, facts }: LiveSession): boolean {
-    const { zones, languages, sessionSeconds } = handover.claims;
-    const covers = (mine: readonly string[], theirs: readonly string[]) =>
-      mine.includes('*') || theirs.every((one) => mine.includes(one));
-    const until = this.#surroundings.now() + sessionSeconds * 1_000;
-    return covers(zones, claims.zones) && covers(languages, claims.languages) && until >= facts.until;
+  #remove(session: StreamSession): void {
+    this.#noteEnd(session);
+    this.#live.delete(session);
+  }
+
+  #noteEnd({ facts, ended }: StreamSession): void {
+    if (ended) this.#ended.add(facts.began, ended);
   }
 
   #makeContext(id: string): RequestContext {
@@ -325,7 +279,4 @@ export class Stream extends DurableObject<Bindings> implements Owner {
   }
 }
 
-const sameFormat = (one: LiveRequest['format'], other: LiveRequest['format']): boolean =>
-  one.encoding === other.encoding && one.rate === other.rate && one.channels === other.channels;
-
-const wishOf = ({ model, language }: Resumable): LiveWish => ({ model, ...(language !== undefined && { language }) });
+const refuseIdle = (ms: number): Refusal => refuse('stream_idle', { limit: ms / 1_000 });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { Connection } from '../../../edge/stream/connection.ts';
+import { ClientSender } from '../../../edge/stream/client-sender.ts';
+import { ClientSocket } from '../../../edge/stream/client-socket.ts';
 import type { ClientStep, LiveDialect, SessionEvent } from '../../../edge/stream/dialect.ts';
 import type { Handover } from '../../../edge/stream/handover.ts';
-import { Outlet } from '../../../edge/stream/outlet.ts';
 import { limits } from '../../../shared/limits.ts';
 
 /** A client that never reads, with a dialect that says so many bytes of each event. */
@@ -27,17 +27,17 @@ function connect(bytes: number, acknowledges = false, hear: LiveDialect['hear'] 
     say: () => ['x'.repeat(bytes)],
     close: () => ({ frames: [], code: 1000, reason: '' }),
   };
-  const owner = {
-    step: (_: unknown, step: ClientStep) => void steps.push(step),
-    dropped() {},
-    broke() {},
-    closing() {},
-    closed() {},
-  };
-  const handover = { claims: {} } as unknown as Handover;
-  const made = new Connection(socket as never, dialect as unknown as LiveDialect, handover, owner, () => 0);
+  const handler = { onCommand: (step: ClientStep) => void steps.push(step), onDisconnect() {}, onError() {} };
+  const made = new ClientSocket({
+    socket: socket as never,
+    protocol: dialect as unknown as LiveDialect,
+    handover: { claims: {} } as unknown as Handover,
+    handler,
+    closing: { add() {}, delete() {} },
+    now: () => 0,
+  });
   made.open('s', 0);
-  return { connection: made, sent: () => sent, steps, receive: (data: string) => receive({ data }) };
+  return { client: made, sent: () => sent, steps, receive: (data: string) => receive({ data }) };
 }
 
 const word = (type: 'interim' | 'segment', at: number) => ({ type, index: 0, start: at, end: at + 1 }) as SessionEvent;
@@ -45,29 +45,29 @@ const burst = limits.streamUnreadBytes.value;
 
 describe('§3-18 what a client that does not say what it reads may leave unread', () => {
   it('interims stop at so many bytes for each second of sound, and what stays is told', () => {
-    const { connection, sent, steps } = connect(20_000);
+    const { client, sent, steps } = connect(20_000);
     const seconds = 400;
     for (let at = 0; at < seconds; at++) {
-      for (let turn = 0; turn < 4; turn++) connection.say(word('interim', at));
+      for (let turn = 0; turn < 4; turn++) client.send(word('interim', at));
     }
     const most = burst + seconds * limits.streamTellBytes.value;
     expect(sent()).toBeGreaterThan(most - 100_000);
     expect(sent()).toBeLessThanOrEqual(most + 20_000);
     const before = sent();
-    connection.say(word('segment', seconds));
+    client.send(word('segment', seconds));
     expect(sent()).toBe(before + 20_000);
     expect(steps).toEqual([]);
   });
 
   it('speech never gets there: a hundred bytes for each of five words a second, three times over', () => {
-    const { connection, sent } = connect(1_500);
-    for (let at = 0; at < 3_600; at++) for (let turn = 0; turn < 3; turn++) connection.say(word('interim', at));
+    const { client, sent } = connect(1_500);
+    for (let at = 0; at < 3_600; at++) for (let turn = 0; turn < 3; turn++) client.send(word('interim', at));
     expect(sent()).toBe(3_600 * 3 * 1_500);
   });
 
   it('with twice as much of what has to be told it is sent away', () => {
-    const { connection, sent, steps } = connect(20_000);
-    for (let turn = 0; steps.length === 0 && turn < 1_000; turn++) connection.say(word('segment', 0));
+    const { client, sent, steps } = connect(20_000);
+    for (let turn = 0; steps.length === 0 && turn < 1_000; turn++) client.send(word('segment', 0));
     expect(steps).toMatchObject([{ type: 'close', refusal: { reason: 'reader_slow' } }]);
     expect(sent()).toBeLessThanOrEqual(2 * (burst + limits.streamTellBytes.value) + 20_000);
   });
@@ -139,14 +139,14 @@ describe('§3-18 what a client may ask for', () => {
 
 describe('MUST 34 what is kept for a client that is away', () => {
   it('is so many events and no more; of interims the last counts', () => {
-    const outlet = new Outlet();
+    const sender = new ClientSender();
     const most = limits.streamHeldEvents.value;
-    for (let at = 0; at < most - 1; at++) expect(outlet.tell({ type: 'speech_started', at })).toBe(true);
-    for (let at = 0; at < 3; at++) expect(outlet.tell(word('interim', at))).toBe(true);
-    expect(outlet.tell({ type: 'speech_started', at: most })).toBe(false);
+    for (let at = 0; at < most - 1; at++) expect(sender.send({ type: 'speech_started', at })).toBe(true);
+    for (let at = 0; at < 3; at++) expect(sender.send(word('interim', at))).toBe(true);
+    expect(sender.send({ type: 'speech_started', at: most })).toBe(false);
     const told: SessionEvent[] = [];
-    outlet.attach({ say: (event: SessionEvent) => told.push(event) } as unknown as Connection);
-    outlet.retell(undefined);
+    sender.connect({ send: (event: SessionEvent) => told.push(event) } as unknown as ClientSocket);
+    sender.replay(undefined);
     expect(told).toHaveLength(most + 1);
     expect(told.filter(({ type }) => type === 'interim')).toEqual([word('interim', 2)]);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Ended, type Remains, remainsOf } from '../../../edge/stream/remains.ts';
+import { type EndedSession, EndedSessions, endSession } from '../../../edge/stream/ended-sessions.ts';
 import type { Resumable } from '../../../edge/stream/resume-token.ts';
 import { limits } from '../../../shared/limits.ts';
 
@@ -16,48 +16,48 @@ const tokenAt = (time: number, began = 1): Resumable => ({
   sealed: NOW,
   ...(time > 0 && { checkpoint: { position: time * 1_000, time, index: 0, state: '' } }),
 });
-const stand = { position: 5_000, from: 0, booked: 0, settled: 5, taken: 7 };
+const stand = { position: 5_000, from: 0, booked: 0, committed: 5, processed: 7 };
 
-function leave(remains: Remains): Ended {
-  const ended = new Ended();
-  ended.note(1, remains);
+function leave(session: EndedSession): EndedSessions {
+  const ended = new EndedSessions();
+  ended.add(1, session);
   return ended;
 }
 
-describe('A1 what is in the record of a session that somebody goes on with', () => {
-  it('what was heard after the last checkpoint is credited to the last token, once', () => {
-    const ended = leave(remainsOf(stand));
-    expect([5, 5, 5].map((time) => ended.bookedOf(tokenAt(time), NOW))).toEqual([7, 5, 5]);
+describe('A1 booked seconds of a session that resumes', () => {
+  it('credits seconds after the last checkpoint to the last token, once', () => {
+    const ended = leave(endSession(stand));
+    expect([5, 5, 5].map((time) => ended.takeBooked(tokenAt(time), NOW))).toEqual([7, 5, 5]);
   });
 
-  it('an older token has no credit beyond its own checkpoint, and takes none away', () => {
-    const ended = leave(remainsOf(stand));
-    expect([0, 2, 5].map((time) => ended.bookedOf(tokenAt(time), NOW))).toEqual([0, 2, 7]);
+  it('gives an older token no credit, and takes none away', () => {
+    const ended = leave(endSession(stand));
+    expect([0, 2, 5].map((time) => ended.takeBooked(tokenAt(time), NOW))).toEqual([0, 2, 7]);
   });
 
   it.each([
-    ['all of the credit is used, and no more was heard', { from: 5, booked: 7, taken: 7 }, 5],
-    ['some of it was not used', { from: 5, booked: 7, taken: 6 }, 6],
-    ['more was heard', { from: 5, booked: 7, taken: 10 }, 8],
-    ['nobody heard it', { from: 5, booked: 7, taken: undefined }, 7],
-    ['of an edge that was lost nobody heard it', { from: 5, booked: 0, taken: undefined }, 0],
-  ])('who goes on twice: %s', (_, change, booked) => {
-    const ended = leave(remainsOf({ ...stand, ...change }));
-    expect(ended.bookedOf(tokenAt(5), NOW)).toBe(booked);
+    ['all of the credit is used, and no more was heard', { from: 5, booked: 7, processed: 7 }, 5],
+    ['some of it was not used', { from: 5, booked: 7, processed: 6 }, 6],
+    ['more was heard', { from: 5, booked: 7, processed: 10 }, 8],
+    ['no agent processed it', { from: 5, booked: 7, processed: undefined }, 7],
+    ['no agent processed it after an edge was lost', { from: 5, booked: 0, processed: undefined }, 0],
+  ])('resumed twice: %s', (_, change, booked) => {
+    const ended = leave(endSession({ ...stand, ...change }));
+    expect(ended.takeBooked(tokenAt(5), NOW)).toBe(booked);
   });
 
-  it('what a session leaves is noted once, and not again over what came after it', () => {
-    const first = remainsOf(stand);
+  it('adds an ended session once, and not again over a later one', () => {
+    const first = endSession(stand);
     const ended = leave(first);
-    ended.bookedOf(tokenAt(5), NOW);
-    ended.note(1, remainsOf({ ...stand, from: 5, booked: 7, taken: 7 }));
-    ended.note(1, first);
-    expect(ended.bookedOf(tokenAt(5), NOW)).toBe(5);
+    ended.takeBooked(tokenAt(5), NOW);
+    ended.add(1, endSession({ ...stand, from: 5, booked: 7, processed: 7 }));
+    ended.add(1, first);
+    expect(ended.takeBooked(tokenAt(5), NOW)).toBe(5);
   });
 
-  it('of an edge that was lost nothing is, and of a session that ended long ago all up to the token', () => {
-    const ended = new Ended();
-    expect(ended.bookedOf(tokenAt(5), NOW)).toBe(0);
-    expect(ended.bookedOf(tokenAt(5), NOW + limits.streamResumeMs.value)).toBe(5);
+  it('books nothing of a lost edge, and everything of a session that ended long ago', () => {
+    const ended = new EndedSessions();
+    expect(ended.takeBooked(tokenAt(5), NOW)).toBe(0);
+    expect(ended.takeBooked(tokenAt(5), NOW + limits.streamResumeMs.value)).toBe(5);
   });
 });

@@ -15,7 +15,7 @@ interface Options {
 }
 
 /** Sockets of one Durable Object whose close frame the client has not answered. */
-export class Closing {
+export class ClosingSockets {
   readonly #options: Options;
   readonly #sockets = new Map<object, { readonly claims: Claims; readonly at: number }>();
   /** A loop looks for overdue sockets. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Surroundings } from '../../../edge/clock.ts';
-import { Closing } from '../../../edge/stream/closing.ts';
+import { ClosingSockets } from '../../../edge/stream/closing-sockets.ts';
 import { sockets as ofIsolate, Sockets } from '../../../edge/stream/sockets.ts';
 import { limits } from '../../../shared/limits.ts';
 import type { Claims } from '../../../shared/tenant/claims.ts';
@@ -71,7 +71,7 @@ describe('C10 A21 sockets whose client does not answer the close frame', () => {
     const abort = () => {
       state.aborted += 1;
     };
-    const closing = new Closing({ surroundings, busy: () => state.busy, abort });
+    const closing = new ClosingSockets({ surroundings, busy: () => state.busy, abort });
     const pass = async (ms: number) => {
       state.now += ms;
       ring?.();
