@@ -77,7 +77,7 @@ describe('C10 R1 openai for Python, unmodified, listens live', () => {
   it.each([
     ['a wrong token', 'token_invalid'],
     ['an unknown model', 'model_unknown'],
-  ])('%s is told as an event', async (what, code) => {
+  ])('%s is sent as an event', async (what, code) => {
     expect(await call<Heard>('realtime_refused', { what })).toMatchObject({ error: { code } });
   });
 });

@@ -47,7 +47,7 @@ function generate(url: string, token: string): Promise<{ code: number; report: s
   });
 }
 
-describe('C10 T2 the interface is what its description says', () => {
+describe('C10 T2 the interface matches its description', () => {
   it('C10 T2 schemathesis finds nothing with every check on every operation', async () => {
     const { code, report } = await generate(running.stack.url, await running.mint(claims, 3_600));
     const failures = report.indexOf('= FAILURES =');

@@ -72,7 +72,7 @@ describe('T2 C10 tritonclient, unmodified', () => {
     expect(likeness(read.text)).toBeGreaterThan(0.6);
   });
 
-  it('infers the same with JSON, in and out, and with outputs it did not list', async () => {
+  it('infers the same in JSON both ways, also for unlisted outputs', async () => {
     const short = { file, seconds: 1 };
     const { text } = await call<Read>('infer', short);
     expect(text).not.toBe('');
@@ -95,7 +95,7 @@ describe('T2 C10 tritonclient, unmodified', () => {
   });
 });
 
-describe('T2 C4 what tritonclient is refused', () => {
+describe('T2 C4 refusals of tritonclient', () => {
   it.each([
     ['no token', '401', /No token was sent/],
     ['a wrong token', '401', /not valid/],
@@ -130,19 +130,19 @@ describe('A5 tritonclient’s sequences', () => {
     expect(streamed.text).toBe(text);
   });
 
-  it('several in turn: each hears itself only', async () => {
+  it('several in turn: each receives only its own results', async () => {
     const { text } = await call<Read>('infer', { file });
     expect(await call('streams', { file, sequences: [1, 2, 'three', 'four'] })).toEqual(Array(4).fill(text));
   });
 
-  it('C4 two subjects of one tenant with the id 1 read their own state', async () => {
+  it('C4 two subjects with sequence id 1 keep separate state', async () => {
     const { text } = await call<Read>('infer', { file });
     const claims = { tenant: 'acme', scope: 'infer' };
     const tokens = await Promise.all(['alice', 'bob'].map((sub) => running.mint({ ...claims, sub })));
     expect(await call('callers', { file, tokens })).toEqual([text, text]);
   });
 
-  it('C4 a refused second START ends the sequence; with a session it begins again', async () => {
+  it('C4 a refused second START ends the sequence; a session restarts it', async () => {
     const open = {
       status: '409',
       message: expect.stringMatching(/^sequence 1 of model 'reference-en-stream' is open:.*x-auricle-session/),
@@ -159,7 +159,7 @@ describe('A5 tritonclient’s sequences', () => {
     });
   });
 
-  it('one that is left alone ends by itself, and has to be started again', async () => {
+  it('an idle sequence expires and has to be started again', async () => {
     await call('abandon', { sequence: 55 });
     await expect
       .poll(() => call<{ message: string } | null>('unstarted', { sequence: 55 }), { timeout: 20_000, interval: 1_500 })
@@ -168,7 +168,7 @@ describe('A5 tritonclient’s sequences', () => {
 });
 
 describe('C6 A5 a sequence whose agent dies', () => {
-  it('is told to start again, by whoever is left, and then goes on', async () => {
+  it('is refused by the next agent and continues after a new START', async () => {
     await call('begin', { sequence: 77 });
     for (const part of ['agent-aks-westeurope', 'agent-eks-us-east-1'] as const) running.stack.kill(part);
     // Until an agent is back the answer is 502 or 503, errors that the client may retry.

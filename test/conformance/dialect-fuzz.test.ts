@@ -80,7 +80,7 @@ describe('fuzzing: with SEEDS=10000 about 60,000 messages for each dialect', () 
       unwrap(deepgramListen(new URL('https://e.test/v1/listen?model=m&encoding=linear16&sample_rate=8000'))),
     ));
 
-  it('Deepgram, when the sound has to say what it is', () =>
+  it('Deepgram with audio in a container', () =>
     bombard(() => unwrap(deepgramListen(new URL('https://e.test/v1/listen?model=m')))));
 
   it('configurations: accepted whole, or refused and named', () => {
@@ -186,8 +186,8 @@ const act: fc.Arbitrary<Act> = fc.oneof(
   fc.constant({ act: 'answer' as const }),
 );
 
-describe('C10 whatever happens to a session of OpenAI', () => {
-  it('every item has its events once and in order, and its deltas are its transcript', () => {
+describe('C10 random sessions of OpenAI', () => {
+  it('every item has its events once, in order, with deltas equal to its transcript', () => {
     fc.assert(
       fc.property(fc.array(act, { maxLength: 30 }), (acts) => {
         const all = talk();

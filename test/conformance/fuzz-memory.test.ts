@@ -100,7 +100,7 @@ const note = () => {
 beforeAll(() => void process.on('unhandledRejection', note));
 afterAll(() => void process.off('unhandledRejection', note));
 
-describe('bounded memory, whatever a client says', () => {
+describe('memory stays bounded under random client messages', () => {
   const parsers: Readonly<Record<string, () => () => unknown>> = {
     '/v1/stream': () => dialect(auricleStream, '/v1/stream'),
     '/v1/realtime': () => dialect(openaiRealtime, '/v1/realtime?model=m'),

@@ -25,13 +25,13 @@ const isLeftOut = (source: string, title: string) =>
   /\b(skip|todo|fails|only|skipIf|runIf)\b/.test(callOf(source, title));
 
 describe('the protocol of live streams and its tests', () => {
-  it('every MUST has a number of its own, and a sentence that says so', () => {
+  it('every numbered sentence is unique and has a MUST', () => {
     expect(new Set(numbers).size).toBe(numbers.length);
     const sentences = protocol.split(/(?=\[\d+\])/).slice(1);
     for (const sentence of sentences) expect(sentence).toMatch(/\bMUST\b/);
   });
 
-  it('every MUST has a test in the matrix, and the matrix knows no others', () => {
+  it('the matrix lists exactly the MUSTs of the protocol', () => {
     expect([...new Set(rows.map(({ must }) => must))].sort((a, b) => a - b)).toEqual(numbers.sort((a, b) => a - b));
   });
 

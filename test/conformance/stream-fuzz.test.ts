@@ -55,8 +55,8 @@ function isSound(step: ClientStep): boolean {
   return true;
 }
 
-describe('fuzzing of what clients say', () => {
-  it('any message of a client of /v1/stream is understood or refused: with SEEDS=10000 60,000 inputs', {
+describe('fuzzing of client messages', () => {
+  it('any /v1/stream message is parsed or refused: with SEEDS=10000 60,000 inputs', {
     timeout: 60_000,
   }, () => {
     const session = { id: 's', request: crypto.randomUUID(), now: NOW, expires: NOW + 3_600_000 };
@@ -170,7 +170,7 @@ describe('fuzzing of the link', () => {
     );
   });
 
-  it('events of the agent: what is read by hand is what the schema takes', () => {
+  it('the hand-written reader of agent events agrees with the schema', () => {
     const number = fc.oneof(fc.nat(), fc.double(), fc.constant(-1), fc.constant('1'), fc.constant(null));
     const word = fc.record({ word: fc.string(), start: number, end: number, confidence: number });
     const event = fc.oneof(
@@ -208,7 +208,7 @@ describe('fuzzing of the link', () => {
     );
   });
 
-  it('sealed records cut and changed anywhere open as they were, or not at all', async () => {
+  it('truncated or changed sealed records open unchanged or not at all', async () => {
     const key = new Uint8Array(64).fill(7);
     const cut = fc.record({ at: fc.nat(400), flip: fc.option(fc.nat(399)), size: fc.integer({ min: 1, max: 90 }) });
     await fc.assert(
@@ -232,7 +232,7 @@ describe('fuzzing of the link', () => {
 });
 
 describe('fuzzing of the client', () => {
-  it('its backlog sends every byte that is not settled, wherever the edge goes on', () => {
+  it('the client backlog sends every unsettled byte after any resume position', () => {
     const step = fc.oneof(
       fc.record({ push: fc.integer({ min: 1, max: 9 }) }),
       fc.record({ settle: fc.double({ min: 0, max: 1, noNaN: true }) }),

@@ -20,8 +20,8 @@ const sentTo = (talk: Talk | undefined) =>
 const control = (talk: Talk | undefined, type: string) =>
   talk?.said.find((said) => !('kind' in said) && said.type === type);
 
-describe('what the edge says to an agent', () => {
-  it('MUST 40: each dial has a ticket of its own, for the rest of the session', async () => {
+describe('messages of the edge to an agent', () => {
+  it('MUST 40: each dial has its own ticket for the remaining session', async () => {
     const { client, talks, agent } = await startClient({}, {}, { sessionSeconds: 100 });
     await passQuietly(30_000, talks[0], client);
     await agent.send(agent.report());
@@ -47,7 +47,7 @@ describe('what the edge says to an agent', () => {
     expect(talks[0]?.finals).toEqual([4]);
   });
 
-  it('MUST 42: audio follows without a hole, messages cut to fit a record', async () => {
+  it('MUST 42: audio follows without a gap, split to fit a record', async () => {
     const { client, talks } = await startClient();
     const long = `${'_'.repeat(200_000)}one.`;
     client.speak(long).say({ type: 'end' });
@@ -64,7 +64,7 @@ describe('what the edge says to an agent', () => {
     expect(client.transcript).toBe('one');
   });
 
-  it('MUST 42: a packet is one record, also when it is sent again', async () => {
+  it('MUST 42: a packet is one record, also when sent again', async () => {
     const format = { encoding: 'opus', rate: 48_000, channels: 1 };
     const { client, talks } = await startClient({}, { format });
     const packets = ['one ', 'tw', 'o ', 'three'];
@@ -76,7 +76,7 @@ describe('what the edge says to an agent', () => {
     client.close();
   });
 
-  it('MUST 43: at most the window beyond what was heard', async () => {
+  it('MUST 43: sends at most one window beyond the acknowledged position', async () => {
     const { client, talks } = await startClient({ heard: false });
     for (let sent = 0; sent < 2 * 1024 * 1024; sent += 100_000) client.speak('_'.repeat(100_000));
     client.say({ type: 'ping' });
@@ -90,7 +90,7 @@ describe('what the edge says to an agent', () => {
     client.close();
   });
 
-  it('MUST 44: questions and options stand between the samples where they were said', async () => {
+  it('MUST 44: requests and options keep their position between samples', async () => {
     const { client, talks } = await startClient();
     client
       .speak('ab')
@@ -104,7 +104,7 @@ describe('what the edge says to an agent', () => {
     expect(control(talks[0], 'finalize')).toEqual({ type: 'finalize', id: 0, position: 6 });
   });
 
-  it('MUST 45: the next agent gets the last checkpoint unchanged, and everything after it', async () => {
+  it('MUST 45: the next agent gets the last checkpoint and all later audio', async () => {
     const { client, talks } = await startClient({ checkpoints: false });
     client.speak('one. ');
     await eventually(() => talks[0]?.position === 5);
@@ -129,7 +129,7 @@ describe('what the edge says to an agent', () => {
     expect(client.all('finalized')).toHaveLength(1);
   });
 
-  it('MUST 46: what held for the first choice holds for the next', async () => {
+  it('MUST 46: constraints of the first choice hold for the next', async () => {
     const name = modelName();
     const near = await startAgent(name, { live: true });
     const far = await startAgent(name, { live: true, zone: 'us' });
@@ -144,7 +144,7 @@ describe('what the edge says to an agent', () => {
     client.close();
   });
 
-  it('MUST 49: after a drain another agent is ready before this one is left', async () => {
+  it('MUST 49: another agent is ready before a draining one is left', async () => {
     const { client, talks, name, habits } = await startClient();
     client.speak('one. tw');
     await eventually(() => talks[0]?.position === 7);
@@ -166,7 +166,7 @@ describe('what the edge says to an agent', () => {
     expect(client.all('moved')).toEqual([{ type: 'moved', agent: other.name }]);
   });
 
-  it('MUST 49: an agent that is lost while it drains is looked for as long as any other', async () => {
+  it('MUST 49: losing a draining agent gets the full search time', async () => {
     const { client, talks, agent } = await startClient();
     client.speak('one. tw');
     await eventually(() => talks[0]?.position === 7);
@@ -239,7 +239,7 @@ describe('what the edge says to an agent', () => {
     expect(client.transcript).toBe('one|two');
   });
 
-  it('MUST 51: sound that breaks one recogniser after the other does not break all of them', async () => {
+  it('MUST 51: audio that breaks each recogniser stops after a few agents', async () => {
     const { client, talks } = await startClient({
       before: (talk: Talk, said: object) => {
         const poison = 'text' in said && String(said.text).includes('!');
@@ -254,7 +254,7 @@ describe('what the edge says to an agent', () => {
     expect(client.transcript).toBe('fine');
   });
 
-  it('MUST 52: a client that is gone for good takes its agent along', async () => {
+  it('MUST 52: a client that never returns ends its agent session', async () => {
     const { client, talks } = await startClient();
     client.speak('one. tw');
     await eventually(() => talks[0]?.position === 7);
@@ -262,7 +262,7 @@ describe('what the edge says to an agent', () => {
     await eventually(() => talks[0]?.closed);
   });
 
-  it('takes what it is told of a format as it is', async () => {
+  it('passes the format of the client to the agent unchanged', async () => {
     const { client, talks } = await startClient({}, { format: { ...slow, channels: 2 }, language: 'en-GB' });
     expect(talks[0]?.opened).toMatchObject({ format: { ...slow, channels: 2 }, language: 'en-GB' });
     client.close();

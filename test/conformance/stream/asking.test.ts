@@ -33,7 +33,7 @@ describe('asking', () => {
     expect(client.transcript).toBe('one|two|three');
   });
 
-  it('MUST 17: what was cleared is in no segment', async () => {
+  it('MUST 17: cleared audio is in no segment', async () => {
     const { client } = await startClient();
     client.speak('keep. forget').say({ type: 'clear', id: 3 }).speak(' this.');
     expect(await client.heard('cleared')).toEqual({ type: 'cleared', id: 3 });
@@ -42,7 +42,7 @@ describe('asking', () => {
     expect(client.transcript).toBe('keep|this');
   });
 
-  it('MUST 18: an answer that was lost comes again, and nothing else happens', async () => {
+  it('MUST 18: a lost answer is repeated without another effect', async () => {
     const { client, talks } = await startClient();
     client.speak('one').say({ type: 'finalize', id: 1 });
     await client.heard('finalized');
@@ -54,7 +54,7 @@ describe('asking', () => {
     expect(talks[0]?.said.filter((said) => !('kind' in said) && said.type === 'finalize')).toHaveLength(1);
   });
 
-  it('MUST 19: options hold from where they were said, and what they do not name stays', async () => {
+  it('MUST 19: options hold from their position and leave other options unchanged', async () => {
     const { client, talks } = await startClient({}, { options: { endpointingMs: 700 } });
     client
       .speak('one')
@@ -74,7 +74,7 @@ describe('asking', () => {
     client.close();
   });
 
-  it('MUST 21: a client that counts and does not read is sent away', async () => {
+  it('MUST 21: a client that stops reading is closed', async () => {
     const { client, talks } = await startClient();
     client.say({ type: 'ping', seen: 1 });
     await client.heard('pong');
@@ -84,7 +84,7 @@ describe('asking', () => {
     expect(client.all('refusal')).toMatchObject([{ reason: 'reader_slow' }]);
   });
 
-  it('a client that counts and reads may be told as much as there is', async () => {
+  it('a client that reads may receive any number of events', async () => {
     const { client, talks } = await startClient();
     for (let round = 0; round < 4; round++) {
       for (let sent = 0; sent < 15; sent++) talks[0]?.say(long);

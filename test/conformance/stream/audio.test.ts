@@ -24,7 +24,7 @@ describe('audio', () => {
     expect(String(client.all('refusal')[0]?.message)).toContain('position 6');
   });
 
-  it('MUST 9: audio that is known changes nothing, and of a message the new part is taken', async () => {
+  it('MUST 9: known audio is ignored, and only the new part counts', async () => {
     const { client } = await startClient();
     client.speak('hello ').speak('hello ', 0).speak('llo the', 2).speak('', 4).speak('re.', 9).say({ type: 'end' });
     await client.end();
@@ -51,7 +51,7 @@ describe('audio', () => {
     expect(client.transcript).toBe('over');
   });
 
-  it('MUST 11: what is not taken is told, and taken when it comes again', async () => {
+  it('MUST 11: untaken audio is reported, and taken when sent again', async () => {
     // A small ring: production's holds more of this audio than a session may last, and its time limit ends
     // the input.
     const ringBytes = limits.streamRingBytes as { value: number };
@@ -81,7 +81,7 @@ describe('audio', () => {
 });
 
 describe('formats wider than the window of a client', () => {
-  it('MUST 10: an utterance that would fill it is ended before, by a finalize of the edge', async () => {
+  it('MUST 10: a finalize of the edge ends an utterance that fills the buffer', async () => {
     const { client, talks } = await startClient();
     const letters = `x${'_'.repeat(499_999)}`;
     const total = 2 * limits.streamPacedBytes.value;
@@ -102,7 +102,7 @@ describe('formats wider than the window of a client', () => {
     expect(new Set(segments.slice(0, -1).map(({ ending }) => ending))).toEqual(new Set(['finalize']));
   });
 
-  it('MUST 53: a finalize of the edge waits while a checkpoint is announced', async () => {
+  it('MUST 53: a finalize of the edge waits for an announced checkpoint', async () => {
     const announces = (talk: Talk, said: Talk['said'][number]) => {
       if (!('kind' in said)) return false;
       talk.say({ type: 'heard', position: said.position + said.text.length, time: 1, cut: 100 });

@@ -14,7 +14,7 @@ async function refused(client: StreamClient) {
 }
 
 describe('connecting to /v1/stream', () => {
-  it('MUST 1: a token in a header or in a sub-protocol, and never a credential in the answer', async () => {
+  it('MUST 1: accepts a token in header or sub-protocol, answers without credentials', async () => {
     const token = await makeToken();
     const both = `auricle, auricle-token.${token}`;
     const answers = await Promise.all([
@@ -50,7 +50,7 @@ describe('connecting to /v1/stream', () => {
     expect(answer.status).toBe(426);
   });
 
-  it('MUST 4: a tenant whose audio only clients may seal is refused', async () => {
+  it('MUST 4: refuses a tenant whose audio only clients may seal', async () => {
     const { name } = await startListener();
     const client = await StreamClient.connect('', { sealing: 'client' });
     client.start(name);
@@ -77,7 +77,7 @@ describe('starting', () => {
     expect(await refused(client)).toMatchObject({ said: 'frame_invalid', code: 4400 });
   });
 
-  it('MUST 6: a model that is not there, does not hear, or is elsewhere only', async () => {
+  it('MUST 6: refuses an unknown model, a deaf one, and one elsewhere', async () => {
     const [deaf, far] = [modelName(), modelName()];
     await startListener();
     await startAgent(deaf);
@@ -90,7 +90,7 @@ describe('starting', () => {
     expect(reasons).toEqual(['model_unknown', 'model_not_live', 'residency_mismatch']);
   });
 
-  it('MUST 6: a language that the token or the model does not have', async () => {
+  it('MUST 6: refuses a language outside the token or the model', async () => {
     const { name } = await startListener();
     const allowed = await StreamClient.connect('', { languages: ['en'] });
     expect((await refused(allowed.start(name, { language: 'fr' }))).said).toBe('language_forbidden');
@@ -98,7 +98,7 @@ describe('starting', () => {
     expect((await refused(known.start(name, { language: 'fr' }))).said).toBe('language_unknown');
   });
 
-  it('MUST 7: started comes first, then who hears, then a token to resume with', async () => {
+  it('MUST 7: sends started first, then ready, then a resume token', async () => {
     const { name, agent } = await startListener();
     const client = await StreamClient.connect();
     client.start(name, { options: { interim: false } });
@@ -129,8 +129,8 @@ describe('starting', () => {
   });
 });
 
-describe('who is let in', () => {
-  it('is who the token says, whatever else the client sends', async () => {
+describe('admission', () => {
+  it('takes the identity from the token alone', async () => {
     const { name, talks } = await startListener();
     const claims = { tenant: 'globex', zones: ['us'], scopes: ['operate'], languages: ['*'], audit: 'buffered' };
     const forged = Buffer.from(JSON.stringify({ request: 'r', dialect: 'auricle-stream', claims })).toString(
@@ -143,7 +143,7 @@ describe('who is let in', () => {
     client.close();
   });
 
-  it('asks for a class and gets it up to the ceiling of the token', async () => {
+  it('grants the requested class up to the ceiling of the token', async () => {
     const { name, talks } = await startListener();
     const classes = [];
     for (const [query, priority] of [

@@ -15,7 +15,7 @@ async function startClient(habits = {}, claims = {}) {
 }
 
 describe('ending', () => {
-  it('MUST 22: after end everything is said, then final, then 1000; audio after it is ignored', async () => {
+  it('MUST 22: after end sends the rest, final and 1000; ignores audio', async () => {
     const { client } = await startClient();
     client.speak('one. two').say({ type: 'end' }).speak(' three.');
     const { code } = await client.end();
@@ -24,7 +24,7 @@ describe('ending', () => {
     expect(client.messages.at(-1)).toMatchObject({ type: 'final', segments: 2 });
   });
 
-  it('the rest may take as long as it gets on, and no longer', async () => {
+  it('the rest may take as long as it makes progress', async () => {
     const { client, talks } = await startClient({ finals: false, checkpoints: false });
     client.speak('one. two.').say({ type: 'end' });
     await eventually(() => talks[0]?.said.some((said) => !('kind' in said) && said.type === 'end'));
@@ -38,7 +38,7 @@ describe('ending', () => {
     expect((await client.end()).code).toBe(4504);
   });
 
-  it('MUST 23: a refusal says reason, sentence and request before the connection closes', async () => {
+  it('MUST 23: sends reason, text and request id before closing on refusal', async () => {
     const { client } = await startClient();
     client.speak('x', 99);
     const { reason } = await client.end();
@@ -72,7 +72,7 @@ describe('ending', () => {
     expect(client.all('refusal')).toMatchObject([{ reason }]);
   });
 
-  it('MUST 25: a connection that the client closes with 1000 ends the session', async () => {
+  it('MUST 25: a client close with 1000 ends the session', async () => {
     const { client, talks } = await startClient();
     client.speak('one. two');
     await client.heard('segment');
@@ -87,7 +87,7 @@ describe('ending', () => {
     again.close();
   });
 
-  it('MUST 26: a client that says nothing for a minute is sent away, after all was said', async () => {
+  it('MUST 26: a client silent for a minute is closed after all results', async () => {
     const { client, talks } = await startClient();
     client.speak('one. two');
     await client.heard('segment');
@@ -103,7 +103,7 @@ describe('ending', () => {
     });
   });
 
-  it('MUST 26: sooner when its token says so', async () => {
+  it('MUST 26: sooner with a shorter idle limit in the token', async () => {
     const { client, talks } = await startClient({}, { idleSeconds: 15 });
     client.speak('one. two');
     await client.heard('segment');
@@ -121,7 +121,7 @@ describe('ending', () => {
     expect((await client.end()).code).toBe(1000);
   });
 
-  it('MUST 26: one that pings and never starts is sent away after a minute', async () => {
+  it('MUST 26: a client that pings and never starts is closed', async () => {
     const client = await StreamClient.connect('');
     const most = limits.streamUnstartedMs.value;
     await passQuietly(most - 2_000, undefined, client);
@@ -134,7 +134,7 @@ describe('ending', () => {
   it.each([
     ['the claim', { sessionSeconds: 40 }, 40],
     ['the limit', { sessionSeconds: 86_400 }, limits.streamSeconds.value],
-  ])('MUST 27: a session is as long as %s says, and says so before', async (_, claims, seconds) => {
+  ])('MUST 27: ends a session at the limit of %s, with a warning', async (_, claims, seconds) => {
     const { client, talks } = await startClient({}, claims);
     client.speak('one. two');
     await client.heard('segment');
@@ -148,14 +148,14 @@ describe('ending', () => {
     expect(client.messages.at(-1)).toMatchObject({ reason: 'stream_too_long' });
   });
 
-  it('MUST 27: by its audio, too: who sends faster gets no longer', async () => {
+  it('MUST 27: the limit counts audio, so faster sending gains no time', async () => {
     const { client } = await startClient({}, { sessionSeconds: 30 });
     client.speak('_'.repeat(200_000)).speak('one.').speak('_'.repeat(40_000));
     expect((await client.end()).code).toBe(4413);
     expect(client.transcript).toBe('one');
   });
 
-  it('MUST 28: a token that expires ends nothing, and does not let anybody come back', async () => {
+  it('MUST 28: token expiry ends no session but prevents a resume', async () => {
     const { name, talks } = await startListener();
     const token = await makeToken({}, 20);
     const client = await StreamClient.connect('', {}, { authorization: `Bearer ${token}` });
@@ -177,7 +177,7 @@ describe('ending', () => {
     expect(talks).toHaveLength(1);
   });
 
-  it('MUST 28: nobody starts with a token that expired after the upgrade', async () => {
+  it('MUST 28: refuses a start with a token expired after the upgrade', async () => {
     const token = await makeToken({}, 1);
     const client = await StreamClient.connect('', {}, { authorization: `Bearer ${token}` });
     passTime(limits.streamStartMs.value - 1_000);
@@ -188,7 +188,7 @@ describe('ending', () => {
     expect(client.all('refusal')).toMatchObject([{ reason: 'token_expired' }]);
   });
 
-  it('MUST 28: a narrower token goes on with what it allows, and no longer', async () => {
+  it('MUST 28: a narrower token continues within its own limits', async () => {
     const { client, name, talks } = await startClient();
     client.speak('one. tw');
     await client.heard('segment');

@@ -55,7 +55,7 @@ describe('R1 A8 the agent is lost', () => {
     expect(client.all('gap')).toEqual([]);
   });
 
-  it('MUST 36: the same agent when it is back, with nobody else there', async () => {
+  it('MUST 36: returns to the same agent when it is alone', async () => {
     const { name, talks, agent } = await startListener();
     const client = await StreamClient.connect();
     client.start(name).speak('one. tw');
@@ -85,7 +85,7 @@ describe('R1 A8 the agent is lost', () => {
     },
   );
 
-  it('what no agent could help is told', async () => {
+  it('reports a refusal that no other agent could avoid', async () => {
     const { talks, client } = await startPair();
     talks[0]?.say({ type: 'refusal', reason: 'audio_invalid', params: { rule: 'it is noise' } });
     expect((await client.end()).code).toBe(4400);
@@ -93,7 +93,7 @@ describe('R1 A8 the agent is lost', () => {
     expect(talks).toHaveLength(1);
   });
 
-  it('MUST 36: questions that were not answered are asked again, and answered once', async () => {
+  it('MUST 36: unanswered requests are repeated, and answered once', async () => {
     const { talks, client, habits } = await startPair();
     client.speak('one');
     await eventually(() => talks[0]?.position === 3);

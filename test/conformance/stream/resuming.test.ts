@@ -22,7 +22,7 @@ async function startClient(habits = {}) {
 const texts = (client: StreamClient) => client.all('segment').map(({ index, text }) => `${index} ${text}`);
 
 describe('C10 coming back', () => {
-  it('MUST 29: started says where it goes on, in the middle of a word', async () => {
+  it('MUST 29: started names the position, also within a word', async () => {
     const { client, comeBack, talks } = await startClient();
     client.speak('one. tw');
     await eventually(() => talks[0]?.position === 7);
@@ -37,7 +37,7 @@ describe('C10 coming back', () => {
     expect(again.all('gap')).toEqual([]);
   });
 
-  it('MUST 30: every segment the client lacks comes again, and none it has', async () => {
+  it('MUST 30: repeats every segment the client lacks, and no other', async () => {
     const { client, comeBack } = await startClient();
     client.speak('one. two. three. ');
     await client.heard('segment', ({ index }) => index === 2);
@@ -49,7 +49,7 @@ describe('C10 coming back', () => {
     expect(texts(again)).toEqual(['1 two', '2 three', '3 four']);
   });
 
-  it('MUST 30: also more than the edge has kept, from the token on', async () => {
+  it('MUST 30: repeats segments beyond the buffer from the token', async () => {
     const { client, comeBack } = await startClient();
     const count = limits.streamKeptSegments.value + 10;
     client.speak('one. ');
@@ -67,7 +67,7 @@ describe('C10 coming back', () => {
     expect(texts(again)[0]).toBe('1 n0');
   });
 
-  it('MUST 31: also while the earlier connection seems alive; that one is told', async () => {
+  it('MUST 31: replaces a connection that seems alive, and notifies it', async () => {
     const { client, comeBack, talks } = await startClient();
     client.speak('one. tw');
     await client.heard('segment');
@@ -96,7 +96,7 @@ describe('C10 coming back', () => {
     expect(talks).toHaveLength(1);
   });
 
-  it('connections that say nothing keep nobody out', async () => {
+  it('silent connections block no other client', async () => {
     const { client, comeBack, session } = await startClient();
     const mute: StreamClient[] = [];
     for (let made = 0; made < limits.streamSessions.value; made++) {
@@ -131,7 +131,7 @@ describe('C10 coming back', () => {
     expect(client.transcript).toBe('unharmed');
   });
 
-  it('MUST 32: a token of a session whose end was heard is refused, and one whose end was lost is not', async () => {
+  it('MUST 32: refuses the token of a session with a delivered end only', async () => {
     const { client, comeBack } = await startClient();
     client.answers = false;
     client.speak('one. two').say({ type: 'end' });
@@ -149,7 +149,7 @@ describe('C10 coming back', () => {
     expect(late.all('refusal')).toMatchObject([{ reason: 'resume_invalid' }]);
   });
 
-  it('MUST 32: a token that nobody would serve ends no session that lives', async () => {
+  it('MUST 32: an unservable token ends no live session', async () => {
     // A zone with an empty roster may be down for a moment; this one serves another model.
     await startAgent(modelName(), { zone: 'us' });
     const { client, comeBack } = await startClient();
@@ -161,7 +161,7 @@ describe('C10 coming back', () => {
     expect(client.transcript).toBe('unharmed');
   });
 
-  it('a tenant has no more connections that say nothing than it may have requests', async () => {
+  it('silent connections count against the concurrent requests of a tenant', async () => {
     const claims = { tenant: `t-${crypto.randomUUID()}`, allowance: { requestsAtOnce: 2 } };
     const mute = [await StreamClient.connect('', claims), await StreamClient.connect('', claims)];
     const third = await StreamClient.connect('', claims);
@@ -178,7 +178,7 @@ describe('C10 coming back', () => {
     mute[1]?.close();
   });
 
-  it('MUST 39: a tenant holds few refused sockets, and gets others when those have ended', async () => {
+  it('MUST 39: bounds refused sockets of a tenant until they close', async () => {
     const requestsAtOnce = 2;
     const claims = { tenant: `t-${crypto.randomUUID()}`, allowance: { requestsAtOnce } };
     const accepted: StreamClient[] = [];
@@ -195,7 +195,7 @@ describe('C10 coming back', () => {
     for (const client of [again, ...accepted]) client.close();
   });
 
-  it('MUST 39: refuses dials to a live session by HTTP while closing sockets are overdue', async () => {
+  it('MUST 39: refuses dials by HTTP while closing sockets are overdue', async () => {
     const { client, session, talks } = await startClient();
     const dial = () => StreamClient.connect(`?session=${session}`);
     const silent: StreamClient[] = [];
@@ -211,7 +211,7 @@ describe('C10 coming back', () => {
     for (const one of silent) one.close();
   });
 
-  it('MUST 33: an edge that has forgotten the session goes on from the token', async () => {
+  it('MUST 33: an edge without the session resumes from the token', async () => {
     const { client, comeBack, session, talks } = await startClient();
     client.speak('one. two. thr');
     await eventually(() => talks[0]?.position === 13);
@@ -225,7 +225,7 @@ describe('C10 coming back', () => {
     expect(talks[1]?.opened?.from).toEqual({ position: 9, time: 9 / 8_000, index: 2, state: '' });
   });
 
-  it('no interim of a segment that was said while the client was away', async () => {
+  it('sends no interim of a segment finished while disconnected', async () => {
     const { client, comeBack, talks } = await startClient({ interims: true });
     client.speak('one. tw');
     await eventually(() => talks[0]?.position === 7);
@@ -245,7 +245,7 @@ describe('C10 coming back', () => {
     expect(texts(again)[0]).toBe('1 tw');
   });
 
-  it('MUST 34: what is said meanwhile is kept, final included', async () => {
+  it('MUST 34: buffers events while disconnected, including final', async () => {
     const { client, comeBack, talks } = await startClient({ finals: false });
     client.speak('one. two. three').say({ type: 'end' });
     await eventually(() => talks[0]?.said.some((said) => !('kind' in said) && said.type === 'end'));
@@ -259,7 +259,7 @@ describe('C10 coming back', () => {
     expect(again.messages.at(-1)).toMatchObject({ type: 'final', segments: 3 });
   });
 
-  it('a session that has more to say than is kept for a client that is away ends', async () => {
+  it('a session that overflows the buffer of a disconnected client ends', async () => {
     const { client, talks } = await startClient();
     client.drop();
     await eventually(() => client.ended);
@@ -268,7 +268,7 @@ describe('C10 coming back', () => {
     await eventually(() => talks[0]?.closed);
   });
 
-  it('MUST 35: a session whose client does not come back ends', async () => {
+  it('MUST 35: a session whose client never returns ends', async () => {
     const { client, talks } = await startClient();
     client.speak('one. tw');
     await eventually(() => talks[0]?.position === 7);

@@ -13,8 +13,8 @@ async function startClient(habits = {}) {
 
 type Words = { readonly word: string }[];
 
-describe('what is said', () => {
-  it('MUST 12: segments grow by one, each once, also when an agent says them again', async () => {
+describe('transcripts', () => {
+  it('MUST 12: segments are consecutive and unique, also after repeats by an agent', async () => {
     const { client, talks } = await startClient({ checkpoints: false });
     client.speak('one. two. thr');
     await client.heard('segment', ({ index }) => index === 1);
@@ -32,7 +32,7 @@ describe('what is said', () => {
     expect(talks[1]?.events.filter(({ type }) => type === 'segment')).toHaveLength(3);
   });
 
-  it('MUST 13: what was stable stays, also when the next agent hears it otherwise', async () => {
+  it('MUST 13: stable words stay when the next agent recognises others', async () => {
     const { client, talks, agent, habits } = await startClient({ interims: true });
     client.speak('we meet ').speak('at noon ');
     await client.heard('interim', ({ stable }) => Number(stable) >= 3);
@@ -59,7 +59,7 @@ describe('what is said', () => {
     client.close();
   });
 
-  it('MUST 14: no interim of a segment that was said', async () => {
+  it('MUST 14: sends no interim of a finished segment', async () => {
     const { client, talks } = await startClient();
     client.speak('done.');
     await client.heard('segment');
@@ -70,7 +70,7 @@ describe('what is said', () => {
     client.close();
   });
 
-  it('MUST 15: ack comes after what was said before it, and never goes back', async () => {
+  it('MUST 15: ack follows earlier results and never goes back', async () => {
     const { client, talks } = await startClient();
     client.speak('one. two. three. four');
     await client.heard('ack', ({ position }) => position === 16);

@@ -44,7 +44,7 @@ async function startClient(claims: Record<string, unknown> = {}, habits = {}) {
 }
 
 describe('A1 A2 R14 the record of a stream', () => {
-  it('MUST 47: of a strict tenant the attempt is there before the agent is ready, and the end before final', async () => {
+  it('MUST 47: a strict tenant has attempt before ready, and end before final', async () => {
     const seen: { at: string; types: string[] }[] = [];
     const { tenant, client, talks } = await startClient({ audit: 'strict' }, { ready: false, finals: false });
     const note = async (at: string) => {
@@ -66,7 +66,7 @@ describe('A1 A2 R14 the record of a stream', () => {
     ]);
   });
 
-  it('MUST 47: nor does final leave without it when the client was away at the end', async () => {
+  it('MUST 47: final waits for the record, also after a disconnect', async () => {
     const { tenant, client, talks, name } = await startClient({ audit: 'strict' }, { finals: false });
     client.speak('one.').say({ type: 'end' });
     await eventually(() => talks[0]?.said.some((said) => !('kind' in said) && said.type === 'end'));
@@ -89,7 +89,7 @@ describe('A1 A2 R14 the record of a stream', () => {
     expect(again.all('refusal')).toMatchObject([{ reason: 'audit_unavailable' }]);
   });
 
-  it('MUST 70: says who, where, how long and how it ended', async () => {
+  it('MUST 70: records subject, agent, duration and outcome', async () => {
     const { tenant, client, agent, name } = await startClient();
     client.speak('_'.repeat(4_000)).say({ type: 'end' });
     await client.end();
@@ -131,7 +131,7 @@ describe('A1 A2 R14 the record of a stream', () => {
       (_, talk) => talk.say({ type: 'refusal', reason: 'audio_invalid' }),
     ],
   ];
-  it.each(ends)('MUST 70: %s gives the place back, with what was heard', async (what, reason, status, act) => {
+  it.each(ends)('MUST 70: %s releases the lease and books the recognised audio', async (what, reason, status, act) => {
     const { tenant, client, talks, name, agent } = await startClient({ allowance: { requestsAtOnce: 1 } });
     client.speak('_'.repeat(800));
     await eventually(() => talks[0]?.position === 800);
@@ -177,7 +177,7 @@ describe('A1 A2 R14 the record of a stream', () => {
     expect(paid).toEqual(how === 'lost' ? [0.75] : [0.5, 0.25]);
   });
 
-  it('MUST 70: what is heard again by an old token is paid for each time', async () => {
+  it('MUST 70: audio replayed by an old token is billed each time', async () => {
     const { tenant, client, name } = await startClient();
     client.answers = false;
     const { resume: first } = (await client.heard('ack')) as unknown as { resume: string };
