@@ -1,6 +1,6 @@
-// All triggers of the back office. The only file that uses the functions library's `app`.
+// All triggers of the functions app. No other file uses `app`.
 
-import { app, type InvocationContext } from '@azure/functions';
+import { app, type HttpRequest, type HttpResponseInit } from '@azure/functions';
 import { limits } from '../shared/limits.ts';
 import { openPrivacy } from './audit/erase/erase-desks.ts';
 import * as erasing from './audit/erase/on-erase.ts';
@@ -18,31 +18,30 @@ import { openTicking } from './audit/log/on-tick.ts';
 import { openReports } from './audit/report/reports.ts';
 import { onSearch } from './audit/search/on-search.ts';
 import { findFullStores, onHealth } from './health/on-health.ts';
+import { admitFile } from './jobs/admit.ts';
+import { deliver } from './jobs/deliver.ts';
+import { type HttpContext, projectHandlers, uploadHandlers } from './jobs/http.ts';
+import { onOpenJob, onReplay } from './jobs/on-jobs.ts';
+import { onLost, onStalled } from './jobs/on-timer.ts';
+import { createPost } from './jobs/post.ts';
+import { takeOutcome } from './jobs/take-outcome.ts';
 import { judgeLive } from './model/judge-live.ts';
 import { openModelDesk } from './model/model-desk.ts';
 import { onLive } from './model/on-live.ts';
 import * as models from './model/on-models.ts';
 import { publishRelease } from './model/publish-release.ts';
-import * as projects from './project/on-projects.ts';
 import { onRetention } from './retention/on-retention.ts';
 import { currentSettings } from './settings.ts';
 import { type BlobReference, registerReferences } from './store/blob-reference.ts';
 import { NOTICES, notice } from './store/notices.ts';
 import { openTable } from './store/table-rows.ts';
 import { openStores } from './stores.ts';
-import { arrive } from './upload/arrive.ts';
-import { deliver } from './upload/deliver.ts';
-import { onOpenJob, onReplay } from './upload/on-jobs.ts';
-import { onLost, onStalled } from './upload/on-timer.ts';
-import * as uploads from './upload/on-uploads.ts';
-import { createPost } from './upload/post.ts';
-import { takeOutcome } from './upload/take-outcome.ts';
 
 const settings = currentSettings();
 const stores = openStores(settings);
 const logDesk = await openLogDesk(settings);
 const reports = logDesk && openReports(logDesk, settings);
-const desk: uploads.Desk = {
+const desk: HttpContext = {
   ...stores,
   audit: reports?.reporter,
   settings,
@@ -51,7 +50,7 @@ const desk: uploads.Desk = {
 };
 const privacyTables = {
   rows: openTable(settings.STORAGE_CONNECTION, 'auditindex'),
-  // Opened even when exports are off: an earlier deployment may have left some.
+  // Exports of an earlier deployment may be stored even where none are made now.
   exports: openTable(settings.STORAGE_CONNECTION, 'exports'),
 };
 const exportDesk = logDesk && reports && openExports(logDesk, settings, privacyTables.exports, reports);
@@ -60,21 +59,18 @@ const ticking = logDesk && openTicking(logDesk);
 const modelDesk = openModelDesk(settings, reports?.reporter);
 const post = createPost(settings.MODE === 'development');
 registerReferences();
-// Prepares a fresh account before its first request. If storage is unreachable, the health check reports it.
+// Creates containers, tables and queues of a fresh account. The health check reports an account that does not answer.
 app.hook.appStart(async () => void (await onHealth(stores, (line) => console.error(line))));
 
 const http = { authLevel: 'anonymous' } as const;
-/**
- * Triggers get names of blobs, never bytes, by events, never by a scan: the plan that scales to zero has no
- * other source.
- */
+/** Events with names of blobs. Flex Consumption has no other source of blob triggers. */
 const blob = { connection: 'STORAGE_CONNECTION', source: 'EventGrid', sdkBinding: true } as const;
 
 app.http('health', {
   ...http,
   route: 'health',
   methods: ['GET'],
-  // With `?stores`, the probe of the edge's circuit breaker, no log is read.
+  // `?stores`, the probe of the edge's circuit breaker, skips the logs.
   handler: (request, context) =>
     onHealth(
       stores,
@@ -84,138 +80,93 @@ app.http('health', {
     ),
 });
 
-// Calls of the edge.
-app.http('upload-grant', { ...http, route: 'uploads', methods: ['POST'], handler: uploads.onGrant(desk) });
-app.http('upload-list', { ...http, route: 'uploads/{tenant}', methods: ['GET'], handler: uploads.onList(desk) });
-app.http('upload-see', { ...http, route: 'uploads/{tenant}/{id}', methods: ['GET'], handler: uploads.onSee(desk) });
-app.http('upload-cancel', {
-  ...http,
-  route: 'uploads/{tenant}/{id}',
-  methods: ['DELETE'],
-  handler: uploads.onCancel(desk),
-});
-app.http('upload-events', {
-  ...http,
-  route: 'uploads/{tenant}/{id}/events',
-  methods: ['GET'],
-  handler: uploads.onEvents(desk),
-});
-app.http('upload-rerun', {
-  ...http,
-  route: 'uploads/{tenant}/{id}/rerun',
-  methods: ['POST'],
-  handler: uploads.onRerun(desk),
-});
-app.http('upload-open', {
-  ...http,
-  route: 'uploads/{tenant}/{id}/open',
-  methods: ['POST'],
-  handler: uploads.onOpenTranscript(desk),
-});
+type Route = readonly [
+  name: string,
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+  route: string,
+  handler: (request: HttpRequest) => Promise<HttpResponseInit>,
+];
 
-const ofProject = 'projects/{tenant}/{id}';
-app.http('project-make', { ...http, route: 'projects', methods: ['POST'], handler: projects.onMake(desk) });
-app.http('project-list', { ...http, route: 'projects/{tenant}', methods: ['GET'], handler: projects.onProjects(desk) });
-app.http('project-see', { ...http, route: ofProject, methods: ['GET'], handler: projects.onProject(desk) });
-app.http('project-delete', { ...http, route: ofProject, methods: ['DELETE'], handler: projects.onDelete(desk) });
-app.http('project-events', {
-  ...http,
-  route: `${ofProject}/events`,
-  methods: ['GET'],
-  handler: projects.onProjectEvents(desk),
-});
-app.http('project-rerun', {
-  ...http,
-  route: `${ofProject}/rerun`,
-  methods: ['POST'],
-  handler: projects.onRerunProject(desk),
-});
-app.http('document-open', {
-  ...http,
-  route: `${ofProject}/documents/{document}/open`,
-  methods: ['POST'],
-  handler: projects.onOpenDocument(desk),
-});
-app.http('segment-edit', {
-  ...http,
-  route: `${ofProject}/documents/{document}/segments/{segment}`,
-  methods: ['PUT'],
-  handler: projects.onEdit(desk),
-});
+const upload = 'uploads/{tenant}/{id}';
+const uploads = uploadHandlers(desk);
+const uploadRoutes: readonly Route[] = [
+  ['upload-grant', 'POST', 'uploads', uploads.create],
+  ['upload-list', 'GET', 'uploads/{tenant}', uploads.list],
+  ['upload-see', 'GET', upload, uploads.get],
+  ['upload-cancel', 'DELETE', upload, uploads.cancel],
+  ['upload-events', 'GET', `${upload}/events`, uploads.events],
+  ['upload-rerun', 'POST', `${upload}/rerun`, uploads.rerun],
+  ['upload-open', 'POST', `${upload}/open`, uploads.open],
+];
 
-// Calls of operators, through the edge.
-const ofModel = 'models/{model}';
-app.http('model-list', { ...http, route: 'models', methods: ['GET'], handler: models.onModels(modelDesk) });
-app.http('model-see', { ...http, route: ofModel, methods: ['GET'], handler: models.onModel(modelDesk) });
-app.http('model-register', {
-  ...http,
-  route: `${ofModel}/revisions`,
-  methods: ['POST'],
-  handler: models.onRevision(modelDesk),
-});
-app.http('model-revision', {
-  ...http,
-  route: `${ofModel}/revisions/{revision}`,
-  methods: ['GET'],
-  handler: models.onSeeRevision(modelDesk),
-});
-app.http('model-retire', {
-  ...http,
-  route: `${ofModel}/revisions/{revision}`,
-  methods: ['DELETE'],
-  handler: models.onRetire(modelDesk),
-});
-app.http('model-evidence', {
-  ...http,
-  route: `${ofModel}/revisions/{revision}/evidence`,
-  methods: ['GET'],
-  handler: models.onEvidence(modelDesk),
-});
-app.http('model-move', {
-  ...http,
-  route: `${ofModel}/transitions`,
-  methods: ['POST'],
-  handler: models.onTransition(modelDesk),
-});
-app.http('model-log', {
-  ...http,
-  route: `${ofModel}/transitions`,
-  methods: ['GET'],
-  handler: models.onLog(modelDesk),
-});
-app.http('model-statement', {
-  ...http,
-  route: `${ofModel}/transitions/{id}`,
-  methods: ['GET'],
-  handler: models.onSeeTransition(modelDesk),
-});
-app.http('model-alias', {
-  ...http,
-  route: `${ofModel}/aliases/{alias}`,
-  methods: ['PUT'],
-  handler: models.onAlias(modelDesk),
-});
+const project = 'projects/{tenant}/{id}';
+const projects = projectHandlers(desk);
+const projectRoutes: readonly Route[] = [
+  ['project-make', 'POST', 'projects', projects.create],
+  ['project-list', 'GET', 'projects/{tenant}', projects.list],
+  ['project-see', 'GET', project, projects.get],
+  ['project-delete', 'DELETE', project, projects.cancel],
+  ['project-events', 'GET', `${project}/events`, projects.events],
+  ['project-rerun', 'POST', `${project}/rerun`, projects.rerun],
+  ['document-open', 'POST', `${project}/documents/{document}/open`, projects.openDocument],
+  ['segment-edit', 'PUT', `${project}/documents/{document}/segments/{segment}`, projects.editSegment],
+];
 
-// Calls of agents, and of operators through the edge.
-app.http('job-open', {
-  ...http,
-  route: 'jobs/open',
-  methods: ['POST'],
-  handler: (request) => onOpenJob(desk, request),
-});
-app.http('agent-live', { ...http, route: 'agents/live', methods: ['POST'], handler: onLive(modelDesk) });
-app.http('job-replay', {
-  ...http,
-  route: 'jobs/replay',
-  methods: ['POST'],
-  handler: (request) => onReplay(desk, request),
-});
+const model = 'models/{model}';
+const modelRoutes: readonly Route[] = [
+  ['model-list', 'GET', 'models', models.onModels(modelDesk)],
+  ['model-see', 'GET', model, models.onModel(modelDesk)],
+  ['model-register', 'POST', `${model}/revisions`, models.onRevision(modelDesk)],
+  ['model-revision', 'GET', `${model}/revisions/{revision}`, models.onSeeRevision(modelDesk)],
+  ['model-retire', 'DELETE', `${model}/revisions/{revision}`, models.onRetire(modelDesk)],
+  ['model-evidence', 'GET', `${model}/revisions/{revision}/evidence`, models.onEvidence(modelDesk)],
+  ['model-move', 'POST', `${model}/transitions`, models.onTransition(modelDesk)],
+  ['model-log', 'GET', `${model}/transitions`, models.onLog(modelDesk)],
+  ['model-statement', 'GET', `${model}/transitions/{id}`, models.onSeeTransition(modelDesk)],
+  ['model-alias', 'PUT', `${model}/aliases/{alias}`, models.onAlias(modelDesk)],
+];
 
-// Events of blob storage.
+/** Calls of agents, and of operators through the edge. */
+const jobRoutes: readonly Route[] = [
+  ['job-open', 'POST', 'jobs/open', (request) => onOpenJob(desk, request)],
+  ['agent-live', 'POST', 'agents/live', onLive(modelDesk)],
+  ['job-replay', 'POST', 'jobs/replay', (request) => onReplay(desk, request)],
+];
+
+const exported = 'audit/exports/{zone}/{tenant}/{id}';
+const noteStream: Parameters<typeof onStream>[1] = async (zone, { tenant, subject }) =>
+  reports?.reads.note({ zone, tenant, subject, action: 'stream' });
+const auditRoutes: readonly Route[] = [
+  ['audit-events', 'POST', 'audit/{zone}/events', audit.onEvents(logDesk)],
+  [
+    ...(['audit-health', 'GET', 'audit/{zone}/health'] as const),
+    audit.onLogHealth(logDesk, privacyTables.rows, () => findFullStores(stores)),
+  ],
+  ['audit-logs', 'GET', 'audit/log/{zone}', onYears(logDesk, reports?.reads)],
+  ['audit-log', 'GET', 'audit/log/{zone}/{year}/{*path}', onLog(logDesk, reports?.reads)],
+  ['audit-erase', 'POST', 'audit/{zone}/erasures', erasing.onErase(privacyDesk)],
+  ['audit-erasures', 'GET', 'audit/{zone}/erasures', erasing.onErasures(privacyDesk)],
+  ['audit-hold', 'POST', 'audit/{zone}/holds', erasing.onHold(privacyDesk)],
+  ['audit-holds', 'GET', 'audit/{zone}/holds', erasing.onHolds(privacyDesk)],
+  ['audit-release', 'POST', 'audit/{zone}/holds/{id}/release', erasing.onRelease(privacyDesk)],
+  ['audit-gaps', 'GET', 'audit/{zone}/gaps', onGaps(privacyDesk)],
+  ['audit-accept', 'POST', 'audit/{zone}/gaps/accept', onAcceptGap(privacyDesk)],
+  ['audit-search', 'POST', 'audit/{zone}/search', onSearch(privacyDesk)],
+  ['export-make', 'POST', 'audit/exports/{zone}', exports.onCreate(exportDesk)],
+  ['export-list', 'GET', 'audit/exports/{zone}/{tenant}', exports.onList(exportDesk)],
+  ['export-see', 'GET', exported, exports.onSee(exportDesk)],
+  ['export-file', 'GET', `${exported}/files/{*path}`, exports.onFile(exportDesk)],
+  ['audit-stream', 'GET', 'audit/stream/{zone}/{tenant}', onStream(exportDesk, noteStream)],
+];
+
+for (const routes of [uploadRoutes, projectRoutes, modelRoutes, jobRoutes, auditRoutes])
+  for (const [name, method, route, handler] of routes) app.http(name, { ...http, route, methods: [method], handler });
+
+// Events of storage.
 app.storageBlob('on-upload', {
   ...blob,
   path: 'uploads/{name}',
-  handler: (reference: unknown, _context: InvocationContext) => arrive(desk, (reference as BlobReference).name),
+  handler: (reference: unknown) => admitFile(desk, (reference as BlobReference).name),
 });
 app.storageBlob('on-outcome', {
   ...blob,
@@ -223,78 +174,11 @@ app.storageBlob('on-outcome', {
   handler: (reference: unknown) => takeOutcome(desk, (reference as BlobReference).name),
 });
 
-// Messages of our own queue.
+// Messages of the queue of notices.
 app.storageQueue('on-notice', {
   connection: 'STORAGE_CONNECTION',
   queueName: NOTICES,
   handler: (message: unknown) => deliver(desk, post, notice.parse(message)),
-});
-
-app.http('audit-events', {
-  ...http,
-  route: 'audit/{zone}/events',
-  methods: ['POST'],
-  handler: audit.onEvents(logDesk),
-});
-app.http('audit-health', {
-  ...http,
-  route: 'audit/{zone}/health',
-  methods: ['GET'],
-  handler: audit.onLogHealth(logDesk, privacyTables.rows, () => findFullStores(stores)),
-});
-app.http('audit-logs', {
-  ...http,
-  route: 'audit/log/{zone}',
-  methods: ['GET'],
-  handler: onYears(logDesk, reports?.reads),
-});
-app.http('audit-log', {
-  ...http,
-  route: 'audit/log/{zone}/{year}/{*path}',
-  methods: ['GET'],
-  handler: onLog(logDesk, reports?.reads),
-});
-
-for (const [name, methods, route, handler] of [
-  ['audit-erase', 'POST', 'erasures', erasing.onErase(privacyDesk)],
-  ['audit-erasures', 'GET', 'erasures', erasing.onErasures(privacyDesk)],
-  ['audit-hold', 'POST', 'holds', erasing.onHold(privacyDesk)],
-  ['audit-holds', 'GET', 'holds', erasing.onHolds(privacyDesk)],
-  ['audit-release', 'POST', 'holds/{id}/release', erasing.onRelease(privacyDesk)],
-  ['audit-gaps', 'GET', 'gaps', onGaps(privacyDesk)],
-  ['audit-accept', 'POST', 'gaps/accept', onAcceptGap(privacyDesk)],
-  ['audit-search', 'POST', 'search', onSearch(privacyDesk)],
-] as const) {
-  app.http(name, { ...http, route: `audit/{zone}/${route}`, methods: [methods], handler });
-}
-
-const ofExport = 'audit/exports/{zone}/{tenant}/{id}';
-app.http('export-make', {
-  ...http,
-  route: 'audit/exports/{zone}',
-  methods: ['POST'],
-  handler: exports.onCreate(exportDesk),
-});
-app.http('export-list', {
-  ...http,
-  route: 'audit/exports/{zone}/{tenant}',
-  methods: ['GET'],
-  handler: exports.onList(exportDesk),
-});
-app.http('export-see', { ...http, route: ofExport, methods: ['GET'], handler: exports.onSee(exportDesk) });
-app.http('export-file', {
-  ...http,
-  route: `${ofExport}/files/{*path}`,
-  methods: ['GET'],
-  handler: exports.onFile(exportDesk),
-});
-app.http('audit-stream', {
-  ...http,
-  route: 'audit/stream/{zone}/{tenant}',
-  methods: ['GET'],
-  handler: onStream(exportDesk, async (zone, { tenant, subject }) =>
-    reports?.reads.note({ zone, tenant, subject, action: 'stream' }),
-  ),
 });
 
 // Timers.

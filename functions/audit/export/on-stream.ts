@@ -12,11 +12,11 @@ import { no, ok, type Result } from '../../../shared/result.ts';
 import { answer, answerNo } from '../../answer.ts';
 import type { EdgeCaller } from '../../caller/edge-caller.ts';
 import type { Question } from '../../caller/from-edge.ts';
+import { TenantLimiter } from '../../limiter.ts';
 import { newestState } from '../intake/acknowledge.ts';
 import { yearAfter } from '../log/find-years.ts';
 import { LogFiles } from '../log/log-files.ts';
 import { publishedSize } from '../log/publish-checkpoint.ts';
-import { Places } from '../places.ts';
 import type { ExportDesk } from './export-desk.ts';
 import { asked } from './on-exports.ts';
 import { type OwnLeaf, ownLeaves } from './own-leaves.ts';
@@ -25,9 +25,9 @@ import { type OwnLeaf, ownLeaves } from './own-leaves.ts';
 export type TellStream = (zone: string, caller: EdgeCaller) => Promise<Result<unknown> | undefined>;
 
 export function onStream(desk: ExportDesk | undefined, tell: TellStream | undefined): Question {
-  const places = new Places(limits.auditPagesAtOnce.value, limits.auditPagesPerTenant.value);
+  const places = new TenantLimiter(limits.auditPagesAtOnce.value, limits.auditPagesPerTenant.value);
   return asked(desk, (request, caller, found, zone) =>
-    places.hold(caller.tenant, async () => {
+    places.run(caller.tenant, async () => {
       const place = await placeOf(found, zone, request.query.get('from') ?? '0');
       if (!place.ok) return answerNo(place.refusal);
       const page = await readPage(caller.tenant, place.value);

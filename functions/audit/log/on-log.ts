@@ -8,8 +8,8 @@ import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { answer, answerNo } from '../../answer.ts';
 import type { EdgeCaller } from '../../caller/edge-caller.ts';
+import { TenantLimiter } from '../../limiter.ts';
 import { verified } from '../intake/on-audit.ts';
-import { Places } from '../places.ts';
 import type { Reads } from '../report/report-reads.ts';
 import { listYears } from './list-years.ts';
 import type { LogDesk } from './log-desk.ts';
@@ -27,7 +27,7 @@ export const onYears = (
   return verified(desk, async (request, caller, found) => {
     const { zone = '' } = request.params;
     if (!found.zones.includes(zone)) return answerNo(refuse('zone_unserved', { zone }));
-    return places.hold(placeOf(zone, caller), async () => {
+    return places.run(placeOf(zone, caller), async () => {
       const told = await tellRead(reads, zone, caller, 'logs');
       if (told && !told.ok) return answerNo(told.refusal);
       return answer(200, { data: await listYears(found.store, zone) });
@@ -35,8 +35,9 @@ export const onYears = (
   });
 };
 
-const costly = (): Places => new Places(limits.auditReceiptsAtOnce.value, limits.auditReceiptsPerTenant.value);
-const cheap = (): Places => new Places(limits.auditFilesAtOnce.value, limits.auditFilesPerTenant.value);
+const costly = (): TenantLimiter =>
+  new TenantLimiter(limits.auditReceiptsAtOnce.value, limits.auditReceiptsPerTenant.value);
+const cheap = (): TenantLimiter => new TenantLimiter(limits.auditFilesAtOnce.value, limits.auditFilesPerTenant.value);
 /** A tenant asks about all its zones at once, and one process may keep the logs of several. */
 const placeOf = (zone: string, { tenant }: Pick<EdgeCaller, 'tenant'>): string => JSON.stringify([zone, tenant]);
 
@@ -54,7 +55,7 @@ export const onLog = (
     if (!found.zones.includes(zone) || !/^\d{4}$/.test(year) || !asked) return answerNo(refuse('route_unknown'));
     // Entries are of all tenants. The edge has looked already; this is for the day on which it has not.
     if (holdsEntries(asked) && !caller.operate) return answerNo(refuse('scope_missing', { scope: 'operate' }));
-    return (asked.kind === 'receipt' ? receipts : files).hold(placeOf(zone, caller), async () => {
+    return (asked.kind === 'receipt' ? receipts : files).run(placeOf(zone, caller), async () => {
       const body = await read(found, zone, Number(year), path, asked);
       if (body === undefined) return answerNo(refuse('route_unknown'));
       const tile = asked.kind === 'tile';

@@ -3,16 +3,16 @@ import { newSearch } from '../../../shared/audit/privacy.ts';
 import { limits } from '../../../shared/limits.ts';
 import { answer, answerNo } from '../../answer.ts';
 import type { Question } from '../../caller/from-edge.ts';
+import { TenantLimiter } from '../../limiter.ts';
 import type { PrivacyDesk } from '../erase/erase-desks.ts';
 import { asked } from '../erase/on-erase.ts';
-import { Places } from '../places.ts';
 import { searchLog } from './search.ts';
 
 /** POST /api/audit/{zone}/search: the read is on record before the answer. */
 export function onSearch(desk: PrivacyDesk | undefined): Question {
-  const places = new Places(limits.auditSearchesAtOnce.value, limits.auditSearchesPerTenant.value);
+  const places = new TenantLimiter(limits.auditSearchesAtOnce.value, limits.auditSearchesPerTenant.value);
   return asked(desk, newSearch, (query, { tenant, subject }, found) =>
-    places.hold(tenant, async () => {
+    places.run(tenant, async () => {
       const told = await desk?.reads.note({
         zone: found.zone,
         tenant,

@@ -1,9 +1,9 @@
 // Uploads that are over, written through the stores as the functions would have left them.
 import { BlobServiceClient } from '@azure/storage-blob';
+import { dueKey, dueOf, newRecord, recordKey, type UploadRecord } from '../../../functions/jobs/record.ts';
 import { openBlobs } from '../../../functions/store/blobs.ts';
 import type { Change } from '../../../functions/store/rows.ts';
 import { openTable } from '../../../functions/store/table-rows.ts';
-import { dueKey, dueOf, newRecord, recordKey, type UploadRecord } from '../../../functions/upload/record.ts';
 import { CHANGED_AFTER } from '../../../infra/local/changed-after.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
 import { limits } from '../../../shared/limits.ts';

@@ -1,5 +1,5 @@
 // Agent of a simulated run: takes jobs, opens them, writes outcomes, and may die between any two of these.
-import { openTakenJob } from '../../../functions/upload/open-job.ts';
+import { openTakenJob } from '../../../functions/jobs/open-job.ts';
 import type { OpenedJob } from '../../../shared/upload/contract.ts';
 import { readJob, type UploadJob } from '../../../shared/upload/job.ts';
 import { type OutcomeFacts, outcomeMetadataOf } from '../../../shared/upload/outcome.ts';

@@ -2,14 +2,14 @@
 // and agents that take its jobs and may die with one. Proxies inject the network's faults; here processes
 // fail.
 import { expect } from 'vitest';
+import { admitFile } from '../../../functions/jobs/admit.ts';
+import type { JobContext } from '../../../functions/jobs/context.ts';
+import { grantUpload } from '../../../functions/jobs/grant-upload.ts';
+import { openTakenJob } from '../../../functions/jobs/open-job.ts';
+import { sweepTenant } from '../../../functions/jobs/sweep-tenant.ts';
+import { takeOutcome } from '../../../functions/jobs/take-outcome.ts';
+import { getUpload } from '../../../functions/jobs/uploads.ts';
 import type { Stores } from '../../../functions/stores.ts';
-import { arrive } from '../../../functions/upload/arrive.ts';
-import { see } from '../../../functions/upload/asked.ts';
-import { grant } from '../../../functions/upload/grant.ts';
-import { lookAfter } from '../../../functions/upload/look-after.ts';
-import type { Office } from '../../../functions/upload/office.ts';
-import { openTakenJob } from '../../../functions/upload/open-job.ts';
-import { takeOutcome } from '../../../functions/upload/take-outcome.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
 import { listHeaders } from '../../../shared/upload/blocks.ts';
 import type { NewUpload, OpenedJob, UploadRow } from '../../../shared/upload/contract.ts';
@@ -35,7 +35,7 @@ export class Round {
   readonly random: () => number;
   readonly tenant: string;
   readonly seen = new Set<string>();
-  readonly office: Office;
+  readonly office: JobContext;
   readonly ledger = new Ledger();
   readonly weather: Weather;
   /** Stores without proxies, for observation. */
@@ -122,7 +122,7 @@ export class Round {
       zone: 'eu',
       keepDays: 0,
     };
-    const granted = await this.insist(() => grant(this.office, upload));
+    const granted = await this.insist(() => grantUpload(this.office, upload));
     if (!granted.ok) throw new Error(granted.refusal.reason);
     const sound = new TextEncoder().encode(JSON.stringify({ pieces: piecesOf(number) }));
     const content = upload.sealed ? Buffer.concat([admitHead(this.tenant, upload.id, KEY.kid), sound]) : sound;
@@ -150,7 +150,7 @@ export class Round {
   async look(number: number): Promise<void> {
     await this.attempt(() => this.events());
     this.skew += LOOK_MS;
-    if (number % 3 === 0) await this.attempt(() => lookAfter(this.office, this.tenant));
+    if (number % 3 === 0) await this.attempt(() => sweepTenant(this.office, this.tenant));
   }
 
   async events(): Promise<void> {
@@ -158,7 +158,7 @@ export class Round {
       for (const { name, etag } of await this.direct.blobs.list(container, `${this.tenant}/`)) {
         const version = `${container}/${name} ${etag}`;
         if (this.seen.has(version)) continue;
-        const tell = () => (container === 'uploads' ? arrive(this.office, name) : takeOutcome(this.office, name));
+        const tell = () => (container === 'uploads' ? admitFile(this.office, name) : takeOutcome(this.office, name));
         const times = this.bad(0.1) ? 0 : this.bad(0.2) ? 2 : 1;
         // The platform retries failures; losing too many commit races is an ordinary failure.
         const told = await this.attempt(() => Promise.all(Array.from({ length: times }, tell)));
@@ -207,7 +207,7 @@ export class Round {
   }
 
   async status(upload: NewUpload): Promise<UploadRow> {
-    const seen = await see({ ...this.office, rows: this.direct.rows }, upload);
+    const seen = await getUpload({ ...this.office, rows: this.direct.rows }, upload);
     if (!seen.ok) throw new Error(seen.refusal.reason);
     return seen.value;
   }
@@ -220,7 +220,7 @@ export class Round {
   /** Checks the invariant a day later: complete results and no remains. */
   async check(): Promise<void> {
     this.skew += 25 * 3_600_000;
-    await lookAfter(this.office, this.tenant);
+    await sweepTenant(this.office, this.tenant);
     for (const [number, upload] of this.uploads.entries()) {
       const row = await this.status(upload);
       const pieces = piecesOf(this.seed + number);

@@ -1,5 +1,5 @@
 // Invariant after the faults: nothing lost, nothing twice, every byte accounted for.
-import { readRecord, type UploadRecord } from '../../../functions/upload/record.ts';
+import { readRecord, type UploadRecord } from '../../../functions/jobs/record.ts';
 import { isOver } from '../../../shared/upload/state.ts';
 import { usageKey } from '../../../shared/upload/usage.ts';
 import type { ModelTranscript } from './agent-model.ts';

@@ -1,15 +1,15 @@
 // One simulated run: clients, functions, agents and the clock on faulty stores, then without faults, then the
 // invariant.
 
-import { arrive } from '../../../functions/upload/arrive.ts';
-import { cancel, rerun } from '../../../functions/upload/asked.ts';
-import { deliver } from '../../../functions/upload/deliver.ts';
-import { grant } from '../../../functions/upload/grant.ts';
-import type { Office } from '../../../functions/upload/office.ts';
-import { onStalled } from '../../../functions/upload/on-timer.ts';
-import { readRecord, recordKey, type UploadRecord } from '../../../functions/upload/record.ts';
-import { replay } from '../../../functions/upload/replay.ts';
-import { takeOutcome } from '../../../functions/upload/take-outcome.ts';
+import { admitFile } from '../../../functions/jobs/admit.ts';
+import type { JobContext } from '../../../functions/jobs/context.ts';
+import { deliver } from '../../../functions/jobs/deliver.ts';
+import { grantUpload } from '../../../functions/jobs/grant-upload.ts';
+import { onStalled } from '../../../functions/jobs/on-timer.ts';
+import { readRecord, recordKey, type UploadRecord } from '../../../functions/jobs/record.ts';
+import { replay } from '../../../functions/jobs/replay.ts';
+import { takeOutcome } from '../../../functions/jobs/take-outcome.ts';
+import { cancelUpload, rerunUpload } from '../../../functions/jobs/uploads.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
 import type { NewUpload } from '../../../shared/upload/contract.ts';
 import { isOver, uploadStatuses } from '../../../shared/upload/state.ts';
@@ -31,7 +31,7 @@ import { World } from './world.ts';
 
 export const KEY = { kid: 'A'.repeat(43), jwk: { kty: 'EC', crv: 'P-256', x: 'x', y: 'y' } } as const;
 const ZONES = ['eu', 'us'];
-const settings: Office['settings'] = {
+const settings: JobContext['settings'] = {
   ZONES,
   ZONE_KEYS: { eu: [KEY], us: [KEY] },
   MODE: 'development',
@@ -79,7 +79,7 @@ export class Simulation {
     this.queues = new Map(ZONES.map((zone) => [zone, new QueueModel(this.world)]));
   }
 
-  office(life: Life = steady()): Office {
+  office(life: Life = steady()): JobContext {
     const { world } = this;
     return {
       settings,
@@ -96,7 +96,7 @@ export class Simulation {
   }
 
   /** Runs a function, with the platform's retries. */
-  invoke(work: (office: Office) => Promise<void>): void {
+  invoke(work: (office: JobContext) => Promise<void>): void {
     const { world } = this;
     this.#active += 1;
     world.go(async () => {
@@ -155,7 +155,7 @@ export class Simulation {
     const times = world.bad(0.05) ? 0 : world.bad(0.1) ? 2 : 1;
     for (let time = 0; time < times; time += 1) {
       world.after(world.between(0, world.bad(0.1) ? 60_000 : 500), () =>
-        this.invoke((office) => (container === 'uploads' ? arrive(office, name) : takeOutcome(office, name))),
+        this.invoke((office) => (container === 'uploads' ? admitFile(office, name) : takeOutcome(office, name))),
       );
     }
   }
@@ -225,7 +225,7 @@ export class Simulation {
         ...(world.random() < 0.5 && { bytes: content.length + (world.random() < 0.05 ? 1 : 0) }),
       };
       const url = await this.#insist(async () => {
-        const granted = await grant(this.office(), asked);
+        const granted = await grantUpload(this.office(), asked);
         // A client that repeated its request does not wait for the first answer.
         return granted.ok ? granted.value.url : undefined;
       });
@@ -244,12 +244,12 @@ export class Simulation {
       }
       if (world.random() < 0.15) {
         await world.sleep(world.between(0, HOUR));
-        await cancel(this.office(), upload).catch(() => {});
+        await cancelUpload(this.office(), upload).catch(() => {});
       }
       // Includes moments right after an outcome and around the deletion of the audio.
       for (let more = 0; more < 2 && world.random() < 0.35; more += 1) {
         await world.sleep(world.random() < 0.2 ? world.between(22 * HOUR, 26 * HOUR) : world.between(0, 3 * HOUR));
-        await rerun(this.office(), upload).catch(() => {});
+        await rerunUpload(this.office(), upload).catch(() => {});
       }
     });
   }

@@ -1,5 +1,5 @@
 // Invariant of projects after the faults.
-import { readRecord, recordKey, type UploadRecord } from '../../../functions/upload/record.ts';
+import { readRecord, recordKey, type UploadRecord } from '../../../functions/jobs/record.ts';
 import { documentId } from '../../../shared/project/id.ts';
 import { inEdition } from '../../../shared/upload/paths.ts';
 import { isOver } from '../../../shared/upload/state.ts';

@@ -1,9 +1,10 @@
 // One simulated run of text projects: like that of uploads, with clients that edit segments, delete, and
 // retry.
-import { deleteProject, rerunProject, seeProject } from '../../../functions/project/asked-project.ts';
-import { editSegment } from '../../../functions/project/edit-segment.ts';
-import { makeProject } from '../../../functions/project/make-project.ts';
-import type { UploadRecord } from '../../../functions/upload/record.ts';
+
+import { createProject } from '../../../functions/jobs/create-project.ts';
+import { editSegment } from '../../../functions/jobs/edit-segment.ts';
+import { deleteProject, getProject, rerunProject } from '../../../functions/jobs/projects.ts';
+import type { UploadRecord } from '../../../functions/jobs/record.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
 import type { NewProject } from '../../../shared/project/contract.ts';
 import { projectIdOf } from '../../../shared/project/id.ts';
@@ -63,7 +64,7 @@ export class ProjectSimulation extends Simulation {
         return { blocks: world.random() < 0.03 ? [] : blocks, name: `${number}.${document}` };
       });
       const grant = await this.insist(async () => {
-        const granted = await makeProject(this.office(), asked);
+        const granted = await createProject(this.office(), asked);
         return granted.ok ? granted.value : undefined;
       });
       // A client that repeated its request does not wait for the first answer.
@@ -119,7 +120,7 @@ export class ProjectSimulation extends Simulation {
   async #edit(made: MadeProject): Promise<void> {
     const { world } = this;
     const { asked } = made;
-    const seen = await this.insist(() => seeProject(this.office(), asked));
+    const seen = await this.insist(() => getProject(this.office(), asked));
     const about = seen.ok ? world.pick(seen.value.documents) : undefined;
     if (!about || about.segments === 0) return;
     const { index: document, edition: now } = about;

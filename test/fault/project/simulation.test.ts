@@ -2,7 +2,7 @@
 // segment once, in order and in its last edition, under all faults. As with uploads, the steps of the back
 // office run unchanged on a model of its stores; `SEEDS` is the number of histories.
 import { describe, expect, it } from 'vitest';
-import type { UploadRecord } from '../../../functions/upload/record.ts';
+import type { UploadRecord } from '../../../functions/jobs/record.ts';
 import { firstSeed, runs } from '../../seeds.ts';
 import { findWrong } from './invariant.ts';
 import { ProjectSimulation } from './project-simulation.ts';

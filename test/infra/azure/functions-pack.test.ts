@@ -56,7 +56,6 @@ it('registers every trigger', () => {
     'audit-health',
     'audit-hold',
     'audit-holds',
-    'audit-index',
     'audit-log',
     'audit-logs',
     'audit-release',

@@ -1,0 +1,48 @@
+// A file lies in `uploads`: whose is it, may it be worked on?
+import { limits } from '../../shared/limits.ts';
+import { readUploadBlob, UPLOADS, type UploadPlace, uploadBlob } from '../../shared/upload/paths.ts';
+import { isOver } from '../../shared/upload/state.ts';
+import type { JobContext } from './context.ts';
+import { decideAdmission } from './decide-admission.ts';
+import { placeOf, type UploadRecord } from './record.ts';
+import { release } from './release.ts';
+import { settle } from './settle.ts';
+import { readUpload, step } from './step.ts';
+
+/** A blob of any name. One that nobody was told to write is deleted: addresses are given for known names only. */
+export async function admitFile(context: JobContext, name: string): Promise<void> {
+  const place = readUploadBlob(name);
+  const record = place && (await readUpload(context, place));
+  if (record) return admitRecord(context, record);
+  context.log({ what: 'forged', detail: UPLOADS, ...(place && { tenant: place.tenant, upload: place.id }) });
+  await context.blobs.remove(UPLOADS, name);
+}
+
+/** Looks at the file of a known upload, if it is there, and lets the work begin or not. */
+export async function admitUpload(context: JobContext, place: UploadPlace): Promise<void> {
+  const record = await readUpload(context, place);
+  if (record) await admitRecord(context, record);
+}
+
+async function admitRecord(context: JobContext, record: UploadRecord): Promise<void> {
+  const place = placeOf(record);
+  const { status } = record.state;
+  if (isOver(status)) return settle(context, place);
+  if (status === 'granted' || status === 'uploaded') {
+    const found = await context.blobs.find(UPLOADS, uploadBlob(place));
+    if (!found) return;
+    // Of a plain file functions read nothing.
+    const { sealed } = record.asked;
+    const start = sealed ? await context.blobs.start(UPLOADS, found, limits.uploadHeadBytes.value) : undefined;
+    // Replaced or deleted between two looks: the event of the newer version comes, or the timer looks again.
+    if (sealed && !start) return;
+    const keys = context.settings.ZONE_KEYS[record.asked.zone] ?? [];
+    const stepped = await step(context, place, (now) => decideAdmission(now, { ...found, start }, keys));
+    const refusal = stepped?.record.state.refusal;
+    if (stepped?.moved && refusal) {
+      context.log({ what: 'refused', tenant: place.tenant, upload: place.id, detail: refusal.reason });
+    }
+    if (stepped && isOver(stepped.record.state.status)) return settle(context, place);
+  }
+  await release(context, place.tenant, record.asked);
+}

@@ -1,0 +1,63 @@
+// Requests that stay open until a row changes. One read of a row serves all requests that wait for it, and a tenant has a
+// bounded number of open requests.
+import { setTimeout as wait } from 'node:timers/promises';
+import type { HttpRequest, HttpResponseInit } from '@azure/functions';
+import { limits } from '../../shared/limits.ts';
+import type { Result } from '../../shared/result.ts';
+import type { UploadPlace } from '../../shared/upload/paths.ts';
+import { answerResult } from '../answer.ts';
+import { TenantLimiter } from '../limiter.ts';
+import type { JobContext } from './context.ts';
+import { readCount } from './read-count.ts';
+
+interface Polls {
+  readonly waiting: TenantLimiter;
+  /** Reads of rows, by tenant and id. */
+  readonly reads: Map<string, { readonly at: number; readonly row: Promise<unknown> }>;
+}
+
+const all = new WeakMap<JobContext, Polls>();
+
+/** Answers with the row once its `seq` is above the query's `after`, else 204 when `wait` seconds have passed. */
+export async function longPoll<Row extends { readonly seq: number }>(
+  context: JobContext,
+  { tenant, id }: UploadPlace,
+  read: () => Promise<Result<Row>>,
+  request: Pick<HttpRequest, 'query'>,
+): Promise<HttpResponseInit> {
+  const most = limits.uploadFollowers.value;
+  const polls = all.get(context) ?? { waiting: new TenantLimiter(Number.POSITIVE_INFINITY, most), reads: new Map() };
+  all.set(context, polls);
+  const after = readCount(request, 'after') ?? 0;
+  const seconds = Math.min(readCount(request, 'wait') ?? 0, limits.uploadWaitSeconds.value);
+  if (seconds === 0) return answerNewer(await read(), after);
+  const until = context.now() + seconds * 1_000;
+  return polls.waiting.run(tenant, async () => {
+    while (true) {
+      const row = await shareRead(context, polls, `${tenant}/${id}`, read);
+      if (!row.ok || row.value.seq > after || context.now() >= until) return answerNewer(row, after);
+      await wait(limits.uploadNewsMs.value);
+    }
+  });
+}
+
+function answerNewer(row: Result<{ readonly seq: number }>, after: number): HttpResponseInit {
+  if (row.ok && row.value.seq <= after) return { status: 204, headers: { 'cache-control': 'no-store' } };
+  return answerResult(row);
+}
+
+/** Returns a read of the same row that began within `limits.uploadNewsMs`, else begins one. */
+function shareRead<T>(context: JobContext, { reads }: Polls, key: string, read: () => Promise<T>): Promise<T> {
+  const now = context.now();
+  const known = reads.get(key);
+  if (known && now - known.at < limits.uploadNewsMs.value) return known.row as Promise<T>;
+  // The map is in the order of time: drops expired reads.
+  for (const [other, { at }] of reads) {
+    if (now - at < limits.uploadNewsMs.value) break;
+    reads.delete(other);
+  }
+  const row = read();
+  reads.delete(key);
+  reads.set(key, { at: now, row });
+  return row;
+}

@@ -1,0 +1,108 @@
+// What becomes of files and documents, told to the log. Each of these events has an id that is made of what it is about, so
+// that a step which is tried again says the same thing and not another. Where the log does not take it, the step is not done.
+import { createHash } from 'node:crypto';
+import type { EventDraft } from '../../shared/audit/event.ts';
+import { eventId } from '../../shared/audit/event-id.ts';
+import { refusals } from '../../shared/refusal.ts';
+import { isUploadId } from '../../shared/upload/paths.ts';
+import { isOver } from '../../shared/upload/state.ts';
+import type { JobContext } from './context.ts';
+import type { UploadRecord } from './record.ts';
+
+/** Work begins with this change: a file has come, or what was over goes on. */
+const begins = ({ state: from }: UploadRecord, { state: to }: UploadRecord): boolean =>
+  from.of !== 'project' &&
+  ((from.bytes === undefined && to.bytes !== undefined) || (isOver(from.status) && !isOver(to.status)));
+
+/** Before the change is written. */
+export async function reportBegin(context: JobContext, from: UploadRecord, to: UploadRecord): Promise<void> {
+  if (!context.audit || !begins(from, to)) return;
+  const { run, edition = 0 } = to.state;
+  await report(context, to, `begin ${run} ${edition}`, { type: 'inference.attempt', ...whoOf(to), ...wordsOf(to) });
+}
+
+/** Once for each end, also when it is settled again: the record is to say that it was told. @returns what says so. */
+export async function reportEnd(
+  context: JobContext,
+  record: UploadRecord,
+): Promise<((seen: UploadRecord) => UploadRecord | undefined) | undefined> {
+  const end = nameOfEnd(record);
+  if (!context.audit || end === undefined || record.recorded === end || record.state.of === 'project') return undefined;
+  await report(context, record, end, endOf(record));
+  // What is not kept is deleted with the end.
+  if (record.audio === 'deleted') await reportErased(context, record, 'audio', 'ended');
+  return (seen) => (nameOfEnd(seen) === end ? { ...seen, recorded: end } : undefined);
+}
+
+/** Each run, and each change of a document, has an end of its own. */
+const nameOfEnd = ({ ended, state: { run, edition = 0 } }: UploadRecord): string | undefined =>
+  ended === undefined ? undefined : `end ${run} ${edition} ${ended}`;
+
+type Erased = Extract<EventDraft, { type: 'content.erased' }>;
+
+/** Before anything is deleted. */
+export async function reportErased(
+  context: JobContext,
+  record: UploadRecord,
+  what: Erased['what'],
+  why: Erased['why'],
+): Promise<void> {
+  if (!context.audit) return;
+  const { tenant, id, ended = 0 } = record;
+  await report(context, record, `erased ${what} ${why} ${ended}`, {
+    type: 'content.erased',
+    tenant,
+    request: id,
+    what,
+    why,
+  });
+}
+
+/** Nothing came: then nothing was attempted. */
+function endOf(record: UploadRecord): EventDraft {
+  const { state, created, updated } = record;
+  const { status, bytes, seconds } = state;
+  const why = whyNot(record);
+  if (bytes === undefined) return { type: 'inference.denied', ...whoOf(record), reason: why.reason };
+  const heard = status === 'done' && seconds !== undefined && { audioSeconds: seconds };
+  const how = status === 'done' ? { status: 200 } : why;
+  const used = { bytes, milliseconds: updated - created, ...heard };
+  return { type: 'inference.complete', ...whoOf(record), ...wordsOf(record), ...how, ...used };
+}
+
+/** Cancelled: as a caller that went away. */
+function whyNot({ state: { refusal, status } }: UploadRecord): { status: number; reason: string } {
+  if (refusal) return { status: refusals[refusal.reason].status, reason: refusal.reason };
+  return status === 'expired' ? { status: 408, reason: 'upload_late' } : { status: 499, reason: 'client_gone' };
+}
+
+/** Of rows from before commitments came with what was asked, the log is not told whose they are: never by name. */
+function whoOf({ tenant, id, asked }: UploadRecord) {
+  const action = isUploadId(id) ? 'upload.run' : 'document.run';
+  return {
+    tenant,
+    request: id,
+    action,
+    class: asked.class,
+    ...(asked.commitment !== undefined && { subject: asked.commitment }),
+  };
+}
+
+const wordsOf = ({ asked: { model, language } }: UploadRecord) => ({
+  model,
+  ...(language !== undefined && { language }),
+});
+
+async function report(
+  context: JobContext,
+  { tenant, id, asked, created }: UploadRecord,
+  what: string,
+  draft: EventDraft,
+) {
+  const about = createHash('sha256').update(`${tenant} ${id} ${what}`).digest();
+  const told = await context.audit?.report(asked.zone, draft, eventId(created, about.subarray(0, 10)));
+  if (told && !told.ok) throw new Unrecorded(told.refusal.detail);
+}
+
+/** Whatever called comes again, as after any failure. */
+class Unrecorded extends Error {}

@@ -1,0 +1,22 @@
+// What of a document stays in storage while it is over. Pure.
+import { editionOf, type OutcomeName, pieceOf, readOutcomeBlob } from '../../shared/upload/paths.ts';
+import type { UploadRecord } from './record.ts';
+
+/**
+ * Its plan, the segments and their sound as they are now, and the sound of all: what a change of one segment needs. What
+ * is of a later edition than the record knows belongs to a change that is being made.
+ */
+export function isRetained({ state, transcript }: UploadRecord, blob: string): boolean {
+  const name = readOutcomeBlob(blob)?.name;
+  if (name === undefined || state.status === 'cancelled' || transcript === 'deleted') return false;
+  if (name === 'plan') return true;
+  const [edition, now] = [editionOf(name), state.edition ?? 0];
+  return edition > now || edition === editionNow(name, state);
+}
+
+/** The edition in which a name holds what counts; `undefined` when none does. */
+function editionNow(name: OutcomeName, { status, edition = 0, edits = {} }: UploadRecord['state']): number | undefined {
+  const piece = pieceOf(name);
+  if (piece !== undefined) return edits[piece] ?? 0;
+  return name.startsWith('transcript') && status === 'done' ? edition : undefined;
+}

@@ -1,0 +1,95 @@
+// What an upload has used is told to the edge, which keeps the tenant's allowance and the record of who did what. The row
+// is made in the transaction that ends the run and goes when the edge has answered; the edge books a run once.
+import { DAY_MS } from '../../shared/day.ts';
+import { limits } from '../../shared/limits.ts';
+import { refusals } from '../../shared/refusal.ts';
+import { isUploadId } from '../../shared/upload/paths.ts';
+import type { UploadUsage } from '../../shared/upload/usage.ts';
+import { endOf } from '../store/rows.ts';
+import { UsageRefused } from '../store/usage.ts';
+import type { JobContext } from './context.ts';
+import { type UploadRecord, usageRowKey } from './record.ts';
+
+/** `undefined` when no file had arrived: then nothing was used. */
+export function usageOf({ tenant, id, asked, state, created, updated }: UploadRecord): UploadUsage | undefined {
+  const { bytes, status, seconds = 0, refusal } = state;
+  // Text is not counted in seconds of sound.
+  if (bytes === undefined || !isUploadId(id)) return undefined;
+  const done = status === 'done';
+  return {
+    tenant,
+    upload: id,
+    run: state.run,
+    // An edge that does not say so yet keeps it where the tenant's uploads lie, in all but mixed tokens.
+    home: asked.home ?? asked.zone,
+    ...(asked.subject !== undefined && { subject: asked.subject }),
+    class: asked.class,
+    model: asked.model,
+    ...(asked.language !== undefined && { language: asked.language }),
+    ...(done
+      ? { status: 200 }
+      : (refusal && { status: refusals[refusal.reason].status, reason: refusal.reason }) || GONE),
+    seconds: done ? seconds : 0,
+    bytes,
+    milliseconds: updated - created,
+  };
+}
+
+/** Cancelled: as a caller that went away. */
+const GONE = { status: 499, reason: 'client_gone' };
+
+/** The row: what is told, and since when. */
+type UsageRow = UploadUsage & { readonly since: number };
+
+/** Tells of one run; when that fails, the timer tries again. */
+export async function bookUsage(
+  context: JobContext,
+  run: Pick<UploadUsage, 'tenant' | 'upload' | 'run'>,
+): Promise<void> {
+  const row = await context.rows.read(run.tenant, usageRowKey(run));
+  if (row) await book(context, row.value as UsageRow).catch(() => context.log({ ...line(run), detail: 'later' }));
+}
+
+/**
+ * Tells of what was not heard yet, the next look goes on. One that the edge refuses holds up no other and is given up
+ * when it is old; when the edge is away, the rest would fail, too.
+ */
+export async function bookAll(context: JobContext, tenant: string): Promise<void> {
+  let booked = 0;
+  for (let from = 'b!'; booked < limits.lookBookings.value; ) {
+    const rows = await context.rows.scan(tenant, from, endOf('b!'), limits.lookBookings.value);
+    for (const { value } of rows) {
+      const usage = value as UsageRow;
+      try {
+        await book(context, usage);
+        booked += 1;
+      } catch (error) {
+        if (!(error instanceof UsageRefused)) {
+          context.log({ ...line(usage), detail: 'the edge does not answer' });
+          return;
+        }
+        await keepOrGiveUp(context, usage, error);
+      }
+    }
+    const last = rows.at(-1);
+    if (!last || rows.length < limits.lookBookings.value) return;
+    from = `${last.key}!`;
+  }
+}
+
+async function keepOrGiveUp(context: JobContext, usage: UsageRow, { status }: UsageRefused): Promise<void> {
+  const old = usage.since + limits.usageToldDays.value * DAY_MS <= context.now();
+  if (old) await forgetUsage(context, usage);
+  context.log({ ...line(usage), detail: old ? 'given up' : 'refused', count: status });
+}
+
+async function book(context: JobContext, { since: _, ...usage }: UsageRow): Promise<void> {
+  await context.usage.tell(usage);
+  await forgetUsage(context, usage);
+}
+
+const forgetUsage = (context: JobContext, usage: UploadUsage) =>
+  context.rows.commit(usage.tenant, [{ type: 'remove', key: usageRowKey(usage) }]);
+
+const line = ({ tenant, upload }: Pick<UploadUsage, 'tenant' | 'upload'>) =>
+  ({ what: 'unbooked', tenant, upload }) as const;

@@ -1,0 +1,59 @@
+// How many notices are on their way from this instance, and to whom. Receivers belong to tenants and may answer never: one
+// tenant may have a few in the air, and one whose receivers only hang is not called for a while, so that nobody waits
+// for another tenant's receiver.
+import { limits } from '../../shared/limits.ts';
+import type { Posted } from './post.ts';
+
+export interface Place {
+  /** Gives it back, with what came of it. */
+  end(posted: Posted): void;
+}
+
+export interface WebhookLimiter {
+  /** `full`: later. `hangs`: as if it had been called and had not answered. */
+  take(tenant: string, host: string): Place | 'full' | 'hangs';
+}
+
+/** Failures in a row for want of an answer. */
+interface Silence {
+  readonly count: number;
+  readonly until: number;
+}
+
+export function createWebhookLimiter(now: () => number): WebhookLimiter {
+  const inFlight = new Map<string, number>();
+  const silent = new Map<string, Silence>();
+  const isClosed = (name: string) => (silent.get(name)?.until ?? 0) > now();
+
+  function note(name: string, late: boolean): void {
+    const count = (silent.get(name)?.count ?? 0) + 1;
+    silent.delete(name);
+    if (!late) return;
+    const closed = count >= limits.webhookSilences.value;
+    silent.set(name, { count, until: closed ? now() + limits.webhookSilenceMs.value : 0 });
+    const [oldest] = silent.keys();
+    if (silent.size > limits.placeNames.value && oldest !== undefined) silent.delete(oldest);
+  }
+
+  return {
+    take(tenant, host) {
+      // A host may be that of many tenants: what one of them finds there says nothing of it to the others.
+      const names = [tenant, `${tenant} ${host}`];
+      if (names.some(isClosed)) return 'hangs';
+      const own = inFlight.get(tenant) ?? 0;
+      if (own >= limits.webhooksAtOnce.value) return 'full';
+      inFlight.set(tenant, own + 1);
+      return {
+        end(posted) {
+          const left = (inFlight.get(tenant) ?? 1) - 1;
+          if (left > 0) inFlight.set(tenant, left);
+          else inFlight.delete(tenant);
+          for (const name of names) note(name, 'failure' in posted && posted.failure === TIMED_OUT);
+        },
+      };
+    },
+  };
+}
+
+/** The word for no answer in time. */
+export const TIMED_OUT = 'late';

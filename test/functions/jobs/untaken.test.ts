@@ -1,0 +1,85 @@
+// Queues that nobody reads: what is said of them, and how uploads end there.
+
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { JobContext, LogLine } from '../../../functions/jobs/context.ts';
+import { onStalled } from '../../../functions/jobs/on-timer.ts';
+import { MINUTE } from '../../../functions/jobs/record.ts';
+import { rerunUpload } from '../../../functions/jobs/uploads.ts';
+import { DAY_MS } from '../../../shared/day.ts';
+import { limits } from '../../../shared/limits.ts';
+import { Quiet } from './quiet.ts';
+
+let quiet: Quiet;
+let office: JobContext;
+let lines: LogLine[];
+beforeEach(() => {
+  quiet = new Quiet();
+  lines = [];
+  office = { ...quiet.instant(), log: (line) => lines.push(line) };
+});
+
+describe('C11: depth and age of the queues', () => {
+  it('are numbers of one line for each zone, that a monitor reads without knowing our words', async () => {
+    const depth = { waiting: 3, taken: 2, dead: 1 };
+    office = { ...office, jobs: { ...office.jobs, depth: async () => depth } };
+    await quiet.uploaded();
+    quiet.wait(5 * MINUTE);
+    await onStalled(office);
+    expect(lines.filter(({ what }) => what === 'queue')).toEqual([
+      { what: 'queue', zone: 'eu', ...depth, oldestSeconds: 300 },
+      { what: 'queue', zone: 'us', ...depth },
+    ]);
+  });
+});
+
+const HOUR = 60 * MINUTE;
+const hours = async (count: number) => {
+  for (let hour = 0; hour < count; hour += 1) {
+    quiet.wait(HOUR);
+    await onStalled(office);
+  }
+};
+
+describe('T4: with no agents at all', () => {
+  it('an accepted upload is sent each hour, ends after a day, and can be run again as long as its audio is held', async () => {
+    const upload = await quiet.uploaded();
+    await hours(limits.uploadUntakenHours.value - 1);
+    expect((await quiet.row(upload)).status).toBe('admitted');
+    await hours(1);
+    expect(await quiet.row(upload)).toMatchObject({
+      status: 'refused',
+      refusal: { reason: 'upload_abandoned', params: { tries: 1 } },
+      audio: 'held',
+    });
+    const sent = quiet.jobs().length;
+    expect(sent).toBeLessThanOrEqual(limits.uploadUntakenHours.value);
+    await hours(3);
+    expect(quiet.jobs()).toHaveLength(sent);
+    expect((await rerunUpload(office, upload)).ok).toBe(true);
+    await hours(limits.uploadUntakenHours.value);
+    expect(await quiet.row(upload)).toMatchObject({ status: 'refused', run: 2, audio: 'held' });
+    quiet.wait(limits.uploadRetryDays.value * DAY_MS + MINUTE);
+    await onStalled(office);
+    expect((await quiet.row(upload)).audio).toBe('deleted');
+    expect(quiet.blobNames('uploads')).toEqual([]);
+  });
+
+  it('more than fit into the queue end, too, one window after the other', async () => {
+    const count = limits.uploadWindow.value + 2;
+    for (let file = 0; file < count; file += 1) await quiet.uploaded();
+    await hours(2 * limits.uploadUntakenHours.value + 2);
+    expect(quiet.ledger.booked.size).toBe(count);
+    for (const mark of ['o!', 'q!', 'w!']) expect(quiet.table.scan('acme', mark, `${mark}~`, 9)).toEqual([]);
+  });
+
+  it('C11: of one model, the files for another model go on', async () => {
+    for (let file = 0; file < limits.uploadWindow.value + 4; file += 1) await quiet.uploaded({ model: 'dead' });
+    const live = await quiet.uploaded({ model: 'dead-or/alive?' });
+    expect(quiet.jobs().at(-1)).toMatchObject({ upload: live.id, model: 'dead-or/alive?' });
+    // And when its first sending was lost, by the timer.
+    quiet.queues.get('eu')?.messages.splice(0);
+    await hours(1);
+    expect(quiet.jobs().filter(({ upload }) => upload === live.id)).toHaveLength(1);
+    expect([...quiet.table.of('acme').keys()].filter((key) => /[\\/#?]/.test(key))).toEqual([]);
+  });
+});

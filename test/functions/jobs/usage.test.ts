@@ -1,0 +1,117 @@
+// What the edge is told of uploads, when it does not want to hear it.
+
+import { generateKeyPairSync } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { JobContext } from '../../../functions/jobs/context.ts';
+import { onStalled } from '../../../functions/jobs/on-timer.ts';
+import { MINUTE } from '../../../functions/jobs/record.ts';
+import { listTenants } from '../../../functions/jobs/tenants.ts';
+import { bookAll } from '../../../functions/jobs/usage.ts';
+import { openUsage, UsageRefused } from '../../../functions/store/usage.ts';
+import { DAY_MS } from '../../../shared/day.ts';
+import { limits } from '../../../shared/limits.ts';
+import type { UploadUsage } from '../../../shared/upload/usage.ts';
+import { Quiet } from './quiet.ts';
+
+let quiet: Quiet;
+let office: JobContext;
+let answer: (usage: UploadUsage) => void;
+beforeEach(() => {
+  quiet = new Quiet();
+  answer = () => {};
+  office = {
+    ...quiet.instant(),
+    usage: {
+      async tell(usage) {
+        answer(usage);
+        quiet.ledger.tell(usage);
+      },
+    },
+  };
+  quiet.use(office);
+});
+
+const rows = () => quiet.table.scan('acme', 'b!', 'b!~', 1_000);
+const ended = async (count: number) => {
+  const ids: string[] = [];
+  for (let file = 0; file < count; file += 1) {
+    const upload = await quiet.uploaded();
+    await quiet.outcome(upload, 'transcript', { pieces: 1, seconds: 1 });
+    ids.push(upload.id);
+  }
+  return ids;
+};
+
+describe('C11: use that the edge does not book', () => {
+  it('one row that it refuses holds up no other, nor do more than one look takes', async () => {
+    answer = () => {
+      throw new Error('away');
+    };
+    const ids = await ended(210);
+    const bad = new Set(ids.slice(0, 205));
+    answer = ({ upload }) => {
+      if (bad.has(upload)) throw new UsageRefused(400);
+    };
+    await bookAll(office, 'acme');
+    expect([...quiet.ledger.booked.values()].map(({ upload }) => upload)).toEqual(ids.slice(205));
+    expect(rows()).toHaveLength(205);
+  });
+
+  it('when it is away, it is asked once', async () => {
+    let asked = 0;
+    answer = () => {
+      asked += 1;
+      throw new Error('away');
+    };
+    await ended(3);
+    asked = 0;
+    await bookAll(office, 'acme');
+    expect([asked, rows()]).toEqual([1, expect.objectContaining({ length: 3 })]);
+  });
+
+  it('a refused row keeps its tenant known, and is given up when it is old', async () => {
+    const life = limits.usageToldDays.value * DAY_MS;
+    answer = () => {
+      throw new UsageRefused(422);
+    };
+    await ended(1);
+    quiet.wait(life - MINUTE);
+    // Its upload is forgotten by now.
+    await onStalled(office);
+    await onStalled(office);
+    expect([...quiet.table.of('acme').keys()]).toEqual([expect.stringMatching(/^b!/)]);
+    expect(await listTenants(office, 9)).toEqual(['acme']);
+    quiet.wait(MINUTE);
+    await onStalled(office);
+    expect(rows()).toEqual([]);
+    expect(await listTenants(office, 9)).toEqual([]);
+  });
+
+  it('what says something of a row is told from what says something of the edge', async () => {
+    let status = 200;
+    const server = createServer((request, response) =>
+      request.resume().on('end', () => response.writeHead(status).end()),
+    );
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    try {
+      const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+      const SERVICE_KEY = privateKey.export({ format: 'jwk' }) as never;
+      const { port } = server.address() as AddressInfo;
+      const usage = openUsage({ EDGE_URL: `http://127.0.0.1:${port}`, SERVICE_KEY });
+      const told: Record<number, string> = {};
+      for (status of [200, 400, 422, 401, 403, 429, 503]) {
+        told[status] = await usage.tell({ tenant: 'acme' } as UploadUsage).then(
+          () => 'booked',
+          (error) => (error instanceof UsageRefused ? 'refused' : 'away'),
+        );
+      }
+      const away = { 401: 'away', 403: 'away', 429: 'away', 503: 'away' };
+      expect(told).toEqual({ 200: 'booked', 400: 'refused', 422: 'refused', ...away });
+    } finally {
+      server.close();
+      server.closeAllConnections();
+    }
+  });
+});
