@@ -1,5 +1,3 @@
-// Steps of the back office on a model of its stores on which nothing fails, with a clock that the test moves.
-
 import { beforeEach, describe, expect, it } from 'vitest';
 import { admitFile } from '../../../functions/jobs/admit.ts';
 import type { JobContext } from '../../../functions/jobs/context.ts';
