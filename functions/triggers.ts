@@ -26,9 +26,9 @@ import { onLost, onStalled } from './jobs/on-timer.ts';
 import { createPost } from './jobs/post.ts';
 import { takeOutcome } from './jobs/take-outcome.ts';
 import { judgeLive } from './model/judge-live.ts';
-import { openModelDesk } from './model/model-desk.ts';
 import { onLive } from './model/on-live.ts';
 import * as models from './model/on-models.ts';
+import { openModelContext } from './model/open-model-context.ts';
 import { publishRelease } from './model/publish-release.ts';
 import { onRetention } from './retention/on-retention.ts';
 import { currentSettings } from './settings.ts';
@@ -56,7 +56,7 @@ const privacyTables = {
 const exportDesk = logDesk && reports && openExports(logDesk, settings, privacyTables.exports, reports);
 const privacyDesk = logDesk && reports && openPrivacy(logDesk, { ...privacyTables, ...reports });
 const ticking = logDesk && openTicking(logDesk);
-const modelDesk = openModelDesk(settings, reports?.reporter);
+const modelDesk = openModelContext(settings, reports?.reporter);
 const post = createPost(settings.MODE === 'development');
 registerReferences();
 // Creates containers, tables and queues of a fresh account. The health check reports an account that does not answer.

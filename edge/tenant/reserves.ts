@@ -1,8 +1,9 @@
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
+import type { Amount } from '../../shared/tenant/allowance.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import { type Quota, quotaHeld } from '../../shared/tenant/quota.ts';
-import type { Amount, Report, ReserveLease } from '../../shared/tenant/reserve.ts';
+import type { Report, ReserveLease } from '../../shared/tenant/reserve.ts';
 import { type Attempt, mintAttempt } from '../audit/request-events.ts';
 
 /** A report of requests that began from a reserve, without a call to the gate. */

@@ -1,11 +1,11 @@
 // Consequences of an entry in a model's log: the edge learns of it, then the audit log, then the caller.
 import type { Result } from '../../shared/result.ts';
-import type { ModelDesk } from './model-desk.ts';
+import type { ModelContext } from './model-context.ts';
 import { publishRelease } from './publish-release.ts';
 import { tellLog } from './tell-log.ts';
 
 /** Refuses with `audit_unavailable`: the entry stays written, and the next request reports it again. */
-export async function afterEntry(desk: ModelDesk, model: string): Promise<Result<undefined>> {
+export async function afterEntry(desk: ModelContext, model: string): Promise<Result<undefined>> {
   try {
     // A rollback must not wait for anything else.
     await publishRelease(desk, model);

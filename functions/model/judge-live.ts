@@ -27,12 +27,12 @@ import {
 } from './kept-live.ts';
 import { readModel } from './kept-model.ts';
 import { missedLive } from './live-promise.ts';
-import type { ModelDesk } from './model-desk.ts';
+import type { ModelContext } from './model-context.ts';
 import { listModels } from './publish-release.ts';
 import { withdraw } from './withdraw.ts';
 
 /** Judges all models. A model that fails is tried again at the next run. */
-export async function judgeLive(desk: ModelDesk): Promise<void> {
+export async function judgeLive(desk: ModelContext): Promise<void> {
   for (const { model } of await listModels(desk)) {
     try {
       await judgeModel(desk, model);
@@ -42,7 +42,7 @@ export async function judgeLive(desk: ModelDesk): Promise<void> {
   }
 }
 
-async function judgeModel(desk: ModelDesk, model: string): Promise<void> {
+async function judgeModel(desk: ModelContext, model: string): Promise<void> {
   const agents = await readAgents(desk, model);
   const [{ registry }, { live, version }] = await Promise.all([readModel(desk, model), readLive(desk, model)]);
   const now = desk.now();

@@ -6,7 +6,7 @@ import { addCounts, countsSince, type LiveCounts, liveCounts, noCounts } from '.
 import type { LiveReport } from '../../shared/model/live-report.ts';
 import { trial } from '../../shared/model/trial.ts';
 import { endOf, type Row, type Rows, type Value } from '../store/rows.ts';
-import type { ModelDesk } from './model-desk.ts';
+import type { ModelContext } from './model-context.ts';
 import { listModels } from './publish-release.ts';
 
 /** Counts by revision. */
@@ -58,7 +58,7 @@ const TAKEN = 't!';
 export const takenKey = (agent: string): string => `${TAKEN}${agent}`;
 export const agentKey = (agent: string): string => `${AGENT}${agent}`;
 
-interface Desk extends Pick<ModelDesk, 'log'> {
+interface Desk extends Pick<ModelContext, 'log'> {
   readonly rows: Rows;
   now(): number;
 }

@@ -15,7 +15,7 @@ import {
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Change, endOf } from '../store/rows.ts';
-import type { ModelDesk } from './model-desk.ts';
+import type { ModelContext } from './model-context.ts';
 
 const HEAD = 'head';
 const SEQ_DIGITS = 10;
@@ -28,7 +28,7 @@ export interface KeptModel {
   readonly version: string | undefined;
 }
 
-export async function readModel({ rows }: Pick<ModelDesk, 'rows'>, model: string): Promise<KeptModel> {
+export async function readModel({ rows }: Pick<ModelContext, 'rows'>, model: string): Promise<KeptModel> {
   const row = await rows.read(model, HEAD);
   if (!row) return { registry: newRegistry(model), told: 0, version: undefined };
   return { registry: registry.parse(row.value.registry), told: Number(row.value.told), version: row.version };
@@ -36,7 +36,7 @@ export async function readModel({ rows }: Pick<ModelDesk, 'rows'>, model: string
 
 /** Returns entries after `after`, oldest first. */
 export async function readEntries(
-  { rows }: Pick<ModelDesk, 'rows'>,
+  { rows }: Pick<ModelContext, 'rows'>,
   model: string,
   after: number,
   limit: number,
@@ -64,7 +64,7 @@ export interface Appended<Said> {
  * `models_unavailable` after `modelTries`.
  */
 export async function append<Said>(
-  desk: ModelDesk,
+  desk: ModelContext,
   model: string,
   decide: (known: Registry) => Promise<Result<Decided<Said>>> | Result<Decided<Said>>,
 ): Promise<Result<Appended<Said>>> {
@@ -96,5 +96,5 @@ function headChange({ registry: known, told, version }: KeptModel): Change {
 }
 
 /** Records the progress of the audit log; `false` on a conflict. */
-export const keepTold = ({ rows }: ModelDesk, kept: KeptModel, told: number): Promise<boolean> =>
+export const keepTold = ({ rows }: ModelContext, kept: KeptModel, told: number): Promise<boolean> =>
   rows.commit(kept.registry.model, [headChange({ ...kept, told })]);

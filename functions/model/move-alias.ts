@@ -4,10 +4,10 @@ import { type AliasMove, decideAlias } from '../../shared/model/decide.ts';
 import { ok, type Result } from '../../shared/result.ts';
 import { afterEntry } from './after-entry.ts';
 import { append } from './kept-model.ts';
-import type { ModelDesk } from './model-desk.ts';
+import type { ModelContext } from './model-context.ts';
 import { aliasRowOf } from './see-model.ts';
 
-export async function moveAlias(desk: ModelDesk, model: string, move: AliasMove): Promise<Result<AliasRow>> {
+export async function moveAlias(desk: ModelContext, model: string, move: AliasMove): Promise<Result<AliasRow>> {
   const done = await append(desk, model, (known) => {
     const decided = decideAlias(known, move);
     return decided.ok ? ok({ draft: decided.value, said: undefined }) : decided;

@@ -5,14 +5,14 @@ import { signPayload } from '../../shared/model/signature/envelope.ts';
 import type { SigningKey } from '../../shared/model/signature/key.ts';
 import { type GateStatement, writeStatement } from '../../shared/model/statement.ts';
 import type { Result } from '../../shared/result.ts';
-import type { ModelDesk } from './model-desk.ts';
+import type { ModelContext } from './model-context.ts';
 import { moveRevision } from './move-revision.ts';
 
 type Move = Pick<GateStatement, 'model' | 'revision' | 'to' | 'reason' | 'evidence'>;
 
 /** Signs and applies a move. `found`: the revision's current state. */
 export async function moveAsFunctions(
-  desk: ModelDesk,
+  desk: ModelContext,
   key: SigningKey,
   found: Pick<Registry['revisions'][string], 'standing' | 'since'>,
   move: Move,

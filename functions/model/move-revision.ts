@@ -13,14 +13,14 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import type { Change, Row } from '../store/rows.ts';
 import { afterEntry } from './after-entry.ts';
 import { append, type Decided } from './kept-model.ts';
-import type { ModelDesk } from './model-desk.ts';
+import type { ModelContext } from './model-context.ts';
 import { readLiveEvidence } from './see-live.ts';
 
 const statementKey = (id: string): string => `s!${id}`;
 const invalid = (rule: string) => no(refuse('signature_invalid', { rule }));
 
 /** Applies a signed statement. A repeat, also with another signature, is the same transition. */
-export async function moveRevision(desk: ModelDesk, model: string, sent: Envelope): Promise<Result<TransitionRow>> {
+export async function moveRevision(desk: ModelContext, model: string, sent: Envelope): Promise<Result<TransitionRow>> {
   if (JSON.stringify(sent).length > limits.modelStatementBytes.value) return invalid('it is too long');
   const payload = fromBase64(sent.payload);
   const statement = payload && readStatement(payload);
@@ -37,7 +37,7 @@ export async function moveRevision(desk: ModelDesk, model: string, sent: Envelop
 }
 
 async function decide(
-  desk: ModelDesk,
+  desk: ModelContext,
   known: Registry,
   statement: GateStatement,
   sent: Envelope,
@@ -86,7 +86,7 @@ function join(kept: Envelope, sent: Envelope): Envelope {
 const rowOf = ({ envelope: _, ...row }: KeptTransition): TransitionRow => row;
 
 /** Returns a transition with its envelope, for further signers. */
-export async function seeTransition(desk: ModelDesk, model: string, id: string): Promise<Result<KeptTransition>> {
+export async function seeTransition(desk: ModelContext, model: string, id: string): Promise<Result<KeptTransition>> {
   const row = await desk.rows.read(model, statementKey(id));
   return row ? ok(keptTransition.parse(row.value)) : no(refuse('transition_unknown'));
 }

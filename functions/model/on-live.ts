@@ -7,13 +7,13 @@ import { answer, answerNo } from '../answer.ts';
 import { verifyAgent } from '../caller/agent-caller.ts';
 import { readJson } from '../read-json.ts';
 import { keepReport } from './kept-live.ts';
-import { type ModelDesk, needDesk } from './model-desk.ts';
+import { type ModelContext, requireModels } from './model-context.ts';
 
 /** POST /api/agents/live */
 export const onLive =
-  (desk: ModelDesk | undefined) =>
+  (desk: ModelContext | undefined) =>
   async (request: HttpRequest): Promise<HttpResponseInit> => {
-    const needed = needDesk(desk);
+    const needed = requireModels(desk);
     if (!needed.ok) return answerNo(needed.refusal);
     const known = needed.value;
     const sent = sentLiveReport.safeParse(await readJson(request));

@@ -11,7 +11,7 @@ import { fromEdge, type Question } from '../caller/from-edge.ts';
 import { readCount } from '../jobs/read-count.ts';
 import { readJson } from '../read-json.ts';
 import { readEntries } from './kept-model.ts';
-import { type ModelDesk, needDesk } from './model-desk.ts';
+import { type ModelContext, requireModels } from './model-context.ts';
 import { moveAlias } from './move-alias.ts';
 import { moveRevision, seeTransition } from './move-revision.ts';
 import { listModels } from './publish-release.ts';
@@ -23,7 +23,7 @@ import { seeModel } from './see-model.ts';
 const unlike = (field: string, rule = 'it is not as agreed') => answerNo(refuse('field_invalid', { field, rule }));
 
 /** POST /api/models/{model}/revisions */
-export const onRevision = (desk: ModelDesk | undefined): Question =>
+export const onRevision = (desk: ModelContext | undefined): Question =>
   ofModel(desk, async (known, model, request) => {
     const asked = newRevision.safeParse(await readJson(request));
     if (!asked.success) return answerUnlike(asked.error);
@@ -31,25 +31,25 @@ export const onRevision = (desk: ModelDesk | undefined): Question =>
   });
 
 /** GET /api/models/{model}/revisions/{revision} */
-export const onSeeRevision = (desk: ModelDesk | undefined): Question =>
+export const onSeeRevision = (desk: ModelContext | undefined): Question =>
   ofRevision(desk, async (known, model, revision) => answerResult(await seeRevision(known, model, revision)));
 
 /** DELETE /api/models/{model}/revisions/{revision} */
-export const onRetire = (desk: ModelDesk | undefined): Question =>
+export const onRetire = (desk: ModelContext | undefined): Question =>
   ofRevision(desk, async (known, model, revision, { tenant }) =>
     answerResult(await retireRevision(known, model, revision, tenant)),
   );
 
 /** GET /api/models */
-export const onModels = (desk: ModelDesk | undefined): Question =>
+export const onModels = (desk: ModelContext | undefined): Question =>
   byOperator(desk, async (known) => answer(200, { models: await listModels(known) }));
 
 /** GET /api/models/{model}/revisions/{revision}/evidence */
-export const onEvidence = (desk: ModelDesk | undefined): Question =>
+export const onEvidence = (desk: ModelContext | undefined): Question =>
   ofRevision(desk, async (known, model, revision) => answerResult(await seeLive(known, model, revision)));
 
 /** GET /api/models/{model}?at= */
-export const onModel = (desk: ModelDesk | undefined): Question =>
+export const onModel = (desk: ModelContext | undefined): Question =>
   ofModel(desk, async (known, model, request) => {
     const text = request.query.get('at');
     const at = text === null ? undefined : readTime(text);
@@ -64,7 +64,7 @@ const readTime = (text: string): number | undefined => {
 };
 
 /** POST /api/models/{model}/transitions */
-export const onTransition = (desk: ModelDesk | undefined): Question =>
+export const onTransition = (desk: ModelContext | undefined): Question =>
   ofModel(desk, async (known, model, request) => {
     const asked = newTransition.safeParse(await readJson(request));
     if (!asked.success) return answerUnlike(asked.error);
@@ -73,7 +73,7 @@ export const onTransition = (desk: ModelDesk | undefined): Question =>
   });
 
 /** GET /api/models/{model}/transitions?after= */
-export const onLog = (desk: ModelDesk | undefined): Question =>
+export const onLog = (desk: ModelContext | undefined): Question =>
   ofModel(desk, async (known, model, request) => {
     const most = limits.modelLogRows.value;
     const entries = await readEntries(known, model, readCount(request, 'after') ?? 0, most);
@@ -82,7 +82,7 @@ export const onLog = (desk: ModelDesk | undefined): Question =>
   });
 
 /** GET /api/models/{model}/transitions/{id} */
-export const onSeeTransition = (desk: ModelDesk | undefined): Question =>
+export const onSeeTransition = (desk: ModelContext | undefined): Question =>
   ofModel(desk, async (known, model, request) => {
     const { id = '' } = request.params;
     if (!/^[0-9a-f]{64}$/.test(id)) return answerNo(refuse('transition_unknown'));
@@ -90,7 +90,7 @@ export const onSeeTransition = (desk: ModelDesk | undefined): Question =>
   });
 
 /** PUT /api/models/{model}/aliases/{alias} */
-export const onAlias = (desk: ModelDesk | undefined): Question =>
+export const onAlias = (desk: ModelContext | undefined): Question =>
   ofModel(desk, async (known, model, request) => {
     const alias = aliasName.safeParse(request.params.alias);
     if (!alias.success) return unlike('alias');
@@ -100,8 +100,8 @@ export const onAlias = (desk: ModelDesk | undefined): Question =>
   });
 
 function ofModel(
-  desk: ModelDesk | undefined,
-  then: (desk: ModelDesk, model: string, request: HttpRequest, caller: EdgeCaller) => Promise<HttpResponseInit>,
+  desk: ModelContext | undefined,
+  then: (desk: ModelContext, model: string, request: HttpRequest, caller: EdgeCaller) => Promise<HttpResponseInit>,
 ): Question {
   return byOperator(desk, async (known, request, caller) => {
     const model = modelName.safeParse(request.params.model);
@@ -111,8 +111,8 @@ function ofModel(
 
 /** Answers `revision_unknown` for anything that is not a digest. */
 const ofRevision = (
-  desk: ModelDesk | undefined,
-  then: (desk: ModelDesk, model: string, revision: string, caller: EdgeCaller) => Promise<HttpResponseInit>,
+  desk: ModelContext | undefined,
+  then: (desk: ModelContext, model: string, revision: string, caller: EdgeCaller) => Promise<HttpResponseInit>,
 ): Question =>
   ofModel(desk, async (known, model, request, caller) => {
     const revision = revisionDigest.safeParse(request.params.revision);
@@ -122,9 +122,9 @@ const ofRevision = (
   });
 
 const byOperator = (
-  desk: ModelDesk | undefined,
-  then: (desk: ModelDesk, request: HttpRequest, caller: EdgeCaller) => Promise<HttpResponseInit>,
+  desk: ModelContext | undefined,
+  then: (desk: ModelContext, request: HttpRequest, caller: EdgeCaller) => Promise<HttpResponseInit>,
 ): Question =>
-  fromEdge(needDesk(desk), async (request, caller, known) =>
+  fromEdge(requireModels(desk), async (request, caller, known) =>
     caller.operate ? then(known, request, caller) : answerNo(refuse('scope_missing', { scope: 'operate' })),
   );

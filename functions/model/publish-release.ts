@@ -10,14 +10,14 @@ import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Settings } from '../settings.ts';
 import { readModel } from './kept-model.ts';
-import type { ModelDesk } from './model-desk.ts';
+import type { ModelContext, ReleaseEdge } from './model-context.ts';
 
 /** Partition name that no model can have. */
 const PARTITION = '@release';
 const KEY = 'map';
 const EMPTY: ReleaseMap = { v: 1, generation: 0, models: {} };
 
-type Desk = Pick<ModelDesk, 'rows' | 'edge' | 'mirrorShare'>;
+type Desk = Pick<ModelContext, 'rows' | 'edge' | 'mirrorShare'>;
 
 /** Lists a model before its log begins, so that every log is found. Refuses when the list is full. */
 export async function enrolModel({ rows }: Desk, model: string): Promise<Result<undefined>> {
@@ -46,7 +46,7 @@ export async function listModels({ rows }: Pick<Desk, 'rows'>): Promise<z.infer<
  */
 export async function publishRelease(desk: Desk, only?: string): Promise<ReleaseMap> {
   const map = await updateMap(desk, only);
-  if (map.generation > 0) await desk.edge?.tell(map);
+  if (map.generation > 0) await desk.edge?.publish(map);
   return map;
 }
 
@@ -75,11 +75,6 @@ const writeMap = (rows: Desk['rows'], value: ReleaseMap, version: string | undef
     version === undefined ? { type: 'insert', key: KEY, value } : { type: 'replace', key: KEY, value, version },
   ]);
 
-/** Client of the edge for release maps. */
-export interface ReleaseEdge {
-  tell(map: ReleaseMap): Promise<void>;
-}
-
 export function openReleaseEdge({
   EDGE_URL,
   SERVICE_KEY,
@@ -87,7 +82,7 @@ export function openReleaseEdge({
   if (EDGE_URL === undefined || SERVICE_KEY === undefined) return undefined;
   const address = new URL('/v1/release', EDGE_URL);
   return {
-    async tell(map) {
+    async publish(map) {
       const release = await new CompactSign(new TextEncoder().encode(JSON.stringify(map)))
         .setProtectedHeader({ alg: 'ES256', typ: RELEASE_TYPE, ...(SERVICE_KEY.kid && { kid: SERVICE_KEY.kid }) })
         .sign(await importJWK(SERVICE_KEY, 'ES256'));

@@ -12,7 +12,7 @@ import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { afterEntry } from './after-entry.ts';
 import { append, readModel } from './kept-model.ts';
-import type { ModelDesk } from './model-desk.ts';
+import type { ModelContext } from './model-context.ts';
 import { enrolModel } from './publish-release.ts';
 import { revisionRowOf } from './see-model.ts';
 
@@ -21,7 +21,7 @@ const invalid = (rule: string) => no(refuse('signature_invalid', { rule }));
 const bundleKey = (revision: string): string => `b!${revision}`;
 
 export async function registerRevision(
-  desk: ModelDesk,
+  desk: ModelContext,
   model: string,
   { bundle, description }: z.infer<typeof newRevision>,
 ): Promise<Result<RevisionRow>> {
@@ -54,7 +54,7 @@ export async function registerRevision(
 }
 
 /** Returns a revision with its bundle, for export. */
-export async function seeRevision(desk: ModelDesk, model: string, revision: string): Promise<Result<KeptRevision>> {
+export async function seeRevision(desk: ModelContext, model: string, revision: string): Promise<Result<KeptRevision>> {
   const { registry } = await readModel(desk, model);
   const row = registry.revisions[revision] && (await desk.rows.read(model, bundleKey(revision)));
   if (!row) return no(refuse('revision_unknown', { model }));

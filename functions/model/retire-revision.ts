@@ -4,11 +4,11 @@ import type { TransitionRow } from '../../shared/model/contract.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, type Result } from '../../shared/result.ts';
 import { readModel } from './kept-model.ts';
-import type { ModelDesk } from './model-desk.ts';
+import type { ModelContext } from './model-context.ts';
 import { moveAsFunctions } from './move-as-functions.ts';
 
 export async function retireRevision(
-  desk: ModelDesk,
+  desk: ModelContext,
   model: string,
   revision: string,
   tenant: string,

@@ -8,7 +8,7 @@ import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Live, readLive } from './kept-live.ts';
 import { readModel } from './kept-model.ts';
-import type { ModelDesk } from './model-desk.ts';
+import type { ModelContext } from './model-context.ts';
 
 /**
  * Returns what gates weigh against signed evidence: counts since the revision came to where it stands. Until the next
@@ -16,7 +16,7 @@ import type { ModelDesk } from './model-desk.ts';
  * which a signed report is all there is.
  */
 export async function readLiveEvidence(
-  desk: Pick<ModelDesk, 'rows' | 'log'>,
+  desk: Pick<ModelContext, 'rows' | 'log'>,
   known: Registry,
   revision: string,
 ): Promise<Evidence[]> {
@@ -32,7 +32,7 @@ function trialOf({ trials }: Live, known: Registry, revision: string) {
   return trial && trial.since === known.revisions[revision]?.since ? trial : undefined;
 }
 
-export async function seeLive(desk: ModelDesk, model: string, revision: string): Promise<Result<LiveEvidence>> {
+export async function seeLive(desk: ModelContext, model: string, revision: string): Promise<Result<LiveEvidence>> {
   const [{ registry }, { live }] = await Promise.all([readModel(desk, model), readLive(desk, model)]);
   const found = registry.revisions[revision];
   if (!found) return no(refuse('revision_unknown', { model }));

@@ -3,7 +3,7 @@ import { limits } from '../../shared/limits.ts';
 import type { AliasRow, ModelState, RevisionRow } from '../../shared/model/contract.ts';
 import { applyEntry, newRegistry, type Registry } from '../../shared/model/registry.ts';
 import { readEntries, readModel } from './kept-model.ts';
-import type { ModelDesk } from './model-desk.ts';
+import type { ModelContext } from './model-context.ts';
 
 export function revisionRowOf(known: Registry, revision: string): RevisionRow {
   const { standing, ...found } = known.revisions[revision] as Registry['revisions'][string];
@@ -31,7 +31,7 @@ export function stateOf(known: Registry): ModelState {
 }
 
 /** Returns the current state, or the state at `at`, replayed from the log. */
-export async function seeModel(desk: ModelDesk, model: string, at: number | undefined): Promise<ModelState> {
+export async function seeModel(desk: ModelContext, model: string, at: number | undefined): Promise<ModelState> {
   const { registry } = await readModel(desk, model);
   if (at === undefined || at >= registry.at) return stateOf(registry);
   let known = newRegistry(model);

@@ -8,10 +8,10 @@ import type { Entry } from '../../shared/model/registry.ts';
 import { moveOf, showStanding } from '../../shared/model/stage.ts';
 import { ok, type Result } from '../../shared/result.ts';
 import { keepTold, readEntries, readModel } from './kept-model.ts';
-import type { ModelDesk } from './model-desk.ts';
+import type { ModelContext } from './model-context.ts';
 
 /** Refuses with `audit_unavailable`: the entries stay written, and the next request reports them again. */
-export async function tellLog(desk: ModelDesk, model: string): Promise<Result<undefined>> {
+export async function tellLog(desk: ModelContext, model: string): Promise<Result<undefined>> {
   const { audit } = desk;
   if (!audit) return ok(undefined);
   for (let attempt = 0; attempt < limits.modelTries.value; attempt += 1) {

@@ -5,7 +5,7 @@ import type { Evidence } from '../../shared/model/evidence.ts';
 import { showStanding } from '../../shared/model/stage.ts';
 import { evidenceOf, type Trial } from '../../shared/model/trial.ts';
 import { readModel } from './kept-model.ts';
-import type { ModelDesk } from './model-desk.ts';
+import type { ModelContext } from './model-context.ts';
 import { moveAlias } from './move-alias.ts';
 import { moveAsFunctions } from './move-as-functions.ts';
 
@@ -16,7 +16,7 @@ const REASON = 'live traffic: FAIL';
  * moved meanwhile; a failure is retried with the next, equal verdict.
  */
 export async function withdraw(
-  desk: ModelDesk,
+  desk: ModelContext,
   model: string,
   revision: string,
   failed: Trial,

@@ -1,13 +1,8 @@
 // Reader of an export in one file: a tar or a zip, recognised by its bytes.
 import type { BundleFiles } from '../../shared/audit/verify/bundle-files.ts';
+import type { Archive } from './archive-source.ts';
 import { readTar } from './read-tar.ts';
 import { type Inflate, readZip, readZipFile } from './read-zip.ts';
-
-export interface Archive {
-  /** Returns bytes `from` to `to`; fewer at the end of the file. */
-  slice(from: number, to: number): Promise<Uint8Array>;
-  readonly size: number;
-}
 
 type Read = () => Promise<Uint8Array | undefined>;
 

@@ -1,6 +1,5 @@
 // Files of a tar archive, found without unpacking it (ustar, and names of GNU and pax).
-
-import type { Archive } from './archive.ts';
+import type { Archive } from './archive-source.ts';
 
 const BLOCK = 512;
 

@@ -1,7 +1,7 @@
 // Files of a zip archive, by its central directory, found without unpacking it. Content needs no check here: the manifest of
 // an export has the digest of each file.
 import { limits } from '../../shared/limits.ts';
-import type { Archive } from './archive.ts';
+import type { Archive } from './archive-source.ts';
 
 /** Inflates raw deflate to at most `most` bytes; `undefined` when it is damaged or longer. */
 export type Inflate = (bytes: Uint8Array, most: number) => Promise<Uint8Array | undefined>;

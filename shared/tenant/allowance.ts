@@ -3,7 +3,6 @@ import { limits } from '../limits.ts';
 import { type Refusal, refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
 import type { Claims, TokenShare } from './claims.ts';
-import type { Reserve } from './reserve.ts';
 
 /** The usage of a tenant. Plain data: the gate writes it as one row. */
 export interface AllowanceState {
@@ -207,4 +206,21 @@ function withoutExpired(reserves: Readonly<Record<string, Reserve>>, now: number
       return [[holder, { places: 0, starts: 0, seq: reserve.seq, until, gone: true }]];
     }),
   );
+}
+/** Places and starts: a request of a minute is a start, one that goes on has a place. */
+export interface Amount {
+  readonly places: number;
+  readonly starts: number;
+}
+
+/**
+ * Places and starts that an isolate holds in advance, so that it may begin requests without asking first. All of it counts as used until
+ * the isolate says otherwise, or is silent for so long that it must have stopped using it.
+ */
+export interface Reserve extends Amount {
+  readonly seq: number;
+  /** Expiry, ms since 1970. Its starts then count as spent. */
+  readonly until: number;
+  /** It has come back: what is left is the number, so that a report that was heard is not heard again. */
+  readonly gone?: true;
 }

@@ -1,6 +1,7 @@
 import { limits } from '../limits.ts';
 import {
   type AllowanceState,
+  type Amount,
   addStarts,
   advance,
   inUse,
@@ -12,24 +13,6 @@ import {
   type Work,
 } from './allowance.ts';
 import type { Claims } from './claims.ts';
-
-/** Places and starts: a request of a minute is a start, one that goes on has a place. */
-export interface Amount {
-  readonly places: number;
-  readonly starts: number;
-}
-
-/**
- * Places and starts that an isolate holds in advance, so that it may begin requests without asking first. All of it counts as used until
- * the isolate says otherwise, or is silent for so long that it must have stopped using it.
- */
-export interface Reserve extends Amount {
-  readonly seq: number;
-  /** Expiry, ms since 1970. Its starts then count as spent. */
-  readonly until: number;
-  /** It has come back: what is left is the number, so that a report that was heard is not heard again. */
-  readonly gone?: true;
-}
 
 /** Usage of an isolate since its last report, and the reserve that it asks for. */
 export interface Report {

@@ -7,11 +7,11 @@ import { elementCount, type Tensor } from '../../../shared/kserve/tensor.ts';
 import { ok } from '../../../shared/result.ts';
 import type { Message } from '../models/config/schema.ts';
 import { type Answer, refused } from './answer.ts';
+import type { EngineRequest } from './engine-request.ts';
 import { toCall } from './model/check-request.ts';
 import type { Repository } from './model/repository.ts';
 import type { Served } from './model/served.ts';
 import { refuse } from './refuse.ts';
-import type { Asked } from './routes.ts';
 
 /**
  * Request of Triton's generate extension: a JSON object whose members are input tensors by name; all others
@@ -116,7 +116,7 @@ const whole = (json: string): Answer => ({
  */
 export const generate =
   (streaming: boolean) =>
-  async (repository: Repository, { model, version, body, signal }: Asked): Promise<Answer> => {
+  async (repository: Repository, { model, version, body, signal }: EngineRequest): Promise<Answer> => {
     const served = repository.find(model, version);
     if (!served.ok) return refused(served.refusal);
     const invalid = (text: string) => refused(refuse('INVALID_ARG', text).refusal);

@@ -4,11 +4,11 @@ import { fault, type Read } from '../../../shared/kserve/fault.ts';
 import { decodeInferRequest, decodeRawRequest, type InferRequest } from '../../../shared/kserve/infer-request.ts';
 import { encodeInferResponse } from '../../../shared/kserve/infer-response.ts';
 import { type Answer, message, refused } from './answer.ts';
+import type { EngineRequest } from './engine-request.ts';
 import { toCall } from './model/check-request.ts';
 import type { Repository } from './model/repository.ts';
 import type { Served } from './model/served.ts';
 import { refuse } from './refuse.ts';
-import type { Asked } from './routes.ts';
 
 /** Decodes a request. With a header length of 0 the body is the bare tensor of the model's only input. */
 function decode(served: Served, body: Uint8Array, headerLength: string | undefined): Read<InferRequest> {
@@ -19,7 +19,10 @@ function decode(served: Served, body: Uint8Array, headerLength: string | undefin
   return decodeRawRequest(body, { name: input.name, datatype: fromConfigName(input.data_type) ?? 'BYTES', shape });
 }
 
-export async function infer(repository: Repository, { model, version, headers, body, signal }: Asked): Promise<Answer> {
+export async function infer(
+  repository: Repository,
+  { model, version, headers, body, signal }: EngineRequest,
+): Promise<Answer> {
   const served = repository.find(model, version);
   if (!served.ok) return refused(served.refusal);
   const length = headers[headerLengthField];

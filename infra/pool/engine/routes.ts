@@ -4,6 +4,7 @@ import { indexRequest, loadRequest, unloadRequest } from '../../../shared/kserve
 import { ok, type Result } from '../../../shared/result.ts';
 import type { Answer } from './answer.ts';
 import { empty, json, refused } from './answer.ts';
+import type { EngineRequest } from './engine-request.ts';
 import { generate } from './generate.ts';
 import { infer } from './infer.ts';
 import { modelMetadata, serverMetadata } from './metadata.ts';
@@ -11,16 +12,7 @@ import type { Repository } from './model/repository.ts';
 import type { Served } from './model/served.ts';
 import { type EngineRefusal, refuse } from './refuse.ts';
 
-/** A request as the routes see it. */
-export interface Asked {
-  readonly model: string;
-  readonly version: number | undefined;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  readonly body: Uint8Array;
-  readonly signal: AbortSignal;
-}
-
-type Act = (repository: Repository, asked: Asked) => Answer | Promise<Answer>;
+type Act = (repository: Repository, asked: EngineRequest) => Answer | Promise<Answer>;
 
 interface Route {
   readonly method: 'GET' | 'POST';
@@ -85,12 +77,12 @@ function readJson<T>(body: Uint8Array, schema: z.ZodType<T>): Result<T, EngineRe
   return parsed.success ? ok(parsed.data) : refuse('INVALID_ARG', `invalid request: ${describe(parsed.error)}`);
 }
 
-async function index(repository: Repository, { body }: Asked): Promise<Answer> {
+async function index(repository: Repository, { body }: EngineRequest): Promise<Answer> {
   const wish = readJson(body, indexRequest);
   return wish.ok ? json(await repository.index(wish.value.ready ?? false)) : refused(wish.refusal);
 }
 
-async function load(repository: Repository, { model: name, body }: Asked): Promise<Answer> {
+async function load(repository: Repository, { model: name, body }: EngineRequest): Promise<Answer> {
   const wish = readJson(body, loadRequest);
   if (!wish.ok) return refused(wish.refusal);
   const { config, ...others } = wish.value.parameters ?? {};
@@ -106,7 +98,7 @@ async function load(repository: Repository, { model: name, body }: Asked): Promi
   return loaded.ok ? empty(true) : refused(loaded.refusal);
 }
 
-async function unload(repository: Repository, { model: name, body }: Asked): Promise<Answer> {
+async function unload(repository: Repository, { model: name, body }: EngineRequest): Promise<Answer> {
   const wish = readJson(body, unloadRequest);
   if (!wish.ok) return refused(wish.refusal);
   const unloaded = await repository.unload(name, wish.value.parameters?.unload_dependents ?? false);

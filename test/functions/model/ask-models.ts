@@ -1,10 +1,10 @@
 // What the edge asks the functions about models, as an operator's request.
 import { HttpRequest } from '@azure/functions';
-import type { ModelDesk } from '../../../functions/model/model-desk.ts';
+import type { ModelContext } from '../../../functions/model/model-context.ts';
 import type { Callers } from '../callers.ts';
 
 export type Handler = (
-  desk: ModelDesk | undefined,
+  desk: ModelContext | undefined,
 ) => (request: HttpRequest) => Promise<{ status?: number; jsonBody?: unknown }>;
 
 interface Question {
@@ -17,7 +17,7 @@ interface Question {
 /** Of the model `reference-en`, unless `params` say another; with a body it is a POST. */
 export async function askModels(
   callers: Callers,
-  desk: ModelDesk,
+  desk: ModelContext,
   handler: Handler,
   { params = {}, body, query = {}, operate = true }: Question,
 ) {

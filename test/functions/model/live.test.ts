@@ -4,7 +4,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { judgeLive } from '../../../functions/model/judge-live.ts';
 import { type AgentRow, afterReport, keepReport, newsOf, type TakenRow } from '../../../functions/model/kept-live.ts';
 import { readModel } from '../../../functions/model/kept-model.ts';
-import type { ModelDesk } from '../../../functions/model/model-desk.ts';
+import type { ModelContext } from '../../../functions/model/model-context.ts';
 import { moveAlias } from '../../../functions/model/move-alias.ts';
 import { moveRevision } from '../../../functions/model/move-revision.ts';
 import { onLive } from '../../../functions/model/on-live.ts';
@@ -59,7 +59,7 @@ beforeAll(async () => {
 let now: number;
 let told: EventDraft[];
 let lines: string[];
-let desk: ModelDesk;
+let desk: ModelContext;
 let seq: number;
 /** When agents began. */
 let began: number;

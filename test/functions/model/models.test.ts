@@ -2,7 +2,7 @@
 
 import { HttpRequest } from '@azure/functions';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { ModelDesk } from '../../../functions/model/model-desk.ts';
+import type { ModelContext } from '../../../functions/model/model-context.ts';
 import * as models from '../../../functions/model/on-models.ts';
 import { publishRelease } from '../../../functions/model/publish-release.ts';
 import type { Change } from '../../../functions/store/rows.ts';
@@ -69,7 +69,7 @@ let told: { draft: EventDraft; id: string | undefined }[];
 let deaf: boolean;
 let released: ReleaseMap[];
 let lost: boolean;
-let desk: ModelDesk;
+let desk: ModelContext;
 
 beforeEach(() => {
   rows = new Table();
@@ -90,7 +90,7 @@ beforeEach(() => {
       },
     },
     edge: {
-      tell: async (map) => {
+      publish: async (map) => {
         if (lost) throw new Error('the edge is away');
         released.push(map);
       },

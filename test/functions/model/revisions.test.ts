@@ -1,7 +1,7 @@
 // Who may say what of a revision over HTTP, by which names, and the largest release map that may come of it.
 import { generateKeyPairSync } from 'node:crypto';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import type { ModelDesk } from '../../../functions/model/model-desk.ts';
+import type { ModelContext } from '../../../functions/model/model-context.ts';
 import * as models from '../../../functions/model/on-models.ts';
 import { openReleaseEdge } from '../../../functions/model/publish-release.ts';
 import { limits } from '../../../shared/limits.ts';
@@ -31,7 +31,7 @@ const first = await makeRevision('one', ann);
 
 let rows: MemoryRows;
 let now: number;
-let desk: ModelDesk;
+let desk: ModelContext;
 
 beforeEach(() => {
   rows = new MemoryRows();
@@ -104,7 +104,7 @@ describe('C7, T1: the release map', () => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const key = { ...privateKey.export({ format: 'jwk' }), kid: 'k'.repeat(64) };
     const edge = openReleaseEdge({ EDGE_URL: 'http://edge', SERVICE_KEY: key as never });
-    await edge?.tell(map);
+    await edge?.publish(map);
     const body = String(answer.mock.calls[0]?.[1]?.body);
     answer.mockRestore();
     expect(sentRelease.safeParse(JSON.parse(body)).success).toBe(true);

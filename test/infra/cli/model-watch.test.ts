@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { HttpRequest } from '@azure/functions';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import type { ModelDesk } from '../../../functions/model/model-desk.ts';
+import type { ModelContext } from '../../../functions/model/model-context.ts';
 import * as models from '../../../functions/model/on-models.ts';
 import type { Answer } from '../../../infra/cli/answer.ts';
 import { readArguments } from '../../../infra/cli/arguments.ts';
@@ -38,7 +38,7 @@ const routes = [
 ] as const;
 
 /** The edge, as far as it hands questions of operators on. */
-async function serve(desk: ModelDesk): Promise<string> {
+async function serve(desk: ModelContext): Promise<string> {
   const server = createServer(async (incoming, outgoing) => {
     let text = '';
     for await (const chunk of incoming.setEncoding('utf8')) text += chunk;
@@ -124,7 +124,7 @@ async function begin(widths: readonly [number, number] = [48, 16]) {
     );
   }
   const told: EventDraft[] = [];
-  const desk: ModelDesk = {
+  const desk: ModelContext = {
     rows: new MemoryRows(),
     signers,
     zone: 'eu',

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { Batcher, type BatchRequest, type Outcome } from '../../../infra/pool/engine/batch/batcher.ts';
+import { Batcher } from '../../../infra/pool/engine/batch/batcher.ts';
+import type { BatchRequest, Outcome } from '../../../infra/pool/engine/batch/job.ts';
 import { VersionStatistics } from '../../../infra/pool/engine/model/statistics.ts';
 import { parseText } from '../../../infra/pool/models/config/parse-text.ts';
 import { settle } from '../../../infra/pool/models/config/settle.ts';

@@ -2,8 +2,15 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type ReportStep, Reserves } from '../../../edge/tenant/reserves.ts';
 import { limits } from '../../../shared/limits.ts';
-import { type AllowanceState, expire, freshAllowance, inUse, take } from '../../../shared/tenant/allowance.ts';
-import { type Amount, type Report, report } from '../../../shared/tenant/reserve.ts';
+import {
+  type AllowanceState,
+  type Amount,
+  expire,
+  freshAllowance,
+  inUse,
+  take,
+} from '../../../shared/tenant/allowance.ts';
+import { type Report, report } from '../../../shared/tenant/reserve.ts';
 
 const MINUTE = 60_000;
 const T0 = 20_000 * 86_400_000;

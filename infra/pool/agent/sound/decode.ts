@@ -7,19 +7,8 @@ import { openFlac } from './flac.ts';
 import { openMp3 } from './mp3.ts';
 import { openOpus } from './opus.ts';
 import { blocksOf } from './package-decoder.ts';
+import type { Blocks, SoundDecoder } from './sound-decoder.ts';
 import { createTurns } from './turns.ts';
-
-/** Blocks one after the other, each decoded when it is asked for; a refusal is the last. */
-export type Blocks = AsyncGenerator<Result<SoundBlock>>;
-
-/** One recording being decoded. What is unpacked at once stays bounded: by small slices, or frame by frame. */
-export interface SoundDecoder {
-  /** Most bytes per `push`. */
-  readonly sliceBytes: number;
-  push(slice: Uint8Array): Blocks;
-  finish(): Blocks;
-  free(): void;
-}
 
 function openWav(): SoundDecoder {
   const reader = createWavReader();

@@ -2,10 +2,10 @@ import { FLACDecoder } from '@wasm-audio-decoders/flac';
 import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
-import type { Blocks, SoundDecoder } from './decode.ts';
 import { createFlacFrames, readStreamInfo, STREAMINFO_BYTES, type StreamInfo } from './flac-frames.ts';
 import { createOggGuard } from './ogg.ts';
 import { blocksOf, decoded, nothingDecoded, sampleCount } from './package-decoder.ts';
+import type { Blocks, SoundDecoder } from './sound-decoder.ts';
 
 const SLICE_BYTES = 4_096;
 

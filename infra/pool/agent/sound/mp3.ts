@@ -1,9 +1,9 @@
 import { MPEGDecoder } from 'mpg123-decoder';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no } from '../../../../shared/result.ts';
-import type { SoundDecoder } from './decode.ts';
 import { createMp3Walk } from './mp3-frames.ts';
 import { blocksOf, decoded, nothingDecoded, sampleCount } from './package-decoder.ts';
+import type { SoundDecoder } from './sound-decoder.ts';
 
 const strays = no(refuse('audio_invalid', { rule: 'much of it is no MP3 frame' }));
 

@@ -2,10 +2,10 @@ import { OggOpusDecoder } from 'ogg-opus-decoder';
 import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no } from '../../../../shared/result.ts';
-import type { SoundDecoder } from './decode.ts';
 import { MODEL_RATE } from './mono.ts';
 import { createOggGuard } from './ogg.ts';
 import { blocksOf, decoded, nothingDecoded, sampleCount } from './package-decoder.ts';
+import type { SoundDecoder } from './sound-decoder.ts';
 
 /** Where the channel count of OpusHead is (RFC 7845 §5.1) in a first page with one lacing value. */
 const CHANNELS_AT = 28 + 9;

@@ -1,7 +1,7 @@
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { SoundBlock } from '../../../../shared/speech/format.ts';
-import type { Blocks } from './decode.ts';
+import type { Blocks } from './sound-decoder.ts';
 
 /** What the decoders of the wasm-audio-decoders family return. */
 interface Decoded {

@@ -12,9 +12,9 @@ import { readCheckpoint, writeCheckpoint } from './checkpoint.ts';
 import { createEar } from './ear.ts';
 import { createHearing, type Hearing } from './hearing.ts';
 import type { Link } from './link.ts';
+import { openSource } from './open-source.ts';
 import type { LiveParts } from './parts.ts';
 import { createScribe, type Scribe } from './scribe.ts';
-import { openSource } from './source.ts';
 import { firstLimit } from './stall.ts';
 
 type Open = Extract<LinkControl, { type: 'open' }>;

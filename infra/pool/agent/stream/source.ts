@@ -1,10 +1,5 @@
-import { limits } from '../../../../shared/limits.ts';
-import { refuse } from '../../../../shared/refusal.ts';
-import { no, type Result } from '../../../../shared/result.ts';
-import { bytesPerSecond, type StreamFormat } from '../../../../shared/stream/format.ts';
-import { MODEL_RATE, type Sound } from '../sound/mono.ts';
-import { createPacketSource } from './packets.ts';
-import { createPcmSource } from './pcm.ts';
+import type { Result } from '../../../../shared/result.ts';
+import type { Sound } from '../sound/mono.ts';
 
 /** Where a source begins: a byte of the session and the frame that it stands for, counted from the session's first. */
 export interface Origin {
@@ -29,12 +24,4 @@ export interface Source {
   /** From where on `frame` can be heard again; frames before one that was asked for are forgotten. */
   locate(frame: number): Place;
   free(): void;
-}
-
-/** `skip` frames from `origin` on are decoded and not given out. */
-export async function openSource(format: StreamFormat, origin: Origin, skip: number): Promise<Result<Source>> {
-  if (bytesPerSecond(format) !== undefined) return createPcmSource(format, origin);
-  if (skip > limits.streamSkipSeconds.value * MODEL_RATE)
-    return no(refuse('seal_broken', undefined, 'state of a checkpoint'));
-  return createPacketSource(format, origin, skip);
 }

@@ -1,45 +1,12 @@
-import type { Tensor } from '../../../../shared/kserve/tensor.ts';
-import type { Result } from '../../../../shared/result.ts';
 import type { ModelConfig } from '../../models/config/schema.ts';
 import type { Clock } from '../clock.ts';
 import type { VersionStatistics } from '../model/statistics.ts';
-import { type EngineRefusal, refuse } from '../refuse.ts';
+import { refuse } from '../refuse.ts';
 import type { Instance } from '../run/instance.ts';
-import type { StateRow } from '../run/instance-messages.ts';
-import type { Mark } from '../sequence/mark.ts';
-import { admit, decide, type Waiting } from './decide.ts';
+import { admit, decide } from './decide.ts';
 import { execute } from './execute.ts';
+import type { BatchRequest, Job, Outcome } from './job.ts';
 import { type BatchPolicy, batchPolicy } from './policy.ts';
-
-/** A checked request on its way to a model. */
-export interface BatchRequest {
-  readonly inputs: readonly Tensor[];
-  readonly outputs: readonly string[];
-  readonly size: number;
-  readonly shape: string;
-  readonly priority: number;
-  readonly timeoutUs: number;
-  readonly signal: AbortSignal | undefined;
-  /** Arrival, µs, of a request that waited elsewhere before. */
-  readonly arrivedAt?: number;
-  /** State row on the instance, for a request of a sequence. */
-  readonly place?: Mark & StateRow;
-}
-
-/** Nanoseconds a request spent in each stage. */
-export interface Durations {
-  readonly queue: number;
-  readonly input: number;
-  readonly infer: number;
-  readonly output: number;
-}
-
-export type Outcome = Result<{ outputs: readonly Tensor[]; durations: Durations }, EngineRefusal>;
-
-export interface Job extends Waiting {
-  readonly request: BatchRequest;
-  finish(outcome: Outcome): void;
-}
 
 /**
  * Queue of one model version and the instances it feeds. `decide` makes the decisions; the batcher holds the

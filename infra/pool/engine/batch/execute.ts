@@ -7,7 +7,7 @@ import type { Instance, RunFault } from '../run/instance.ts';
 import { controlTensors } from '../sequence/controls.ts';
 import { startWanted } from '../sequence/mark.ts';
 import { assemble } from './assemble.ts';
-import type { Job, Outcome } from './batcher.ts';
+import type { Job, Outcome } from './job.ts';
 import { split } from './split.ts';
 
 interface Run {

@@ -1,7 +1,7 @@
 import type { Tensor } from '../../../../shared/kserve/tensor.ts';
 import { ok, type Result } from '../../../../shared/result.ts';
 import type { ModelConfig } from '../../models/config/schema.ts';
-import type { Durations } from '../batch/batcher.ts';
+import type { Durations } from '../batch/job.ts';
 import type { Clock } from '../clock.ts';
 import { type Call, type Checked, checkRequest } from '../model/check-request.ts';
 import type { Answer, Served } from '../model/served.ts';

@@ -1,6 +1,6 @@
 import type { ModelConfig } from '../../models/config/schema.ts';
-import type { BatchRequest, Outcome } from '../batch/batcher.ts';
 import { Batcher } from '../batch/batcher.ts';
+import type { BatchRequest, Outcome } from '../batch/job.ts';
 import type { Clock } from '../clock.ts';
 import { refuse } from '../refuse.ts';
 import type { Instance } from '../run/instance.ts';

@@ -1,7 +1,7 @@
 import type { Tensor } from '../../../../shared/kserve/tensor.ts';
 import type { Result } from '../../../../shared/result.ts';
 import type { ModelConfig } from '../../models/config/schema.ts';
-import type { Durations } from '../batch/batcher.ts';
+import type { Durations } from '../batch/job.ts';
 import type { EngineRefusal } from '../refuse.ts';
 import type { Mark } from '../sequence/mark.ts';
 import type { Call } from './check-request.ts';

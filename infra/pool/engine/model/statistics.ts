@@ -1,5 +1,5 @@
 import type { Duration, ModelStatistics } from '../../../../shared/kserve/statistics.ts';
-import type { Durations } from '../batch/batcher.ts';
+import type { Durations } from '../batch/job.ts';
 import type { FailureReason } from '../refuse.ts';
 
 type Sum = { -readonly [K in keyof Duration]: Duration[K] };

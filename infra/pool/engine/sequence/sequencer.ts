@@ -1,7 +1,8 @@
 import { limits } from '../../../../shared/limits.ts';
 import type { ModelConfig } from '../../models/config/schema.ts';
 import { slotsPerInstance } from '../../models/config/sequence-rules.ts';
-import { Batcher, type BatchRequest, cancelled, type Outcome } from '../batch/batcher.ts';
+import { Batcher, cancelled } from '../batch/batcher.ts';
+import type { BatchRequest, Outcome } from '../batch/job.ts';
 import type { Clock } from '../clock.ts';
 import type { VersionStatistics } from '../model/statistics.ts';
 import { refuse } from '../refuse.ts';

@@ -1,0 +1,27 @@
+// Dependencies of the model endpoints.
+import type { Settings } from '../settings.ts';
+import { openTable } from '../store/table-rows.ts';
+import type { ModelContext } from './model-context.ts';
+import { openReleaseEdge } from './publish-release.ts';
+import { openOwnKey, ownSigner } from './sign-as-functions.ts';
+
+const MODEL_TABLE = 'models';
+
+/** Opens the context; `undefined` without MODEL_SIGNERS, since no revision could be registered then. */
+export function openModelContext(settings: Settings, audit: ModelContext['audit']): ModelContext | undefined {
+  const { MODEL_SIGNERS, STORAGE_CONNECTION, ZONES } = settings;
+  if (!MODEL_SIGNERS) return undefined;
+  const ownKey = openOwnKey(settings);
+  return {
+    rows: openTable(STORAGE_CONNECTION, MODEL_TABLE),
+    signers: ownKey ? [...MODEL_SIGNERS, ownSigner(ownKey)] : MODEL_SIGNERS,
+    ownKey,
+    zone: ZONES[0] as string,
+    audit,
+    edge: openReleaseEdge(settings),
+    mirrorShare: settings.MIRROR_SHARE,
+    settings,
+    log: (line) => console.error(JSON.stringify(line)),
+    now: () => Date.now(),
+  };
+}
