@@ -100,7 +100,7 @@ function peakOf(part: PartName): number {
 
 // First in the file: peaks count from the start of a process.
 describe('C5 C10 R1 a 100 MB upload streams', () => {
-  it('through Worker and agent, heard at its beginning and its end, and never whole in either', async () => {
+  it('passes Worker and agent without either buffering it whole', async () => {
     const parts: PartName[] = ['edge', 'agent-aks-westeurope', 'agent-eks-us-east-1'];
     const measurable = process.platform === 'linux';
     const before = measurable ? parts.map(peakOf) : [];
@@ -140,7 +140,7 @@ describe('C6 a part dies and the next request is served', () => {
     expect(answers.map((answer) => answer.status)).toEqual([200, 200, 200, 200]);
   }, 60_000);
 
-  it('the pools die while a long body streams: told as lost, with the advice to come back', async () => {
+  it('both pools die while a long body streams: refused as lost, with retry advice', async () => {
     const answer = await upload(() => {
       running.stack.kill('agent-aks-westeurope', 'SIGKILL');
       running.stack.kill('agent-eks-us-east-1', 'SIGKILL');

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { describeBug } from '../../shared/bug.ts';
 
 describe('a bug in a log', () => {
-  it('is its class and its place, never its message, however many lines that has', () => {
+  it('is class and place, never the message, of any length', () => {
     const bug = describeBug(new RangeError('secret one\nsecret two\nat secret three'));
     expect(bug.name).toBe('RangeError');
     expect(bug.place).toMatch(/^at .*bug\.test/);

@@ -57,8 +57,8 @@ async function typesOf(request: string): Promise<string[]> {
   return types;
 }
 
-describe('C9 C12 A21 the record of what was done', () => {
-  it('a transcription is in the published log, which verifies, says nothing of its words, and has left the outbox', {
+describe('C9 C12 A21 the audit record', () => {
+  it('a transcription is in the verified log without its words', {
     timeout: 2 * PUBLISHED_MS_MAX,
   }, async () => {
     const request = await transcribe();
@@ -91,7 +91,7 @@ describe('C9 C12 A21 the record of what was done', () => {
       .toBe(0);
   });
 
-  it('A21 the doctor finds that the record is kept, by the clock of the functions and what waits in every outbox', async () => {
+  it('A21 the doctor finds a complete record and current outboxes', async () => {
     const seen = await auricle('audit', 'doctor');
     const { ok, checks } = seen.value as { ok: boolean; checks: { zone: string; check: string; outcome: string }[] };
     expect(checks.filter(({ outcome }) => outcome === 'fail')).toEqual([]);
@@ -100,7 +100,7 @@ describe('C9 C12 A21 the record of what was done', () => {
     expect(checks.map(({ check }) => check)).toContain('outbox of the roster');
   });
 
-  it('entries are for those who run the fleet, hashes for auditors, and nothing for others', async () => {
+  it('operators read entries, auditors hashes, others nothing', async () => {
     const { url } = running.stack;
     const year = new Date().getUTCFullYear();
     const statusOf = async (scope: string, file: string) => {
@@ -123,7 +123,7 @@ describe('C9 C12 A21 the record of what was done', () => {
     for (const { zone, size } of data) expect(size, zone).toBeGreaterThan(0);
   });
 
-  it('every entry has a receipt that the log and its witness have signed', async () => {
+  it('every entry has a receipt signed by log and witness', async () => {
     const { url, token } = running.stack;
     const base = `${url}/v1/audit/log/eu/${new Date().getUTCFullYear()}`;
     const headers = { authorization: `Bearer ${token}` };
@@ -141,7 +141,7 @@ describe('C9 C12 A21 the record of what was done', () => {
     });
   });
 
-  it('C12: found by request, subject, model and day; held, then erased; the log still verifies', {
+  it('C12: an entry is found, held, then erased; the log still verifies', {
     timeout: 3 * PUBLISHED_MS_MAX,
   }, async () => {
     const request = await transcribe();

@@ -131,7 +131,7 @@ describe('C1 C10 R1 the unmodified Deepgram client streams', () => {
     expect(stream.errors).toEqual([]);
   });
 
-  it('A6 partial results before the end of an utterance, the last with most of its words; nothing here is unsure', async () => {
+  it('A6 confident partial results before the end of an utterance, with most words', async () => {
     const one = spoken[1] as Clip;
     const sound = liveSound(one);
     const stream = await open({ ...linear(sound), interim_results: 'true' });
@@ -147,7 +147,7 @@ describe('C1 C10 R1 the unmodified Deepgram client streams', () => {
     expect(last.length).toBeGreaterThan(one.text.split(' ').length / 2);
   });
 
-  it('Finalize: what was said so far, at once, and the stream goes on', async () => {
+  it('Finalize returns the speech so far, and the stream continues', async () => {
     const one = spoken[0] as Clip;
     const sound = liveSound(one, 0);
     const stream = await open({ ...linear(sound), endpointing: 'false' });
@@ -198,7 +198,7 @@ describe('C1 C10 R1 the unmodified Deepgram client streams', () => {
     expect(stream.text()).toBe(one.text);
   });
 
-  it('UtteranceEnd when nothing more is said', async () => {
+  it('UtteranceEnd follows the last word', async () => {
     const sound = liveSound(spoken[0] as Clip, 3);
     const stream = await open({ ...linear(sound), interim_results: 'true', utterance_end_ms: '1000' });
     await stream.socket.waitForOpen();
@@ -230,8 +230,8 @@ describe('C1 C10 R1 the unmodified Deepgram client streams', () => {
   });
 });
 
-describe('§3-15 §3-20 what the unmodified Deepgram client is told of refusals', () => {
-  it('a model that nobody serves: its handshake is refused with 404, and it does not come back', async () => {
+describe('§3-15 §3-20 refusals for the unmodified Deepgram client', () => {
+  it('an unserved model: the handshake gets 404, and the client stays away', async () => {
     const stream = await open({ encoding: 'linear16', sample_rate: 16_000, model: 'nobody-serves-this' });
     expect(await stream.closed).toMatchObject({ code: 1000 });
     expect(stream.errors.join()).toMatch(/404|error/i);
@@ -314,7 +314,7 @@ async function startProxy() {
 }
 
 describe('C10 A21 two callers on one DeepgramClient object', () => {
-  it('read only their own words, also when one socket was lost without a close frame', async () => {
+  it('get only their own words, also after a lost socket', async () => {
     const { url, breakAll } = await startProxy();
     const client = makeClient({}, url);
     const [one, two] = [spoken[0] as Clip, spoken[1] as Clip];
@@ -368,7 +368,7 @@ describe('C10 short-lived tokens of the unmodified Deepgram client', () => {
     await expect(note).rejects.toMatchObject({ statusCode: 403 });
   });
 
-  it('send a voice note where they were made for recordings, within their own allowance', async () => {
+  it('send a voice note by pre-recorded API within their own allowance', async () => {
     const wish = { ttl_seconds: 60, scope: 'transcribe', sub: 'phone', allowance: { requests_per_minute: 1 } };
     const granted = await makeClient().auth.v1.tokens.grant(wish);
     const { media } = makeClient({ accessToken: granted.access_token, maxRetries: 0 }).listen.v1;

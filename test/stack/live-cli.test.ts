@@ -26,7 +26,7 @@ async function auricle(...given: string[]): Promise<{ code: number; out: string;
 }
 
 describe('R13: auricle load', () => {
-  it('callers at once: every request is served, and its seconds are those of the recording', async () => {
+  it('concurrent callers are all served, with the seconds of the recording', async () => {
     const told = ['--audio', clipPath(clip), '--expect', clip.text];
     const given = [...told, '--parallel', '3', '--iterations', '2', '--warm-up', '1', '--json'];
     const { code, out } = await auricle('load', ...given);
@@ -63,7 +63,7 @@ describe('R13: auricle load --stream', () => {
 });
 
 describe('auricle transcribe --live', () => {
-  it('prints what was said', async () => {
+  it('prints the transcript', async () => {
     const { code, out } = await auricle('transcribe', '--live', clipPath(clip), '--pace', 'max');
     expect([code, out]).toEqual([0, `${clip.text}\n`]);
   });
@@ -77,7 +77,7 @@ describe('auricle transcribe --live', () => {
     expect([code, err]).toEqual([2, expect.stringContaining(problem)]);
   });
 
-  it('says why a stream was refused', async () => {
+  it('prints the reason of a refusal', async () => {
     const { code, err } = await auricle('transcribe', '--live', clipPath(clip), '--pace', 'max', '--model', 'nothing');
     expect(code).toBe(1);
     expect(err).toContain('the stream was refused or lost: model_unknown: The model "nothing" does not exist here.');

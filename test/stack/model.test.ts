@@ -79,7 +79,7 @@ async function promoteToLast(revision: string): Promise<Answer> {
   return promote(revision, 'reviewer', ...evidence('last', [rates(runAt(4, 300, 5, 60))]));
 }
 
-it('C7, A15, T1: signed, through five gates with four eyes, to everybody, and rolled back', {
+it('C7, A15, T1: signed, through five gates to full traffic, and rolled back', {
   // Some twenty commands, each a process.
   timeout: 60_000,
 }, async () => {
@@ -264,7 +264,7 @@ function keepAsking(): { stop(): Promise<Record<number, number>> } {
   };
 }
 
-it('C7, A15, M5, T1: what agents serve is what was signed; rolled back under load, and no request fails', async () => {
+it('C7, A15, M5, T1: agents serve signed files; rollback under load fails no request', async () => {
   const folder = path.join(state, 'repository');
   cpSync(REPOSITORY, folder, { recursive: true });
   const signed = await auricle('sign', folder, ...PARTS, ...keyOf('author'));
@@ -300,7 +300,7 @@ it('C7, A15, M5, T1: what agents serve is what was signed; rolled back under loa
   expect(statuses[200]).toBeGreaterThan(3);
 }, 60_000);
 
-it('C7: one that hears worse stays where it is, and a folder that was changed is not what was signed', async () => {
+it('C7: worse recognition stays back, and a changed folder is unsigned', async () => {
   const revision = await register('worse');
   const pieces = forGrey().map((one) => (one.kind === 'quality' ? quality(30) : one));
   expect(await promote(revision, 'reviewer', ...evidence('worse', pieces))).toMatchObject({

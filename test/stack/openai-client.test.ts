@@ -29,7 +29,7 @@ describe('C1 C10 R1 the unmodified openai client transcribes', () => {
     expect(answer.usage?.type).toBe('duration');
   });
 
-  it('U11 reads what is left of the allowance, and when a refused request is admitted', async () => {
+  it('U11 reads the remaining allowance and the time of the next admission', async () => {
     const allowance = { requestsPerMinute: 60, audioSecondsPerDay: 1 };
     const apiKey = await running.mint({ tenant: 'rated', audit: 'strict', allowance });
     const rated = new OpenAI({ apiKey, baseURL: client.baseURL, maxRetries: 0 });
@@ -98,7 +98,7 @@ describe('C1 C10 R1 the unmodified openai client transcribes', () => {
     expect(deltas.trim()).toBe(spoken.text);
   });
 
-  it('as a stream while the upload is still under way, when model and stream precede the file', async () => {
+  it('as a stream during the upload, with model and stream before the file', async () => {
     const bytes = clipBytes(spoken);
     const form = `--x\r\ncontent-disposition: form-data; name="model"\r\n\r\n${model}\r\n--x\r\ncontent-disposition: form-data; name="stream"\r\n\r\ntrue\r\n--x\r\ncontent-disposition: form-data; name="file"; filename="a.wav"\r\n\r\n`;
     // An open-ended recording: the clip, then silence, and nothing more until the first words came back.
@@ -132,7 +132,7 @@ describe('C1 C10 R1 the unmodified openai client transcribes', () => {
     expect(text.trimEnd().endsWith('data: [DONE]')).toBe(true);
   });
 
-  it('with the text parts before the file, as the Python client sends them', async () => {
+  it('with text parts before the file, as the Python client does', async () => {
     const form = new FormData();
     form.set('model', model);
     form.set('response_format', 'json');
@@ -160,12 +160,12 @@ describe('C1 C10 R1 the unmodified openai client transcribes', () => {
     expect(await client.models.retrieve(model)).toMatchObject({ id: model, object: 'model' });
   });
 
-  it('tells the request id', async () => {
+  it('returns the request id', async () => {
     const { response } = await client.models.list().withResponse();
     expect(response.headers.get('x-request-id')).toMatch(/^[\w-]{16,}$/);
   });
 
-  it("R14: an agent's page of metrics shows its own and its engine's series", async () => {
+  it('R14: an agent’s metrics page has its own and its engine’s series', async () => {
     await client.audio.transcriptions.create({ model, file: file() });
     const pages = await Promise.all(
       running.stack.pools.map(async ({ name }) => {

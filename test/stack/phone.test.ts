@@ -49,7 +49,7 @@ describe('Opus from a phone: /v1/listen', () => {
     expect(linesOf(await finish(listener))).toBe(clip.text);
   });
 
-  it('as an Ogg stream that says itself what it is', async () => {
+  it('as an Ogg stream, which names its format', async () => {
     const listener = await listen(running, { container: true, frameBytes: 1_000 });
     listener.send(file);
     expect(linesOf(await finish(listener))).toBe(clip.text);

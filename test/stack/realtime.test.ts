@@ -131,7 +131,7 @@ describe('C1 C10 R1 the unmodified openai client in a realtime session', () => {
     await session.closed;
   });
 
-  it('C4 R14 a session that the client closes after its last word is recorded as served', async () => {
+  it('C4 R14 a session closed after its last word is recorded as served', async () => {
     const { stack, mint } = running;
     const tenant = `t-${crypto.randomUUID().slice(0, 8)}`;
     const sound = liveSound(first);
@@ -148,7 +148,7 @@ describe('C1 C10 R1 the unmodified openai client in a realtime session', () => {
     await expect.poll(read, { timeout: 15_000, interval: 100 }).toMatchObject([{ tenant, status: 200 }]);
   });
 
-  it('at 24 kHz, which is what the hosted service takes, named by ?model= only as 6.49.0 does', async () => {
+  it('at 24 kHz, the rate of the hosted service, with ?model= only', async () => {
     const session = open({ model });
     const sound = atRealtimeRate(liveSound(first));
     for (const piece of pieces(sound)) {
@@ -236,7 +236,7 @@ describe('C1 C10 R1 the unmodified openai client in a realtime session', () => {
     session.socket.close();
   });
 
-  it('mistakes are told with the event that made them, and cost nothing', async () => {
+  it('errors name their event, and cost nothing', async () => {
     const session = open({ model });
     await session.heard(({ type }) => type === 'session.created');
     session.send({ type: 'response.create', event_id: 'one' });
@@ -349,7 +349,7 @@ describe('C10 short-lived secrets of the unmodified openai client', () => {
   });
 });
 
-describe('§3-15 §3-20 what the unmodified openai client is told of refusals', () => {
+describe('§3-15 §3-20 refusals for the unmodified openai client', () => {
   it.each([
     ['a bad token', { intent: 'transcription' }, 'not.a.token', 'token_invalid', 4401],
     ['a model that nobody serves', { model: 'nobody-serves-this' }, undefined, 'model_unknown', 4404],

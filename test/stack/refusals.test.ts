@@ -36,7 +36,7 @@ async function refusalOf(answer: Response) {
   return { status: answer.status, code: body.error.code, message: body.error.message };
 }
 
-describe('C4 A21 who may not come in', () => {
+describe('C4 A21 refused callers', () => {
   const rows: [string, (mint: Shared['mint']) => Promise<string | undefined>, number, string, string][] = [
     [
       'no token',
@@ -91,7 +91,7 @@ describe('C4 A21 who may not come in', () => {
   });
 });
 
-describe('C6 what cannot be served', () => {
+describe('C6 unservable requests', () => {
   it('an unknown model', async () => {
     const token = await running.mint();
     expect(await refusalOf(await ask({ token, fields: { model: 'whisper-9' } }))).toEqual({
@@ -136,7 +136,7 @@ describe('C6 what cannot be served', () => {
     expect(await refusalOf(answer)).toMatchObject({ status: 413, code: 'body_too_large' });
   });
 
-  it('an address that does not exist, and a method it does not answer', async () => {
+  it('an unknown address, and a method it does not support', async () => {
     const nowhere = await fetch(`${running.stack.url}/v1/nothing`);
     expect(await refusalOf(nowhere)).toMatchObject({ status: 404, code: 'route_unknown' });
     const get = await fetch(`${running.stack.url}/v1/audio/transcriptions`);
@@ -144,7 +144,7 @@ describe('C6 what cannot be served', () => {
   });
 });
 
-describe('A21 what cannot be heard', () => {
+describe('A21 unreadable audio', () => {
   const second = new Int16Array(16_000);
   const rows: [string, Uint8Array<ArrayBuffer>, number, string][] = [
     ['an empty file', new Uint8Array(0), 400, 'audio_empty'],

@@ -157,7 +157,7 @@ describe('C2 C11 T4 auricle upload', () => {
     UPLOAD_MS,
   );
 
-  it('replays what nobody could finish, and drops what nobody wants', async () => {
+  it('requeues dead jobs, and drops obsolete ones', async () => {
     const none = { replayed: 0, rerun: 0, dropped: 0 };
     const client = new SQSClient({
       region: 'us-east-1',

@@ -150,7 +150,7 @@ describe('T2: the agent on a real Triton', () => {
     expect(mine.values).toEqual(its.values);
   });
 
-  it('A1: many at once share executions and every one gets its own answer', async () => {
+  it('A1: concurrent requests share executions and get their own answers', async () => {
     const samples = await samplesOf('balance.wav');
     const lengths = [8_000, 9_000, 12_345, 16_000, 20_001, 24_000, 30_000, 32_000];
     const frames = async (length: number) => {
@@ -208,12 +208,12 @@ describe('T2: Triton’s odd answers', () => {
     expect(answer).toMatchObject({ ok: false, refusal: { reason: 'engine_failed', detail } });
   });
 
-  it('a model that is not there (404 as plain text) becomes a refusal that is not tried again', async () => {
+  it('an unknown model (404 as plain text) is refused without retry', async () => {
     const outcome = await infer(engine, inputsFor(samples), { model: 'nobody' });
     expect(outcome).toEqual({ ok: false, retryable: false, detail: 'engine status 404', status: 404 });
   });
 
-  it('A2: a priority that does not exist (200) is never asked for: the agent reads the levels of every step', async () => {
+  it('A2: the agent reads every step’s levels, and requests no other priority', async () => {
     const queues = await engine.queues(model, signal);
     if (!queues.ok) throw new Error(queues.refusal.detail);
     expect(queues.value.map((queue) => queue.model).toSorted()).toEqual(['asr_inference', shared, 'vad_preprocess']);
@@ -221,7 +221,7 @@ describe('T2: Triton’s odd answers', () => {
     expect((await infer(engine, inputsFor(samples), { priority: classes.length + 5 })).ok).toBe(true);
   });
 
-  it('A5: a sequence goes on while it is known; one that is not (400) is not tried again', async () => {
+  it('A5: a known sequence continues; an unknown one (400) is not retried', async () => {
     const id = 4711;
     const say = (start: boolean, end: boolean) =>
       infer(engine, inputsFor(samples.slice(0, 5360)), { model: 'reference-en-stream', sequence: { id, start, end } });
@@ -247,7 +247,7 @@ describe('T2: Triton’s odd answers', () => {
     for (const outcome of refused) expect(outcome).toEqual(expected);
   });
 
-  it('a client that goes away: Triton goes on, the agent’s caller has its answer at once', async () => {
+  it('a departed client is answered at once, while Triton continues', async () => {
     const leaving = new AbortController();
     const requests = async (of: string) => {
       const now = await engine.statistics(of, signal);
@@ -263,7 +263,7 @@ describe('T2: Triton’s odd answers', () => {
     await expect.poll(() => requests(model), patience).toBe(whole + 1);
   });
 
-  it('an unload that answers early and takes dependents down: callers are sent elsewhere until the model is back', async () => {
+  it('an early unload answer: callers go elsewhere until the model is back', async () => {
     const served = async () => (await ask(agents.triton)).reason ?? 'served';
     expect(await served()).toBe('served');
     const before = await engine.statistics(model, signal);
@@ -290,7 +290,7 @@ describe('T2: Triton’s odd answers', () => {
     await expect.poll(served, patience).toBe('served');
   });
 
-  it('R14: counters that start again are read as they are, not as an error', async () => {
+  it('R14: counters that restart are reported as they are', async () => {
     for (const action of ['unload', 'load'] as const) {
       expect(await repositoryCall(action, model)).toBe(200);
       await expect.poll(() => engine.modelReady(model, signal), patience).toBe(action === 'load');

@@ -67,7 +67,7 @@ describe('M3 a deployed repository', () => {
     expect(floats(rebuilt, 'LOG_PROBS')).toEqual(floats(original, 'LOG_PROBS'));
   });
 
-  it('every configuration is one by Triton’s model_config.proto, and says there what it says here', async () => {
+  it('every configuration parses by Triton’s model_config.proto to the same values', async () => {
     const models = path.join(folder, 'models');
     const found = await readdir(models, { recursive: true });
     const files = found.filter((file) => file.endsWith('.pbtxt')).map((file) => path.join(models, file));

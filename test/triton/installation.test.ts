@@ -21,7 +21,7 @@ describe('T2: the installation of Triton', () => {
     expect(said).toEqual([]);
   });
 
-  it('repairs what is damaged, and only that', async () => {
+  it('repairs damaged files only', async () => {
     const copy = path.join(folder, 'copy');
     await cp(installation, copy, { recursive: true, verbatimSymlinks: true });
     const { backends, server } = await installTriton({ folder: copy });
@@ -37,14 +37,14 @@ describe('T2: the installation of Triton', () => {
     expect((await stat(server)).ino).toBe(before.ino);
   });
 
-  it('says in one line that there is no Python, or none that will do', async () => {
+  it('reports a missing or unsuitable Python in one line', async () => {
     const nothing = installTriton({ folder: path.join(folder, 'none'), pythons: ['no-such-python'] });
     await expect(nothing).rejects.toThrow(InstallProblem);
     await expect(nothing).rejects.toThrow(/^no Python that will do: no-such-python is not there$/);
     expect(await findPython(['true'])).toEqual({ problem: 'no Python that will do: true is no Python' });
   });
 
-  it('says in one line that the package index cannot be reached', async () => {
+  it('reports an unreachable package index in one line', async () => {
     const index = process.env.PIP_INDEX_URL;
     const links = process.env.PIP_FIND_LINKS;
     process.env.PIP_INDEX_URL = 'http://127.0.0.1:9/simple';
@@ -63,7 +63,7 @@ describe('T2: the installation of Triton', () => {
     }
   });
 
-  it('refuses a wheel whose files are not what its RECORD says', async () => {
+  it('refuses a wheel whose files differ from its RECORD', async () => {
     const wheel = path.join(folder, 'w.whl');
     const pack = `
 import base64, hashlib, sys, zipfile

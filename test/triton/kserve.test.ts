@@ -100,7 +100,7 @@ describe('T2 KServe v2 before Triton', () => {
     expect(binary.last).toMatchObject({ type: 'final', durationSeconds: 1 });
   });
 
-  it('says what is wrong in Triton’s words', async () => {
+  it('reports errors in Triton’s words', async () => {
     expect((await sentence.infer({ inputs: [row('NOBODY', 1)] })).refusal).toMatchObject({
       reason: 'tensors_invalid',
       params: { rule: expect.stringMatching(/input/) },
@@ -118,7 +118,7 @@ describe('T2 KServe v2 before Triton', () => {
 });
 
 describe('A5 sequences of callers before Triton', () => {
-  it('C4 two tenants with the same id in turn: each hears what it said, as in one piece', async () => {
+  it('C4 two tenants with one id in turn: each gets its own result', async () => {
     const sound = samples(2);
     const inOne = letters(await sentence.infer({ inputs: inputsOf(sound) }));
     const heard = await hear(sound, 7, ['one', 'two']);
@@ -133,7 +133,7 @@ describe('A5 sequences of callers before Triton', () => {
     });
   });
 
-  it('one that its caller leaves alone: Triton hears its end before it would forget it', async () => {
+  it('an idle sequence: Triton receives its end before it would expire', async () => {
     await step(samples(0.335), 9, true, false);
     const ended = async () => (await step(samples(0.335), 9, false, false)).refusal?.reason;
     // Each poll continues the sequence, so polls must be further apart than the idle timeout.

@@ -75,7 +75,7 @@ export function describeLive(place: () => Place): void {
     }, 120_000);
     afterEach(() => noStreams(place().stack));
 
-    it('A5 C10: say the same words at the same times as on the embedded engine', async () => {
+    it('A5 C10: give the words and times of the embedded engine', async () => {
       expect(undisturbed.map(([text]) => text)).toEqual(story.texts);
       expect(await hear(place())).toEqual([undisturbed, undisturbed]);
     });
@@ -84,7 +84,7 @@ export function describeLive(place: () => Place): void {
       { killed: 'the Triton of its pool', kind: SERVER, all: false },
       { killed: 'every Triton', kind: SERVER, all: true },
       { killed: 'the model’s process in its pool', kind: STATES, all: false },
-    ])('A8 C6: one goes on when $killed is killed in the middle of an utterance', async ({ kind, all }) => {
+    ])('A8 C6: a stream continues when $killed dies within an utterance', async ({ kind, all }) => {
       const { stack, state } = place();
       const { speaker, pool } = await speakIntoSecond(place());
       const pools = all ? stack.pools.map(({ name }) => name) : [pool];

@@ -63,7 +63,7 @@ describe('A2: priorities of callers before Triton', { timeout: 60_000 }, () => {
     { model: 'four', queue: 'four', first: 'realtime', second: 'interactive' },
     { model: 'two', queue: 'two', first: 'interactive', second: 'realtime' },
     { model: 'ensemble', queue: 'two', first: 'interactive', second: 'realtime' },
-  ])('nobody is raised by a level that the model does not have ($model)', async ({ model, queue, first, second }) => {
+  ])('an unknown level raises no request ($model)', async ({ model, queue, first, second }) => {
     const caller = callerOf(() => ({ agent, edge }), model);
     const wishes = [
       { class: 'batch', priority: 5 },

@@ -7,7 +7,7 @@ import { folder } from './install.ts';
 
 const run = promisify(execFile);
 
-it('A5: the states that a Python model keeps: begin, end, room, idleness, copies', async () => {
+it('A5: states of a Python model: begin, end, capacity, idleness, copies', async () => {
   const { environment } = await installTriton({ folder });
   const models = path.resolve(import.meta.dirname, '../../infra/pool/triton/models');
   const script = path.join(import.meta.dirname, 'sequences.py');

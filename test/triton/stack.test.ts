@@ -67,7 +67,7 @@ describe('T2: the stack on Triton', { timeout: 100_000 }, () => {
     expect(await transcribe()).toBe(spoken.text);
   });
 
-  it('R14: one scrape of an agent shows its own series and those of its Triton', async () => {
+  it('R14: one scrape of an agent has its own and its Triton’s series', async () => {
     const read = () =>
       Promise.all([
         sum(/^auricle_agent_requests_total\{outcome="ok"\}/),
@@ -86,7 +86,7 @@ describe('T2: the stack on Triton', { timeout: 100_000 }, () => {
     }
   });
 
-  it('C6: comes back when the engines die: a part in one pool, the server itself in the other', async () => {
+  it('C6: recovers when one pool’s part and the other’s server die', async () => {
     const [one = '', other = ''] = pools.map((pool) => `engine-${pool}`);
     const before = [stack.pid(one), stack.pid(other)];
     const server = (await processesOf(path.join(state, 'engines', 'eks-us-east-1'))).find(({ command }) =>

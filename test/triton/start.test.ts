@@ -43,7 +43,7 @@ describe('T2: Triton on this machine', () => {
     }
   });
 
-  it('A1: the latency double answers what it got, after a known time, and batches what comes together', async () => {
+  it('A1: the latency double echoes after a known time, and batches', async () => {
     const before = await batchCounts(triton, 'delay');
     const answers = await Promise.all(
       [1, 2, 3, 4, 5, 6, 7, 8].map((value) => infer(triton, 'delay', [row('X', value)])),
@@ -57,7 +57,7 @@ describe('T2: Triton on this machine', () => {
     for (const { compute_infer: taken } of batches) expect(taken.ns / taken.count / 1e6).toBeGreaterThanOrEqual(20);
   });
 
-  it('A15: leaves the folders of loaded models as they were: what Python compiled would be nobody’s signed file', async () => {
+  it('A15: loading writes nothing into model folders, such as Python bytecode', async () => {
     const files = await readdir(repository, { recursive: true });
     expect(files.filter((file) => file.includes('__pycache__') || file.endsWith('.pyc'))).toEqual([]);
     expect(files).toContain(path.join('delay', '1', 'model.py'));
@@ -83,7 +83,7 @@ describe('T2: Triton on this machine', () => {
     60_000,
   );
 
-  it('says what Triton said when a model does not load, and leaves nothing running', async () => {
+  it('reports Triton’s error when a model fails, and leaves nothing running', async () => {
     const broken = path.join(folder, 'broken');
     await writeDelay(broken, 'typo', { batchMs: 0, itemMs: 0, maxBatchSize: 1, queueMicros: 0, instances: 1 });
     await writeFile(

@@ -4,7 +4,7 @@ import type { Contract } from './implementation.ts';
 
 export const batchingContract: Contract = (_implementation, engine) =>
   describe('dynamic batching', () => {
-    it('A1: a batch leaves when it reaches the preferred size, as one execution', async () => {
+    it('A1: a batch runs as one execution at the preferred size', async () => {
       const before = await batchCounts(engine(), 'full_batches');
       const answers = await Promise.all(
         [1, 2, 3, 4].map((value) => infer(engine(), 'full_batches', [row('X', value)])),
@@ -52,7 +52,7 @@ export const batchingContract: Contract = (_implementation, engine) =>
       expect([after[2], after[4]]).toEqual([(before[2] ?? 0) + 1, (before[4] ?? 0) + 1]);
     });
 
-    it('A1: what waits while the instance is busy goes together', async () => {
+    it('A1: requests that wait for a busy instance run together', async () => {
       const queued = await whileBusy(engine(), 'slow', async () => {
         const before = (await statistics(engine(), 'slow')).execution_count;
         const answers = [1, 2, 3, 4, 5].map((value) => infer(engine(), 'slow', [row('X', value)]));
@@ -69,7 +69,7 @@ export const batchingContract: Contract = (_implementation, engine) =>
       expect((await statistics(engine(), 'slow')).execution_count).toBe(queued.before + 2);
     });
 
-    it('A1: ragged requests share one execution and get what they would get alone', async () => {
+    it('A1: ragged requests share one execution and keep their own results', async () => {
       const inputs = [[1], [10, 20], [100, 200, 300, 400]];
       const alone: number[][] = [];
       for (const values of inputs)

@@ -6,14 +6,14 @@ const inputs = [row('P', 1, 2), row('Q', 10, 20)];
 
 export const ensembleContract: Contract = (_implementation, engine) =>
   describe('ensembles', () => {
-    it('A18: steps pass tensors on in the order of the data, not of the file', async () => {
+    it('A18: steps run in the order of data, not of the file', async () => {
       const answer = await infer(engine(), 'twice', inputs);
       expect(answer.model).toBe('twice');
       expect(floats(answer, 'TOTAL')).toEqual([21, 42]);
       expect(floats(answer, 'FIRST_DIFFERENCE')).toEqual([-9, -18]);
     });
 
-    it('A18: the models it is made of count its work, and it counts its own requests', async () => {
+    it('A18: steps count their own work, the ensemble its own requests', async () => {
       const before = await statistics(engine(), 'add');
       const whole = await counter(engine(), 'nv_inference_request_success', { model: 'twice' });
       await infer(engine(), 'twice', inputs);
@@ -49,7 +49,7 @@ export const ensembleContract: Contract = (_implementation, engine) =>
       expect(floats(answer, 'TOTAL')).toEqual([21, 42]);
     });
 
-    it('A18: a request that a step cannot take is refused with a reason', async () => {
+    it('A18: refuses a request that a step cannot take, with a reason', async () => {
       const reply = await askInfer(engine(), 'twice', [row('P', 1, 2, 3), row('Q', 1, 2)]);
       expect(reply.status).toBeGreaterThanOrEqual(400);
       expect(errorOf(reply)).not.toBe('');

@@ -42,7 +42,7 @@ export const errorsContract: Contract = (implementation, engine) =>
       ['batches that differ', { inputs: [A, { ...B, shape: [2, 1], data: [1, 1] }] }, 'batch size'],
     ];
     for (const [what, body, named] of wrong) {
-      it(`refuses ${what} and names it`, async () => {
+      it(`refuses ${what} with its name`, async () => {
         const reply = await post(engine(), path, body);
         expect(reply.status).toBe(400);
         expect(errorOf(reply)).toContain(named);
@@ -55,7 +55,7 @@ export const errorsContract: Contract = (implementation, engine) =>
       expect(errorOf(reply)).toMatch(/shape/i);
     });
 
-    it('refuses a header length beyond the body and a binary tensor beyond its end', async () => {
+    it('refuses lengths beyond the body or the binary data', async () => {
       const json = JSON.stringify({
         inputs: [{ name: 'X', datatype: 'FP32', shape: [1, 4], parameters: { binary_data_size: 16 } }],
       });

@@ -42,7 +42,7 @@ export const generateContract: Contract = (implementation, engine) =>
       expect(errorOf(reply)).toContain("can not convert input 'X' to tensor with proper shape");
     });
 
-    it('the id comes back; other members are parameters, inside `parameters` or beside it', async () => {
+    it('returns the id; takes parameters inside `parameters` or beside it', async () => {
       const reply = await ask('add', { id: '42', A: 1, parameters: { B: 1, temperature: 0.5 }, stop: 'now' });
       expect(jsonOf(reply)).toMatchObject({ id: '42', SUM: 2 });
       expect(jsonOf(await ask('add', { id: '', A: 1, B: 1 }))).not.toHaveProperty('id');
@@ -54,7 +54,7 @@ export const generateContract: Contract = (implementation, engine) =>
       expect(eventOf(reply)).toMatchObject({ model_name: 'add', SUM: 7 });
     });
 
-    it('what is wrong with the request is said in JSON, also of a stream', async () => {
+    it('reports request errors in JSON, also for a stream', async () => {
       for (const kind of ['generate', 'generate_stream']) {
         const wrong = [
           [await ask('add', {}, kind), 'input'],

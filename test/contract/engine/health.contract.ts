@@ -32,7 +32,7 @@ export const healthContract: Contract = (_implementation, engine) =>
       expect(model.inputs).toEqual([{ name: 'X', datatype: 'FP32', shape: [2, -1] }]);
     });
 
-    it('says whether a model is ready', async () => {
+    it('reports the readiness of a model', async () => {
       expect((await get(engine(), '/v2/models/add/ready')).status).toBe(200);
       expect((await get(engine(), '/v2/models/add/versions/1/ready')).status).toBe(200);
       expect((await get(engine(), '/v2/models/nobody/ready')).status).toBe(400);

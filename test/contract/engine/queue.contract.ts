@@ -98,7 +98,7 @@ export const queueContract: Contract = (implementation, engine) =>
     it.each([
       ['of a model', 'slow_timeout'],
       ['A18: through an ensemble', 'whole_timeout'],
-    ])('A2: REJECT gives up on a request whose time is over (%s)', async (_, model) => {
+    ])('A2: REJECT drops an overdue request (%s)', async (_, model) => {
       const { replies } = await whileBusy(engine(), 'slow_timeout', async () => {
         const reply = askInfer(engine(), model, [row('X', 1)], { parameters: { timeout: 1_000 } });
         // The machine's speed decides whether the request is still waiting here, but not how it ends.

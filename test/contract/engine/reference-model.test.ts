@@ -10,7 +10,7 @@ import { sound, tensorsOf } from './sound.ts';
 const repository = path.resolve(import.meta.dirname, '../../../infra/pool/models/repository');
 const present = existsSync(path.join(repository, 'reference-en/config.pbtxt'));
 
-describe.skipIf(!present)(`the reference model${present ? '' : ' — skipped: its repository is not here'}`, () => {
+describe.skipIf(!present)(`the reference model${present ? '' : ' — skipped: its repository is missing'}`, () => {
   let engine: Started | undefined;
   beforeAll(async () => {
     engine = await startEmbedded(repository, ['reference-en', 'reference-en-fp16']);

@@ -70,7 +70,7 @@ export function describeReferenceStream(name: string, start: () => Promise<Start
       }
     }
 
-    it('A5: window by window it says what the whole utterance says', async () => {
+    it('A5: windows give the result of the whole utterance', async () => {
       for (const [index, samples] of [40_000, 5_000, 61_234].entries()) {
         const audio = sound(samples, index + 2);
         const whole = await ask('reference-en', audio);
@@ -80,7 +80,7 @@ export function describeReferenceStream(name: string, start: () => Promise<Start
       }
     });
 
-    it('A1 A5: utterances at the same time share batches and get what they would get alone', async () => {
+    it('A1 A5: concurrent utterances share batches and keep their own results', async () => {
       const clips = [30_000, 33_000, 41_000, 25_000, 38_000, 36_000].map((samples, index) => sound(samples, index + 3));
       const alone: Scores[] = [];
       for (const [index, clip] of clips.entries()) alone.push(await stream(clip, `alone ${index}`));
@@ -116,7 +116,7 @@ export function describeReferenceStream(name: string, start: () => Promise<Start
       expect(found).toBeUndefined();
     });
 
-    it('A1 A5: a window of another length fails no step of other streams', async () => {
+    it('A1 A5: a window of another length fails no other stream', async () => {
       const clip = sound(30_000, 3);
       const alone = await stream(clip, 'before the long window');
       const long = (window: number) =>

@@ -29,7 +29,7 @@ export const repositoryContract: Contract = (implementation, engine) =>
       for (const name of Object.keys(testModels)) expect(names).toContain(name);
     });
 
-    differing(implementation, 'unload', 'unloads, says so, and loads again', async (expected) => {
+    differing(implementation, 'unload', 'reports an unload and loads again', async (expected) => {
       expect((await unload(engine(), 'identity_bool')).status).toBe(200);
       // `whenever`: the model may be gone by now, or a moment later.
       if (expected === 'done') expect((await stateOf(engine(), 'identity_bool'))?.state).toBe('UNAVAILABLE');
@@ -60,7 +60,7 @@ export const repositoryContract: Contract = (implementation, engine) =>
       await untilState(engine(), 'later', 'UNAVAILABLE');
     });
 
-    it('A18: an ensemble goes down with a model it is made of, and comes back with it', async () => {
+    it('A18: an ensemble goes down and up with a model of its steps', async () => {
       expect((await unload(engine(), 'add')).status).toBe(200);
       await untilState(engine(), 'add', 'UNAVAILABLE');
       await untilState(engine(), 'twice', 'UNAVAILABLE');
@@ -70,7 +70,7 @@ export const repositoryContract: Contract = (implementation, engine) =>
       expect((await infer(engine(), 'twice', [row('P', 1), row('Q', 1)])).outputs).toHaveLength(2);
     });
 
-    it('A18: parts that came with an ensemble may go with it, others stay', async () => {
+    it('A18: only models loaded for an ensemble are unloaded with it', async () => {
       expect((await unload(engine(), 'twice', { unload_dependents: true })).status).toBe(200);
       await untilState(engine(), 'twice', 'UNAVAILABLE');
       expect((await infer(engine(), 'add', [row('A', 1), row('B', 1)])).outputs).toHaveLength(2);
@@ -86,16 +86,21 @@ export const repositoryContract: Contract = (implementation, engine) =>
       await untilState(engine(), 'piece', 'UNAVAILABLE');
     });
 
-    differing(implementation, 'downReason', 'A18: the index says why an ensemble is down', async (expected) => {
-      await unload(engine(), 'add');
-      const down = await untilState(engine(), 'twice', 'UNAVAILABLE');
-      if (expected === 'names the part') expect(down?.reason).toContain('add');
-      else expect(down?.reason).toBe(expected);
-      await untilState(engine(), 'add', 'UNAVAILABLE');
-      await load(engine(), 'add');
-      await load(engine(), 'twice');
-      await untilState(engine(), 'twice', 'READY');
-    });
+    differing(
+      implementation,
+      'downReason',
+      'A18: the index gives the reason of an unready ensemble',
+      async (expected) => {
+        await unload(engine(), 'add');
+        const down = await untilState(engine(), 'twice', 'UNAVAILABLE');
+        if (expected === 'names the part') expect(down?.reason).toContain('add');
+        else expect(down?.reason).toBe(expected);
+        await untilState(engine(), 'add', 'UNAVAILABLE');
+        await load(engine(), 'add');
+        await load(engine(), 'twice');
+        await untilState(engine(), 'twice', 'READY');
+      },
+    );
 
     /**
      * Puts `twice` with another step, and back. Returns the statuses of its load and of a request after it.
@@ -112,7 +117,7 @@ export const repositoryContract: Contract = (implementation, engine) =>
     }
 
     const unfit = 'A18: an ensemble that no longer fits does not replace the one that does: a step takes';
-    it(`${unfit} what no step gives`, async () => {
+    it(`${unfit} missing outputs of a step`, async () => {
       const { loaded, asked } = await misfit('key: "SUM" value: "half"', 'key: "SUM" value: "lost"');
       expect(loaded).toBeGreaterThanOrEqual(400);
       expect(asked).toBe(200);
@@ -190,7 +195,7 @@ export const repositoryContract: Contract = (implementation, engine) =>
       },
     );
 
-    differing(implementation, 'gpuSettings', 'accepts what only a GPU can do, and reports it', async (expected) => {
+    differing(implementation, 'gpuSettings', 'accepts and reports GPU-only settings', async (expected) => {
       const wishes = `instance_group [ { kind: KIND_GPU gpus: [ 0 ] } ]
 optimization { execution_accelerators { gpu_execution_accelerator : [ { name : "tensorrt" parameters { key: "precision_mode" value: "FP16" } } ] } cuda { graphs: true } }
 response_cache { enable: true }`;

@@ -95,7 +95,7 @@ export const sequencesContract: Contract = (implementation, engine) =>
       expect(await tell(engine(), 'sequence_wide', id, 4, ONLY)).toBe(folded(4));
     });
 
-    it('refuses who never started, and says so in the sentence that clients know', async () => {
+    it('refuses an unstarted sequence with Triton’s error text', async () => {
       const id = fresh();
       expectUnknown(await ask(engine(), 'sequence_wide', id, 1), id, 'sequence_wide');
       expectUnknown(await ask(engine(), 'sequence_wide', id, 1, END), id, 'sequence_wide');
@@ -121,7 +121,7 @@ export const sequencesContract: Contract = (implementation, engine) =>
       expect(await tell(engine(), 'sequence_wide', a, 5, END)).toBe(folded(1, 3, 5));
     });
 
-    it('ids may be texts, and a text is another sequence than its number', async () => {
+    it('a text id and its number are two sequences', async () => {
       const id = fresh();
       const [text, uuid] = [String(id), '5f0c6c1e-6a0a-4a8e-9c5d-0f6c7c0a8b11'];
       expect(await tell(engine(), 'sequence_many', text, 1, START)).toBe(folded(1));
@@ -157,7 +157,7 @@ export const sequencesContract: Contract = (implementation, engine) =>
       expect(errorOf(reply)).toContain('must specify batch-size 1');
     });
 
-    it('tells the network of start, end, readiness and id', async () => {
+    it('passes start, end, readiness and id to the network', async () => {
       const id = fresh();
       const told = async (flags: Flags) => {
         const given = { parameters: parametersOf(id, flags) };
@@ -169,7 +169,7 @@ export const sequencesContract: Contract = (implementation, engine) =>
       expect(await told(ONLY)).toEqual([1, 7, 1, id]);
     });
 
-    it('A1: requests of different sequences share an execution, each with its own state', async () => {
+    it('A1: requests of different sequences share an execution with separate states', async () => {
       const ids = [fresh(), fresh(), fresh(), fresh()];
       const before = await batchCounts(engine(), 'sequence_batches');
       for (const [step, flags] of [START, {}, END].entries()) {
@@ -192,7 +192,7 @@ export const sequencesContract: Contract = (implementation, engine) =>
       expect((await statistics(engine(), 'sequence_direct')).execution_count).toBe(before + 2);
     });
 
-    it('with the direct strategy a row that nobody uses disturbs nobody', async () => {
+    it('the direct strategy ignores unused rows', async () => {
       const ids = [fresh(), fresh(), fresh()];
       const knows = ids.map((): number[] => []);
       const step = async (index: number, value: number, flags: Flags) => {
@@ -204,7 +204,7 @@ export const sequencesContract: Contract = (implementation, engine) =>
       for (const index of [1, 0, 2]) await step(index, 9, END);
     });
 
-    it('A18: an ensemble hands the sequence on to the step that keeps it', async () => {
+    it('A18: an ensemble passes the sequence on to its stateful step', async () => {
       const [a, b] = [fresh(), fresh()];
       expect(await tell(engine(), 'sequence_ensemble', a, 1, START)).toBe(folded(2));
       expect(await tell(engine(), 'sequence_ensemble', b, 10, START)).toBe(folded(20));
@@ -215,7 +215,7 @@ export const sequencesContract: Contract = (implementation, engine) =>
       expectUnknown(reply, a, 'sequence_many');
     });
 
-    it('what comes beyond the slots waits until one is free, in the order of arrival', async () => {
+    it('sequences beyond the slots wait in order of arrival', async () => {
       const [a, b, c] = [fresh(), fresh(), fresh()];
       await tell(engine(), 'sequence_alone', a, 1, START);
       const order: Id[] = [];
@@ -233,7 +233,7 @@ export const sequencesContract: Contract = (implementation, engine) =>
       expect(order).toEqual([b, c]);
     });
 
-    it('a sequence whose END never comes makes room once it is idle for too long', async () => {
+    it('a sequence without END frees its slot by idle timeout', async () => {
       const [a, b] = [fresh(), fresh()];
       await tell(engine(), 'sequence_single', a, 1, START);
       // Answered once the other sequence has expired.
@@ -242,7 +242,7 @@ export const sequencesContract: Contract = (implementation, engine) =>
       expectUnknown(await ask(engine(), 'sequence_single', a, 1, END), a, 'sequence_single');
     });
 
-    it('requests of one sequence are computed in the order in which they came', async () => {
+    it('requests of one sequence run in order of arrival', async () => {
       const id = fresh();
       const ids = [fresh(), fresh(), fresh()];
       // The batch waits for four: until then the first request of the sequence stays, and the others behind
@@ -263,7 +263,7 @@ export const sequencesContract: Contract = (implementation, engine) =>
       }
     });
 
-    it('however many are interleaved, each gets what it would get alone', { timeout: 60_000 }, async () => {
+    it('interleaved sequences get the results of separate ones', { timeout: 60_000 }, async () => {
       const sequence = fc.array(fc.integer({ min: 0, max: 1000 }), { minLength: 1, maxLength: 12 });
       const plan = fc.tuple(fc.array(sequence, { minLength: 2, maxLength: 24 }), fc.infiniteStream(fc.nat()));
       await fc.assert(
@@ -291,7 +291,7 @@ export const sequencesContract: Contract = (implementation, engine) =>
       );
     });
 
-    it('sixty-four clients that vanish at once hold nobody up for longer than they may', async () => {
+    it('sixty-four vanished clients block slots no longer than the idle timeout', async () => {
       // As many as A5 has slots; server#8391 and #8449 report engines that failed here.
       const lost = Array.from({ length: 64 }, fresh);
       await Promise.all(lost.map((id) => ask(engine(), 'A5', id, 1, START)));
@@ -303,7 +303,7 @@ export const sequencesContract: Contract = (implementation, engine) =>
       );
     });
 
-    it('timeouts, departures, restarts and a backlog: no sequence ever sees another one’s state', {
+    it('no sequence sees another’s state under timeouts, restarts and a backlog', {
       timeout: 60_000,
     }, async () => {
       // server#7117: the states of an ensemble were mixed up once requests timed out.
@@ -369,7 +369,7 @@ export const sequencesContract: Contract = (implementation, engine) =>
       }
     });
 
-    it('a model that is loaded anew has forgotten its sequences', async () => {
+    it('a reload drops the sequences of a model', async () => {
       const id = fresh();
       const loadWith = async (bound: number) => {
         const model = sequenceModels.sequence_many!;

@@ -35,7 +35,7 @@ export const statisticsContract: Contract = (_implementation, engine) =>
       expect(await counter(engine(), 'nv_inference_pending_request_count', labels)).toBe(0);
     });
 
-    it('R14: a request that does not fit is no success and no inference', async () => {
+    it('R14: a misfit request counts as neither success nor inference', async () => {
       const before = await statistics(engine(), 'add');
       expect((await askInfer(engine(), 'add', [row('A', 1)])).status).toBeGreaterThanOrEqual(400);
       const after = await statistics(engine(), 'add');

@@ -59,7 +59,7 @@ export const tensorsContract: Contract = (_implementation, engine) =>
       });
     });
 
-    it('gives only the outputs that were asked for, each in its own form', async () => {
+    it('returns only requested outputs, each in its own form', async () => {
       const inputs = [row('A', 1), row('B', 2)];
       expect(
         (await infer(engine(), 'add', inputs, { outputs: ['DIFFERENCE'] })).outputs.map(({ name }) => name),

@@ -22,7 +22,7 @@ afterAll(async () => {
   folder.remove();
 });
 
-it('C11 T4: refuses blobs and rows as full, keeps what it has, and takes more when there is room', async () => {
+it('C11 T4: refuses blobs and rows when full, and recovers with space', async () => {
   const connection = storageConnection(stack.ports as Record<string, number>);
   const [blobs, rows] = [openBlobs(connection), openTable(connection, 'full')];
   const signal = AbortSignal.timeout(10_000);

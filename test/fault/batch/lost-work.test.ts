@@ -107,7 +107,7 @@ async function loseMessages(): Promise<void> {
   sqs.destroy();
 }
 
-describe('T4 C11: messages lost while storage, SQS, functions and an agent are killed', () => {
+describe('T4 C11: recovers messages lost while storage, SQS, functions and agent die', () => {
   it(
     'every upload and project ends with its words, and is booked once',
     async () => {

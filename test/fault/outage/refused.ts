@@ -53,7 +53,7 @@ async function list(kind: 'uploads' | 'projects'): Promise<string[]> {
   return ids;
 }
 
-describe('C9 T4: what is refused while a part is stopped does not happen', () => {
+describe('C9 T4: requests refused while a part is stopped have no effect', () => {
   it.each<PartName>(['functions', 'blob'])(
     'and retries with a key make one upload and one project when %s wakes',
     async (part) => {
@@ -99,7 +99,7 @@ describe('C9 T4: what is refused while a part is stopped does not happen', () =>
     TEST_MS,
   );
 
-  it('and what the uploads of repeated requests used is booked once', async () => {
+  it('books repeated uploads once', async () => {
     const token = await running.mint({ tenant: 'dev', scope: 'audit operate' });
     const ends = async () => {
       const entries = await readEntries(running.stack.url, token, 'eu');

@@ -12,7 +12,7 @@ vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 const clip = speech('balance.wav');
 const durationOf = (heard: readonly Heard[]) => heard.find(({ type }) => type === 'Metadata')?.duration;
 
-describe('60 s of silence change no time and lose no word (speech.md §3-7, §3-22, §3-32)', () => {
+describe('60 s of silence lose no word and shift no time (§3-7, §3-22, §3-32)', () => {
   const LONG = 60;
   const SHORT = 2;
   const half = 2 * Math.floor(clip.bytes.length / 4);
@@ -55,7 +55,7 @@ describe('60 s of silence change no time and lose no word (speech.md §3-7, §3-
   });
 });
 
-describe('sound that comes while no pool can hear it', () => {
+describe('audio that arrives while no pool is available', () => {
   /** Seconds of the story, in the middle of its first sentence. */
   const BEGUN = story.second / 2;
 
@@ -73,7 +73,7 @@ describe('sound that comes while no pool can hear it', () => {
 });
 
 describe('more sound than may wait', () => {
-  it('R1 ends with an error and 1011, and the same client is served again (speech.md §3-18)', async () => {
+  it('R1 ends with an error and 1011; the client is served again (§3-18)', async () => {
     const { stack } = running;
     const listener = await listen(running, { frameBytes: 2 ** 20 });
     listener.say('KeepAlive');
@@ -106,7 +106,7 @@ describe('a hundred clients at once', () => {
   });
 });
 
-describe('what the parts wrote meanwhile', () => {
+describe('logs of the parts', () => {
   it('has none of the words that were spoken, and no token', async () => {
     await noStreams(running.stack);
     expectNoContent(running, [clip.text, ...story.texts]);

@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => running?.end());
 
-it('undisturbed, both dialects tell the same', () => {
+it('both protocols give the same undisturbed transcript', () => {
   expect(segments.map(({ text, start, end }) => [text, start, end])).toEqual(
     lines.map(([text, start, end]) => [text, start, end]),
   );
@@ -57,7 +57,7 @@ const faults: Readonly<Record<string, (speakers: readonly Speaker[]) => Promise<
   'Worker killed': () => kill(running.stack, 'edge'),
 };
 
-describe('edge/client loses nothing before the first audio, in the middle of an utterance, and while it is finished', () => {
+describe('edge/client loses nothing at the start, within and at the end', () => {
   it.each(Object.entries(faults))('%s', async (_, happen) => {
     const speakers = [speak(running), speak(running), speak(running)] as const;
     const [early, middle, late] = speakers;
@@ -81,7 +81,7 @@ describe('edge/client loses nothing before the first audio, in the middle of an 
 });
 
 describe('a Worker that is killed under an official client', () => {
-  it('breaks its connection in a way that it comes back from, and serves it anew', async () => {
+  it('loses its connection recoverably and is served again', async () => {
     const before = await listen(running);
     before.send(part(0, MIDDLE));
     await before.until(saysAfter(story.second));
@@ -94,7 +94,7 @@ describe('a Worker that is killed under an official client', () => {
     expect(await finish(after)).toEqual(lines);
   });
 
-  it("C10 R1: OpenAI's program is told and dials anew, Deepgram's client comes back by itself, and both hear all", async () => {
+  it('C10 R1: OpenAI’s program redials, Deepgram’s client reconnects, both get everything', async () => {
     const open = () => Promise.all([openOpenAi(running), openDeepgram(running, story.second)]);
     const told = (clients: readonly Official[]) => {
       for (const client of clients) client.send(story.bytes);
@@ -114,7 +114,7 @@ describe('a Worker that is killed under an official client', () => {
 });
 
 describe('a pool that dies under edge/client', () => {
-  it('is told as moved, and every segment is what it would have been', async () => {
+  it('reports the move and every segment unchanged', async () => {
     const speaker = speak(running);
     await speaker.send(part(0, MIDDLE));
     await speaker.until((event) => event.type === 'interim' && event.index === 1);
@@ -150,7 +150,7 @@ describe('a phone that encodes Opus packets of 20 ms (R1)', () => {
   });
 });
 
-describe('C10 a client drops and comes back from another address with its session id', () => {
+describe('C10 a client reconnects from another address with its session id', () => {
   const before: Readonly<Record<string, (listener: Listener) => Promise<void>>> = {
     'before the first audio': async (listener) => {
       listener.say('KeepAlive');
@@ -178,6 +178,6 @@ describe('C10 a client drops and comes back from another address with its sessio
   });
 });
 
-describe('what the parts wrote meanwhile', () => {
+describe('logs of the parts', () => {
   it('has none of the words that were spoken, and no token', () => expectNoContent(running, story.texts));
 });

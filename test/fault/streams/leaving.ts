@@ -35,7 +35,7 @@ describe('a token that expires under a stream (speech.md §3-23)', () => {
   const shortLived = () => running.mint({}, 5 - limits.clockSkewSeconds.value);
   const expired = (token: string) => expect.poll(() => refusalOf(token), patience).toContain('401');
 
-  it('before the first audio: it is heard to its end', async () => {
+  it('before the first audio: it is transcribed to its end', async () => {
     const token = await shortLived();
     const listener = await listen(running, { token });
     listener.say('KeepAlive');
@@ -44,7 +44,7 @@ describe('a token that expires under a stream (speech.md §3-23)', () => {
     expect(await finish(listener)).toEqual(undisturbed);
   });
 
-  it('in the middle of an utterance: it is heard to its end', async () => {
+  it('in the middle of an utterance: it is transcribed to its end', async () => {
     const token = await shortLived();
     const listener = await listen(running, { token });
     listener.send(part(0, MIDDLE));
@@ -54,7 +54,7 @@ describe('a token that expires under a stream (speech.md §3-23)', () => {
     expect(await finish(listener)).toEqual(undisturbed);
   });
 
-  it('while it is finished: everything is said', async () => {
+  it('during the final utterance: it is transcribed to its end', async () => {
     const token = await shortLived();
     const listener = await listen(running, { token });
     listener.send(part(0, MIDDLE));
@@ -68,7 +68,7 @@ describe('a token that expires under a stream (speech.md §3-23)', () => {
     expect(await lines).toEqual(undisturbed);
   });
 
-  it('a client that dials again needs a valid one, and hears all that it sends', async () => {
+  it('a client that redials needs a valid token and gets everything', async () => {
     const token = await shortLived();
     const before = await listen(running, { token });
     before.send(part(0, MIDDLE));
@@ -124,7 +124,7 @@ describe('clients that are gone give their place back (speech.md §3-19)', () =>
   });
 });
 
-describe('C10 A21 sockets whose client does not answer the close frame', () => {
+describe('C10 A21 sockets whose client ignores the close frame', () => {
   /** An upgrade over TCP by a client that never sends a frame. Resolves with its status. */
   function dial(token: string) {
     const { hostname, port } = new URL(running.stack.url);

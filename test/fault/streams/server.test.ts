@@ -63,7 +63,7 @@ async function speakIntoSecond(listener: Listener): Promise<number> {
   return until;
 }
 
-describe('nothing is lost before the first audio, in the middle of an utterance, and while it is finished', () => {
+describe('loses nothing before the first audio, within an utterance, and at its end', () => {
   it.each(Object.entries(faults))('%s', async (_, happen) => {
     const [early, middle, late] = await Promise.all([listen(running), listen(running), listen(running)]);
     early.say('KeepAlive');
@@ -91,7 +91,7 @@ describe('nothing is lost before the first audio, in the middle of an utterance,
   });
 });
 
-describe('sound that says itself how it is written, when its agent is killed in its second sentence', () => {
+describe('audio in a container, when its agent is killed in its second sentence', () => {
   /** Streams a file, with a fault after words of its second sentence; returns all lines. */
   async function disturb(file: Uint8Array, second: number, until: number): Promise<Line[]> {
     const listener = await listen(running, { container: true });
@@ -102,13 +102,13 @@ describe('sound that says itself how it is written, when its agent is killed in 
     return finish(listener);
   }
 
-  it('a WAV file: text and times are what they would have been', async () => {
+  it('a WAV file: text and times stay the same', async () => {
     const file = wav(new Int16Array(story.bytes.slice().buffer));
     const until = file.length - story.bytes.length + part(0, story.second + 1.5).length;
     expect(await disturb(file, story.second, until)).toEqual(undisturbed);
   });
 
-  it('Ogg Opus: every word is heard, and once', async () => {
+  it('Ogg Opus: every word is recognised once', async () => {
     const { text, seconds } = speech('balance.wav');
     const opus = clips.find(({ file }) => file === 'balance.opus');
     if (!opus) throw new Error('there is no such clip');
@@ -200,7 +200,7 @@ describe('A8: an engine that stands still', () => {
     return finish(listener);
   }
 
-  it('before the first audio: the sequence is begun again from the samples, and nobody notices', async () => {
+  it('before the first audio: the sequence restarts from the samples unnoticed', async () => {
     const listener = await listen(running);
     listener.say('KeepAlive');
     expect(await stall(listener, () => listener.send(story.bytes))).toEqual(undisturbed);
@@ -223,6 +223,6 @@ describe('A8: an engine that stands still', () => {
   });
 });
 
-describe('what the parts wrote meanwhile', () => {
+describe('logs of the parts', () => {
   it('has none of the words that were spoken, and no token', () => expectNoContent(running, story.texts));
 });

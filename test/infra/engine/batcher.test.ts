@@ -35,7 +35,7 @@ const firstValue = (outcome: Outcome) => {
 };
 
 describe('the batcher', () => {
-  it('A1: waits for the delay on the clock it was given, then sends what it has', async () => {
+  it('A1: sends a partial batch after the delay', async () => {
     const {
       ask,
       clock,
@@ -63,7 +63,7 @@ describe('the batcher', () => {
     expect((await Promise.all(answers)).map(firstValue)).toEqual([1, 2, 3, 4]);
   });
 
-  it('A1: preserve_ordering holds an early answer back until those before it are out', async () => {
+  it('A1: preserve_ordering holds an early answer until earlier ones are sent', async () => {
     const { ask, instances } = make('dynamic_batching { preserve_ordering: true }', [
       new HandInstance(),
       new HandInstance(),
@@ -99,7 +99,7 @@ describe('the batcher', () => {
     expect(instance!.batches).toEqual([[1]]);
   });
 
-  it('takes an abandoned request out of the queue, and leaves a running one alone', async () => {
+  it('drops an abandoned waiting request, but not a running one', async () => {
     const {
       ask,
       batcher,
@@ -117,7 +117,7 @@ describe('the batcher', () => {
     expect(await ask(3, { signal: leaves.signal })).toMatchObject({ refusal: { failure: 'CANCELED' } });
   });
 
-  it('tries a failed batch again one by one, so that only the culprit fails', async () => {
+  it('repeats a failed batch singly, so that only the culprit fails', async () => {
     const {
       ask,
       statistics,
@@ -132,7 +132,7 @@ describe('the batcher', () => {
     expect(statistics.executions).toBe(2);
   });
 
-  it('on close refuses what is new and finishes what is not', async () => {
+  it('close refuses new requests and finishes accepted ones', async () => {
     const {
       ask,
       batcher,

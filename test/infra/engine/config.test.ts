@@ -255,7 +255,7 @@ describe('the settled configuration', () => {
     expect(config.ok ? '' : config.refusal.reason).toContain(expected);
   });
 
-  it('A5: gives sequences a second of patience and batches as large as they may be, where nothing is said', () => {
+  it('A5: defaults to one second of idle time and full batches', () => {
     const batching = (text: string) => {
       const config = settled(`max_batch_size: 4 ${io} sequence_batching { ${text} }`);
       return config.ok ? config.value.sequence_batching : undefined;
@@ -280,7 +280,7 @@ describe('the settled configuration', () => {
     expect(versions('version_policy { specific { versions: [1, 7] } }')).toEqual([1]);
   });
 
-  it('reports what a CPU cannot honour, and nothing else', () => {
+  it('reports exactly the settings that a CPU cannot honour', () => {
     const report = (text: string) => {
       const config = settled(`${io} ${text}`);
       return config.ok ? listUnhonoured(config.value) : [config.refusal.reason];

@@ -31,12 +31,12 @@ const turns = (list: readonly Waiting[]) => list.map((one) => one.turn);
 describe('A1: forming a batch', () => {
   const patient = 'dynamic_batching { preferred_batch_size: [2, 4] max_queue_delay_microseconds: 100 }';
 
-  it('does nothing with an empty queue, and nothing while no instance is free', () => {
+  it('does nothing with an empty queue or without a free instance', () => {
     expect(decide([], policyOf(patient), true, 0)).toEqual({ expired: [], send: [], askAt: undefined });
     expect(decide(several(8), policyOf(patient), false, 1e9)).toEqual({ expired: [], send: [], askAt: undefined });
   });
 
-  it('waits for a preferred size until the oldest has waited for the delay', () => {
+  it('waits for a preferred size until the oldest request reaches the delay', () => {
     const queue = [waits({ enqueuedAt: 10 })];
     expect(decide(queue, policyOf(patient), true, 50)).toMatchObject({ send: [], askAt: 110 });
     expect(decide(queue, policyOf(patient), true, 110).send).toHaveLength(1);
@@ -48,12 +48,12 @@ describe('A1: forming a batch', () => {
     expect(decide(several(7), policyOf(patient), true, 0).send).toHaveLength(4);
   });
 
-  it('takes whatever fits once the delay is over', () => {
+  it('sends any batch after the delay', () => {
     expect(decide(several(3), policyOf(patient), true, 100).send).toHaveLength(3);
     expect(decide(several(20), policyOf(patient), true, 100).send).toHaveLength(8);
   });
 
-  it('without a delay sends at once what is there, up to the maximum', () => {
+  it('without a delay sends at once, up to the maximum', () => {
     const policy = policyOf('dynamic_batching { }');
     expect(decide(several(1), policy, true, 0).send).toHaveLength(1);
     expect(decide(several(5), policy, true, 0).send).toHaveLength(5);
@@ -104,7 +104,7 @@ describe('A2: priorities and queue policy', () => {
     priority_queue_policy { key: 1 value { timeout_action: REJECT default_timeout_microseconds: 50 } } }`;
   const none = { priority: 0, timeoutUs: 0 };
 
-  it('puts a request on its level, or on the default level when it names none that exists', () => {
+  it('uses the default level for an unknown one', () => {
     const policy = policyOf(leveled);
     for (const [priority, level] of [
       [0, 2],
@@ -119,19 +119,19 @@ describe('A2: priorities and queue policy', () => {
     });
   });
 
-  it('refuses what a full level cannot take, and only there', () => {
+  it('refuses requests on a full level only', () => {
     const policy = policyOf(leveled);
     const queue = several(2, { level: 2 });
     expect(admit(queue, policy, none, 0)).toEqual({ ok: false, refusal: 'full' });
     expect(admit(queue, policy, { ...none, priority: 3 }, 0).ok).toBe(true);
   });
 
-  it('bounds a queue whose configuration names no maximum', () => {
+  it('bounds a queue without a configured maximum', () => {
     const policy = policyOf('dynamic_batching { }');
     expect(admit(several(1024), policy, none, 0).ok).toBe(false);
   });
 
-  it('lets a request shorten its timeout where the level allows it, never lengthen it', () => {
+  it('a request may shorten its timeout where allowed, never lengthen it', () => {
     const policy = policyOf(leveled);
     const expiry = (priority: number, timeoutUs: number) => admit([], policy, { priority, timeoutUs }, 1000);
     expect(expiry(2, 30)).toMatchObject({ value: { expiresAt: 1030 } });
@@ -149,7 +149,7 @@ describe('A2: priorities and queue policy', () => {
     expect(order).toEqual([queue[2], queue[1], queue[3], queue[0]].map((one) => one!.turn));
   });
 
-  it('rejects a late request where the level says REJECT, busy or not', () => {
+  it('REJECT drops an overdue request, with or without a free instance', () => {
     const policy = policyOf(leveled);
     const queue = [waits({ level: 1, expiresAt: 50 }), waits({ level: 1, expiresAt: 90 })];
     for (const free of [true, false]) {
@@ -158,7 +158,7 @@ describe('A2: priorities and queue policy', () => {
     expect(decide(queue, policy, false, 50)).toMatchObject({ expired: [], askAt: 51 });
   });
 
-  it('moves a late request behind its level where the level says DELAY, and never drops it', () => {
+  it('DELAY moves an overdue request behind its level without dropping it', () => {
     const policy = policyOf(leveled);
     const queue = [waits({ level: 2, expiresAt: 50 }), waits({ level: 2, expiresAt: 500 }), waits({ level: 3 })];
     const { expired, send } = decide(queue, policy, true, 51);
@@ -190,8 +190,8 @@ const anyPolicy = fc
       priority_levels: 2 default_priority_level: 1 default_queue_policy { timeout_action: ${action} default_timeout_microseconds: 9 } }`),
   );
 
-describe('A1 A2: whatever the queue', () => {
-  it('a batch has one shape, fits the maximum, is in order, and takes nothing twice', () => {
+describe('A1 A2: random queues', () => {
+  it('a batch has one shape, fits, is in order and without repeats', () => {
     fc.assert(
       fc.property(anyQueue, anyPolicy, fc.boolean(), fc.nat(3000), (queue, policy, free, now) => {
         const { expired, send } = decide(queue, policy, free, now);
@@ -204,7 +204,7 @@ describe('A1 A2: whatever the queue', () => {
     );
   });
 
-  it('nobody is forgotten: with a free instance the alarm always leads to the last request', () => {
+  it('with a free instance alarms reach every request', () => {
     fc.assert(
       fc.property(anyQueue, anyPolicy, (given, policy) => {
         let queue = given;

@@ -85,7 +85,7 @@ function make(keeps = true) {
 }
 
 describe('A18: sequences through an ensemble', () => {
-  it('reach the step that keeps them in order, whatever the steps before do; others do not wait', async () => {
+  it('reach the stateful step in order without delaying other sequences', async () => {
     const { whole, first, second, ask } = make();
     expect(whole.takesSequences).toBe(true);
     const answers = [ask(1, 10), ask(1, 11), ask(2, 20)];
@@ -103,7 +103,7 @@ describe('A18: sequences through an ensemble', () => {
     expect((await Promise.all(answers)).every((answer) => answer.ok)).toBe(true);
   });
 
-  it('without a step that keeps sequences nobody waits for anybody', async () => {
+  it('an ensemble without a stateful step runs them in parallel', async () => {
     const { whole, first, ask } = make(false);
     expect(whole.takesSequences).toBe(false);
     void [ask(1, 10), ask(1, 11)];
@@ -111,7 +111,7 @@ describe('A18: sequences through an ensemble', () => {
     expect(first.calls.map(valueIn)).toEqual([10, 11]);
   });
 
-  it('a request that was cancelled on its way there breaks its sequence, and the next one has its turn', async () => {
+  it('a request cancelled on its way breaks its sequence and frees its turn', async () => {
     const { first, second, ask } = make();
     const leaves = new AbortController();
     const left = ask(1, 10, leaves.signal);

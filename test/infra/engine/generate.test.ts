@@ -49,7 +49,7 @@ describe('a generate request', () => {
     expect(request.ok ? '' : request.refusal.reason).toContain(text);
   });
 
-  it('whatever is sent, it is a request or a reason', () => {
+  it('any input is a request or a refusal', () => {
     const model = modelOf(`${input('-1')} ${input('2', 'TYPE_STRING', 'T')}`);
     const member = fc.oneof(fc.constantFrom('X', 'T', 'id', 'parameters', '__proto__', 'sequence_id'), fc.string());
     const message = fc.oneof(fc.jsonValue(), fc.dictionary(member, fc.jsonValue()));

@@ -3,7 +3,7 @@ import { expect, it, vi } from 'vitest';
 import type { Repository } from '../../../infra/pool/engine/model/repository.ts';
 import { serveInference } from '../../../infra/pool/engine/serve.ts';
 
-it('what nobody foresaw is logged by class and place, and never by its message', async () => {
+it('logs an unexpected error by class and place, never by its message', async () => {
   const lines: string[] = [];
   const out = vi.spyOn(process.stdout, 'write').mockImplementation((text) => lines.push(String(text)) > 0);
   // A repository that fails at every call, with words of the request in its message.

@@ -19,7 +19,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 describe('A5: lines of sequences', () => {
-  it('whatever happens: one request of a line at a time, in order, one line in a seat, and every seat comes back', () => {
+  it('random steps: ordered requests, exclusive slots, and no leaked slot', () => {
     fc.assert(
       fc.property(
         fc.array(step, { maxLength: 120 }),

@@ -48,7 +48,7 @@ const linesOf = (event: string, model: string) => lines.filter((line) => line.ev
 const stateOf = async (model: string) => (await repository.index(false)).find(({ name }) => name === model);
 
 describe('A model that failed to load', () => {
-  it('A1 A18 loads with its ensemble once its file is whole, and says so', async () => {
+  it('A1 A18 loads with its ensemble once its file is complete', async () => {
     const file = path.join(folder, 'add/1/model.onnx');
     await rename(file, path.join(folder, 'whole.onnx'));
     await writeFile(file, 'half a net');

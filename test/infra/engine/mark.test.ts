@@ -21,14 +21,14 @@ const complaint = (controls: string, id: number | string) => {
   return checked.ok ? '' : checked.refusal.reason;
 };
 
-describe('A5: what a request says of its sequence', () => {
+describe('A5: sequence parameters of a request', () => {
   it('is nothing without an id', () => {
     for (const sequence_id of [0, '', undefined])
       expect(readMark({ ...(sequence_id !== undefined && { sequence_id }), sequence_start: true })).toBeUndefined();
     expect(readMark({ sequence_id: '0', sequence_end: true })).toEqual(mark('0', false, true));
   });
 
-  it('has to fit what the network is told of it', () => {
+  it('have to fit the control tensors', () => {
     expect(complaint('', 'a text')).toBe('');
     expect(complaint(corrid('TYPE_UINT64'), 2 ** 53 - 1)).toBe('');
     expect(complaint(corrid('TYPE_STRING'), 'a text')).toBe('');
@@ -41,7 +41,7 @@ describe('A5: what a request says of its sequence', () => {
     expect(complaint(corrid('TYPE_INT32'), 2 ** 31)).toContain('does not fit');
   });
 
-  it('reaches the network as one row for each request, in the values of the configuration', () => {
+  it('reach the network as one configured row per request', () => {
     const flag = (name: string, kind: string, values: string) =>
       `control_input { name: "${name}" control { kind: CONTROL_SEQUENCE_${kind} ${values} } }`;
     const controls = [
@@ -64,7 +64,7 @@ describe('A5: what a request says of its sequence', () => {
     expect([...new BigInt64Array(id!)]).toEqual([7n, 9n]);
   });
 
-  it('a text is told as a text; without batching there is no row', () => {
+  it('a text id is a text; without batching there is no row', () => {
     const [id] = controlTensors(configOf(corrid('TYPE_STRING'), 0), [mark('Größe')]);
     expect(id?.shape).toEqual([1]);
     const read = decodeBytesElements(id!.bytes);

@@ -18,7 +18,7 @@ const served = (name: string, sequences: number | undefined): Served => ({
 });
 
 describe('R14: the metrics page', () => {
-  it('A5: counts the sequences of models that keep some, and of no others', () => {
+  it('A5: counts sequences of stateful models only', () => {
     const lines = renderMetrics([served('stream', 2), served('plain', undefined)]).split('\n');
     const rows = lines.filter((line) => line.startsWith('auricle_engine_sequences'));
     expect(rows).toEqual([

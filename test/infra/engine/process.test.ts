@@ -35,7 +35,7 @@ const ask = (port: number, turns: number) =>
   });
 
 describe('the engine process', () => {
-  it('says where it listens, serves what loads, and is not ready while a wanted model is broken', async () => {
+  it('reports its address, serves, and stays unready while a model fails', async () => {
     const { child, ended, ready } = await start();
     expect(ready.ready).toBe(true);
     expect((await ask(ready.port, 1)).status).toBe(200);
@@ -46,7 +46,7 @@ describe('the engine process', () => {
     expect(await ended).toBe(0);
   });
 
-  it('on SIGTERM answers what it has, running and queued, and ends with 0', { timeout: 30_000 }, async () => {
+  it('finishes running and queued requests on SIGTERM and exits with 0', { timeout: 30_000 }, async () => {
     const { child, ended, ready, said } = await start();
     const host = 'http://127.0.0.1';
     const engine = { url: `${host}:${ready.port}`, metricsUrl: `${host}:${ready.metricsPort}/metrics` };
@@ -73,21 +73,21 @@ describe('the engine process', () => {
     ],
     ['a flag', ['--prot', '1'], "Unknown option '--prot'; --help lists the flags"],
     ['a value', ['--port', '-1'], '--port wants a value that does not begin with a dash; --help'],
-  ])('says in one line what is wrong with %s', (_, flags, expected) => {
+  ])('reports an error of %s in one line', (_, flags, expected) => {
     const run = spawnSync(process.execPath, [entry, '--repository', folder, ...flags], { encoding: 'utf8' });
     expect(run.status).toBe(2);
     expect(run.stderr).toMatch(/^engine: .*\n$/);
     expect(run.stderr).toContain(expected);
   });
 
-  it('says what it can be told', () => {
+  it('prints its options', () => {
     const run = spawnSync(process.execPath, [entry, '--help'], { encoding: 'utf8' });
     expect([run.status, run.stderr]).toEqual([0, '']);
     for (const flag of ['repository', 'model', 'host', 'port', 'metrics-port', 'threads'])
       expect(run.stdout).toContain(`\n  --${flag} `);
   });
 
-  it('logs names and reasons, one JSON line each, and nothing of the tensors', async () => {
+  it('logs names and reasons as JSON lines, without tensors', async () => {
     const { child, ended, ready, said } = await start();
     await ask(ready.port, 4_711);
     child.kill('SIGTERM');

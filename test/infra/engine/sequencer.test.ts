@@ -55,7 +55,7 @@ const unknown = saying('must specify the START flag');
 const oldest = (more = '') => `oldest { ${more} } max_sequence_idle_microseconds: 10`;
 
 describe('A5: sequences of one model', () => {
-  it('gives a sequence a slot, and the instance its place with every request', async () => {
+  it('gives a sequence a slot and names it in every request', async () => {
     const { ask, instance, sequencer } = make(oldest());
     const first = ask(7, 1, START);
     await settled();
@@ -70,7 +70,7 @@ describe('A5: sequences of one model', () => {
     expect(sequencer.sequences).toBe(0);
   });
 
-  it('has one request of a sequence with the instance at a time, and several of different ones', async () => {
+  it('runs one request of a sequence at a time, several sequences together', async () => {
     const { ask, instance } = make(oldest());
     const answers = [ask(1, 10, START), ask(1, 11), ask(2, 20, START), ask(2, 21), ask(1, 12)];
     await settled();
@@ -85,7 +85,7 @@ describe('A5: sequences of one model', () => {
     expect((await Promise.all(answers)).map(readValue)).toEqual([10, 11, 20, 21, 12]);
   });
 
-  it('keeps a sequence on the instance where its state is, and spreads them', async () => {
+  it('keeps a sequence on its instance and spreads sequences', async () => {
     const { ask, instances } = make(oldest(), [new HandInstance(), new HandInstance()]);
     void [ask(1, 1, START), ask(2, 2, START), ask(3, 3, START)];
     await settled();
@@ -106,7 +106,7 @@ describe('A5: sequences of one model', () => {
     expect([...(one ?? [])].filter((id) => other?.has(id))).toEqual([]);
   });
 
-  it('lets go of who was not heard of, once, on the clock it was given', async () => {
+  it('expires an idle sequence once, by its clock', async () => {
     const { ask, clock, instance, sequencer, statistics } = make(oldest());
     void ask(1, 1, START);
     await settled();
@@ -129,7 +129,7 @@ describe('A5: sequences of one model', () => {
     expect(clock.armed).toBe(0);
   });
 
-  it('an alarm that rings late changes nothing: who is idle for too long has to begin again', async () => {
+  it('a late alarm changes nothing: an idle sequence must start again', async () => {
     const { ask, clock, instance } = make(oldest());
     clock.alarm = () => () => {};
     void ask(1, 1, START);
@@ -142,7 +142,7 @@ describe('A5: sequences of one model', () => {
     expect(instance.rows[1]).toMatchObject([{ slot: 0, start: true }]);
   });
 
-  it('who finds no slot waits for one, in order, and is not idle meanwhile', async () => {
+  it('a sequence waits for a slot in order, and is not idle meanwhile', async () => {
     const { ask, clock, instance, sequencer } = make(oldest('max_candidate_sequences: 1'));
     void ask(1, 1, START);
     await settled();
@@ -167,7 +167,7 @@ describe('A5: sequences of one model', () => {
     expect((await Promise.all([...waiting, last])).map(readValue)).toEqual([2, 3, 4, 5]);
   });
 
-  it('A2: a timeout is for those who wait for a slot, and takes the whole sequence', async () => {
+  it('A2: a timeout in the backlog ends the whole sequence', async () => {
     const { ask, clock, instance, sequencer } = make(oldest('max_candidate_sequences: 1'));
     void ask(1, 1, START);
     await settled();
@@ -196,7 +196,7 @@ describe('A5: sequences of one model', () => {
     expect(readValue(await late)).toBe('REJECTED');
   });
 
-  it('R14: the time in the queue counts from the arrival, also where it was spent behind its own sequence', async () => {
+  it('R14: queue time counts from arrival, also behind its own sequence', async () => {
     const { ask, clock, instance } = make(oldest());
     const answers = [ask(1, 1, START), ask(1, 2)];
     await settled();
@@ -220,7 +220,7 @@ describe('A5: sequences of one model', () => {
     expect(readValue(await next)).toBe(2);
   });
 
-  it('one that cannot be computed does not hurt those it shares a batch with', async () => {
+  it('a failing request does not affect others of its batch', async () => {
     const { ask, instance } = make(oldest());
     const answers = [ask(1, 1, START), ask(2, 13, START), ask(3, 3, START)];
     await settled();
@@ -229,7 +229,7 @@ describe('A5: sequences of one model', () => {
     expect(instance.rows.slice(1)).toMatchObject([[{ slot: 0 }], [{ slot: 1 }], [{ slot: 2 }]]);
   });
 
-  it('a state that went with its thread is told in the sentence that makes clients begin again', async () => {
+  it('reports a lost state by the error that makes clients restart', async () => {
     const { ask, instance, sequencer } = make(oldest());
     void ask(1, 1, START);
     await settled();
@@ -242,7 +242,7 @@ describe('A5: sequences of one model', () => {
     expect(sequencer.sequences).toBe(0);
   });
 
-  it('who leaves takes along what came after, up to the next START', async () => {
+  it('a departed request takes later ones along, up to the next START', async () => {
     const { ask, instance, sequencer } = make(oldest());
     const leaves = new AbortController();
     const { signal } = leaves;
@@ -259,7 +259,7 @@ describe('A5: sequences of one model', () => {
     expect([sequencer.sequences, sequencer.pending]).toEqual([0, 0]);
   });
 
-  it('who leaves while others are waited for is out of the batch, and so is his sequence', async () => {
+  it('a departure while a batch waits removes its sequence from the batch', async () => {
     const { ask, instance, sequencer } = make(oldest('preferred_batch_size: 2 max_queue_delay_microseconds: 1000000'));
     const leaves = new AbortController();
     const left = ask(1, 1, { ...START, signal: leaves.signal });
@@ -287,7 +287,7 @@ describe('A5: sequences of one model', () => {
     await instance.finish();
   });
 
-  it('direct: sends what is there, or waits until enough rows are taken', async () => {
+  it('direct: sends at once, or waits until enough rows are taken', async () => {
     const eager = make('direct { max_queue_delay_microseconds: 100 }');
     void eager.ask(1, 1, START);
     await settled();
@@ -310,7 +310,7 @@ describe('A5: sequences of one model', () => {
     expect(instance.batches).toEqual([[1, 2, 3], [4]]);
   });
 
-  it('on close refuses what is new and computes what is there, also of those who had no slot', async () => {
+  it('close refuses new requests and computes accepted ones, also without a slot', async () => {
     const { ask, clock, instance, sequencer } = make(
       oldest('max_candidate_sequences: 1 preferred_batch_size: 4 max_queue_delay_microseconds: 1000000'),
     );

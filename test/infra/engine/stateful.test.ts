@@ -94,7 +94,7 @@ const growing: Graph = {
 };
 
 describe('A5: models with implicit state', () => {
-  it('a sequence begins with what its file says; the state may be an output, too', async () => {
+  it('a sequence starts from its state file; a state may be output', async () => {
     const initial = 'initial_state { name: "start" data_type: TYPE_FP32 dims: 2 data_file: "start.bin" }';
     const file = new Uint8Array(Float32Array.of(100, 200).buffer);
     const output = 'output { name: "T" data_type: TYPE_FP32 dims: 2 }';
@@ -112,7 +112,7 @@ describe('A5: models with implicit state', () => {
     expect(await refusal(config, adding, { 'initial_state/start.bin': new Uint8Array(4) })).toContain('has 4 bytes');
   });
 
-  it('without batching there is one request at a time, and the states are whole', async () => {
+  it('without batching one request runs at a time on whole states', async () => {
     const whole: Graph = {
       ...adding,
       inputs: [float('X', 2), float('S', 2)],
@@ -126,7 +126,7 @@ describe('A5: models with implicit state', () => {
     expect(await ask(served, 1, x, END)).toEqual([[2, 4]]);
   });
 
-  it('states that grow may differ in length: they are then computed one by one', async () => {
+  it('growing states of different lengths run one by one', async () => {
     const served = await serve(`max_batch_size: 4 ${io('-1')} sequence_batching { ${oldest} ${state('-1')} }`, growing);
     // A free dimension starts at 1, as in Triton.
     expect(await ask(served, 1, row(1), START)).toEqual([[0, 1]]);
@@ -147,7 +147,7 @@ describe('A5: models with implicit state', () => {
     expect(await ask(served, 1, row(1, 2), START)).toEqual([[1, 2]]);
   });
 
-  it('does not load what the network does not have, or has otherwise', async () => {
+  it('refuses to load states that the network lacks or defines otherwise', async () => {
     const config = (batching: string) => `max_batch_size: 4 ${io('2')} sequence_batching { ${batching} }`;
     expect(await refusal(config(''), adding)).toContain("needs an input 'S'");
     expect(await refusal(config(state('3')), adding)).toContain("'S' has the shape [-1,2] in the model");
@@ -157,7 +157,7 @@ describe('A5: models with implicit state', () => {
     expect(await refusal(config(`${state('2')} ${start}`), adding)).toContain("no tensor 'BEGIN'");
   });
 
-  it('an instance that has lost a state says so and does not go on from nothing', async () => {
+  it('an instance with a lost state reports it instead of restarting', async () => {
     const made = await folder(`max_batch_size: 4 ${io('2')}`, adding);
     const opened = await openInstance({
       modelPath: path.join(made, 'm/1/model.onnx'),

@@ -20,7 +20,7 @@ const written = (values: number[], shape: number[]) => ({
 });
 
 describe('A5: implicit state inside an instance', () => {
-  it('begins with the initial state, and goes on with what was written', () => {
+  it('starts from the initial state and continues from written ones', () => {
     const states = new States([info()], true);
     const first = states.gather([row(0, START)]);
     expect([first.IN?.dims, read(first)]).toEqual([
@@ -31,7 +31,7 @@ describe('A5: implicit state inside an instance', () => {
     expect(read(states.gather([row(0)]))).toEqual([1, 2]);
   });
 
-  it('lays the states of a batch side by side, each in its row, and takes them apart again', () => {
+  it('joins the states of a batch by row and splits them again', () => {
     const states = new States([info()], true);
     const rows = [row(3, START), row(1, START)];
     states.gather(rows);
@@ -48,7 +48,7 @@ describe('A5: implicit state inside an instance', () => {
     expect(read(states.gather([row(5), row(1)]))).toEqual([6, 6, 9, 9]);
   });
 
-  it('nothing is kept of a run that failed, and a START that failed begins again', () => {
+  it('a failed run stores nothing, and a failed START starts again', () => {
     const states = new States([info()], true);
     states.gather([row(0, START)]);
     states.keep([row(0, START)], written([1, 2], [1, 2]));
@@ -60,7 +60,7 @@ describe('A5: implicit state inside an instance', () => {
     expect(read(states.gather([row(0)]))).toEqual([7, 8]);
   });
 
-  it('has nothing left of a sequence that ended or was forgotten, and does not go on from zero', () => {
+  it('drops the state of an ended sequence and refuses to continue it', () => {
     const states = new States([info()], true);
     const rows = [row(0, START), row(1, START), row(2, START)];
     states.gather(rows);
@@ -70,7 +70,7 @@ describe('A5: implicit state inside an instance', () => {
     expect(read(states.gather([row(2)]))).toEqual([3, 3]);
   });
 
-  it('states that grow are kept in the shape they have; a batch of different ones is refused', () => {
+  it('growing states keep their shape; a batch of different shapes is refused', () => {
     const states = new States([info({ dims: [1], initial: new Uint8Array(4) })], true);
     states.gather([row(0, START)]);
     states.keep([row(0, START)], written([1, 2, 3], [1, 3]));
@@ -89,7 +89,7 @@ describe('A5: implicit state inside an instance', () => {
     expect(read(states.gather([row(0)]))).toEqual([5, 6]);
   });
 
-  it('the memory that is fed is never the memory that is kept for another', () => {
+  it('memory of the input is never reused as stored state', () => {
     const states = new States([info()], true);
     const rows = [row(0, START), row(1, START)];
     states.gather(rows);

@@ -70,7 +70,7 @@ describe('A1: inputs of a batch', () => {
     expect(assembleRead(config, [[half], [half]])).toMatchObject({ ok: false });
   });
 
-  it('are reshaped as the configuration says, free dimensions in order', () => {
+  it('are reshaped by the configuration, free dimensions in order', () => {
     const config =
       configOf(`max_batch_size: 2 input { name: "X" data_type: TYPE_FP32 dims: [ -1, 2 ] reshape { shape: [ 1, -1, 2 ] } }
       output { name: "Y" data_type: TYPE_FP32 dims: [ 2, -1 ] reshape { shape: [ -1, 2 ] } }`);
@@ -86,7 +86,7 @@ describe('A1: outputs of a batch', () => {
     'max_batch_size: 64 input { name: "X" data_type: TYPE_FP32 dims: -1 } output { name: "Y" data_type: TYPE_FP32 dims: -1 }',
   );
 
-  it('go back to whom they belong, whatever the sizes', () => {
+  it('return to their requests at any size', () => {
     fc.assert(
       fc.property(
         fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 8 }),

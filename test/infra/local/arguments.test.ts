@@ -16,7 +16,7 @@ describe('npm start --', () => {
     expect(readArguments(['--engine', 'triton', '--models', 'm'])).toMatchObject({ engine: 'triton', models: 'm' });
   });
 
-  it('says in a sentence what is wrong', () => {
+  it('reports the error in a sentence', () => {
     expect(readArguments(['--port', '-1'])).toEqual({
       problem: '--port wants a value that does not begin with a dash',
     });

@@ -7,7 +7,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { Capacity, isGrowing, refuseWhenFull } from '../../../infra/local/part/capacity.ts';
 import { folderForTest } from './folder.ts';
 
-it('C11: is full at its quota, says so once a minute, and takes more after it', () => {
+it('C11: is full at its quota, warns once a minute, and recovers', () => {
   const folder = folderForTest();
   const lines: string[] = [];
   let now = 0;
@@ -29,7 +29,7 @@ it('C11: is full at its quota, says so once a minute, and takes more after it', 
   expect(later(300)).toBe(false);
 });
 
-it('C11: refuses writes with 507 and a code, reads and leases go on', async () => {
+it('C11: refuses writes with 507 and a code; reads and leases continue', async () => {
   const server = createServer((_request, response) => response.end('served'));
   let full = false;
   refuseWhenFull(server, {

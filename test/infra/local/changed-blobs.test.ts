@@ -38,7 +38,7 @@ async function openBlobs() {
   };
 }
 
-it('C11: a listing of changes has each blob once, in its last version', async () => {
+it('C11: lists each changed blob once, in its last version', async () => {
   const { put, list, remove } = await openBlobs();
   for (const name of ['a', 'b', 'c']) await put(name);
   await put('x', 'hosts');

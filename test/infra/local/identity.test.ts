@@ -42,7 +42,7 @@ describe('identity of the local stack', () => {
     expect(publicHalf({ kty: 'EC', crv: 'P-256', x: 'x', y: 'y', d: 'secret' })).not.toHaveProperty('d');
   });
 
-  it('gives a development token whose claims are those the edge reads', async () => {
+  it('makes a development token with the claims that the edge reads', async () => {
     const { token, tokenFile, issuer } = await makeIdentity(folderForTest(), pools);
     expect(readFileSync(tokenFile, 'utf8').trim()).toBe(token);
     const { payload } = await jwtVerify(token, createLocalJWKSet(issuer.jwks), checks);

@@ -31,14 +31,14 @@ function start(programs: string) {
 }
 
 describe.runIf(process.platform === 'linux' && process.arch === 'x64')('npm start -- --engine triton', () => {
-  it('says in one line that there is no Python, and leaves the folder free', async () => {
+  it('reports a missing Python in one line and leaves no folder', async () => {
     const { state, said, ended } = start(folderForTest());
     expect(await ended).toEqual([1, null]);
     expect(said()).toMatch(/^--engine triton: no Python that will do: python3 is not there; [^\n]+\n$/);
     expect(existsSync(path.join(state, 'stack.json'))).toBe(false);
   });
 
-  it('clears away what a killed installation left, and what it began itself and could not finish', async () => {
+  it('removes remains of killed and failed installations', async () => {
     const folder = folderForTest();
     mkdirSync(path.join(folder, 'server.making-999999999'));
     const python = path.join(folderForTest(), 'python3');

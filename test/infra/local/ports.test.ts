@@ -18,8 +18,8 @@ function choosing(code: string, env = process.env) {
   return spawnSync(process.execPath, ['-e', whole], { encoding: 'utf8', env });
 }
 
-describe('ports are chosen before anybody listens on them', () => {
-  it('never twice in a process, whatever chance says', async () => {
+describe('ports are chosen before a server listens on them', () => {
+  it('never chooses a port twice in a process', async () => {
     const start = Math.random();
     const [first, second] = [await choosePorts(3, () => start), await choosePorts(3, () => start)];
     expect(new Set([...first, ...second]).size).toBe(6);

@@ -19,7 +19,7 @@ describe('a part that dies', () => {
     expect(waits([short, short, short])).toEqual([200, 400, 800]);
   });
 
-  it('never waits longer than five seconds, and is never given up once it has worked', () => {
+  it('waits at most five seconds, and never gives up on a recovered part', () => {
     expect(waits(Array(20).fill(short)).at(-1)).toBe(5_000);
     expect(waits([short, never, never, never, never])).not.toContain('gives up');
   });

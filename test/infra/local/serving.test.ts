@@ -17,7 +17,7 @@ it('serves when every pool offers a model', () => {
   ).toBe('serving');
 });
 
-it('says what is missing', () => {
+it('reports the missing part', () => {
   expect(judge({ data: [{ id: 'a', pools: ['aks-westeurope'] }] }, pools)).toContain('eks-us-east-1');
   expect(judge({ data: [] }, pools)).toContain('aks-westeurope');
   expect(judge('oops', pools)).toContain('something else');

@@ -11,7 +11,7 @@ import { isRunning } from './process.ts';
 const taken = (lock: ReturnType<typeof lockState>) => 'heldBy' in lock;
 
 describe('one stack per state folder', () => {
-  it('says who holds it, and can be had again afterwards', () => {
+  it('reports its holder, and is free afterwards', () => {
     const state = folderForTest();
     const first = lockState(state, 'http://127.0.0.1:1');
     const second = lockState(state, 'http://127.0.0.1:2');
@@ -20,7 +20,7 @@ describe('one stack per state folder', () => {
     expect(taken(lockState(state, 'http://127.0.0.1:2'))).toBe(false);
   });
 
-  it('makes the folder with all above it, and says in one line where it cannot', () => {
+  it('makes the folder with its parents, or reports the failure in one line', () => {
     const state = folderForTest();
     const lock = lockState(path.join(state, 'a', 'b'), 'x');
     expect(taken(lock)).toBe(false);
@@ -37,7 +37,7 @@ describe('one stack per state folder', () => {
     expect(() => lockState('/proc/auricle/below', 'x')).toThrow(StartProblem);
   });
 
-  it('is not held by the dead, nor by a later process of the same number, nor by half a file', async () => {
+  it('is not held by a dead process, a reused number or half a file', async () => {
     const state = folderForTest();
     const child = spawn(process.execPath, ['-e', '']);
     await once(child, 'exit');

@@ -88,7 +88,7 @@ describe.skipIf(process.platform === 'win32')('the stack leaves nothing behind',
     await expectNothingLeft(run);
   });
 
-  it('and a second start on the same folder is refused in one line while it runs, and works afterwards', async () => {
+  it('refuses a second start on the folder while running, and allows it afterwards', async () => {
     const run = await startByLauncher();
     const again = ['infra/local/main.ts', '--state', run.state, '--port', '0', '--parts', 'sqs'];
     const second = await runToEnd(again);
@@ -112,7 +112,7 @@ describe.skipIf(process.platform === 'win32')('the stack leaves nothing behind',
     expect((await ended)[0]).toBe(0);
   });
 
-  it('after SIGKILL of supervisor and edge at once: nobody is left who could clean up', async () => {
+  it('after SIGKILL of supervisor and edge at once: no process is left', async () => {
     const run = await startByLauncher();
     const edge = run.parts.find((pid) => commandOf(pid).includes('part/edge.ts')) as number;
     process.kill(run.supervisor, 'SIGKILL');
@@ -120,7 +120,7 @@ describe.skipIf(process.platform === 'win32')('the stack leaves nothing behind',
     await expectNothingLeft(run);
   });
 
-  it('and a killed edge is back on its port, without the runtime it had', async () => {
+  it('restarts a killed edge on its port, without the former runtime', async () => {
     const run = await startByLauncher();
     const edge = run.parts.find((pid) => commandOf(pid).includes('part/edge.ts')) as number;
     process.kill(edge, 'SIGKILL');

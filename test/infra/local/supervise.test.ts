@@ -32,7 +32,7 @@ it('starts a killed part again', async () => {
   await expect.poll(() => supervised.isReady() && supervised.pid() !== before).toBe(true);
 });
 
-it('gives up a part that cannot start, and says where to look', async () => {
+it('gives up a part that cannot start, and names its log', async () => {
   const { supervised, lines } = partOf(`throw new Error('no such model');`);
   await expect(supervised.started).rejects.toThrow(/part cannot start \(exit code 1\): see .*part\.log/);
   expect(lines.join('\n')).toContain('no such model');

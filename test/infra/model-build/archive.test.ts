@@ -80,7 +80,7 @@ describe('M1 M2 archives', () => {
     expect(lines.every((line) => line.includes('1970-01-01'))).toBe(true);
   });
 
-  it('wrong key, no key, key for nothing: told apart', async () => {
+  it('distinguishes a wrong key, a missing key and a superfluous key', async () => {
     const file = path.join(folderForTest(), 'a.amodel');
     await write(file, 'right');
     expect(await contentOf(`${file}:wrong`)).toBe('key');
@@ -91,7 +91,7 @@ describe('M1 M2 archives', () => {
     expect(await contentOf(`${file}:right`)).toEqual(Buffer.from(network));
   });
 
-  it('one artifact sealed, another readable by everybody', async () => {
+  it('seals one artifact and leaves another readable', async () => {
     const file = path.join(folderForTest(), 'a.amodel');
     await write(file, 'key', 'sm4-ctr-hmac-sm3', false, ['tokens.txt']);
     expect(await contentOf(file, 'tokens.txt')).toEqual(Buffer.from('a\nb\n'));
@@ -130,7 +130,7 @@ describe('M1 M2 archives', () => {
     },
   );
 
-  it('A21 AES-256-GCM is what OpenSSL says it is: the derivation in ARCHIVE.md opens an artifact', async () => {
+  it('A21 OpenSSL opens an AES-256-GCM artifact by the derivation in ARCHIVE.md', async () => {
     const { hkdfSync, scryptSync } = await import('node:crypto');
     const { digestHead } = await import('../../../infra/pool/model-build/archive/manifest.ts');
     const file = path.join(folderForTest(), 'a.amodel');
@@ -161,7 +161,7 @@ describe('M1 M2 archives', () => {
     expect((await write(file, undefined, undefined, true)).ok).toBe(true);
   });
 
-  it('what is not an archive is said to be none', async () => {
+  it('reports a file that is no archive', async () => {
     const file = path.join(folderForTest(), 'a.riva');
     writeFileSync(file, Buffer.alloc(4096, 7));
     expect(await contentOf(file)).toBe('unreadable');

@@ -51,7 +51,7 @@ describe('C7 M2 import reads nothing outside its folder', () => {
   }
   const imported = async () => kindOf(await importModel({ source: at('models/m'), out: at('m.amodel') }, {}));
 
-  it('takes a model whose files are its own', async () => {
+  it('accepts a model with files of its own', async () => {
     place(parameter('vocabulary', 'tokens.txt'));
     put('models/m/tokens.txt', 'a\n');
     expect(await imported()).toBe('ok');
@@ -162,8 +162,8 @@ async function deployed(archives: readonly string[], force = false) {
   return kindOf(await deploy({ archives, repository: at('models'), targets: [target.value], force }, {}));
 }
 
-describe('C7 M3 deploy scans what it places', () => {
-  it('takes what the first gate takes', async () => {
+describe('C7 M3 deploy scans the files that it places', () => {
+  it('accepts files that pass the first gate', async () => {
     const weights = { 'network/w.bin': Buffer.alloc(16), 'v/vocab.txt': 'a\n', 'w.pt': stateDicts[2] };
     const files = { 'network/model.onnx': onnxOf({ location: 'w.bin' }), ...weights };
     const parts = { vocab: 'v/vocab.txt', class_labels: 'w.pt' };
@@ -225,7 +225,7 @@ describe('C7 M3 a name reaches no other version', () => {
     expect(await deployed([await craft({ parts: { vocab: name }, files: { [name]: '{}\n' } })])).toBe('artifact');
   });
 
-  it('of two pipelines whose folders have one name, also on a disk that folds case', async () => {
+  it('of two pipelines with one folder name, also after case folding', async () => {
     const one = await craft({ name: 'a', graph: { role: 'b-c' } });
     const other = await craft({ name: 'a-b', graph: { role: 'c' } });
     expect(await deployed([one])).toBe('ok');
@@ -237,7 +237,7 @@ describe('C7 M3 a name reaches no other version', () => {
     expect(await deployed([await craft({ name: 'a-b', graph: { role: 'c' } }), folded], true)).toBe('artifact');
   });
 
-  it('of a network that an engine is told to load', async () => {
+  it('of a network that an engine would load', async () => {
     put('m/1/model.onnx', onnxOf());
     put('m/2/model.onnx', 'no network');
     const config = { ...emptyMessage('ModelConfig'), default_model_filename: '../2/model.onnx' };
@@ -264,7 +264,7 @@ describe('C7 M2 strings and pickles without end', () => {
     expect(parseText('#'.repeat(2 << 20))).toMatchObject({ ok: false });
   });
 
-  it('a tensor with a name of 200 KB is refused before anything is written', async () => {
+  it('refuses a tensor name of 200 KB before writing anything', async () => {
     const value = (name: string) => ({ name, type: 'FLOAT', dims: ['N', 4] }) as const;
     const nodes = [{ op: 'Identity', inputs: ['X'], outputs: [LONG] }];
     const source = put('n.onnx', encodeModel({ nodes, inputs: [value('X')], outputs: [value(LONG)] }));
@@ -273,13 +273,13 @@ describe('C7 M2 strings and pickles without end', () => {
     expect(readdirSync(folder)).toEqual(['n.onnx']);
   });
 
-  it('a pickle of 30 MB is refused by its size, and a smaller one by its steps', async () => {
+  it('refuses a 30 MB pickle by size and a smaller one by steps', async () => {
     const pickle = (bytes: number) => Buffer.concat([hex('8004'), Buffer.alloc(bytes, 0x4e), hex('2e')]);
     expect(kindOf(await scanFile(await blobOf('w.pkl', pickle(30 << 20))))).toBe('bound');
     expect(kindOf(await scanFile(await blobOf('w.pkl', pickle(5 << 20))))).toBe('bound');
   });
 
-  it('a refusal quotes the beginning of a name only, and no control characters', async () => {
+  it('a refusal quotes a bounded part of a name without control characters', async () => {
     const name = Buffer.from(`c${'a\x1b[2Jb'.repeat(40_000)}\nx\n.`);
     const found = await scanFile(await blobOf('w.pkl', Buffer.concat([hex('8002'), name])));
     const text = found.ok ? '' : found.refusal.text;

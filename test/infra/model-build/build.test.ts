@@ -220,7 +220,7 @@ describe('M2 one archive for each pipeline, and a repository of it', () => {
     expect(existsSync(at('p.apipeline'))).toBe(false);
   });
 
-  it('a model of another pipeline, a checkpoint without its network, tensors that do not fit', async () => {
+  it('another pipeline’s model, a checkpoint without its network, tensors that do not fit', async () => {
     const qa = (await makers.qa?.()) ?? [];
     expect(await run('punctuation', at('p'), ...qa)).toMatchObject({
       refusal: { kind: 'artifact', text: 'QAModel is no model for punctuation, but for qa' },
@@ -302,7 +302,7 @@ describe('M2 both spellings', () => {
     expect(two).toEqual(one);
   });
 
-  it('decoder_type is the decoder, and all that is refused is said at once', () => {
+  it('decoder_type sets the decoder; refused options are listed at once', () => {
     const read = readCommand([...classic, '--decoder_type=greedy']);
     expect(read.ok && read.value.settings.decoder).toBe('greedy');
     expect(kindOf(readCommand([...classic, '--decoder_type=greedy', '--decoder=greedy']))).toBe('written');
@@ -342,7 +342,7 @@ describe('M2 both spellings', () => {
   });
 });
 
-it('M1 a network that is imported keeps its weights beside it through build and deploy', async () => {
+it('M1 an imported network keeps external weights through build and deploy', async () => {
   writeFileSync(at('n.onnx'), onnxOf({ location: 'weights/w.bin' }));
   mkdirSync(at('weights'));
   writeFileSync(at('weights/w.bin'), Buffer.alloc(16, 7));

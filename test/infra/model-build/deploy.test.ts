@@ -82,7 +82,7 @@ describe('M1 M3 the reference model imported, built and deployed', () => {
     expect(floats(one, 'LOG_PROBS').length).toBeGreaterThan(1000);
   });
 
-  it('A5 and window by window, as a sequence, what it says of the whole', async () => {
+  it('A5 windows of a sequence give the result of the whole', async () => {
     const spoken = sound(16_000).slice(0, 15_600);
     const heard: number[] = [];
     for (const [n, from] of [0, 5120, 10_240].entries()) {
@@ -105,7 +105,7 @@ describe('M1 M3 the reference model imported, built and deployed', () => {
     }
   });
 
-  it('the agent reads them as what they are', async () => {
+  it('the agent reads them by their type', async () => {
     const broken: string[] = [];
     const models = await readRepository(at('models'), 0, (model, detail) => broken.push(`${model}: ${detail}`));
     expect(broken).toEqual([]);
@@ -148,7 +148,7 @@ describe('M3 configurations', () => {
     ]);
   });
 
-  it('A3 an accelerator for each target, but none for weights of 8 bits', () => {
+  it('A3 an accelerator for each target, none for 8-bit weights', () => {
     const named = (model: string, target?: string) => {
       const { gpu_execution_accelerator: gpu = [], cpu_execution_accelerator: cpu = [] } =
         configOf(model, target).optimization?.execution_accelerators ?? {};
@@ -179,7 +179,7 @@ describe('M3 configurations', () => {
     expect(configOf('rebuilt-en-asr_stream').dynamic_batching).toBeUndefined();
   });
 
-  it('R1 A18 streams get a front end apart from the batches of recordings', async () => {
+  it('R1 A18 streams get a front end separate from recordings', async () => {
     const opened = madeOf(await openArchive(`${at('reference-en.apipeline')}:k2`, {}));
     await opened.close();
     const { manifest } = opened;
@@ -206,7 +206,7 @@ describe('M3 configurations', () => {
     }
   });
 
-  it('M7 no path leads out of a model, whatever the target', () => {
+  it('M7 no path leads out of a model on any target', () => {
     for (const file of configs()) {
       const text = readFileSync(path.join(at('models'), file), 'utf8');
       expect(text.includes(scratch.path) || /"(\/|\.\.)/.test(text), file).toBe(false);
@@ -219,11 +219,11 @@ function readOf<T>(read: { ok: true; value: T } | { ok: false; refusal: { reason
   return read.value;
 }
 
-describe('M3 what is there already', () => {
+describe('M3 existing files', () => {
   const again = (repository: string, force: boolean, archives = [at('voice-en.apipeline')]) =>
     deploy({ archives, repository, targets: [target('cpu')], force }, {});
 
-  it('is not overwritten; with -f what this tool wrote is, and nothing else', async () => {
+  it('are not overwritten; with -f only this tool’s files are', async () => {
     const repository = at('twice');
     madeOf(await again(repository, false));
     expect(await again(repository, false)).toMatchObject({ refusal: { kind: 'exists' } });
@@ -235,7 +235,7 @@ describe('M3 what is there already', () => {
     expect(readdirSync(scratch.path).filter((name) => name.includes('partial'))).toEqual([]);
   });
 
-  it('a model of somebody else is not touched, even with -f', async () => {
+  it('a foreign model stays unchanged, even with -f', async () => {
     const repository = at('foreign');
     mkdirSync(path.join(repository, 'voice-en-voice-en'), { recursive: true });
     writeFileSync(path.join(repository, 'voice-en-voice-en', 'config.pbtxt'), 'mine');
@@ -254,7 +254,7 @@ describe('M3 what is there already', () => {
     expect(readdirSync(scratch.path)).toEqual(before);
   });
 
-  it('M2 wrong key, no key, no pipeline, two of one name: told apart, nothing left', async () => {
+  it('M2 distinguishes wrong key, missing key, no pipeline and duplicate names', async () => {
     const repository = at('never');
     const kind = async (...archives: string[]) => {
       const made = await again(repository, false, archives);
@@ -268,7 +268,7 @@ describe('M3 what is there already', () => {
     expect(readdirSync(scratch.path).filter((name) => name.includes('partial'))).toEqual([]);
   });
 
-  it('a recogniser is no voice and a voice no recogniser, though neither has a class', async () => {
+  it('a recogniser and a voice are distinguished without a class', async () => {
     const build = async (...words: [string, string, string]) => {
       const made = await run(...words);
       return made.ok ? 'ok' : made.refusal.kind;

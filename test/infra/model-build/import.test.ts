@@ -42,7 +42,7 @@ describe('M1 develop: .nemo', () => {
     await archive.value.close();
   });
 
-  it('the same archive whatever the form', async () => {
+  it('any form of the source gives the same archive', async () => {
     const [one, two] = [
       await importNemo([config, weights]),
       await importNemo([weights, config], { dots: true, packed: true }),
@@ -85,7 +85,7 @@ describe('M1 develop: .nemo', () => {
     expect(existsSync(deep)).toBe(true);
   });
 
-  it('a damaged gzip, and what is none of these', async () => {
+  it('a damaged gzip, and an unknown format', async () => {
     const folder = folderForTest();
     const out = path.join(folder, 'a.amodel');
     const at = async (name: string, bytes: Uint8Array) => {
@@ -146,7 +146,7 @@ describe('M1 develop: ONNX', () => {
     ]);
   });
 
-  it('an operator of nobody', async () => {
+  it('an unknown operator', async () => {
     const folder = place({ domain: 'evil', operator: 'Run' });
     const made = await importModel({ source: path.join(folder, 'n.onnx'), out: path.join(folder, 'n.amodel') }, {});
     expect(made).toMatchObject({ refusal: { kind: 'unsafe' } });

@@ -26,7 +26,7 @@ afterAll(async () => {
   await engine?.stop();
 }, 30_000);
 
-it('A15 the example of the README: the reference model at the embedded engine', async () => {
+it('A15 the README example: the reference model at the embedded engine', async () => {
   const out = path.join(folderForTest(), 'evidence.json');
   const readme = readFileSync(path.join(root, 'infra/pool/model-build/README.md'), 'utf8');
   const [, line = '', printed = ''] =

@@ -55,7 +55,7 @@ async function scan(files: Readonly<Record<string, string | Uint8Array>>) {
 }
 
 describe('A15 scan: every file of a revision', () => {
-  it('passes what is on the lists, weights beside their network among them', async () => {
+  it('passes allowed files, including weights beside their network', async () => {
     const found = await scan({
       'speech/1/model.onnx': onnxOf({ location: 'weights.of-it' }),
       'speech/1/weights.of-it': new Uint8Array(16),
@@ -86,7 +86,7 @@ describe('A15 scan: every file of a revision', () => {
   });
 });
 
-describe('A15 load: what the engine says', () => {
+describe('A15 load: the engine’s description', () => {
   const none = async () => ({ ok: false, retryable: false, detail: 'no request is expected' }) as const;
   const configOf = (text: string): ModelConfig => {
     const parsed = parseText(text);
@@ -118,7 +118,7 @@ describe('A15 load: what the engine says', () => {
     });
   });
 
-  it('fails an engine that is not ready, and one that is not there', async () => {
+  it('fails an unready engine and an unreachable one', async () => {
     const unready = await load(ensemble(), (double) => {
       double.ready = false;
     });
@@ -199,12 +199,12 @@ describe('A15 latency: windows until they agree', () => {
     expect(await trial([cut(0.5)], () => 10)).toEqual(ok([20, 20, 20]));
   });
 
-  it('what is cold at the start is in a window that nobody judges', async () => {
+  it('the cold start falls into a window that is not judged', async () => {
     const windows = await trial([cut(1)], (request) => (request < 20 ? 100 : 10));
     expect(windows).toEqual(ok([200, 20, 20, 20]));
   });
 
-  it('gives up on a machine that never agrees with itself, and what it found says nothing', async () => {
+  it('gives up on an unsteady machine with an inconclusive result', async () => {
     let last = 1;
     const windows = await trial([cut(1)], (request) => {
       if (request % (2 * limits.measureRequests.value) === 0) last *= 1.5;
@@ -251,7 +251,7 @@ describe('A15 recordings', () => {
     return read.ok ? read.value.map(({ speaker }) => speaker) : read.refusal.kind;
   };
 
-  it('are listed as JSON or a line each, with a speaker, a voice, or nobody', () => {
+  it('are listed as JSON or lines, with speaker, voice or neither', () => {
     const rows = [row({ speaker: 'ann' }), row({ voice: 'en+f5' }), row()];
     expect(speakers(JSON.stringify(rows))).toEqual(['ann', 'en+f5', '']);
     expect(speakers(rows.map((one) => JSON.stringify(one)).join('\n'))).toEqual(['ann', 'en+f5', '']);
@@ -299,7 +299,7 @@ describe('A15 recordings', () => {
   });
 });
 
-describe('A15 quality: what two revisions mishear', () => {
+describe('A15 quality: word errors of two revisions', () => {
   const listOf = (many: number, each: number) => ({
     digest: `sha256:00000007${'0'.repeat(56)}`,
     recordings: Array.from({ length: many * each }, (_, at) => ({
@@ -329,14 +329,14 @@ describe('A15 quality: what two revisions mishear', () => {
     );
   });
 
-  it('is none when one recording cannot be heard', async () => {
+  it('is absent when one recording cannot be decoded', async () => {
     const heard = await measureQuality({ ...asked, list: listOf(2, 3) }, async ({ file }) =>
       file === '4' ? problem('engine', 'gone') : ok({ after: '', before: '' }),
     );
     expect(heard).toEqual(problem('engine', 'gone'));
   });
 
-  it('what was measured opens the first gate, and one that hears worse does not', async () => {
+  it('measured evidence opens the first gate, worse recognition does not', async () => {
     const list = listOf(limits.qualitySpeakers.value, limits.qualityUtterances.value);
     const evidenceOf = async (after: string): Promise<Evidence[]> => {
       const quality = await measureQuality({ ...asked, list }, async () => ok({ after, before: 'one two three four' }));
@@ -370,7 +370,7 @@ describe('A15 quality: what two revisions mishear', () => {
 describe('auricle model measure', () => {
   const measure = (...words: string[]) => buildModel(['measure', ...words]);
 
-  it('A15 hears as agents do, at an engine', async () => {
+  it('A15 transcribes as agents do, at an engine', async () => {
     const double = await startEngineDouble();
     onTestFinished(double.stop);
     double.say = () => 'hello there';
@@ -400,7 +400,7 @@ describe('auricle model measure', () => {
     expect((await measure(...given, '-f')).exit).toBe(0);
   });
 
-  it('A15 says what is written wrongly, and which engine fails', async () => {
+  it('A15 reports invalid arguments, and the failing engine', async () => {
     const double = await startEngineDouble();
     onTestFinished(double.stop);
     const folder = write(folderForTest(), {

@@ -79,7 +79,7 @@ function drawn(length: number, seed: number): Float32Array {
 
 describe('ONNX files, read and written', () => {
   const networks = readdirSync(shipped).filter((name) => existsSync(path.join(shipped, name, '1/model.onnx')));
-  it.each(networks.reverse().slice(0, runs(3, 100)))('A15 %s: what is not changed is written byte for byte', (name) => {
+  it.each(networks.reverse().slice(0, runs(3, 100)))('A15 %s: unchanged parts keep their bytes', (name) => {
     const bytes = graphOf(path.join(shipped, name));
     expect(Buffer.compare(writeModel(readModel(bytes)), bytes)).toBe(0);
   });
@@ -135,7 +135,7 @@ describe('products in 8 bits', () => {
     },
   );
 
-  it('A22 zero is exact in every range, and no value of the range is further off than half a step', () => {
+  it('A22 zero is exact, and rounding errs by half a step', () => {
     for (let seed = 0; seed < seeds; seed++) {
       const [low, high] = [Math.sin(seed) * 10 ** (seed % 5), Math.cos(seed * 7) * 10 ** (seed % 4)].sort(
         (a, b) => a - b,
@@ -148,7 +148,7 @@ describe('products in 8 bits', () => {
     }
   });
 
-  it('A22 what is rare is cut off when everything else gains more than it loses', () => {
+  it('A22 rare values are cut off when the others gain more', () => {
     const histogram = new Histogram();
     for (let n = 0; n < 50; n++) expect(histogram.add(drawn(1_000, n))).toBe(true);
     const plain = histogram.range();
@@ -192,7 +192,7 @@ function writeSmall(): { at: (name: string) => string; static: string[] } {
 }
 
 describe('a model folder in 8 bits', () => {
-  it('A15 is a model of its own: named, configured, whole, the same bytes every time', async () => {
+  it('A15 is a named, configured model with reproducible bytes', async () => {
     const { at, ...more } = writeSmall();
     for (const [method, words] of Object.entries({ dynamic: [], static: more.static })) {
       const quantised = (out: string) => buildModel(['quantise', at('small'), '--out', at(out), ...words]);
@@ -223,7 +223,7 @@ describe('a model folder in 8 bits', () => {
     }
   });
 
-  it('A15 the embedded engine serves what was made, near the network it was made of', async () => {
+  it('A15 the embedded engine serves the result, near its source', async () => {
     const { at, ...more } = writeSmall();
     const made = { dynamic: [], static: more.static };
     for (const [method, words] of Object.entries(made))
@@ -248,7 +248,7 @@ describe('a model folder in 8 bits', () => {
     }
   });
 
-  it('A15 refuses what it cannot do, and leaves nothing behind', async () => {
+  it('A15 refuses unsupported models, and leaves nothing behind', async () => {
     const { at, ...more } = writeSmall();
     const exits = async (...words: string[]) => (await buildModel(['quantise', at('small'), ...words])).exit;
     expect(await exits('--out', at('new'), '--static')).toBe(2);

@@ -31,7 +31,7 @@ const verdict = (scanned: { ok: boolean; refusal?: { kind: string } }) => (scann
 const scan = async (name: string, content: Uint8Array | string) => verdict(await scanFile(await blobOf(name, content)));
 const text = (value: string) => Buffer.concat([Buffer.from([0x8c, value.length]), Buffer.from(value)]);
 
-describe('M1 pickles: only what is on the list', () => {
+describe('M1 pickles: only allowed imports', () => {
   it.each([2, 4] as const)('a state dict of protocol %i passes', (protocol) => {
     const bytes = stateDicts[protocol];
     expect(scanPickle(bytes, 'w')).toEqual({ ok: true, value: bytes.length });
@@ -53,7 +53,7 @@ describe('M1 pickles: only what is on the list', () => {
     for (const build of builds) expect(verdict(scanPickle(Buffer.concat(build), 'w'))).toBe('unsafe');
   });
 
-  it('the memo is numbered as everybody reads it, or not at all', () => {
+  it('memo numbers must be unambiguous', () => {
     const put = (value: string, number: string) => [text(value), Buffer.from(`p${number}\n0`)];
     const called = (one: string, other: string) =>
       Buffer.concat(
@@ -144,7 +144,7 @@ describe('M1 checkpoints', () => {
     expect(await scan('w.pt', summed(both))).toBe('unsafe');
   });
 
-  it('a directory that somebody else would look for elsewhere, or read further', async () => {
+  it('a directory at an ambiguous place or of ambiguous length', async () => {
     const whole = checkpointOf(stateDicts[2]);
     const [body, end] = [whole.subarray(0, -22), whole.subarray(-22)];
     expect(await scan('w.ckpt', Buffer.concat([body, Buffer.alloc(64), end]))).toBe('damaged');
@@ -191,7 +191,7 @@ describe('M1 networks', () => {
     async (location) => expect(await scan('n.onnx', onnxOf({ location }))).toBe('unsafe'),
   );
 
-  it('what one reader skips and another reads is refused', async () => {
+  it('refuses content that readers interpret differently', async () => {
     const out = { location: '../../w.bin' };
     expect(await scan('n.onnx', onnxOf(out))).toBe('unsafe');
     const fixed = (field: number, value: string) => Buffer.concat([Buffer.of(field * 8 + 1), Buffer.from(value)]);
@@ -243,7 +243,7 @@ describe('M1 networks', () => {
   });
 });
 
-describe('M1 whatever else comes along', () => {
+describe('M1 other files', () => {
   it.each([
     ['labels.csv', 'O\nB-PER\n', 'ok'],
     ['vocab.txt', '\x7fELF\x00', 'unsafe'],

@@ -41,7 +41,7 @@ describe('C12 commitments are those of SD-JWT', () => {
     expect(checkDisclosure(disclosure, { [name]: digest })).toEqual({ name, value });
   });
 
-  it('RFC 9901 §4.2.1: the same said with other spaces or escapes is another disclosure', () => {
+  it('RFC 9901 §4.2.1: other spaces or escapes make another disclosure', () => {
     const [{ disclosure, digest, value }] = vectors as [(typeof vectors)[0]];
     const salt = '_26bc4LT-ac6q2KI6cBW5es';
     const others = [JSON.stringify([salt, 'family_name', value]), `["${salt}", "family_name", "M\\u00f6bius"]`].map(
@@ -54,7 +54,7 @@ describe('C12 commitments are those of SD-JWT', () => {
     expect(checkDisclosure(disclosure, { family_name: digest })).toBeDefined();
   });
 
-  it('a salt is the first 16 bytes of the HMAC of the name under the key of the record', async () => {
+  it('a salt is HMAC(record key, name), first 16 bytes', async () => {
     const made = await disclose(recordKey, { subject: 'c1:ann', audioSeconds: 1.5, nothing: null });
     for (const [name, value] of Object.entries({ subject: 'c1:ann', audioSeconds: 1.5, nothing: null })) {
       const salt = createHmac('sha256', recordKey).update(name).digest().subarray(0, 16).toString('base64url');
@@ -64,7 +64,7 @@ describe('C12 commitments are those of SD-JWT', () => {
     }
   });
 
-  it('one field is shown without the others; the key and the values show all of a record', async () => {
+  it('discloses one field alone, or all with key and values', async () => {
     const { draft, disclosures } = await draftOf({ subject: 'c1:ann', audioSeconds: 1.5, bytes: 60_000 });
     const sd = draft.sd ?? {};
     const { audioSeconds = '' } = disclosures ?? {};
@@ -78,7 +78,7 @@ describe('C12 commitments are those of SD-JWT', () => {
     expect(checkDisclosure(wrong.subject as string, sd)).toBeUndefined();
   });
 
-  it('what is no disclosure shows nothing', () => {
+  it('an invalid disclosure reveals nothing', () => {
     const write = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
     const wrong = [
       ['salt', 'name'],
@@ -106,8 +106,8 @@ describe('C12 names that nothing can be hidden under', () => {
   });
 });
 
-describe('C12 what is not there does not show', () => {
-  it('a request without a subject looks like one with one, and can be shown to have none', async () => {
+describe('C12 absent members', () => {
+  it('a missing subject is hidden, and its absence can be proved', async () => {
     const [one, other] = [await draftOf({ subject: 'c1:ann' }), await draftOf()];
     expect(Object.keys(other.draft.sd ?? {})).toEqual(Object.keys(one.draft.sd ?? {}));
     expect(other.draft.sd?.subject).toHaveLength(one.draft.sd?.subject?.length ?? 0);

@@ -78,7 +78,7 @@ describe('A21 C12 FHIR R4 AuditEvent', () => {
     },
   );
 
-  it('only calls are RESTful operations; a place in the log is exact however long the log is', () => {
+  it('only calls are RESTful operations; log indexes are exact at any size', () => {
     const codeOf = (type: string) => (eventOf(type).type as { code: string }).code;
     expect(['inference.complete', 'token.granted'].map(codeOf)).toEqual(['rest', 'rest']);
     expect(['export.create', 'export.read', 'access.audit'].map(codeOf)).toEqual(['110106', '110106', '110101']);
@@ -109,7 +109,7 @@ describe('A21 C12 FHIR R4 AuditEvent', () => {
     expect(eventOf(type, 7, members).outcome).toBe(outcome);
   });
 
-  it('the period ends when the leaf was written and began as long before as it says', () => {
+  it('the period ends at the leaf’s time and has its duration', () => {
     const iso = (ms: number) => new Date(ms).toISOString();
     expect(eventOf('inference.complete', 7, { milliseconds: 4_000 })).toMatchObject({
       period: { start: iso(AT - 4_000), end: iso(AT) },
@@ -123,7 +123,7 @@ describe('A21 C12 FHIR R4 AuditEvent', () => {
     expect(eventOf('inference.attempt').period).toEqual({ start: iso(AT) });
   });
 
-  it('BALP: a client that reads is the destination, any other the source; who writes is an author', () => {
+  it('BALP: readers are destinations, other clients sources; writers are authors', () => {
     const rolesOf = (type: string) =>
       (eventOf(type, 7, { tn: 'acme' }, { subject: 'c1:ab' }).agent as { type: { coding: { code: string }[] } }[]).map(
         (one) => one.type.coding[0]?.code,

@@ -11,7 +11,7 @@ const recordKey = new Uint8Array(32).fill(3);
 const NEVER_PLAIN = ['subject', 'purpose', 'query', 'held', 'detail', 'bytes', 'milliseconds', 'audioSeconds'];
 
 describe('C12 A21 types of events', () => {
-  it('a list of plain members names members that there are, and leaves out who and what for', () => {
+  it('plain members exist, and exclude persons and purposes', () => {
     for (const type of listedTypes) expect(members.has(type), type).toBe(true);
     for (const [type, names] of members) {
       for (const name of NEVER_PLAIN) expect(isPlain(type, name), `${type} ${name}`).toBe(false);
@@ -26,7 +26,7 @@ describe('C12 A21 types of events', () => {
     expect(isPlain('inference.denied', 'reason')).toBe(true);
   });
 
-  it('every one of them is read as it was written, and its leaf shows what its list names and commits to the rest', async () => {
+  it('every type survives parsing; its leaf shows exactly the plain members', async () => {
     const asked: Record<string, AuditEvent> = {
       export: {
         ...origin,
@@ -73,7 +73,7 @@ describe('C12 A21 types of events', () => {
     }
   });
 
-  it('one of a newer version has its leaf, which shows what every version shows', async () => {
+  it('a newer type has a leaf with the members common to all versions', async () => {
     const newer = { ...origin, type: 'inference.rated', tenant: 't', request: 'r', action: 'rate', stars: 5 };
     const { draft } = await draftLeaf(reportedEvent.parse(newer), 1_001, () => recordKey);
     expect(draft).toMatchObject({ type: 'inference.rated', tn: 't', req: 'r', action: 'rate' });

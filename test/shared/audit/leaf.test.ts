@@ -50,7 +50,7 @@ describe('C9 canonical JSON', () => {
 });
 
 describe('C12 a leaf shows no more than it must', () => {
-  it('who asked and how much was said are commitments, which their disclosures open', async () => {
+  it('caller and amounts are commitments, which their disclosures open', async () => {
     const { leaf, disclosures } = await leafOf(event);
     const text = new TextDecoder().decode(encodeLeaf(leaf));
     expect(text).toContain('"model":"reference-en"');
@@ -76,7 +76,7 @@ describe('C12 a leaf shows no more than it must', () => {
     expect(commit(subject)).not.toBe(commit(audioSeconds));
   });
 
-  it('members that nobody has told this version of, and long texts, are hidden', async () => {
+  it('hides unknown members and long texts', async () => {
     const { leaf } = await leafOf({ ...event, patient: 'Ann', reason: 'x'.repeat(300) });
     expect(Object.keys(leaf.sd ?? {}).sort()).toEqual(['audioSeconds', 'patient', 'reason', 'subject']);
     expect(new TextDecoder().decode(encodeLeaf(leaf))).not.toContain('Ann');
@@ -101,7 +101,7 @@ describe('C12 a leaf shows no more than it must', () => {
 });
 
 describe('C9 acknowledgements', () => {
-  it('are believed from the key of their log, for what they say', async () => {
+  it('are accepted from the key of their log only', async () => {
     const { signer, publicKey } = await openSigningKey(new Uint8Array(32).fill(9));
     const ack = { origin: 'audit.example/eu/2026', producer: 'gate/dev/eu', epoch: place.ep, upTo: 12 };
     const name = ackName(ack.origin);
@@ -115,7 +115,7 @@ describe('C9 acknowledgements', () => {
     expect(await openAck(await signAck(ack, signer(ack.origin)), verifier)).toBeUndefined();
   });
 
-  it('a delivery says which outbox it is of', () => {
+  it('a delivery names its outbox', () => {
     const good = { v: 1, producer: 'gate/dev/eu', epoch: place.ep, oldest: 1, rows: [] };
     expect(delivery.safeParse(good).success).toBe(true);
     for (const producer of [

@@ -20,7 +20,7 @@ async function vault() {
 }
 
 describe('C9 ECDSA P-256 in signed notes', () => {
-  it.each(notes.ecdsa)('what a public log signed is read: $vkey', async ({ vkey, note }) => {
+  it.each(notes.ecdsa)('reads notes that a public log signed: $vkey', async ({ vkey, note }) => {
     const key = readNoteKey(vkey);
     expect(key?.type).toBe('p256');
     if (!key) return;
@@ -31,7 +31,7 @@ describe('C9 ECDSA P-256 in signed notes', () => {
     expect(await openNote(bytes(other), [verifier])).toBeUndefined();
   });
 
-  it('a key is read as PKCS #8 and as a JSON Web Key, and nothing else is a key', async () => {
+  it('reads a key as PKCS #8 and JSON Web Key only', async () => {
     const { key, privateKey } = await vault();
     const jwk = await openP256Key(JSON.stringify(privateKey.export({ format: 'jwk' })));
     expect(jwk?.publicKey).toEqual(key.publicKey);
@@ -40,7 +40,7 @@ describe('C9 ECDSA P-256 in signed notes', () => {
     for (const one of none) expect(await openP256Key(one), one).toBeUndefined();
   });
 
-  it('any two numbers are written in DER as OpenSSL reads them, and read from nothing else', async () => {
+  it('writes any two numbers in OpenSSL’s DER, and reads nothing else', async () => {
     const { key } = await vault();
     const verifier = await openP256Verifier('log', key.publicKey);
     for (let round = 0; round < 40; round += 1) {
@@ -60,7 +60,7 @@ describe('C9 ECDSA P-256 in signed notes', () => {
 });
 
 describe('C9 one note, several keys', () => {
-  it('a log signs with both of its keys; either is enough, and neither may be wrong', async () => {
+  it('a log signs with both keys; one suffices, and none may be wrong', async () => {
     const [ed, { key }] = [await openSigningKey(new Uint8Array(32).fill(3)), await vault()];
     const name = 'audit.example/eu/2026';
     const note = await signNote(text, [ed.signer(name), p256Signer(key, name)]);
@@ -118,7 +118,7 @@ describe('C9 cosignatures', () => {
     expect((await openNote(bytes(await signNote(text, [sign])), [verifier]))?.signers).toEqual([name]);
   });
 
-  it('another time, another text, no time, or the signature of a log is none', async () => {
+  it('rejects another time, another text, no time, and a log’s signature', async () => {
     const { name, publicKey, sign, raw } = await witness();
     const verifier = await openCosignatureVerifier(name, publicKey);
     const signature = await sign.sign(bytes(text));

@@ -35,7 +35,7 @@ describe('C9 signed notes', () => {
     expect(readVerifierKey(key.replace('foo', 'bar'))).toBeUndefined();
   });
 
-  it('unknown signatures are carried along, a wrong one of a known key spoils the note', async () => {
+  it('keeps unknown signatures; a wrong one of a known key invalidates the note', async () => {
     const { verifier } = await peter();
     const other = (await openSigningKey(new Uint8Array(32).fill(7))).signer('other');
     const both = signed + (await signNote(text, [other])).slice(text.length + 1);
@@ -73,7 +73,7 @@ describe('C9 signed notes', () => {
 describe('C9 checkpoints', () => {
   const root = hashLeaf(bytes('one'));
 
-  it('are signed by the key of the name of the log, the same way each time', async () => {
+  it('are signed by the key of their log, deterministically', async () => {
     const { signer, publicKey } = await peter();
     const checkpoint = { origin: 'audit.example/eu/2026', size: 1, root };
     const note = await signCheckpoint(checkpoint, signer(checkpoint.origin));

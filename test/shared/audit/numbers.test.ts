@@ -7,7 +7,7 @@ import { Findings } from '../../../shared/audit/verify/verdict.ts';
 const base = { v: 1, id: 'i', by: 'log', p: 'log', ep: '1', pseq: 1, t: { origin: 1, edge: 1, seq: 1 } };
 
 describe('C9 numbers of an outbox', () => {
-  it('one that was broken off has no last number: that something may be missing is said, and nothing is counted', () => {
+  it('an aborted outbox has no last number, which is reported without a count', () => {
     const findings = new Findings();
     const manifest = { tenant: 'ann', query: {}, range: { tseq: [1, 1], index: [0, 3] } } as unknown as Manifest;
     const numbers = new Numbers(manifest, findings);

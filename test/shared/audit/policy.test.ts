@@ -52,8 +52,8 @@ const read = (text: string): Policy => {
   return policy.value;
 };
 
-describe('C9 policies: whom to believe', () => {
-  it('C2SP tlog-policy: the example means what it says, and is written as it was read', () => {
+describe('C9 policies: trusted witnesses', () => {
+  it('C2SP tlog-policy: the example parses, and prints unchanged', () => {
     const policy = read(example);
     const enough = (...names: string[]) => isQuorum(policy, new Set(names));
     expect(enough('X1', 'X3', 'Y2')).toBe(true);
@@ -91,7 +91,7 @@ describe('C9 policies: whom to believe', () => {
     expect(readPolicy(bytes(text)).ok).toBe(false);
   });
 
-  it('names are octets: what is no UTF-8 is a name as well', () => {
+  it('names are octets, also without valid UTF-8', () => {
     const line = bytes(`witness ~1 ${vkeyOf('X1')}\nquorum ~1\n`);
     const odd = line.map((byte) => (byte === 0x7e ? 0xff : byte));
     const policy = readPolicy(odd);
@@ -99,7 +99,7 @@ describe('C9 policies: whom to believe', () => {
     expect(policy.ok && formatPolicy(policy.value)).toEqual(odd);
   });
 
-  it('any groups of groups: as many as are asked for, counted from the leaves', () => {
+  it('nested groups: a quorum counts from the leaves', () => {
     const shape = fc.record({
       needed: fc.array(fc.integer({ min: 1, max: 3 }), { minLength: 2, maxLength: 2 }),
       both: fc.integer({ min: 1, max: 2 }),
@@ -137,7 +137,7 @@ describe('C9 a checkpoint under a policy', () => {
     expect(await judge(bytes(await cosignedBy()))).toMatchObject({ quorum: false, witnesses: [] });
   });
 
-  it('cosignatures from the future count for nothing, a wrong one spoils it all', async () => {
+  it('ignores future cosignatures; a wrong one invalidates all', async () => {
     const judge = await openJudge(read(example));
     const note = await cosignedBy(by('X1'), by('X2', NOW + 1), by('Y3'));
     expect(await judge(bytes(note), NOW)).toMatchObject({ quorum: false });
@@ -147,7 +147,7 @@ describe('C9 a checkpoint under a policy', () => {
     expect(await judge(bytes(wrong))).toBeUndefined();
   });
 
-  it('a witness alone, another log, or a log under another name signs for nobody', async () => {
+  it('rejects a lone witness, another log, and a log under another name', async () => {
     const judge = await openJudge(read(example));
     expect(await judge(bytes(await signCheckpoint(checkpoint, by('X1'), by('X2'), by('Y1'))))).toBeUndefined();
     const stranger = (await keyOf(2)).signer(ORIGIN);
@@ -165,7 +165,7 @@ describe('C9 receipts', () => {
     checkpoint: await cosignedBy(by('X1'), by('X2'), by('Y3')),
   });
 
-  it('C2SP tlog-proof: each entry has one that says so to whoever has the entry and a policy', async () => {
+  it('C2SP tlog-proof: every entry has a proof that verifies by policy', async () => {
     const judge = await openJudge(read(example));
     for (const [index, entry] of entries.entries()) {
       const written = formatReceipt(await receiptOf(index));

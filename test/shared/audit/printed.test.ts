@@ -9,7 +9,7 @@ import type { Report } from '../../../shared/audit/verify/verdict.ts';
  */
 const tricks = ['\u001b[2J', '\u009b2J', '\r', '\nwitnessed (0)', '\u2028', '\u202e', '\u0000', '\u007f', '\ud800'];
 
-describe('C9 what others wrote does nothing to a terminal', () => {
+describe('C9 foreign text has no effect on a terminal', () => {
   it.each(tricks.map((trick) => [JSON.stringify(trick), trick] as const))(
     '%s in a bundle is printed as what it is',
     (_name, trick) => {

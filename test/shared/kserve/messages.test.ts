@@ -42,7 +42,7 @@ function counted(length: number, element: unknown) {
   return { list, seen };
 }
 
-describe('R1 what a caller sends is counted before anything in it is looked at', () => {
+describe('R1 counts a caller’s message before reading its content', () => {
   const one = { name: 'x', datatype: 'FP32', shape: [1], data: [1] };
   const { callTensors: tensors, callDimensions: dimensions, callParameters: few } = limits;
   afterEach(() => vi.restoreAllMocks());
@@ -88,7 +88,7 @@ describe('R1 what a caller sends is counted before anything in it is looked at',
     expect(seen.reads).toBe(100);
   });
 
-  it('levels, arrays and names of JSON, before it is parsed, and brackets in a text are none', () => {
+  it('bounds JSON levels, arrays and names before parsing, ignoring brackets in texts', () => {
     const parse = vi.spyOn(JSON, 'parse');
     const depth = limits.callJsonLevels.value;
     const nested = (levels: number) => new TextEncoder().encode(`${'['.repeat(levels)}${']'.repeat(levels)}`);
@@ -147,7 +147,7 @@ describe('inference request', () => {
     );
   });
 
-  it('is a value or a reason, whatever the bytes', () => {
+  it('is a value or a reason for any bytes', () => {
     fc.assert(
       fc.property(
         fc.uint8Array(),
@@ -161,7 +161,7 @@ describe('inference request', () => {
     );
   });
 
-  it('is a value or a reason, whatever the JSON', () => {
+  it('is a value or a reason for any JSON', () => {
     const odd = fc.record(
       { inputs: fc.anything(), outputs: fc.anything(), parameters: fc.anything() },
       { requiredKeys: [] },
@@ -222,7 +222,7 @@ describe('inference request', () => {
     expect(read).toEqual({ ok: false, refusal: { reason: '1 bytes follow the last binary tensor' } });
   });
 
-  it('lets members pass that it does not know, and never shows values in its complaints', () => {
+  it('ignores unknown members, and shows no values in its errors', () => {
     expect(decodeInferRequest(utf8({ inputs: [{ ...one, note: 1 }], more: true })).ok).toBe(true);
     const read = decodeInferRequest(utf8({ inputs: [{ ...one, datatype: 'secret words' }] }));
     expect(read.ok ? '' : read.refusal.reason).not.toContain('secret');
@@ -241,7 +241,7 @@ describe('inference request', () => {
 });
 
 describe('inference response', () => {
-  it('comes back as it went, each output in the form that was asked for', () => {
+  it('survives a round trip, each output in its requested form', () => {
     fc.assert(
       fc.property(tensors, fc.func(fc.boolean()), (outputs, choose) => {
         // 64-bit integers are written exactly, but reading them back as JSON is refused beyond 2^53.
@@ -265,7 +265,7 @@ describe('inference response', () => {
     );
   });
 
-  it('is understood as ever by a reader that has seen one like it, also when it is cut', () => {
+  it('is parsed the same after a similar message, also when truncated', () => {
     const answers = fc.array(fc.record({ outputs: tensors, again: fc.nat(2), cut: fc.nat(3) }), { maxLength: 4 });
     fc.assert(
       fc.property(answers, (list) => {
@@ -284,7 +284,7 @@ describe('inference response', () => {
     );
   });
 
-  it('is not written with a tensor whose bytes are wrong', () => {
+  it('is not written with a tensor of wrong bytes', () => {
     const outputs: Tensor[] = [{ name: 'y', datatype: 'FP32', shape: [2], bytes: new Uint8Array(4) }];
     expect(encodeInferResponse({ model: 'm', version: '1', outputs }, () => true).ok).toBe(false);
   });

@@ -28,7 +28,7 @@ describe('BYTES elements', () => {
     );
   });
 
-  it('never throw, whatever the bytes, and never read past the end', () => {
+  it('never throw for any bytes, and never read past the end', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
         const decoded = decodeBytesElements(bytes);
@@ -38,7 +38,7 @@ describe('BYTES elements', () => {
     );
   });
 
-  it('R1 are counted without a window for each, and only when they are read', () => {
+  it('R1 are counted without views, and only when they are read', () => {
     const windows = vi.spyOn(Uint8Array.prototype, 'subarray');
     const looks = vi.spyOn(DataView.prototype, 'getUint32');
     const tensor = bytesTensor(
@@ -74,7 +74,7 @@ describe('BYTES elements', () => {
 });
 
 describe('a tensor', () => {
-  it('is right when its bytes are what shape and type say, and wrong by any other number', () => {
+  it('is right for exactly the bytes of shape and type', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...fixedDatatypes),
@@ -97,7 +97,7 @@ describe('a tensor', () => {
     }
   });
 
-  it('is read back as the array it was made of, at any alignment', () => {
+  it('is read back as its array, at any alignment', () => {
     fc.assert(
       fc.property(fc.array(fc.float({ noNaN: true })), fc.nat(7), (values, shift) => {
         const { bytes, ...head } = fp32Tensor('x', Float32Array.from(values));
@@ -161,7 +161,7 @@ describe('JSON data', () => {
     expect(bytesFromJson('x', 'UINT8', deep)).toMatchObject({ ok: false });
   });
 
-  it('refuses what JSON cannot carry instead of changing it', () => {
+  it('refuses values that JSON cannot represent', () => {
     for (const datatype of ['FP16', 'BF16'] as const) {
       expect(bytesFromJson('x', datatype, [1])).toMatchObject({ ok: false });
       expect(jsonFromBytes({ name: 'x', datatype, shape: [1], bytes: new Uint8Array(2) })).toMatchObject({ ok: false });

@@ -24,23 +24,23 @@ describe('C7: whole canaries, 1 to 50 %, two metrics (seeds from 20261122)', { t
   };
   const usual = { bad: 0.05, failed: 0.002, slower: 1, breaks: 1 };
 
-  it('an equal revision is rolled back in at most 2 %, and gets everywhere', () => {
+  it('rolls back an equal revision in at most 2 %, completes otherwise', () => {
     const ended = count(usual);
     expect(ended('rolled back')).toBeLessThanOrEqual(most(0.02, many));
     expect(ended('full')).toBeGreaterThanOrEqual(0.95 * many);
   });
 
-  it('one that is slow in half as many streams again gets everywhere in at most 5 %', () => {
+  it('promotes one with 50 % more slow streams in at most 5 %', () => {
     const ended = count({ ...usual, slower: 1.5 });
     expect(ended('full')).toBeLessThanOrEqual(most(0.05, many));
     expect(ended('rolled back')).toBeGreaterThanOrEqual(0.85 * many);
   });
 
-  it('one that fails ten times as often is rolled back, though failures are few among the slow', () => {
+  it('rolls back one with ten times the failures, though they are few', () => {
     expect(count({ ...usual, breaks: 10 })('rolled back')).toBeGreaterThanOrEqual(0.97 * many);
   });
 
-  it('without bad streams there is no verdict, and a person is asked after a day', () => {
+  it('without bad streams there is no verdict; asks a person after a day', () => {
     expect(rollOut(seeded(SEED), { ...usual, bad: 0, failed: 0 })).toBe('asked');
   });
 });
@@ -59,7 +59,7 @@ describe('C7: INCONCLUSIVE extends, never promotes', () => {
     expect(decideCanary(heard(beginCanary(0), enough, 0), 0)).toEqual({ move: 'step-up', verdict: 'INCONCLUSIVE' });
   });
 
-  it('at the last share only a PASS promotes, however many streams there were', () => {
+  it('at the last share only a PASS promotes', () => {
     expect(last().share).toBe(0.5);
     expect(decideCanary(heard(last(), 10 * enough, 0), 0).move).toBe('hold');
     const passing = heard(heard(last(), enough, 5), 200, 60, 'stable');
@@ -72,7 +72,7 @@ describe('C7: INCONCLUSIVE extends, never promotes', () => {
     expect([decideCanary(run, day).move, decideCanary(run, day + 1).move]).toEqual(['hold', 'ask']);
   });
 
-  it('harm at any share rolls back, and what has failed has failed', () => {
+  it('harm at any share rolls back for good', () => {
     const harmed = heard(beginCanary(0), 40, 40);
     expect(decideCanary(harmed, 0).move).toBe('roll-back');
     const later = heard(stepUp(harmed, 0), 500, 400, 'stable');

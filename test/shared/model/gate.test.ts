@@ -39,13 +39,13 @@ describe('C7: gates', () => {
   const canary = statement({ stage: 'grey' }, CANARY, forCanary());
   const full = statement(LAST, { stage: 'full' }, [passing]);
 
-  it('open for what they ask for', () => {
+  it('open for the required evidence', () => {
     expect(rule(grey, ann)).toBe(0);
     expect(rule(canary, 'bob')).toBe(0);
     expect(rule(full, 'bob', 'cleo')).toBe(0);
   });
 
-  it('four eyes: for all traffic two people must sign, and whoever made it is none of them', () => {
+  it('four eyes: full traffic needs two people other than the author', () => {
     expect(rule(full, 'bob')).toBe(1);
     expect(rule(full, 'bob', ann)).toBe(1);
     expect(rule(full, 'bob', 'bob')).toBe(1);
@@ -68,14 +68,14 @@ describe('C7: gates', () => {
     ['a crash', { kind: 'stability', tool: 't', streams: 500, crashes: 1 }],
     ['a hundred streams', { kind: 'stability', tool: 't', streams: 100, crashes: 0 }],
     ['a PASS on few streams', { kind: 'disagreement', tool: 't', verdict: 'PASS', streams: 10, facts: {} }],
-  ])('one piece that is no PASS closes it, whoever signs: %s', (_, piece) => {
+  ])('one piece without PASS closes it, for any signer: %s', (_, piece) => {
     expect(judgeEvidence(piece, NOW)).not.toBe('PASS');
     expect(rule(statement(grey.from, grey.to, [...forGrey(), piece]), ann, 'bob', 'cleo')).toContain(
       `"${piece.kind}" is`,
     );
   });
 
-  it('INCONCLUSIVE never goes to everybody, nor does a PASS at another share or on few streams', () => {
+  it('INCONCLUSIVE, other shares and few streams never reach full traffic', () => {
     const of = (run: ReturnType<typeof runAt>) => rule(statement(LAST, { stage: 'full' }, [rates(run)]), 'bob', 'cleo');
     expect(of(runAt(4, 10_000, 0, 0))).toBe('"rates" is INCONCLUSIVE');
     expect(of(runAt(4, 300, 60, 60))).toBe('"rates" is INCONCLUSIVE');
@@ -84,7 +84,7 @@ describe('C7: gates', () => {
     expect(of(runAt(4, 299, 5, 60))).toContain('fewer than 300');
   });
 
-  it('three windows over what was promised are a FAIL, however they differ', () => {
+  it('three windows over the promise are a FAIL, at any spread', () => {
     const judge = (windows: number[]) => judgeEvidence({ kind: 'latency', tool: 't', sla: 100, windows }, NOW);
     expect(judge([90, 150, 120, 200])).toBe('FAIL');
     expect(judge([150, 200])).toBe('INCONCLUSIVE');
@@ -122,7 +122,7 @@ describe('C7: gates', () => {
     expect(closedBy(rates(nothing))).toEqual({ ok: true, value: 0 });
   });
 
-  it('back and out need somebody who signs, and no evidence', () => {
+  it('withdrawal and retirement need a signer and no evidence', () => {
     for (const [from, to] of [
       [LAST, { stage: 'develop-verify' }],
       [LAST, CANARY],
@@ -155,7 +155,7 @@ describe('C7: gates', () => {
   });
 });
 
-describe('C7, T1: what may be written next', () => {
+describe('C7, T1: the next entry of the log', () => {
   const entries: Entry[] = [];
   const known = (drafts: readonly Parameters<typeof placeEntry>[1][], at = NOW): Registry =>
     drafts.reduce((sum, draft) => applyEntry(sum, placeEntry(sum, draft, at)), newRegistry('m'));
@@ -166,7 +166,7 @@ describe('C7, T1: what may be written next', () => {
   const name = (revision: string, alias = 'stable') => ({ type: 'alias' as const, alias, revision });
   const reason = (found: { ok: boolean; refusal?: { reason: string } }) => (found.ok ? 'ok' : found.refusal?.reason);
 
-  it('four eyes: whoever made what a revision was made of, or signed the same files, is none of them', () => {
+  it('four eyes: authors of the source or of the same files do not count', () => {
     const of = { from: A, method: 'dynamic', parameters: {} } as const;
     const smaller = { ...made(B), author: 'quantiser', made: of };
     const at = known([made(A), { ...made(A), author: 'zoe' }, smaller, put(B, LAST)]);
@@ -180,7 +180,7 @@ describe('C7, T1: what may be written next', () => {
     expect(missing('bob', 'cleo')).toMatchObject({ type: 'stage', to: { stage: 'full' } });
   });
 
-  it('whoever signs the same files is an author, too, and nobody lowers what is promised', () => {
+  it('each signer of the files is an author; promises are never lowered', () => {
     const at = known([{ ...made(A), sla: { latencyMs: 100 } }, { ...made(B) }, put(B, { stage: 'grey' })]);
     const signed = { revision: A, author: 'bob', sla: { latencyMs: 200, memoryBytes: 5 } };
     const found = decideRevision(at, signed);
@@ -194,7 +194,7 @@ describe('C7, T1: what may be written next', () => {
     expect(reason(decideRevision(at, { revision: B, author: 'bob' }))).toBe('gate_closed');
   });
 
-  it('a model takes revisions while its row has room for all that may become of them', () => {
+  it('a model takes revisions while its row has capacity for their entries', () => {
     const row = limits.rowParts.value * limits.rowPartCharacters.value;
     const aliases = limits.modelAliases.value * 250;
     for (const [sla, most] of [
@@ -246,7 +246,7 @@ describe('C7, T1: what may be written next', () => {
     );
   });
 
-  it('what an alias names is not retired, and what answers everybody is not withdrawn', () => {
+  it('a revision with an alias is not retired, a stable one not withdrawn', () => {
     const full = known([made(A), put(A, { stage: 'full' }), name(A)]);
     for (const to of [{ stage: 'retired' }, { stage: 'develop-verify' }] as Standing[])
       expect(reason(decideTransition(full, statement({ stage: 'full' }, to), ['bob'], NOW))).toBe('gate_closed');
@@ -262,7 +262,7 @@ describe('C7, T1: what may be written next', () => {
     expect(reason(decideTransition(known([made(A)]), out, ['bob'], NOW))).toBe('ok');
   });
 
-  it('what an alias would roll back to is retired by a person only', () => {
+  it('only a person retires a rollback target', () => {
     let now = newRegistry('m');
     const full = { stage: 'full' } as const;
     const next = { ...name(B), from: A };
@@ -278,7 +278,7 @@ describe('C7, T1: what may be written next', () => {
     expect(retire(B, FUNCTIONS)).toBe('ok');
   });
 
-  it('an alias moves from what it names only, and everybody’s to what is for everybody only', () => {
+  it('an alias moves from its current revision, stable to full ones only', () => {
     const two = known([made(A), made(B), put(A, { stage: 'full' }), put(B, LAST), name(A)]);
     const move = (revision: string | undefined, from: string | undefined, alias = 'stable') =>
       reason(decideAlias(two, { alias, revision, from }));
@@ -300,7 +300,7 @@ describe('C7, T1: what may be written next', () => {
     expect(after.aliases.stable).toEqual({ revision: B, since: NOW, before: A });
   });
 
-  it('as it was at any time is what was written until then, and a hole is seen', () => {
+  it('replays the state at any time, and detects a missing entry', () => {
     let now = newRegistry('m');
     for (const [at, draft] of [made(A), put(A, { stage: 'full' }), name(A)].entries()) {
       const next = placeEntry(now, draft, NOW + at);

@@ -48,7 +48,7 @@ const copyOf = (random: () => number, share: number): LiveStream => {
 };
 
 describe('counts', () => {
-  it('a report that is told again, late or in another order adds nothing and loses nothing', () => {
+  it('repeated, late and reordered reports neither add nor lose', () => {
     for (let seed = firstSeed; seed < firstSeed + runs(60, 600); seed += 1) {
       const random = seeded(seed);
       const streams = Array.from({ length: 30 }, () => (random() < 0.5 ? streamOf(random) : copyOf(random, 0.2)));
@@ -66,7 +66,7 @@ describe('counts', () => {
     }
   });
 
-  it('a bucket holds what is at most a fifth below its end, and nothing is too slow or too far to be counted', () => {
+  it('a bucket is a fifth wide, and no value is out of range', () => {
     for (const milliseconds of [0, 0.4, 1, 1.1, 7, 99, 100, 12_345, 130_000]) {
       const end = endOfBucket(bucketOfLatency(milliseconds));
       expect(end).toBeGreaterThanOrEqual(milliseconds);
@@ -76,7 +76,7 @@ describe('counts', () => {
     expect([0, 0.01, 0.5, 1, 7].map(bucketOfDisagreement)).toEqual([0, 1, 7, 9, 9]);
   });
 
-  it('the 95th percentile and what is beyond it', () => {
+  it('the 95th percentile and slower streams', () => {
     const counts = count(
       Array.from({ length: 100 }, (_, at) => ({ outcome: 'served', milliseconds: at + 1 }) as const),
     );
@@ -119,7 +119,7 @@ describe('C7, M6: disagreement of mirrored answers', () => {
     return found;
   }
 
-  it('one that says nearly the same passes, one that says something else fails within 200', () => {
+  it('a similar revision passes, a different one fails within 200', () => {
     expect(verdictsOf(0.02, 300).PASS).toBeGreaterThan(0.98 * rollouts);
     expect(verdictsOf(0.3, 200).FAIL).toBe(rollouts);
   });
@@ -157,13 +157,13 @@ describe('C7: a canary on live traffic', () => {
   const shareOf = (found: readonly string[], verdict: string) =>
     found.filter((one) => one === verdict).length / found.length;
 
-  it('one as good as the one before is not stopped; a slow one and one that breaks are', { timeout: 60_000 }, () => {
+  it('stops a slow and a crashing revision, but no equal one', { timeout: 60_000 }, () => {
     expect(shareOf(verdicts(1), 'FAIL')).toBeLessThanOrEqual(0.05);
     expect(shareOf(verdicts(1.5), 'FAIL')).toBe(1);
     expect(shareOf(verdicts(1, 0.05), 'FAIL')).toBe(1);
   });
 
-  it('says the same whatever windows it was told in, and nothing before it knows what is slow', () => {
+  it('windows do not change the verdict, and the baseline precedes it', () => {
     for (let seed = firstSeed; seed < firstSeed + Math.min(seeds, 100); seed += 1) {
       const random = seeded(seed);
       const many = Array.from({ length: 40 }, () => streamOf(random, 2, 0.1));
@@ -188,7 +188,7 @@ describe('C7: a canary on live traffic', () => {
     ).toBe('INCONCLUSIVE');
   });
 
-  it('a higher share goes on with what was seen, everything else begins anew', () => {
+  it('a higher share keeps its observations, other moves start over', () => {
     const known = tryOut(seeded(1), 1, 500) as Extract<Trial, { stage: 'canary' }>;
     const usual = noCounts;
     const more = followStanding(known, { stage: 'canary', share: 0.5 }, 9, usual) as typeof known;
@@ -224,14 +224,14 @@ describe('C7: live traffic at the gates', () => {
   const isOpen = (statement: GateStatement, trial?: Trial) =>
     openGate(statement, ['bob'], 'ann', now, trial && evidenceOf(trial));
 
-  it('a statement without evidence is enough where live traffic has passed, and only there', () => {
+  it('live evidence replaces that of a statement once it passes', () => {
     expect(isOpen(toCanary)).toMatchObject({ ok: false });
     expect(isOpen(toCanary, greyTrial(0.01, 250))).toEqual({ ok: true, value: 0 });
     expect(isOpen(toCanary, greyTrial(0.01, 199))).toMatchObject({ ok: false });
     expect(isOpen(toCanary, greyTrial(0.09, 250))).toMatchObject({ ok: false });
   });
 
-  it('C7 live traffic decides whatever was brought', () => {
+  it('C7 live traffic overrides signed evidence', () => {
     const brought = evidenceOf(greyTrial(0, 250));
     const told = moves({ stage: 'grey' }, { stage: 'canary', share: 0.01 }, brought);
     expect(isOpen(told)).toEqual({ ok: true, value: 0 });

@@ -32,24 +32,24 @@ describe('C7, A15: word errors, 100 speakers of 20 utterances, margin 10 % (seed
     expect(Math.abs(shares(100, 20, worse, 0.05, TABLE)('PASS') - passes)).toBeLessThan(near);
   });
 
-  it('with the tail of 2.5 % that decides: what is a tenth worse passes in at most 5 %', () => {
+  it('a tenth worse passes in at most 5 % (tail 2.5 %)', () => {
     expect(shares(100, 20, 0.1, qualityRule.tail)('PASS')).toBeLessThanOrEqual(0.05 + slack);
   });
 
-  it('an equal one fails in at most 1 %, and passes in more than 7 of 10', () => {
+  it('an equal one fails in at most 1 %, passes in over 70 %', () => {
     const of = shares(100, 20, 0, qualityRule.tail);
     expect(of('FAIL')).toBeLessThanOrEqual(0.01 + slack);
     expect(of('PASS')).toBeGreaterThan(0.7);
   });
 
-  it('one that is a quarter worse fails in more than 8 of 10, and never passes', () => {
+  it('one a quarter worse fails in over 80 %, and never passes', () => {
     const of = shares(100, 20, 0.25, qualityRule.tail);
     expect(of('FAIL')).toBeGreaterThan(0.8);
     expect(of('PASS')).toBe(0);
   });
 });
 
-describe('C7: what a set must be', () => {
+describe('C7: requirements on a set', () => {
   const good = (speakers: number, utterances: number): SpeakerErrors[] =>
     Array.from({ length: speakers }, () => ({ utterances, words: 300, before: 24, after: 20 }));
 
@@ -69,7 +69,7 @@ describe('C7: what a set must be', () => {
     expect(judgeQuality(many, 1).verdict).toBe('FAIL');
   });
 
-  it('anybody with the seed finds the same', () => {
+  it('the seed reproduces the result', () => {
     const set = generateSet(seeded(5), { speakers: 100, utterances: 20, rate: 0.08, worse: 0.05 });
     expect(judgeQuality(set, 7)).toEqual(judgeQuality(set, 7));
     expect(judgeQuality(set, 7).high).not.toBe(judgeQuality(set, 8).high);
@@ -82,7 +82,7 @@ it.each([
   ['a b c', 'b c', 1],
   ['', 'a b', 2],
   ['a b c d', 'x a c', 3],
-])('C7: %j heard as %j: %i errors', (said, heard, errors) => {
+])('C7: %j recognised as %j: %i errors', (said, heard, errors) => {
   const words = (text: string) => text.split(' ').filter(Boolean);
   expect(countWordErrors(words(said), words(heard))).toBe(errors);
 });

@@ -63,12 +63,12 @@ describe('C7, A15: rates of bad streams (seeds from 20261122)', () => {
     });
   }
 
-  it('nothing seen says nothing', () => {
+  it('no bad streams give no verdict', () => {
     expect(judgeRates([], 0.02, 0.05)).toBe('INCONCLUSIVE');
     expect([logHarm([]), logSafe([])]).toEqual([0, 0]);
   });
 
-  it('bad streams of the stable revision speak for the canary, and its own against it', () => {
+  it('stable’s bad streams favour the canary, its own oppose it', () => {
     const at = (canary: number, stable: number) => [{ share: 0.25 as const, canary, stable }];
     expect(judgeRates(at(0, 60), 0.02, 0.05)).toBe('PASS');
     expect(judgeRates(at(60, 60), 0.02, 0.05)).toBe('FAIL');

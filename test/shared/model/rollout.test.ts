@@ -127,7 +127,7 @@ describe('A15, A22: a promise that is missed at a gate', () => {
     expect(registryAt('m', log.entries, log.now)).toEqual(log.known);
   });
 
-  it('what keeps it goes on through the same gates as any other, and then its source is answered for', () => {
+  it('a derived revision passes the same gates and settles its source', () => {
     const log = begin();
     log.move(A, TO_GREY, grey(200));
     log.made(digest(1), 'dynamic');
@@ -145,7 +145,7 @@ describe('A15, A22: a promise that is missed at a gate', () => {
     expect(log.rollout()?.state).toBe('met');
   });
 
-  it('any FAIL is the end of what was made, and takes it out of traffic', () => {
+  it('any FAIL ends a derived revision and its traffic', () => {
     const log = begin();
     log.move(A, TO_GREY, grey(200));
     log.made(digest(1), 'dynamic');
@@ -159,7 +159,7 @@ describe('A15, A22: a promise that is missed at a gate', () => {
     expect(log.move(digest(1), TO_GREY, grey())).toMatch(/^rollout_held: another one took its place/);
   });
 
-  it('what live traffic takes back is over as well: by the signature of the functions', () => {
+  it('a withdrawal by live traffic ends it, too, by the functions’ signature', () => {
     const log = begin();
     log.move(A, TO_GREY, grey(200));
     log.made(digest(1), 'dynamic');
@@ -174,7 +174,7 @@ describe('A15, A22: a promise that is missed at a gate', () => {
     expect(log.rollout()).toMatchObject({ state: 'trying', method: 'static' });
   });
 
-  it('what cannot be made is said, by whoever is waited for and nobody else', () => {
+  it('only the awaited worker reports that nothing can be made', () => {
     const log = begin();
     expect(log.cannot('dynamic')).toBe('gate_closed: nobody waits for it');
     log.move(A, TO_GREY, grey(200));
@@ -184,13 +184,13 @@ describe('A15, A22: a promise that is missed at a gate', () => {
     expect(log.rollout()).toMatchObject({ tried: { dynamic: null, static: null } });
   });
 
-  it('more word errors than promised: fewer bits do not help, and nothing is made', () => {
+  it('missed word errors end the rollout, since fewer bits do not help', () => {
     const log = begin();
     expect(log.move(A, TO_GREY, grey(200, 900, 28))).toBe('stopped');
     expect(begin({ wordErrors: 0.09 }).move(A, TO_GREY, grey(200, 900, 28))).toBe('stopped');
   });
 
-  it('what was measured too little is no miss, and without a promise there is none', () => {
+  it('inconclusive measurements and missing promises are no misses', () => {
     const log = begin();
     const two: Evidence = { kind: 'latency', tool, sla: 500, windows: [400, 400] };
     const evidence = grey().map((one) => (one.kind === 'latency' ? two : one));
@@ -209,13 +209,13 @@ describe('A15, A22: a promise that is missed at a gate', () => {
     expect(free.move(A, TO_GREY, grey(200))).toBe('stage');
   });
 
-  it('whoever measured against less than was promised does not open the gate', () => {
+  it('evidence against a lower promise does not open the gate', () => {
     const log = begin();
     expect(log.move(A, TO_GREY, grey(151))).toBe('making dynamic');
     expect(begin().move(A, TO_GREY, grey(150))).toBe('stage');
   });
 
-  it('a person takes over, and says why; after that nothing is made by itself', () => {
+  it('after a takeover with a reason nothing is derived automatically', () => {
     const log = begin();
     log.move(A, TO_GREY, grey(200));
     expect(log.takeOver(A, [])).toBe('nothing');
@@ -228,7 +228,7 @@ describe('A15, A22: a promise that is missed at a gate', () => {
     expect(log.move(A, TO_GREY, grey())).toBe('stage');
   });
 
-  it('a worker makes what is made of something, each method once, and owes what that owes', () => {
+  it('a worker derives each method once, with the promise of the source', () => {
     const log = begin();
     const worker = { author: 'worker', worker: true };
     const no = (signed: object) => log.write(decideRevision(log.known, { revision: digest(1), ...worker, ...signed }));
@@ -243,13 +243,13 @@ describe('A15, A22: a promise that is missed at a gate', () => {
   });
 });
 
-describe('A15: whatever happens, in any order', () => {
+describe('A15: random histories', () => {
   const random = (seed: number) => {
     const next = seeded(seed);
     return <T>(all: readonly T[]): T => all[Math.floor(next() * all.length)] as T;
   };
 
-  it('ends, makes one of each method at most, and what is stopped stays so until a person acts', () => {
+  it('ends with one revision a method; a stop lasts until a person acts', () => {
     for (let seed = 0; seed < runs(200, 2_000); seed += 1) {
       const pick = random(seed);
       const log = begin();

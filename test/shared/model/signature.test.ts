@@ -75,7 +75,7 @@ describe.each(suites)('A15: %s', (_, hash, makeKey) => {
     return opened.value;
   };
 
-  it('says who signed, and the files lead to the revision', async () => {
+  it('returns the signer, and the files’ digests give the revision', async () => {
     const { signer, manifest } = await open();
     expect(signer).toBe('ann');
     const found = await verifyFiles(manifest, inMemory({ ...contents, 'model.sig': text('itself') }));
@@ -117,7 +117,7 @@ describe.each(suites)('A15: %s', (_, hash, makeKey) => {
   });
 });
 
-describe('A15: what other tools have signed', () => {
+describe('A15: signatures of other tools', () => {
   // `model_signing sign key` 1.1.1 on four small files, and the key that it was made with.
   const key =
     'MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEB33nbJeuvaCfLp/zDn42y2epGZzPkuooItL499yePVgChLPOkYe6jEZOvfWwdRB4mpvqhoBTLL34OHbGz/usbw==';
@@ -125,7 +125,7 @@ describe('A15: what other tools have signed', () => {
     readFileSync(path.join(import.meta.dirname, '../../vectors/model/openssf-1.1.1.sig'), 'utf8'),
   );
 
-  it('the bundle of OpenSSF’s own tool opens with its key, and its files verify', async () => {
+  it('a bundle of OpenSSF’s tool opens with its key, and files verify', async () => {
     const opened = await openBundle(signed, [{ name: 'ann', key }]);
     if (!opened.ok) throw new Error(JSON.stringify(opened.refusal));
     const files = { 'a/b/x.onnx': text('hello'), 'a-b/y': text('zz'), 'config.pbtxt': text('cfg'), empty: text('x') };
@@ -156,7 +156,7 @@ describe('A15: a file of 500 MB', { timeout: 20_000 }, () => {
     open: () => generate(last),
   });
 
-  it('one flipped bit at its end is seen, and its bytes are never together', async () => {
+  it('detects a flipped last bit without buffering the file', async () => {
     const made = createHash('sha256');
     for await (const chunk of generate(0)) made.update(chunk);
     const manifest = readManifest(
@@ -176,7 +176,7 @@ describe('A15: a file of 500 MB', { timeout: 20_000 }, () => {
   });
 });
 
-describe('A15: what a statement may not be', () => {
+describe('A15: invalid statements', () => {
   const good = () => JSON.parse(new TextDecoder().decode(statementOf(contents, 'sha256')));
   const shards = (names: string[]) => {
     const made = good();
@@ -187,7 +187,7 @@ describe('A15: what a statement may not be', () => {
     return made;
   };
 
-  it('files that leave the folder, a root of other digests, two subjects, another predicate', () => {
+  it('files outside the folder, a wrong root, two subjects, another predicate', () => {
     expect(readManifest(good())).toBeDefined();
     const changes: ((made: ReturnType<typeof good>) => unknown)[] = [
       (made) => (made.predicate.resources[0].name = '../config.pbtxt'),
@@ -211,7 +211,7 @@ describe('A15: what a statement may not be', () => {
       expect(readManifest(shards(names))).toBeUndefined();
   });
 
-  it('shards are checked one by one, whatever pieces the bytes come in', async () => {
+  it('shards are checked one by one for any read sizes', async () => {
     const content = randomBytes(25);
     const made = shards(['a:0:10', 'a:10:20', 'a:20:25']);
     const digests = [0, 10, 20].map((at) => hashOf('sha256', content.subarray(at, at + 10)));
@@ -232,7 +232,7 @@ describe('A15: what a statement may not be', () => {
 });
 
 describe('C7: envelopes of several signers', () => {
-  it('name each once, and say nothing when one of them is not known', async () => {
+  it('lists each once, and nothing with an unknown one', async () => {
     const [ann, bob] = [await p256(), openSm2Key(randomBytes(32).with(0, 2))];
     const keys = [keyOf('ann', ann), keyOf('bob', bob)];
     const payload = text('{}');

@@ -17,7 +17,7 @@ describe('C7: the moves between five stages', () => {
     expect(forward).toEqual(all.slice(1, -1));
   });
 
-  it('back and out are always open, and out of the archive there is one way, to the beginning', () => {
+  it('withdrawal and retirement are always open; the archive leads to the beginning', () => {
     for (const [at, from] of all.entries()) {
       expect(moveOf(from, from)).toBeUndefined();
       if (from.stage === 'retired') {
@@ -29,7 +29,7 @@ describe('C7: the moves between five stages', () => {
     }
   });
 
-  it('what was everybody’s is no canary again', () => {
+  it('a revision from full is no canary again', () => {
     for (const to of all.filter(({ stage }) => stage === 'canary' || stage === 'grey'))
       expect(moveOf({ stage: 'full' }, to)).toBeUndefined();
   });

@@ -113,7 +113,7 @@ describe('R13 A2 admission by class and tenant', () => {
     );
   });
 
-  it('a flood of one tenant leaves another of the same class its half', () => {
+  it('one tenant’s flood leaves another of its class half', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 100 }), fc.constantFrom(...classes), (flood, name) => {
         const calls = (tenant: string, length: number) =>

@@ -25,7 +25,7 @@ describe('C6 cohorts', () => {
     expect(Math.abs(found - 0.05)).toBeLessThan(4.5 * Math.sqrt((0.05 * 0.95) / runs));
   });
 
-  it('decide the revision before load does, and a canary falls back to stable', () => {
+  it('decide the revision before load; a canary falls back to stable', () => {
     const stable = agent('stable');
     const canary = agent('canary', { models: [model({ stage: 'canary' })] }, { busy: 4, serviceMs: 5000 });
     const first = (canaryShare: number, entries = [stable, canary]) => {

@@ -41,12 +41,12 @@ describe('C6 the choice under load, with reports a second old', () => {
   const herd = simulate(plan, leastReported);
   const blind = simulate(plan, bySlots);
 
-  it('is simulated such that the two simple policies fail where they are known to', () => {
+  it('the simulation shows the known failures of the two simple policies', () => {
     expect(herd.steady).toBeGreaterThan(1_000);
     expect(blind.brownOut).toBeGreaterThan(3_000);
   });
 
-  it.each([1, 60, 600])('neither runs in a herd nor feeds a slow agent, with %i isolates', (isolates) => {
+  it.each([1, 60, 600])('neither herds nor overloads a slow agent, with %i isolates', (isolates) => {
     const { steady, brownOut } = simulate({ ...plan, isolates }, ours);
     expect(steady).toBeLessThan(100);
     expect(brownOut).toBeLessThan(300);

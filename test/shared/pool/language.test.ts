@@ -54,7 +54,7 @@ describe('C4 one rule for languages', () => {
     ['auto', 'de', true],
     ['en', '', true],
     ['en', 'AUTO', true],
-  ])('the header says %s, the form %s: %s', (one, other, agree) => {
+  ])('header %s, form %s: %s', (one, other, agree) => {
     expect(agreesOnLanguage(one, other)).toBe(agree);
   });
 });

@@ -17,7 +17,7 @@ function spread() {
 }
 
 describe('agents for live streams', () => {
-  it('hear them: whoever does not say so is no candidate', () => {
+  it('require agents that declare them', () => {
     const entries = [agent('deaf'), agent('hears', live)];
     const picked = pick(request({ live: true }), [snapshot(entries)], none, now, Math.random);
     expect(picked.ok && picked.value.map(({ entry }) => entry.description.agent)).toEqual(['hears']);
@@ -35,7 +35,7 @@ describe('agents for live streams', () => {
     expect(pick(request(), [snapshot([agent('deaf')])], none, now, Math.random).ok).toBe(true);
   });
 
-  it('are named to whom asked for another model, a few of them and in its own zones only', () => {
+  it('are suggested for another model, a few, in own zones only', () => {
     const named = (name: string, more: object = {}) => agent(name, { models: [model({ name, live: true })], ...more });
     const many = Array.from({ length: 10 }, (_, at) => named(`model-${at}`));
     const asked = request({ live: true, model: 'gpt-realtime' });
@@ -50,7 +50,7 @@ describe('agents for live streams', () => {
     expect(text(deaf)).toBe('The model "reference-en" does not hear live streams. These do: hears.');
   });
 
-  it('T3: are not asked to transcribe with a voice, nor to speak with a recogniser', () => {
+  it('T3: need a model of the right task', () => {
     const entries = [agent('both', { models: [model(), model({ name: 'voice-en', task: 'synthesize' })] })];
     const foreseen = (more: object) => {
       const refusal = foresee(request(more), [snapshot(entries)], now);
@@ -75,7 +75,7 @@ describe('agents for live streams', () => {
     expect(foresee(request({ live: true }), [snapshot([agent('hears', live)])], now)).toBeUndefined();
   });
 
-  it('get about as many streams for each slot, told or opened here since', () => {
+  it('get streams in proportion to slots, reported or opened here since', () => {
     const entries = [
       agent('small', { ...live, slots: 2 }, { streams: 0 }),
       agent('large', { ...live, slots: 6 }, { streams: 0 }),

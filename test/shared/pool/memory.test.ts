@@ -46,7 +46,7 @@ describe('C6 memory of an isolate', () => {
     expect(outcomeOfRefusal(reason)).toBe(outcome);
   });
 
-  it('learns nothing about speed from an answer without work, and the worst from a failure', () => {
+  it('a fast refusal improves no latency, a failure counts as the slowest', () => {
     const learned = (outcome: 'healthy' | 'neutral' | 'failure', ms: number) =>
       finished(none, 'a', outcome, ms, now).get('a')?.ewmaMs;
     expect([learned('healthy', 0), learned('neutral', 5), learned('healthy', 80)]).toEqual([undefined, undefined, 80]);
@@ -54,7 +54,7 @@ describe('C6 memory of an isolate', () => {
     expect(finished(finished(none, 'a', 'healthy', 100, now), 'a', 'healthy', 200, now).get('a')?.ewmaMs).toBe(120);
   });
 
-  it('counts what is outstanding, and changes nothing in place', () => {
+  it('counts outstanding requests without mutation', () => {
     const one = started(none, 'a');
     const two = started(one, 'a');
     expect([none, one, two].map((memory) => memory.get('a')?.outstanding)).toEqual([undefined, 1, 2]);
@@ -78,7 +78,7 @@ describe('C6 memory of an isolate', () => {
     expect(much.get('a')?.ejected.until).toBeLessThan(back + 2 * limits.ejectMaxMs.value);
   });
 
-  it('ejects for a share of failures, but not for one of few requests', () => {
+  it('ejects for a failure share, but not of few requests', () => {
     const mixed = (rounds: number) =>
       Array.from({ length: rounds }).reduce<RouteMemory>(
         (sum) => repeat(repeat(sum, 2, 'failure'), 1, 'healthy'),
@@ -99,7 +99,7 @@ describe('C6 memory of an isolate', () => {
     expect(left(rounds(rounds(none, 6, now), 1, later), later)).toEqual(['a', 'b', 'c']);
   });
 
-  it('is not held longer by requests that were under way when it was ejected', () => {
+  it('requests in flight at an ejection do not prolong it', () => {
     const out = repeat(none, limits.ejectFailures.value, 'failure');
     const late = repeat(out, limits.ejectFailures.value, 'failure', now + limits.ejectMs.value - 1);
     expect(late.get('a')?.ejected).toEqual(out.get('a')?.ejected);

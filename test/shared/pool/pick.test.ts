@@ -84,7 +84,7 @@ describe('C6 routing keeps every constraint on every attempt', () => {
   }
 });
 
-describe('C6 every refusal says what was missing', () => {
+describe('C6 every refusal names the unmet constraint', () => {
   const zh = agent('zh', { models: [model({ name: 'reference-zh', languages: ['zh'] })] });
   const far = agent('far', { zone: 'us' });
   const both = [snapshot([agent('near')]), snapshot([far], 'us')];
@@ -120,7 +120,7 @@ describe('C6 every refusal says what was missing', () => {
     if (!result.ok) expect(publicText(result.refusal)).not.toMatch(/[{}]/);
   });
 
-  it('takes an agent whose load is unknown', () => {
+  it('accepts an agent of unknown load', () => {
     const quiet = agent('near', {}, {}, now - limits.heartbeatUnknownMs.value - 1);
     expect(agents(attempts(request(), [snapshot([quiet])]))).toEqual(['near']);
   });
@@ -231,7 +231,7 @@ describe('A9 real-time speech goes to accelerators first', () => {
     expect(shares(request({ class: 'realtime' }), [gpu(full), cpu], 200)).toEqual({ gpu: 0, cpu: 200 });
   });
 
-  it('and to a processor when no accelerator is left for a second attempt', () => {
+  it('falls back to a processor without another accelerator', () => {
     expect(agents(attempts(request({ class: 'realtime' }), [snapshot([gpu(), cpu])]))).toEqual(['gpu', 'cpu']);
   });
 });

@@ -30,7 +30,7 @@ function sessions(snapshots: readonly Snapshot[], of = 1_000): Record<string, nu
 describe('C7: alias to digest', () => {
   const fleet = [at('old', A), at('new', B), at('other', C)];
 
-  it('without a map agents say themselves; with one, only what it names answers', () => {
+  it('without a map agents’ stages count; with one, only its revisions serve', () => {
     expect(Object.keys(sessions([told(fleet)])).length).toBeGreaterThan(0);
     expect(sessions([told(fleet, map({ stable: B }))], 50)).toEqual({ new: 50 });
     expect(sessions([told(fleet, map({ stable: A, before: B }))], 50)).toEqual({ old: 50 });
@@ -38,7 +38,7 @@ describe('C7: alias to digest', () => {
     expect(sessions([told([at('old', A), at('shy', B, 'grey')], map({ stable: B }))], 50)).toEqual({ shy: 50 });
   });
 
-  it('a canary gets its share of the sessions, and always the same ones', () => {
+  it('a canary gets its share, always with the same sessions', () => {
     const share = (part: 0.05 | 0.25) => {
       const canary = { revision: B, share: part };
       return [told([at('old', A), at('new', B)], map({ stable: A, canary }))];
@@ -61,23 +61,23 @@ describe('C7: alias to digest', () => {
     }
   });
 
-  it('a canary without agents is nobody’s: its sessions go to what is stable', () => {
+  it('sessions of a canary without agents go to stable', () => {
     const canary = { revision: B, share: 0.5 as const };
     expect(sessions([told([at('old', A)], map({ stable: A, canary }))], 50)).toEqual({ old: 50 });
   });
 
-  it('what was stable before goes on until somebody has the new one, and not a moment longer', () => {
+  it('the former stable serves until an agent has the new one', () => {
     const moved = map({ stable: B, before: A });
     expect(sessions([told([at('old', A), at('other', C)], moved)], 50)).toEqual({ old: 50 });
     expect(sessions([told(fleet, moved)], 50)).toEqual({ new: 50 });
     expect(sessions([told([at('other', C)], moved)], 5)).toEqual({ no_pool: 5 });
   });
 
-  it('the first name that nobody has takes nothing away', () => {
+  it('naming a first revision without agents disables nothing', () => {
     expect(sessions([told([at('old', A)], map({ stable: B }))], 50)).toEqual({ old: 50 });
   });
 
-  it('a roll back is the map before with a new generation, and counts at once', () => {
+  it('a rollback is a map with a new generation, effective at once', () => {
     const both = [at('old', A), at('new', B)];
     expect(sessions([told(both, map({ stable: B, before: A }, 7))], 50)).toEqual({ new: 50 });
     expect(sessions([told(both, map({ stable: A, before: B }, 8))], 50)).toEqual({ old: 50 });
@@ -144,8 +144,8 @@ describe('C7: copies for revisions on trial', () => {
   });
 });
 
-describe('C7: what the map says', () => {
-  it('is what the log of a model comes to', () => {
+describe('C7: the release map', () => {
+  it('derives from the log of a model', () => {
     const made = { author: 'ann', registered: 1, since: 1 };
     const registry = {
       ...newRegistry('m'),
@@ -175,7 +175,7 @@ describe('C7: what the map says', () => {
     expect(releaseOf(trying, 0)).toEqual({ ...releaseOf(registry), before: A });
   });
 
-  it('a revision that it does not name answers nobody, but in place of nothing', () => {
+  it('an unlisted revision serves only in place of none', () => {
     const names = { stable: A, before: B, canary: { revision: C, share: 0.1 as const } };
     const part = (revision: string, release: ModelRelease | undefined, stage = 'full') =>
       partOf(release, { revision, stage });

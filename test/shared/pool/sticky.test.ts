@@ -9,7 +9,7 @@ const keys = Array.from({ length: 2_000 }, (_, n) => `tenant\nmodel\nn:${n}`);
 const firstOf = (key: string, all: ReturnType<typeof members>) => inOrderOf(key, all)[0]?.agent;
 
 describe('A5 a sequence stays with its agent', () => {
-  it('whoever decides, in whatever order the agents are listed', () => {
+  it('the order of agents does not matter', () => {
     fc.assert(
       fc.property(fc.string(), fc.integer({ min: 1, max: 20 }), fc.infiniteStream(fc.nat()), (key, count, chance) => {
         const all = members(count);
@@ -28,7 +28,7 @@ describe('A5 a sequence stays with its agent', () => {
     }
   });
 
-  it('when one comes, who had the key before is the second', () => {
+  it('a newcomer’s keys keep their former first as second', () => {
     const all = members(8);
     const before = members(7);
     const moved = keys.filter((key) => firstOf(key, all) !== firstOf(key, before));
@@ -100,7 +100,7 @@ describe('models that can be asked for tensors', () => {
     expect(ask({ model: 'gain' })).toBe('model_unfit');
   });
 
-  it('A2 C4 a list of languages does not forbid one without language, and forbids one whose language nobody said', () => {
+  it('A2 C4 a language list admits language-free models, but no undeclared language', () => {
     expect(ask({ task: 'infer', model: 'gain', allowed: ['de'] })).toBe('picked');
     const unsaid = [agent('eu-1', { models: [model({ task: 'infer', languages: ['und'] })] })];
     const picked = pick(request({ task: 'infer', allowed: ['de'] }), [snapshot(unsaid)], new Map(), now, () => 0);

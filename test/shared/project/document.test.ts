@@ -67,7 +67,7 @@ describe('T3 the text of a document', () => {
 describe('ids of projects and documents', () => {
   const random = fc.uint8Array({ minLength: 10, maxLength: 10 });
 
-  it('say whose a document is and which, and are no ids of uploads', () => {
+  it('name the owner and the document, and are no upload ids', () => {
     const index = fc.integer({ min: 0, max: limits.projectDocuments.value - 1 });
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 2 ** 45 }), random, index, (now, bytes, at) => {

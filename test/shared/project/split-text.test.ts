@@ -36,7 +36,7 @@ const text = fc
   .map((parts) => parts.join(''));
 
 describe('T3 text is split into blocks and segments', () => {
-  it('loses nothing, adds nothing, keeps the order, and every segment is short and has something in it', () => {
+  it('preserves text and order in short, non-empty segments', () => {
     fc.assert(
       fc.property(text, fc.integer({ min: 8, max: 60 }), (given, most) => {
         const blocks = splitText(given, most);
@@ -89,7 +89,7 @@ describe('T3 text is split into blocks and segments', () => {
     expect(splitText('\n\n  \n')).toEqual([]);
   });
 
-  it('a long sentence is cut where a speaker pauses, and one without any pause is cut anyway', () => {
+  it('cuts a long sentence at pauses, or anywhere without one', () => {
     const most = 30;
     const [first] = splitBlock('the first half of it is long, and the second half is, too', most);
     expect(first).toBe('the first half of it is long,');

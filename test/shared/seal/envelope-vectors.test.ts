@@ -57,7 +57,7 @@ describe('C5 A21 T4 vectors of sealed files', () => {
   const privateKey = () =>
     importZoneKey({ kty: 'EC', crv: 'P-256', x, y, d: Buffer.from(zone, 'hex').toString('base64url') });
 
-  it('are what the two RFCs give', () => {
+  it('match the two RFCs', () => {
     expect(computed()).toEqual(vectors);
   });
 

@@ -51,7 +51,7 @@ async function open(file: Uint8Array, expected = facts, cuts?: readonly number[]
 }
 
 describe.each(aeads)('C5 A21 T4 a sealed file with %s', (_, aead) => {
-  it('comes back whole, whatever its size and the chunks it comes in', async () => {
+  it('survives a round trip at any size and chunking', async () => {
     const sizes = fc.oneof(fc.nat({ max: 300 }), fc.constantFrom(65_535, 65_536, 65_537, 131_072, 200_000));
     const cuts = fc.array(fc.integer({ min: 1, max: 90_000 }), { minLength: 1, maxLength: 5 });
     await fc.assert(
@@ -71,7 +71,7 @@ describe.each(aeads)('C5 A21 T4 a sealed file with %s', (_, aead) => {
     );
   });
 
-  it('can be gone on with from any record, to the same bytes', async () => {
+  it('can be resumed from any record, with the same bytes', async () => {
     const plain = bytesOf(4 * 65_536 + 10);
     const envelope = await createEnvelope(facts, zone);
     const segments = Array.from({ length: 5 }, (_, at) => plain.subarray(at * 65_536, (at + 1) * 65_536));
@@ -99,7 +99,7 @@ describe('C5 A21 T4 a sealed file', () => {
     return { head: file.slice(0, length), records, last: file.slice(length + 3 * record) };
   };
 
-  it('that is cut anywhere is broken, and gives nothing that was not there', async () => {
+  it('truncated anywhere is broken, and yields no foreign bytes', async () => {
     const file = await sealSmall(facts, zone, plain);
     await fc.assert(
       fc.asyncProperty(fc.nat({ max: file.length - 1 }), async (length) => {
@@ -123,7 +123,7 @@ describe('C5 A21 T4 a sealed file', () => {
     );
   });
 
-  it('whose records are in another order, repeated, left out or of another file is broken', async () => {
+  it('with reordered, repeated, missing or foreign records is broken', async () => {
     const file = await split(await sealSmall(facts, zone, plain));
     const twin = await split(await sealSmall(facts, zone, plain));
     const [a, b, c] = file.records as [Uint8Array, Uint8Array, Uint8Array];
@@ -138,7 +138,7 @@ describe('C5 A21 T4 a sealed file', () => {
     );
   });
 
-  it('does not pass for another upload, tenant or file, even when its head says so', async () => {
+  it('does not pass for another upload, tenant or file', async () => {
     const file = await sealSmall(facts, zone, plain);
     expect((await open(file, other)).detail).toBe('file: of another upload');
     expect((await open(file, { ...facts, tenant: 'acme' })).detail).toBe('file: of another tenant');
@@ -153,7 +153,7 @@ describe('C5 A21 T4 a sealed file', () => {
     }
   });
 
-  it('R1 of another zone does not open, even when its head names a key of this one', async () => {
+  it('R1 does not open in another zone, even with a known key', async () => {
     const file = await sealSmall(facts, elsewhere, plain);
     expect((await open(file)).detail).toBe('file: sealed to a key that this agent does not have');
     const forged = Buffer.from(Buffer.from(file).toString('latin1').replace(elsewhere.kid, zone.kid), 'latin1');
@@ -191,7 +191,7 @@ describe('C5 A21 T4 a sealed file', () => {
       });
   });
 
-  it('can be told from anything else by its first bytes', () => {
+  it('is recognised by its first bytes', () => {
     const detail = (bytes: Uint8Array) => {
       const read = readHead(bytes);
       return read.ok ? 'head' : read.refusal.detail;
@@ -203,7 +203,7 @@ describe('C5 A21 T4 a sealed file', () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => detail(bytes)?.startsWith('file: ')));
   });
 
-  it('is sealed and opened in bounded memory: a segment is read when somebody wants it', async () => {
+  it('is sealed and opened in bounded memory, on demand', async () => {
     let pulled = 0;
     const body = new ReadableStream<Uint8Array>(
       {
@@ -222,7 +222,7 @@ describe('C5 A21 T4 a sealed file', () => {
     await reader.cancel();
   });
 
-  it('says that its source broke, and that it was longer than it may be', async () => {
+  it('reports a broken source, and an excessive length', async () => {
     const body = new ReadableStream<Uint8Array>({
       pull(controller) {
         controller.error(new Error('gone'));

@@ -39,7 +39,7 @@ describe.each(aeads)('C5 A21 a lane with %s', (_, aead) => {
     return opened.ok ? opened.value.map(({ plaintext, final }) => [text(plaintext), final]) : opened.refusal.detail;
   };
 
-  it('carries many requests and their answers, several messages in a record, the last of them final', async () => {
+  it('carries many requests and answers, several messages in a record', async () => {
     const lane = await makeLane();
     for (const number of [1, 2, 700, limits.laneRequests.value]) {
       const [caller, agent] = [callerEnds(lane, number), agentEnds(lane, number)];
@@ -62,7 +62,7 @@ describe.each(aeads)('C5 A21 a lane with %s', (_, aead) => {
     }
   });
 
-  it('a record of one request opens in no other, in no other direction, at no other place', async () => {
+  it('a record opens only in its own request, direction and position', async () => {
     const lane = await makeLane();
     const [one, two] = [callerEnds(lane, 1), callerEnds(lane, 2)];
     const [first, second] = [
@@ -93,7 +93,7 @@ describe.each(aeads)('C5 A21 a lane with %s', (_, aead) => {
     );
   });
 
-  it('whoever knows no lanes takes no packed record', async () => {
+  it('a peer without lanes refuses packed records', async () => {
     const { sealer } = callerEnds(await makeLane(), 1);
     const opener = await createOpener(request, 5, aead);
     expect(await detailOf(opener, await sealer.pack(bytes('a'), false))).toBe('record 0: unknown flag');
@@ -107,7 +107,7 @@ function headerOf(counter: number): Uint8Array {
 }
 
 describe('C5 the keys of a lane', () => {
-  it('are those of both sides, bound to the ticket of the lane, and never those of a request with the same ticket', async () => {
+  it('agree on both sides, bound to the lane’s ticket, unlike a request’s', async () => {
     const { publicJwk, privateKey } = await generateSealKey();
     const sender = await setupSender(publicJwk, 5, 'attestation');
     const recipient = await setupRecipient(privateKey, sender.enc, 5, 'attestation');

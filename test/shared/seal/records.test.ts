@@ -29,7 +29,7 @@ describe.each(aeads)('C5 A21 records with %s', (_, aead) => {
     return Buffer.concat([encodeLength(own.length + 1), Uint8Array.of(flag), own]);
   }
 
-  it('come back whole and in order, whatever the chunking', async () => {
+  it('survive any chunking whole and in order', async () => {
     const lists = fc.array(fc.uint8Array({ maxLength: 300 }), { minLength: 1, maxLength: 8 });
     const sizes = fc.array(fc.nat({ max: 90 }), { minLength: 1, maxLength: 20 });
     await fc.assert(
@@ -114,7 +114,7 @@ describe.each(aeads)('C5 A21 records with %s', (_, aead) => {
       () => frame(0n, 0, new Uint8Array(limits.sealRecordBytes.value)),
       'record 0: length out of bounds',
     ],
-  ])('of somebody who has the key and sends %s', async (_, record, detail) => {
+  ])('of a peer with the key that sends %s', async (_, record, detail) => {
     const { opened, refusal } = await openAll(await opener(), [await record()]);
     expect([opened, refusal?.detail]).toEqual([[], detail]);
   });
@@ -124,7 +124,7 @@ describe.each(aeads)('C5 A21 records with %s', (_, aead) => {
     expect([opened, refusal?.detail]).toEqual([[], 'record 0: not authentic']);
   });
 
-  it('give nothing after any change of any byte but what came before it', async () => {
+  it('after any change of any byte only earlier records open', async () => {
     const whole = Buffer.concat(await sealed());
     const change = fc.record({ at: fc.nat({ max: whole.length - 1 }), by: fc.integer({ min: 1, max: 255 }) });
     await fc.assert(

@@ -52,7 +52,7 @@ describe('C5 A21 set-up', () => {
     expect(result).toMatchObject({ ok: false, refusal: { reason: 'seal_broken' } });
   });
 
-  it('gives other keys for each direction, ticket and set-up, and the same for the same', async () => {
+  it('gives distinct keys by direction, ticket and set-up, reproducibly', async () => {
     const { publicJwk, privateKey } = await key;
     const [one, two] = await Promise.all([1, 2].map(() => setupSender(publicJwk, 5, 'attestation')));
     if (!one || !two) throw new Error('no set-up');

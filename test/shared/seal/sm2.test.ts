@@ -28,7 +28,7 @@ describe('A15: SM3', () => {
     ['abcd'.repeat(16), 'debe9ff92275b8a138604889c18e5a4d6fdb70e5387e5765293dcba39c0c5732'],
   ])('GB/T 32905, annex A: %s', (message, digest) => expect(hex(sm3(text(message)))).toBe(digest));
 
-  it('is what OpenSSL computes, of any length and in any pieces', () => {
+  it('equals OpenSSL’s at any length and in any pieces', () => {
     for (const length of [0, 1, 55, 56, 57, 63, 64, 65, 119, 120, 128, 1_000, 70_000]) {
       const message = randomBytes(length);
       const pieces = new Sm3();
@@ -76,7 +76,7 @@ describe('A15: SM2, the example of GB/T 32918.5 annex A', () => {
     expect(verifySm2(message, new Uint8Array([...signature.subarray(0, 32), ...n]), point)).toBe(false);
   });
 
-  it('a bad random number is not used, and a key out of range is none', () => {
+  it('refuses a bad random number and a key out of range', () => {
     const drawn = [new Uint8Array(32), bytes(curve.N.toString(16)), k];
     expect(signSm2(message, d, () => drawn.shift() as Uint8Array)).toEqual(signSm2(message, d, () => k));
     const last = bytes((curve.N - 1n).toString(16));
@@ -84,7 +84,7 @@ describe('A15: SM2, the example of GB/T 32918.5 annex A', () => {
       expect(() => sm2PublicKey(wrong)).toThrow(RangeError);
   });
 
-  it('the order of the generator is n, and points are read only if they are some', () => {
+  it('the generator’s order is n, and only curve points are read', () => {
     expect(isOnCurve(curve.G)).toBe(true);
     expect(combine({ times: curve.N, point: curve.G })).toBeUndefined();
     const one = combine({ times: curve.N - 1n, point: curve.G });
@@ -102,7 +102,7 @@ describe('A15: SM2 and OpenSSL', () => {
     'MFkwEwYHKoZIzj0CAQYIKoEcz1UBgi0DQgAEO4zlGKM19kziqvkuDUnBD47n4B6v+owT5ui6X4ts3+6oFIQuVrddpTfq6B3ye0ExYPk2MCtY8MGrbCzIKVFOfA==';
   const der = 'MEUCIQDsZfxUxR1+MX1ZFa39bct2wmyhogwJE6Q+oMXcyFyaawIgHy52kxfyNF1JmtRhhQceuDUZygQZQWDkk8Zp+OBDzXY=';
 
-  it('a signature that it made is good, with the default id and no other', () => {
+  it('verifies its own signature with the default id only', () => {
     const point = readSm2Point(new Uint8Array(Buffer.from(key, 'base64')).slice(-65));
     const signature = fromDer(new Uint8Array(Buffer.from(der, 'base64')));
     if (!point || !signature) throw new Error('the vector is unreadable');

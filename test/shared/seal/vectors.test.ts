@@ -45,7 +45,7 @@ describe('C5 A21 vectors of RFC 9605', () => {
     }
   });
 
-  it('of the header refuse what is cut short or longer than need be', () => {
+  it('of the header refuse truncated and overlong forms', () => {
     for (const { encoded } of official.header)
       for (let length = 0; length < encoded.length; length += 2)
         expect(decodeHeader(unhex(encoded.slice(0, length)))).toBeUndefined();
@@ -126,7 +126,7 @@ describe('C5 A21 vectors of this profile', () => {
   if (process.env.WRITE_VECTORS) writeFileSync(file, `${JSON.stringify(computed(), undefined, 2)}\n`);
   const vectors: ReturnType<typeof computed> = JSON.parse(readFileSync(file, 'utf8'));
 
-  it('are what the two RFCs give', () => {
+  it('match the two RFCs', () => {
     expect(computed()).toEqual(vectors);
   });
 
@@ -197,7 +197,7 @@ describe('C5 A21 vectors of lanes', () => {
   const vectors: ReturnType<typeof computedLane> = JSON.parse(readFileSync(file, 'utf8'));
   const { enc, publicKey } = setUp(inputs);
 
-  it('are what the two RFCs give', () => {
+  it('match the two RFCs', () => {
     expect(computedLane()).toEqual(vectors);
   });
 

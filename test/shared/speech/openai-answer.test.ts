@@ -78,7 +78,7 @@ describe('C10 golden answers', () => {
     ['text', '\n'],
     ['srt', ''],
     ['vtt', 'WEBVTT\n\n'],
-  ])('nothing was said: %s', (format, body) => {
+  ])('no speech: %s', (format, body) => {
     expect(render({ response_format: [format] }, empty).body).toBe(body);
   });
 
@@ -92,7 +92,7 @@ describe('C10 golden answers', () => {
     expect({ words: 'words' in body, segments: 'segments' in body }).toEqual(has);
   });
 
-  it('a language nobody has a name for stays a tag', () => {
+  it('a language without a name stays a tag', () => {
     const of = { ...empty, final: { ...empty.final, language: 'x1' } };
     expect(JSON.parse(render({ response_format: ['verbose_json'] }, of).body).language).toBe('x1');
   });

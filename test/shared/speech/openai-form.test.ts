@@ -8,7 +8,7 @@ const refusalOf = (fields: Record<string, string[]>) => {
 };
 
 describe('C10 the form of a transcription', () => {
-  it('model alone, and what is then assumed', () => {
+  it('model alone, with defaults', () => {
     expect(readForm({ model: ['reference-en'] })).toEqual({
       ok: true,
       value: {

@@ -40,7 +40,7 @@ const event = fc.oneof(
 );
 
 describe('A21 an event of an agent', () => {
-  it('is what its schema says, whatever way it is read', () => {
+  it('agrees with its schema in every way to read it', () => {
     let usual = 0;
     fc.assert(
       fc.property(event, (value) => {

@@ -72,7 +72,7 @@ describe('sample formats', () => {
   it('negative 24-bit integers', () => {
     expect(read(file([format({ bits: 24 }), ['data', [0, 0, 0xc0]]])).channels).toEqual([[-0.5]]);
   });
-  it('32-bit float, clipped, and silence for what is not a number', () => {
+  it('32-bit float, clipped, and silence for NaN', () => {
     const floats = new Uint8Array(Float32Array.of(0.25, 7, Number.NaN, Number.NEGATIVE_INFINITY).buffer);
     expect(read(file([format({ tag: 3, bits: 32 }), ['data', floats]])).channels).toEqual([[0.25, 1, 0, -1]]);
   });
@@ -102,7 +102,7 @@ describe('containers', () => {
     expect(read(bytes)).toEqual({ channels: wanted, rate: 16_000 });
   });
 
-  it('wherever the bytes are cut', () => {
+  it('at any chunk boundary', () => {
     const bytes = file([
       ['LIST', [1, 2, 3]],
       format({ channels: 2 }),
@@ -130,7 +130,7 @@ describe('containers', () => {
   });
 });
 
-describe('what is refused', () => {
+describe('refusals', () => {
   it.each<[string, string, Uint8Array]>([
     ['audio_truncated', 'ends inside the signature', file([]).subarray(0, 8)],
     ['audio_truncated', 'ends inside the format', file([format()]).subarray(0, 30)],

@@ -28,7 +28,7 @@ const reason = (state: AllowanceState, now: number, allowance: object, id = 'nex
 };
 
 describe('C4 C6 the allowance', () => {
-  it('N requests refuse a further one until the first is 60 s old', () => {
+  it('N requests in 60 s refuse the next one', () => {
     const allowance = { requestsPerMinute: 6 };
     let state = freshAllowance;
     for (let n = 0; n < 6; n += 1) {
@@ -41,7 +41,7 @@ describe('C4 C6 the allowance', () => {
     expect(reason(state, T0 + MINUTE + 59_500, allowance)).toBe('ok');
   });
 
-  it('never admits more than N starts in 60 s, and N in 61 s', () => {
+  it('admits at most N starts in 60 s, and N in 61 s', () => {
     const gaps = fc.array(fc.oneof(fc.nat({ max: 300 }), fc.nat({ max: 30_000 })), { minLength: 20, maxLength: 300 });
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 20 }), fc.nat({ max: DAY }), gaps, (requestsPerMinute, from, list) => {
@@ -78,7 +78,7 @@ describe('C4 C6 the allowance', () => {
     expect(must(row, 'one', T0 + 1)).toMatchObject({ recent: [[T0 + 1, 1]], seconds: 7 });
   });
 
-  it('places at once come back when settled, and by themselves when their holder vanished', () => {
+  it('leases return when settled, or by expiry after a crash', () => {
     const allowance = { requestsAtOnce: 1 };
     const state = must(freshAllowance, 'one', T0, allowance);
     expect(reason(state, T0 + 1, allowance)).toBe('allowance_concurrent');
@@ -118,14 +118,14 @@ describe('C4 C6 the allowance', () => {
     expect(state.seconds).toBe(0);
   });
 
-  it('a token that names nothing gets the limits of the system, and is told them', () => {
+  it('a token without limits gets the defaults, and sees them', () => {
     let state = freshAllowance;
     for (let n = 0; n < limits.requestsAtOnce.value; n += 1) state = must(state, `r${n}`, T0);
     const taken = take(state, { id: 'more', work, allowance: {} }, T0);
     expect(taken).toMatchObject({ refusal: { params: { limit: limits.requestsAtOnce.value } } });
   });
 
-  it('places whose holders vanished are told once; those that were renewed are not', () => {
+  it('expired leases are reported once, renewed ones are not', () => {
     const lease = limits.leaseMs.value;
     let state = must(must(freshAllowance, 'one', T0), 'two', T0 + 1);
     expect(nextExpiry(freshAllowance)).toBeUndefined();

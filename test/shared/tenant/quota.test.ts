@@ -50,7 +50,7 @@ describe('U11 C6 retry-after is the time until the request is admitted', () => {
     );
   });
 
-  it('requests at once: the mean time of leases, less the age of the oldest', () => {
+  it('concurrent requests: mean lease time minus the age of the oldest', () => {
     const allowance = { requestsAtOnce: 2 };
     let state = settle(taken(freshAllowance, 'before', T0), 'before', 1, T0 + 10_000);
     state = taken(state, 'one', T0 + 20_000, allowance);
@@ -60,7 +60,7 @@ describe('U11 C6 retry-after is the time until the request is admitted', () => {
     expect(retryAfter(state, allowance, T0 + 60_000)).toBe(1);
   });
 
-  it('requests at once: a place that an isolate holds unused comes back when its reserve expires', () => {
+  it('concurrent requests: unused slots of an isolate return with its reserve', () => {
     const allowance = { requestsAtOnce: 8 };
     const told = { holder: 'a', seq: 1, spent: 0, began: [], ended: [], audioSeconds: 0 };
     const keep = { places: 0, starts: 0 };
@@ -88,7 +88,7 @@ describe('U11 C6 retry-after is the time until the request is admitted', () => {
   });
 });
 
-describe('U11 what is left of an allowance', () => {
+describe('U11 remaining allowance', () => {
   const allowance = { requestsPerMinute: 10, audioSecondsPerDay: 1_000 };
 
   it('counts requests of the sliding minute and booked seconds', () => {

@@ -39,8 +39,8 @@ const singles = (state: AllowanceState, count: number, allowance: object, now = 
   return { state: current, taken };
 };
 
-describe('C4 C6 what an isolate holds in advance', () => {
-  it('is at most an eighth of the allowance, all isolates together a quarter; the rest is there for single places', () => {
+describe('C4 C6 reserves of isolates', () => {
+  it('take at most an eighth each and a quarter together', () => {
     const allowance = { requestsAtOnce: 32, requestsPerMinute: 800 };
     let state = freshAllowance;
     const given = ['a', 'b', 'c'].map((holder) => {
@@ -61,7 +61,7 @@ describe('C4 C6 what an isolate holds in advance', () => {
     expect(tell(freshAllowance, 'a', 1, { want: want(5) }, { requestsPerMinute: 7 }).grant).toMatchObject(nothing);
   });
 
-  it('counts until it is reported back, and what it has spent counts in its minute', () => {
+  it('count until reported, and spent starts count in their minute', () => {
     const allowance = { requestsAtOnce: 80, requestsPerMinute: 80 };
     let { state } = tell(freshAllowance, 'a', 1, { want: want(10, 10) }, allowance);
     expect(inUse(state)).toBe(10);
@@ -71,7 +71,7 @@ describe('C4 C6 what an isolate holds in advance', () => {
     expect(singles(state, 100, allowance).taken).toBe(77);
   });
 
-  it('comes back by itself when its isolate vanished; the starts are spent, its open requests are leases', () => {
+  it('expire with their isolate: starts stay spent, open requests become leases', () => {
     const allowance = { requestsAtOnce: 80, requestsPerMinute: 80 };
     const { state } = tell(freshAllowance, 'a', 1, { want: want(10, 10) }, allowance);
     const told = tell(state, 'a', 2, { keep: want(10, 9), spent: 1, began: [{ id: 'x', ...work }] }, allowance);
@@ -90,7 +90,7 @@ describe('C4 C6 what an isolate holds in advance', () => {
     expect(lost.lost).toEqual([{ id: 'x', ...work }]);
   });
 
-  it('a report that is heard twice changes nothing the second time, for as long as a lease lasts', () => {
+  it('a repeated report changes nothing for the length of a lease', () => {
     const told = { spent: 2, audioSeconds: 5, began: [{ id: 'x', ...work }] };
     const first = tell(freshAllowance, 'a', 1, told);
     expect(tell(first.state, 'a', 1, told)).toEqual({ state: first.state, grant: undefined });
@@ -265,7 +265,7 @@ class World {
 
 const fresh = (): Isolate => ({ reserves: new Reserves(), alive: true, open: new Map(), kept: [] });
 
-describe('C4 C6 many isolates, a network that delays and loses, isolates that vanish', () => {
+describe('C4 C6 many isolates, a faulty network, isolates that vanish', () => {
   const delays = [1, 5, 30, 120, 240, 400, 900];
 
   const begin = (count: number, after: number, isolate = 0): Act => ({ isolate, kind: 'begin', count, after });
@@ -311,7 +311,7 @@ describe('C4 C6 many isolates, a network that delays and loses, isolates that va
     );
   });
 
-  it('a steady load is served by what is held, and a tenant at rest has all of its allowance', () => {
+  it('carry a steady load, and leave an idle tenant its whole allowance', () => {
     const allowance = { requestsAtOnce: 64, requestsPerMinute: 100_000 };
     const world = new World(1, allowance, () => 5);
     for (let n = 0; n < 500; n += 1) {

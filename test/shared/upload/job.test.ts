@@ -7,7 +7,7 @@ const plan: UploadJob = { v: 1, kind: 'plan', tenant: 'acme', upload, run: 1, at
 const work: UploadJob = { ...plan, kind: 'work', piece: 3 };
 
 describe('T4: a message per task', () => {
-  it('is read as it was written, and says nothing but which work', () => {
+  it('survives a round trip, and names nothing but its work', () => {
     for (const job of [plan, work]) expect(readJob(JSON.stringify(job))).toEqual(job);
     expect(Object.keys(work).sort()).toEqual(
       ['attempt', 'class', 'kind', 'piece', 'run', 'tenant', 'upload', 'v', 'zone'].sort(),
@@ -28,7 +28,7 @@ describe('T4: a message per task', () => {
     JSON.stringify({ ...plan, run: 0 }),
   ])('%s is no job', (body) => expect(readJob(body)).toBeUndefined());
 
-  it('has one key, however often it is queued, and sorts by upload with its merge first', () => {
+  it('has one key across retries, which sorts merge first within an upload', () => {
     expect(jobKey({ ...work, attempt: 3 } as UploadJob)).toBe(jobKey(work));
     const merge = { ...plan, kind: 'merge' } as const;
     const later = { ...plan, upload: upload.replace('019b', '019c') };
@@ -36,7 +36,7 @@ describe('T4: a message per task', () => {
     expect(sorted).toEqual([merge, plan, work, { ...work, piece: 10 }, later].map(jobKey));
   });
 
-  it('reads and writes what its kind needs', () => {
+  it('has the members of its kind', () => {
     expect(readsOf(plan, 0)).toEqual(['upload']);
     expect(readsOf(work, 5)).toEqual(['pieces/3']);
     expect(readsOf({ ...plan, kind: 'merge' }, 2)).toEqual(['plan', 'results/0', 'results/1']);
@@ -64,7 +64,7 @@ describe('metadata of outcomes', () => {
     expect(readOutcome(outcomeMetadataOf(facts))).toEqual({ ...facts });
   });
 
-  it('are headers: what is not ASCII stays out', () => {
+  it('are headers without non-ASCII text', () => {
     const facts = { refusal: { reason: 'audio_invalid' as const, params: { rule: 'ü' } } };
     expect(outcomeMetadataOf(facts)).toEqual({ reason: 'audio_invalid' });
   });
@@ -77,7 +77,7 @@ describe('metadata of outcomes', () => {
     { warnings: 'Some text that was said' },
   ])('%j is of no agent of ours', (metadata) => expect(readOutcome(metadata as never)).toBeUndefined());
 
-  it('tell whose fault it was', () => {
+  it('classify the fault', () => {
     expect([isOurFault('engine_failed'), isOurFault('audio_empty')]).toEqual([true, false]);
   });
 });

@@ -12,7 +12,7 @@ import {
 const id = '019b76e2-9fa0-79ca-89f4-34e024e31141';
 
 describe('names of blobs', () => {
-  it('say whose they are, and back', () => {
+  it('name their owner, and parse back', () => {
     const place = { tenant: 'acme', id };
     expect(readUploadBlob(uploadBlob(place))).toEqual(place);
     for (const name of ['plan', 'transcript', 'refusal', 'pieces/0', 'results/89'] as const) {
@@ -37,7 +37,7 @@ describe('names of blobs', () => {
     `acme/${id}%00`,
     `acme\n/${id}`,
     `!tenants/${id}`,
-  ])("a forged name %j is nobody's", (name) => expect(readUploadBlob(name)).toBeUndefined());
+  ])('a forged name %j has no owner', (name) => expect(readUploadBlob(name)).toBeUndefined());
 
   it.each([
     `acme/${id}/plan`,
@@ -51,9 +51,9 @@ describe('names of blobs', () => {
     `acme/${id}/1/pieces/1e1`,
     `acme/${id}/1/other`,
     `acme/${id}/1/results/1/2`,
-  ])("a forged outcome %j is nobody's", (name) => expect(readOutcomeBlob(name)).toBeUndefined());
+  ])('a forged outcome %j has no owner', (name) => expect(readOutcomeBlob(name)).toBeUndefined());
 
-  it('whatever is read has that one name', () => {
+  it('a parsed name prints as itself', () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 80 }), (name) => {
         const upload = readUploadBlob(name);

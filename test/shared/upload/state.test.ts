@@ -39,7 +39,7 @@ describe('T4: the states of an upload', () => {
     expect(stateAfter(...events).status).toBe(status);
   });
 
-  it('an event that came before says nothing new', () => {
+  it('an earlier event has no effect', () => {
     const working = stateAfter(arrived, { type: 'admitted' }, planned(3), recognised(1));
     expect(next(working, recognised(1))).toBeUndefined();
     expect(next(working, arrived)).toBeUndefined();
@@ -47,14 +47,14 @@ describe('T4: the states of an upload', () => {
     expect(next(working, recognised(3))).toBeUndefined();
   });
 
-  it('an end stays what it was', () => {
+  it('an outcome is final', () => {
     const done = stateAfter(arrived, { type: 'admitted' }, merged);
     for (const event of [refused, { type: 'cancelled' }, { type: 'expired' }, merged, planned(2)] as UploadEvent[]) {
       expect(next(done, event)).toBeUndefined();
     }
   });
 
-  it('a run again begins anew, and what the old one says counts no more', () => {
+  it('a new run starts over, and ignores events of the old one', () => {
     const again = next(stateAfter(arrived, { type: 'admitted' }, planned(2), refused), { type: 'rerun' });
     expect(again).toMatchObject({ status: 'admitted', run: 2, pieces: 0, done: [], etag: '"1"' });
     expect(again).not.toHaveProperty('refusal');
@@ -81,7 +81,7 @@ describe('T4: the states of an upload', () => {
     fc.integer({ min: 0, max: 5 }).map(recognised),
   );
 
-  it('whatever comes in whatever order, states only move forward and end once', () => {
+  it('states only move forward and end once, under random events', () => {
     fc.assert(
       fc.property(fc.array(anyEvent, { maxLength: 30 }), (events) => {
         let state = newState;

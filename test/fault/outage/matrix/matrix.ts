@@ -35,7 +35,7 @@ export function runScenarios(scenarios: readonly Scenario[]): void {
   afterAll(() => running?.end());
 
   describe('C9 C11 T4 A8: callers of a stack of which parts fail', () => {
-    it.each(scenarios)('keep what was served and get a reason otherwise: $name', async (scenario) => {
+    it.each(scenarios)('keeps served results and explains refusals: $name', async (scenario) => {
       await whole(running.stack);
       const tenant = scenario.name.replaceAll(/[^a-z0-9]+/g, '-');
       const live = await callerOf(`${tenant}-live`, 'transcribe stream');

@@ -68,7 +68,7 @@ it('registers every function of the app', () => {
 });
 
 describe('HTTP', () => {
-  it('gives the function its route, query and body, and answers with its status and headers', async () => {
+  it('passes route, query and body, and returns status and headers', async () => {
     const response = await fetch(at('/api/greet/ann/3?q=x'), { method: 'POST', body: 'hi' });
     expect(response.status).toBe(201);
     expect(response.headers.get('x-times')).toBe('3');
@@ -82,7 +82,7 @@ describe('HTTP', () => {
     expect((await fetch(at('/api/none'))).status).toBe(404);
   });
 
-  it('answers 400 to what is no address', async () => {
+  it('answers 400 to an invalid address', async () => {
     const status = (path: string, host = 'localhost') =>
       new Promise((resolve, reject) => {
         const { hostname, port } = new URL(at('/'));
@@ -126,7 +126,7 @@ describe('blobs and queues', () => {
     expect(names.filter((name) => name.endsWith('.wav'))).toEqual([]);
   });
 
-  it('a blob that cannot be processed is named in the poison queue after its tries', async () => {
+  it('a failing blob goes to the poison queue after its tries', async () => {
     await blobs.getContainerClient('inbox').getBlockBlobClient('acme/broken.wav').uploadData(Buffer.from('x'));
     await expect.poll(() => messages('webjobs-blobtrigger-poison').catch(() => []), PATIENCE).toHaveLength(1);
     const [message = '{}'] = await messages('webjobs-blobtrigger-poison');
@@ -153,7 +153,7 @@ describe('events of blobs', () => {
       .toEqual(['once', 'twice', 'twice']);
   });
 
-  it('go round by a setting, which is told when it makes no sense', () => {
+  it('follow a setting, which is refused when it is invalid', () => {
     const event = { function: 'f', container: 'c', name: 'n', etag: 'e' };
     expect(deliveriesOf(undefined)(event)).toBe(1);
     const round = deliveriesOf('1,0,2');
@@ -195,7 +195,7 @@ describe('two hosts on one storage account', () => {
     expect(new Set(runs).size).toBe(runs.length);
   });
 
-  it('that ask for the same run at once: one has it, and nobody an earlier one', async () => {
+  it('claim the same run at once: one gets it, none an earlier one', async () => {
     const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second));
     const context = { accounts: openAccounts({ AzureWebJobsStorage: storageConnection(stack.ports) }), hostId: 'two' };
     const claim = (second: number) => claimRun(context, 'timer', at(second));

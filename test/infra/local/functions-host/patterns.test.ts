@@ -34,7 +34,7 @@ describe('templates', () => {
     expect(() => fillSettings('%B%/x', {})).toThrow('%B%');
   });
 
-  it('take what the trigger knows, and what the platform makes up', () => {
+  it('are filled from the trigger and from generated values', () => {
     const fill = (template: string) =>
       fillPath(
         template,
