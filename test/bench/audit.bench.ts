@@ -1,5 +1,5 @@
-// The audit log: how many events it takes, what it adds to an answer, how soon everybody can verify it, and how long that
-// takes them.
+// Benchmark of the audit log: throughput, added latency of an answer, time to a verifiable checkpoint, and
+// the cost of verification.
 import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -10,7 +10,7 @@ import { type Latencies, measureAppends, measureEvents, measurePublish, quantile
 import { makeLog, verifyHere, verifyInGo } from './audit/verify.ts';
 import type { Bench } from './run.ts';
 
-/** Events a second at which the time to a published checkpoint is told. */
+/** Events a second during the measurement of the time to a published checkpoint. */
 const RATE = 200;
 
 /** Options: `--events=40000 --seconds=30 --requests=1000 --entries=1000000 --exported=20000 --only=events,publish,ack,verify,export`. */
@@ -84,7 +84,10 @@ async function verifyOf(folder: string, entries: number): Promise<Record<string,
   };
 }
 
-/** What an auditor runs. The time of a million is what each entry takes, without the start of the process. */
+/**
+ * Measures the auditor's command. The figure for a million scales the time per entry, without the start of
+ * the process.
+ */
 async function exportOf(folder: string, count: number): Promise<Record<string, number>> {
   const figures: Record<string, number> = {};
   const { small, plain, derived } = await makeBundles(folder, count);

@@ -11,12 +11,12 @@ import { finish, send } from './batch/send.ts';
 import type { Bench } from './run.ts';
 
 const clip = (name: string) => readFileSync(path.join(import.meta.dirname, '../clips', name));
-/** What the engine double takes for an utterance, in milliseconds. */
+/** Answer time of the engine double for an utterance, ms. */
 const ENGINE_MS = 20;
 const RATE = 16_000;
 /** Files that are compared with the first ones. */
 const COMPARED = 20;
-/** Of the recording that costs are told for. */
+/** Length of the recording in the cost figures, s. */
 const CLIP_SECONDS = 2.7;
 
 /** Options: `--files=300 --hours=4 --counted=20 --burst=200 --finished=10000`. */
@@ -59,7 +59,7 @@ export async function measure(options: string[]): Promise<Bench> {
         target: `${counts.get(of) ?? 0} for 1000 files`,
         met: '',
       })),
-      // Of a pool no figure is measured here: what its machine adds, if it hears so many times faster than speech goes.
+      // Pool costs are not measured but derived: list price of a machine at an assumed multiple of real time.
       ...machines.map(({ what, dollars }) => ({
         what: `beside it the pool, ${what}, 100 times faster than speech`,
         value: round(machineCost(dollars, CLIP_SECONDS, 100)),
@@ -191,8 +191,8 @@ async function countAll(front: Path, files: number): Promise<Map<string, number>
   for (let sent = 0; sent < files; sent++) await finish(front, await send(front, file), 1_000);
   const all = new Map(front.counters.flatMap(({ counts }) => [...counts]));
   const scaled = new Map([...all].map(([name, count]) => [name, Math.round((count * 1_000) / files)]));
-  // Asked for, looked at twice, read, and booked; each passes the tenant's gate. Grant, two looks, two events of blobs,
-  // opening of a job.
+  // Edge calls: grant, two status reads, transcript, booking; each passes the tenant's gate. Function
+  // executions: grant, two status reads, two blob events, opening of a job.
   const [edge, executions] = [5_000, 6_000];
   scaled.set('edge', edge).set('edge CPU', 2 * edge);
   scaled.set('gate', 2 * edge).set('gate memory', 2 * edge * 0.128 * 0.01);

@@ -16,7 +16,9 @@ const GATEWAY_CORE = '1';
 
 const names: Record<number, string> = { [SMALL]: '1 kB', [MEDIUM]: '320 kB', [LARGE]: '10 MB' };
 
-/** At 10 MB, 32 connections hold 320 MB in flight and come round so rarely that a run would catch half of a round. */
+/**
+ * Connections by size: at 10 MB, 32 connections hold 320 MB in flight, and a run would catch half a round.
+ */
 const connectionsFor = (bytes: number): number[] => (bytes === LARGE ? [1, 8] : [1, 32]);
 
 interface Cell {
@@ -63,7 +65,7 @@ async function measureIn(folder: string, { repeats, seconds, only }: Plan): Prom
   if (edge) await upstream.join(edge.url, identity);
 
   const wanted = systems.filter(({ name }) => only.length === 0 || only.includes(name));
-  // Those that are compared come right after each other, for the machine is another one a minute later.
+  // Compared systems run right after each other, since the machine's speed drifts within minutes.
   const cells = [SMALL, MEDIUM, LARGE].flatMap((bytes) =>
     connectionsFor(bytes).flatMap((connections) =>
       wanted
@@ -82,7 +84,7 @@ async function measureIn(folder: string, { repeats, seconds, only }: Plan): Prom
   };
   // Warm first: compilers and pools of connections are not what is compared.
   for (const cell of cells) if (cell.connections > 1) await run(cell, 1);
-  // Round after round, so that a busy minute of the machine falls on everybody.
+  // Rounds are interleaved, so that a busy minute affects all systems.
   for (let round = 0; round < repeats; round += 1) {
     for (const cell of cells) cell.runs.push(await run(cell, seconds));
   }
@@ -109,7 +111,7 @@ function report(cells: readonly Cell[], { repeats, seconds }: Plan): Bench {
   });
   const cellOf = (name: string, bytes: number) =>
     cells.find((cell) => cell.system.name === name && cell.bytes === bytes && cell.connections > 1);
-  /** Of CPU per request, each round's own. */
+  /** Ratios of CPU per request, one for each round. */
   const ratio = (name: string, above: string, below: string, bytes: number) => {
     const [over, under] = [cellOf(above, bytes)?.runs ?? [], cellOf(below, bytes)?.runs ?? []];
     return ratioFigures(

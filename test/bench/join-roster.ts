@@ -1,4 +1,4 @@
-// How a double gets into the roster: as any agent does, attested and by signed heartbeats.
+// Roster entry of a double, attested and by signed heartbeats like any agent's.
 import { CompactSign, exportJWK, generateKeyPair } from 'jose';
 import { createAttest } from '../../infra/pool/agent/attest.ts';
 import { createHeartbeat } from '../../infra/pool/agent/heartbeat.ts';
@@ -16,14 +16,14 @@ export interface Told {
   readonly zone: string;
 }
 
-/** What a double has that others do not. */
+/** Parameters of a double. */
 export interface Joining {
   readonly sealKey: JsonWebKey;
   readonly port: number;
   readonly lanes?: boolean;
-  /** Whether it hears live streams. */
+  /** The double accepts live streams. */
   readonly live?: boolean;
-  /** Told the token before the roster is. */
+  /** Called with the attestation token before the roster gets it. */
   readonly onAttested: (token: string) => void;
 }
 

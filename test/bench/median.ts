@@ -1,4 +1,4 @@
-// What several rounds of a benchmark come to.
+// Summaries of several rounds of a benchmark.
 
 /** The mean of the two in the middle when their number is even; `NaN` of none. */
 export function median(values: readonly number[]): number {
@@ -15,7 +15,7 @@ export function middle<T>(rounds: readonly T[], by: (round: T) => number): T {
   return found;
 }
 
-/** One ratio of each round: the figure is their median, and how far rounds are apart stands beside it. */
+/** Returns the median of the rounds' ratios, with their minimum and maximum. */
 export function ratioFigures(name: string, ratios: readonly number[]): Record<string, number> {
   if (ratios.length === 0) return {};
   return { [name]: median(ratios), [`${name}_low`]: Math.min(...ratios), [`${name}_high`]: Math.max(...ratios) };

@@ -49,7 +49,7 @@ async function speak(): Promise<(text: string, at: number) => Promise<Features>>
   };
 }
 
-/** All networks in turn over each utterance, so that whatever else the machine does meets them alike. */
+/** Runs all networks in turn over each utterance, so that other load of the machine affects all. */
 async function listen(
   networks: Record<Precision, Uint8Array>,
   heard: readonly Features[],

@@ -1,5 +1,5 @@
-// Where the time of a process goes, function by function, asked of its own runtime: workerd and Node speak the same
-// protocol. Includes the profiler's cost; only shares mean anything.
+// CPU profile of a process by function, from its own runtime: workerd and Node have the same protocol.
+// Includes the profiler's cost; only shares mean anything.
 import WebSocket from 'ws';
 
 interface Profile {
@@ -14,7 +14,10 @@ interface Profile {
 const SAMPLE_MICROS = 200;
 const SHOWN = 100;
 
-/** Watches the process whose inspector listens at `port`: from `start` until `show` prints the costliest functions. */
+/**
+ * Profiles the process with the inspector at `port`: from `start` until `show` prints the costliest
+ * functions.
+ */
 export async function openProfiler(port: number) {
   const targets = (await (await fetch(`http://127.0.0.1:${port}/json`)).json()) as { webSocketDebuggerUrl: string }[];
   const socket = new WebSocket(targets[0]?.webSocketDebuggerUrl ?? '', { maxPayload: 2 ** 30 });

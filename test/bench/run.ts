@@ -11,7 +11,7 @@ export interface Bench {
   readonly table: readonly Readonly<Record<string, string | number>>[];
   /** Name → number, for the result file and for the README. */
   readonly figures: Readonly<Record<string, number>>;
-  /** How it was measured, in a few sentences. */
+  /** Method, in a few sentences. */
   readonly how: string;
 }
 

@@ -1,4 +1,4 @@
-// From nothing to the first transcript: a cold start of the whole stack, beside a cold start of an empty Worker.
+// Time to the first transcript: a cold start of the whole stack, beside that of an empty Worker.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import net from 'node:net';

@@ -16,7 +16,7 @@ interface Plan {
   readonly streams: number;
   readonly seconds: number;
   readonly repeats: number;
-  /** Of each number of streams that the reference network is tried with. */
+  /** Seconds at each number of streams tried with the reference network. */
   readonly step: number;
   readonly only: readonly string[];
   /** Processes of the agent that carry streams. */

@@ -1,6 +1,7 @@
-// How well the recogniser of the repository understands its voice, beside the voice's teacher: `npm run bench -- voice
-// [--each N]`. The teacher speaks where flite is installed (Debian: flite); sentences of books and dictionaries are among
-// those spoken where `infra/pool/training/reference/sentences.py` has written them (`--books FILE`).
+// Recognition of the repository's voice by its recogniser, beside the voice's teacher: `npm run bench --
+// voice [--each N]`. The teacher speaks where flite is installed (Debian: flite); sentences of books and
+// dictionaries are included where `infra/pool/training/reference/sentences.py` has written them (`--books
+// FILE`).
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -19,7 +20,7 @@ import type { Bench } from './run.ts';
 
 const MODEL = 'voice-en';
 const RATE = 16_000;
-/** Silence around what is heard: flite speaks with as much. */
+/** Silence around the audio, samples: flite produces as much. */
 const AROUND = RATE / 4;
 const repository = path.resolve(import.meta.dirname, '../../infra/pool/models/repository');
 const voiceFolder = path.resolve(import.meta.dirname, '../../infra/pool/training/voice');
@@ -46,7 +47,7 @@ export async function openVoice() {
   };
 }
 
-/** What flite makes of a text with a voice; `undefined` where it is not installed. */
+/** Synthesises a text with flite; `undefined` where it is not installed. */
 async function askTeacher(folder: string, voice: string, text: string): Promise<Int16Array | undefined> {
   const file = path.join(folder, 'said.wav');
   try {
@@ -59,7 +60,7 @@ async function askTeacher(folder: string, voice: string, text: string): Promise<
   return new Int16Array(wave.buffer.slice(wave.byteOffset + 44, wave.byteOffset + wave.length));
 }
 
-/** At nine tenths of full scale, as the recogniser was taught, with silence around. */
+/** Scales to nine tenths of full scale, as in the recogniser's training, and adds silence around. */
 export function prepare(sound: Int16Array): Float32Array {
   const padded = new Float32Array(sound.length + 2 * AROUND);
   const peak = sound.reduce((most, sample) => Math.max(most, Math.abs(sample)), 1);
@@ -67,7 +68,7 @@ export function prepare(sound: Int16Array): Float32Array {
   return padded;
 }
 
-/** Word errors by whom and by which voice. */
+/** Word errors by speaker and voice. */
 function createTally() {
   const count = new Map<string, { wrong: number; words: number }>();
   return {
@@ -77,7 +78,7 @@ function createTally() {
       count.set(key, { wrong: wrong + countWordErrors(words, heard.split(' ')), words: before + words.length });
     },
     has: (key: string) => [...count.keys()].some((name) => name.startsWith(key)),
-    /** Of the keys that begin so. */
+    /** Returns the rate over keys with this prefix. */
     rate(key: string) {
       const found = [...count].filter(([name]) => name.startsWith(key)).map(([, sums]) => sums);
       const sum = (what: 'wrong' | 'words') => found.reduce((total, sums) => total + sums[what], 0);
@@ -97,7 +98,7 @@ function randomOf(seed: number): () => number {
   };
 }
 
-/** What is spoken, by its kind: `each` of every kind. */
+/** Returns texts by kind, `each` of every kind. */
 export async function drawTexts(each: number, books: string): Promise<Record<string, string[]>> {
   const random = randomOf(1);
   const draw = (from: readonly string[], count: number) =>

@@ -1,5 +1,5 @@
-// What it adds to an answer of the edge that its record is on disk first: the same request, one at a time, by a tenant that
-// insists on it and by one that does not.
+// Added latency of a durable record: the same request, one at a time, by a tenant in `strict` mode and one
+// that is not.
 import path from 'node:path';
 import { ROOT } from '../../../infra/local/root.ts';
 import { readWorkerConfig } from '../../../infra/local/worker-config.ts';
@@ -33,7 +33,7 @@ export async function measureAck(folder: string, requests: number): Promise<{ p5
         took: [] as number[],
       })),
     );
-    // One after the other, so that a busy moment falls on both.
+    // Interleaved, so that a busy moment affects both.
     for (let done = 0; done < requests + 50; done += 1) {
       for (const { token, took } of kinds) {
         const began = performance.now();

@@ -1,4 +1,4 @@
-// An export of a log as an auditor has it, in a folder, and what `node verify.mjs` there takes.
+// An auditor's export of a log, in a folder, and the cost of `node verify.mjs` there.
 import { execFile } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -13,7 +13,7 @@ const run = promisify(execFile);
 const AT_ONCE = 500;
 const TENANT = 'acme';
 
-/** What the edge says of a request, most of it hidden. */
+/** Members of an edge event, most of them hidden. */
 const said = (at: number) => ({
   ...{ class: 'interactive', model: 'reference-en', language: 'en', agent: 'aks-westeurope-0', pool: 'eu-a' },
   ...{ revision: `sha256:${'0'.repeat(64)}`, request: `req_${at.toString(36).padStart(20, '0')}` },
@@ -55,7 +55,7 @@ export async function makeBundles(folder: string, count: number): Promise<Bundle
 /** The verifier that lies in the bundle, in a process of its own, its start included. */
 export async function verifyBundleHere(folder: string): Promise<Cost> {
   const args = [...tellingCost, path.join(folder, 'verify.mjs')];
-  // 10: nobody witnesses this log.
+  // 10: this log has no witness.
   const { stdout, stderr } = await run(process.execPath, args).catch((error) => {
     if (error.code === 10) return error as { stdout: string; stderr: string };
     throw error;

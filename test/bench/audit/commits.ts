@@ -1,4 +1,4 @@
-// How many events a log takes, and how long one takes until everybody can verify that it is in there.
+// Throughput of a log, and the time until an event is verifiable.
 import { BlobServiceClient } from '@azure/storage-blob';
 import { newestState, upToOf } from '../../../functions/audit/intake/acknowledge.ts';
 import type { Received } from '../../../functions/audit/intake/intake.ts';
@@ -32,11 +32,13 @@ export const quantile = (values: readonly number[], at: number): number =>
   values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * at))] ?? Number.NaN;
 
 export interface Rates {
-  /** From the first delivery that is put into the intake to the published checkpoint that has the last event. */
+  /**
+   * Events a second from the first delivery into the intake to the published checkpoint with the last event.
+   */
   readonly log: number;
-  /** All deliveries are there when the clock starts. */
+  /** The same with all deliveries stored before the clock starts. */
   readonly waiting: number;
-  /** With salts, commitments and encrypted values made by the same process meanwhile. */
+  /** The same with salts, commitments and encryption in the same process. */
   readonly alone: number;
 }
 
@@ -67,7 +69,7 @@ export async function measureEvents(connection: string, count: number): Promise<
     await work();
     return total / ((performance.now() - began) / 1_000);
   };
-  // What a process does once (keys of tenants and subjects, compilers) is not what is measured.
+  // Warm-up: one-time work (keys of tenants and subjects, compilers) is not measured.
   await storeAll(await prepareAll());
   const waiting = await rate(commitAll);
   const prepared = await prepareAll();
@@ -79,7 +81,7 @@ export async function measureEvents(connection: string, count: number): Promise<
   return { log, waiting, alone };
 }
 
-/** The same events from as many senders, appended to a blob: what a log is that nobody can verify. */
+/** Appends the same events to a blob: a log without verification, as the baseline. */
 export async function measureAppends(connection: string, count: number): Promise<number> {
   const container = BlobServiceClient.fromConnectionString(connection).getContainerClient(`plain${Date.now()}`);
   await container.create();

@@ -1,4 +1,4 @@
-// What the edge reports of requests, as much and as long as it is; and the way of it into the intake of a log.
+// Edge events of realistic number and size, and their way into the intake of a log.
 
 import { type Hide, nameOfReceived, type Received, receive } from '../../../functions/audit/intake/intake.ts';
 import type { LogStore } from '../../../functions/audit/log/log-store.ts';
@@ -8,7 +8,7 @@ import { SidecarKeys } from '../../../functions/audit/sidecar/sidecar-keys.ts';
 import type { Delivery } from '../../../shared/audit/delivery.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
 
-/** Of a tenant. Each has a key of its own, which is made with its first event. */
+/** Subjects of a tenant. Each has a key of its own, made with its first event. */
 const SUBJECTS = 10;
 
 const random = (length: number) => crypto.getRandomValues(new Uint8Array(length));
@@ -56,7 +56,7 @@ export class Producer {
     return received;
   }
 
-  /** As `POST /api/audit/{zone}/events` stores it; returns the number of the last event. */
+  /** Stores a delivery as `POST /api/audit/{zone}/events` does; returns the number of its last event. */
   async store(store: LogStore, received: Received): Promise<number> {
     const bytes = new TextEncoder().encode(JSON.stringify(received));
     await store.create('intake', nameOfReceived(this.#zone, received), bytes);

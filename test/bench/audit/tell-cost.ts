@@ -1,4 +1,4 @@
-// What a process took, told by itself when it ends, whatever it runs.
+// Cost of a process, which it reports at its end.
 export interface Cost {
   /** Its start included. */
   readonly seconds: number;
@@ -8,7 +8,7 @@ export interface Cost {
   readonly mb: number;
 }
 
-/** What `resourceUsage` calls the largest size has that of the process that started it in it. */
+/** Reads the peak size from /proc, since that of `resourceUsage` includes the parent process. */
 const TELL = `import { readFileSync } from 'node:fs';
 const largest = () => {
   try {
@@ -25,5 +25,5 @@ process.on('exit', () => {
 /** Arguments of Node, before the script. */
 export const tellingCost: readonly string[] = ['--import', `data:text/javascript,${encodeURIComponent(TELL)}`];
 
-/** The last line of what it said to its error output. */
+/** Reads the last line of the process's error output. */
 export const costIn = (stderr: string): Cost => JSON.parse(stderr.trimEnd().split('\n').at(-1) ?? '') as Cost;

@@ -1,12 +1,12 @@
-// What 1,000 uploads of one piece cost: how often each service was asked (counted by the benchmark), times a list price,
-// without free allowances or discounts, in US dollars. Each price has the page it was read on and when that page was
-// written or read; one that no page at hand told says so, and is to be looked up before the sum is relied on.
+// Cost of 1,000 uploads of one piece in US dollars: calls of each service (counted by the benchmark) at list
+// prices, without free allowances or discounts. Each price names the page it was read on and its date; one
+// without a page says so and has to be looked up before the sum is relied on.
 
 export interface Price {
-  /** As the benchmark counts it. */
+  /** Name of the count. */
   readonly of: string;
   readonly dollars: number;
-  /** For so many. */
+  /** Units that the price covers. */
   readonly per: number;
   readonly what: string;
   /** Page and date, or that there is none. */

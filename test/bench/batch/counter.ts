@@ -1,10 +1,10 @@
-// Stands before a server and counts what goes there: what a provider would charge for.
+// Proxy before a server that counts billable requests.
 import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface Counter {
   readonly port: number;
-  /** By what `name` made of a request. */
+  /** Requests by the result of `name`. */
   readonly counts: Map<string, number>;
   stop(): Promise<void>;
 }
@@ -40,7 +40,7 @@ export async function count(
   };
 }
 
-/** Each row of a transaction is charged for. */
+/** Counts each row of a transaction, since each is billed. */
 function countBatch(incoming: IncomingMessage, add: (rows: number) => void): void {
   const chunks: Buffer[] = [];
   incoming.on('data', (chunk: Buffer) => chunks.push(chunk));

@@ -25,7 +25,7 @@ const metadata = {
 
 const answers = new Map<number, { headers: Record<string, string | number>; body: Buffer }>();
 
-/** One word and silence: decoding that costs little, since speech costs it differently with each network. */
+/** Returns one word and silence: cheap decoding, since the cost of speech depends on the network. */
 function answerOf(frames: number) {
   const known = answers.get(frames);
   if (known) return known;

@@ -39,7 +39,7 @@ export async function startPath(state: string, counted: boolean, delayMs: number
   const ports = Object.fromEntries(portNames.map((name, i) => [name, numbers[i] as number]));
   const port = numbers.at(-1) as number;
   const counters: Counter[] = [];
-  /** What others are told instead of a port. */
+  /** Replacements of parts' addresses by those of the counters. */
   const replaced = new Map<string, string>();
   if (counted) {
     const names: Record<string, (method: string, target: string) => string> = {

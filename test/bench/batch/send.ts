@@ -1,4 +1,4 @@
-// Uploads as their owners send them: sealed to the zone's key, one PUT each, and asked about until they are over.
+// Uploads as owners send them: sealed to the zone's key, one PUT each, and polled until they end.
 import { setTimeout as pause } from 'node:timers/promises';
 import { sealSmall } from '../../../shared/seal/envelope-stream.ts';
 import type { ZoneKey } from '../../../shared/seal/zone-key.ts';

@@ -1,4 +1,4 @@
-// One run of wrk against one gateway, and what the gateway's process paid for it.
+// One run of wrk against one gateway, with the CPU time of the gateway's process.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';

@@ -1,4 +1,4 @@
-// nginx in front of the upstream, as its documentation says for proxying with kept connections.
+// nginx in front of the upstream, configured as its documentation describes for keep-alive upstreams.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 

@@ -23,7 +23,7 @@ export function createPlainServer(serve: Serve): net.Server {
     let left = 0;
     let chunked = false;
 
-    /** How many bytes were dealt with; -1 when more are needed first. */
+    /** Returns the number of processed bytes; -1 when more are needed. */
     function step(data: Buffer): number {
       if (!current) return readHead(data);
       if (left > 0) {

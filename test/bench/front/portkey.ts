@@ -16,7 +16,7 @@ export function installPortkey(folder: string): void {
   execFileSync('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: folder });
 }
 
-/** It listens on every address; this makes it the loopback one. */
+/** Plans Portkey on Node. It listens on every address; the preload restricts it to loopback. */
 export function planPortkeyOnNode(folder: string, port: number): string[] {
   const preload = path.join(folder, 'loopback.cjs');
   writeFileSync(

@@ -19,7 +19,7 @@ export interface System {
   readonly name: string;
   readonly does: string;
   readonly sizes: readonly number[];
-  /** How the tenants of its runs have their record kept; only the edge keeps one. */
+  /** Audit mode of the tenants in its runs; only the edge has one. */
   readonly audit?: 'buffered' | 'strict';
   readonly url: string;
   readonly pid: number;

@@ -6,7 +6,7 @@ import { MODEL, PATH, WORDS } from './words.ts';
 
 const PROOF_BYTES = 300_000;
 const PROOFS = 2;
-/** The agent says hello, its first report is heard, and isolates ask the roster once a second. */
+/** Bound on the agent's hello, its first report, and the isolates' roster poll, ms. */
 const JOIN_MS_MAX = 15_000;
 
 export async function startUpstream(core: string) {

@@ -1,6 +1,6 @@
-// The one upstream of every gateway, in a process of its own so that its cost is nobody's. A plain request gets a
-// fixed JSON answer; a sealed one gets the same words as an agent seals them. It is in the roster by signed
-// heartbeats, as any agent is.
+// The upstream of all gateways, in a process of its own so that its cost counts for none. A plain request
+// gets a fixed JSON answer; a sealed one gets the same words, sealed as an agent does. It joins the roster by
+// signed heartbeats, like any agent.
 import { createCipheriv } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import process from 'node:process';
@@ -43,7 +43,7 @@ const asChunk = (bytes: Buffer) =>
   Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]);
 const event = (value: AnswerEvent) => Buffer.from(JSON.stringify(value));
 
-/** What the floor is answered: the words, sealed with the key it has, which is none. */
+/** Answer to the floor: the words, encrypted with the fixed key of zeroes. */
 const floorAnswer = (() => {
   const cipher = createCipheriv('aes-256-gcm', Buffer.alloc(32), Buffer.alloc(12)).setAAD(Buffer.alloc(6));
   return withLength(Buffer.concat([cipher.update(json), cipher.final(), cipher.getAuthTag()]));
@@ -61,7 +61,7 @@ const rest = [
     text: WORDS,
     confidence: 0.9,
     logProbability: -0.1,
-    // As agents leave them out of an answer whose form asks for the text alone.
+    // Agents omit words from a text-only answer.
     words: [],
   }),
 ];
@@ -91,7 +91,7 @@ async function prove(sealed: Buffer, opener: Opener, heads: number, expected: nu
   process.send?.({ proved: true });
 }
 
-/** What comes with a request whose body is proved: the first ones only. */
+/** Collects the bodies of the first requests, for the proof that the real code opens them. */
 function proving(opener: () => Promise<Opener>, heads: number, end: () => void): ReturnType<Serve> {
   if (unproved === 0) return { end };
   unproved -= 1;
@@ -108,7 +108,7 @@ function proving(opener: () => Promise<Opener>, heads: number, end: () => void):
 const laneSealers = new Map<string, ReturnType<typeof createLaneSealer>>();
 const packed = Buffer.from(packMessages([ready, ...rest, final]));
 
-/** As an agent that is done before it would have to say that it is at work: one piece, with its length. */
+/** Answers as a fast agent that needs no keep-alive: in one piece, with its length. */
 function serveOnLane(head: string, send: (bytes: Buffer) => void, enc: string): ReturnType<Serve> {
   const ticket = header(head, 'auricle-ticket');
   let seal = laneSealers.get(ticket);
@@ -138,7 +138,7 @@ function serveOnLane(head: string, send: (bytes: Buffer) => void, enc: string): 
   };
 }
 
-/** Where the edge is heard for the first time on a lane, its ticket says which key it agreed on. */
+/** HPKE encapsulations by ticket: the ticket of a lane's first request carries it. */
 const encs = new Map<string, string | undefined>();
 
 function encOf(ticket: string): string | undefined {

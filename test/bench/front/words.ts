@@ -1,6 +1,6 @@
-// What every system is asked and answers.
+// Request and answer common to all systems.
 export const WORDS = 'set a timer for ten minutes and play some music';
 export const MODEL = 'bench-en';
 export const REVISION = `sha256:${'0'.repeat(64)}`;
-/** Where every gateway is asked, OpenAI's address of transcriptions. */
+/** Path of the requests: OpenAI's address of transcriptions. */
 export const PATH = '/v1/audio/transcriptions';

@@ -1,5 +1,5 @@
-// What a network needs in memory: a process of its own that loads it, runs it over ten seconds of features, and says by how
-// much it grew: `hold.ts FILE`.
+// Memory of a network, `hold.ts FILE`: this process loads it, runs it over ten seconds of features, and
+// reports its growth.
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 
 const [file = ''] = process.argv.slice(2);

@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import path from 'node:path';
 
-/** What a network needs in memory, bytes: in a process of its own, so that nothing of another one is counted. */
+/** Returns a network's memory, bytes, measured in a process of its own. */
 export function weigh(file: string, signal?: AbortSignal): Promise<number> {
   return new Promise((resolve, reject) => {
     const hold = path.join(import.meta.dirname, 'hold.ts');

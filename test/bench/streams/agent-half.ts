@@ -18,7 +18,7 @@ import { type Cost, watchProcess } from './watch-process.ts';
 const WARM_SECONDS = 5;
 const AGENT = 'bench-agent-0';
 export const MODEL = 'reference-en';
-/** Steps of streams at the engine are counted by its slots; a double has as many as anybody wants. */
+/** Slots of the engine double, which has no bound of its own. */
 const SLOTS = 64;
 /** Streams of one load client, and of one thread of the engine double: a third of what either carries. */
 const STREAMS_PER_CLIENT = 300;
@@ -35,12 +35,12 @@ export interface AgentPlan {
   readonly seconds: number;
   /** Processes of the agent that carry streams; 1 is its own. */
   readonly workers: number;
-  /** Port at which the agent can be profiled, and who is told when it has all its streams. */
+  /** Port of the agent's profiler, and the callback once all streams are open. */
   readonly inspector?: number;
   readonly begun?: () => void;
 }
 
-/** How the agent is started. `pinned`: each thread that carries streams has a core of its own. */
+/** Parameters of the agent's start. `pinned`: each thread that carries streams has a core of its own. */
 export interface AgentPlace {
   readonly folder: string;
   readonly engineUrl: string;

@@ -18,7 +18,7 @@ import { aheadBy, FORMAT, FRAME_BYTES, FRAME_MS } from './traffic.ts';
 
 export interface AgentLoadOrder {
   readonly ticketKey: JWK;
-  /** One pass of what each stream plays again and again, base64 of 16-bit samples; whole frames. */
+  /** One pass of the repeated audio, base64 of 16-bit samples; whole frames. */
   readonly sound: string;
   readonly model: string;
   readonly agentUrl: string;
@@ -27,7 +27,7 @@ export interface AgentLoadOrder {
   readonly seconds: number;
   readonly warmSeconds: number;
   readonly expected: Readonly<Record<string, Expected>>;
-  /** What the engine takes by itself, taken off every latency. */
+  /** Engine time, ms, subtracted from every latency. */
   readonly engineMs: number;
   /** Number of the first stream: load clients beside this one have others. */
   readonly first: number;
@@ -40,20 +40,20 @@ export interface AgentLoadReport {
   readonly openMs: number;
   readonly sent: number;
   readonly ended: number;
-  /** Seconds of audio that streams were told they had sent, less what they had. */
+  /** Seconds of acknowledged audio less those sent. */
   readonly lostSeconds: number;
   readonly interims: number;
   readonly segments: number;
-  /** Interims whose step is not known, and which are not timed. */
+  /** Interims of an unknown step, which are not timed. */
   readonly unexpected: number;
   readonly failures: Readonly<Record<string, number>>;
-  /** From the last frame an interim needed to the interim, less the engine's own time: milliseconds. */
+  /** Latency of interims from their last required frame, less engine time, ms. */
   readonly p50: number;
   readonly p90: number;
   readonly p99: number;
   readonly max: number;
   readonly lateP99: number;
-  /** From the end of a word to the first event that shows it (`infra/cli/live/latency.ts`), milliseconds. */
+  /** Latency from the end of a word to the first event with it (`infra/cli/live/latency.ts`), ms. */
   readonly wordP50: number;
   readonly wordP99: number;
 }
@@ -67,7 +67,7 @@ export type AgentLoadMessage =
 const OPENING = 25;
 const KEPT = 256;
 const CLOSE_MS_MAX = 30_000;
-/** Of the reference network: a step, and the sound that one needs. Seconds. */
+/** Step of the reference network, and the audio window of one, seconds. */
 const HOP = 0.32;
 const WINDOW = 0.335;
 const send = (message: AgentLoadMessage) => void process.send?.(message);

@@ -1,4 +1,4 @@
-// What the streams of the agent's half play, and what the reference network says about it.
+// Audio of the streams in the agent's half, and the reference network's output for it.
 
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -12,7 +12,7 @@ import { FORMAT, FRAME_BYTES } from './traffic.ts';
 
 export const REPOSITORY = path.join(ROOT, 'infra/pool/models/repository');
 const CLIP = path.join(ROOT, 'test/clips/weather.wav');
-/** So long nobody says anything, so that each pass is an utterance. */
+/** Silence after the clip, so that each pass is an utterance. */
 const PAUSE_SECONDS = 1;
 
 /** The clip and the pause behind it, in whole frames. */
@@ -26,7 +26,7 @@ export function readSound(): { sound: Buffer; speech: Int16Array } {
   return { sound, speech: samples };
 }
 
-/** Log probabilities of the whole clip, asked once of the real engine. */
+/** Returns the log probabilities of the whole clip, computed once by the real engine. */
 export async function recogniseOnce(speech: Int16Array): Promise<{ logProbs: number[]; tokens: number }> {
   const engine = await startEmbedded(REPOSITORY);
   try {

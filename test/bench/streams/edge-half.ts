@@ -20,7 +20,7 @@ import { type Cost, watchProcess } from './watch-process.ts';
 /** Compilers, connections and Durable Objects are new in this time. */
 const WARM_SECONDS = 5;
 const JOIN_MS_MAX = 15_000;
-/** Each time; more would tell nothing more. */
+/** Longest phase of the peer, s; more would show nothing new. */
 export const PEER_SECONDS_MAX = 40;
 
 export interface EdgePhase {
@@ -29,7 +29,7 @@ export interface EdgePhase {
   readonly counts: Counts;
   /** Frames sent that the upstream did not count, and those it found wrong. */
   readonly lost: number;
-  /** Of the system's process, per frame in microseconds, and its memory; absent where there is none. */
+  /** CPU per frame of the system's process, µs, and its memory; absent without such a process. */
   readonly cpuPerFrame: number | undefined;
   readonly cost: Cost | undefined;
 }
@@ -96,7 +96,7 @@ export async function startPeer(folder: string) {
   return { double, port, relay, process: child };
 }
 
-/** With `inspector` the runtime of the edge can be profiled on that port. */
+/** Starts the systems. `inspector`: port of the edge runtime's profiler. */
 export async function startSystems(folder: string, inspector?: number) {
   const identity = await makeIdentity(folder);
   const { double, port, relay } = await startPeer(folder);

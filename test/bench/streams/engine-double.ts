@@ -1,5 +1,5 @@
-// The engine of the agent's half, a process of its own: a KServe v2 server that answers every step of every sequence
-// after the same time, with what the reference network really said about the clip that the streams play.
+// Engine of the agent's half, a process of its own: a KServe v2 server that answers every step of every
+// sequence after a fixed time, with the reference network's recorded output for the clip.
 import type { AddressInfo } from 'node:net';
 import process from 'node:process';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
@@ -22,7 +22,7 @@ interface ThreadOrder extends EngineOrder {
   readonly steps: SharedArrayBuffer;
 }
 
-/** Sequences whose steps are counted at once; ids follow on each other, so they hardly ever share a place. */
+/** Counters of sequences; consecutive ids rarely collide. */
 const SEQUENCES = 2 ** 25;
 
 const tensor = (name: string, datatype: string, shape: number[]) => ({ name, datatype, shape });
@@ -87,7 +87,7 @@ function infer(message: string): Buffer {
 const serve: Serve = ({ head, send }) => {
   const [, , path = ''] = /^(\w+) (\S+)/.exec(head) ?? [];
   const [, model = '', verb = ''] = /^\/v2\/models\/([^/]+)\/?(\w*)/.exec(path) ?? [];
-  // What is in the tensors makes no difference here.
+  // The content of the tensors does not matter here.
   let left = Number(/\r\ninference-header-content-length: *(\d+)/i.exec(head)?.[1] ?? Number.POSITIVE_INFINITY);
   let message = '';
   return {

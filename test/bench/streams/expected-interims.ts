@@ -1,21 +1,22 @@
-// Which interim each step of the clip leads to, so that one that comes can be timed from the sound its step needed.
+// Expected interim of each step of the clip, so that an arriving one can be timed from the audio its step
+// needed.
 import { createModelSource } from '../../../infra/pool/agent/model-source.ts';
 import { createWords } from '../../../infra/pool/agent/stream/words.ts';
 import { REPOSITORY } from './clip-sound.ts';
 import { HOP_FRAMES } from './traffic.ts';
 
 export interface Expected {
-  /** Which step of its utterance. */
+  /** Step of its utterance. */
   readonly step: number;
-  /** Where its first word begins, seconds from the first sample of the utterance. */
+  /** Start of its first word, seconds from the first sample of the utterance. */
   readonly start: number;
 }
 
-/** What tells one interim of an utterance from the others. */
+/** Key that distinguishes the interims of an utterance. */
 export const keyOf = ({ text, confidence }: { readonly text: string; readonly confidence: number }) =>
   `${text} ${confidence}`;
 
-/** By their keys; an interim that stays the same over several steps is told with the first. */
+/** Returns interims by key; one that is unchanged over several steps counts for the first. */
 export async function expectInterims(logProbs: readonly number[], tokens: number): Promise<Record<string, Expected>> {
   const noEngine = () => Promise.reject(new Error('nobody speaks here'));
   const models = await createModelSource(REPOSITORY, Date.now, () => {}, noEngine)();

@@ -1,4 +1,4 @@
-// What the receiving end of the streams keeps count of: that each byte came once, in order, and was the right one.
+// Check at the receiving end of the streams: each byte comes once, in order, and unchanged.
 import { FRAME_BYTES } from './traffic.ts';
 
 export interface Counts {
@@ -7,7 +7,7 @@ export interface Counts {
   readonly bytes: number;
   /** Chunks that were not the next one of their stream, or not what had been sent in that place. */
   readonly wrong: number;
-  /** Streams that were opened again from a checkpoint: nobody breaks anything here, so there should be none. */
+  /** Streams opened again from a checkpoint; without faults there should be none. */
   readonly moved: number;
 }
 
@@ -19,7 +19,7 @@ export function createLedger() {
     moved() {
       counts.moved += 1;
     },
-    /** A book for one stream; `hear` gives the number of frames heard so far. */
+    /** Opens the check of one stream; `hear` returns the number of frames so far. */
     open() {
       counts.streams += 1;
       let next = 0;
@@ -38,7 +38,7 @@ export function createLedger() {
           return next / FRAME_BYTES;
         },
         bytes: () => next,
-        /** The number of the stream, once something was heard. */
+        /** Number of the stream, once a frame has arrived. */
         stream: () => stream ?? 0,
       };
     },

@@ -8,7 +8,7 @@ export interface RawEars {
   message(data: Buffer): void;
   /** The status of an answer that is no upgrade. */
   refused(status: number): void;
-  /** Told once: the close code of the other side, 1006 when it gave none. */
+  /** Called once with the peer's close code; 1006 without one. */
   closed(code: number): void;
 }
 

@@ -5,13 +5,13 @@ import { type AgentPhase, MODEL, runAgentLoad, startAgent } from './agent-half.t
 import { REPOSITORY, readSound } from './clip-sound.ts';
 import { type RecordingLoad, recordBeside } from './recordings-beside.ts';
 
-/** What the agent has unless it is told otherwise. */
+/** Default slots of the agent. */
 const SLOTS = 4;
 const FIRST = 16;
 const GROWTH = 1.5;
 /** The search ends when the step from good to bad is this small. */
 const CLOSE = 1.1;
-/** A word that is shown later than this after its end is no use to somebody who reads along. */
+/** Latest useful display of a word after its end, ms, for a person who reads along. */
 export const PARTIAL_MS_MAX = 500;
 
 export interface RealStep {

@@ -1,5 +1,5 @@
-// The peer: what any Durable Object that stands between two sockets has to do, and nothing else. One object for each
-// stream; no token, no allowance, no record, no encryption, nothing kept. Not the code of the product.
+// Peer: the minimal work of a Durable Object between two sockets. One object for each stream; no token,
+// allowance, record, encryption or buffer. Not part of the product.
 import { DurableObject } from 'cloudflare:workers';
 
 interface Env {
@@ -30,7 +30,7 @@ function join(from: WebSocket, to: WebSocket): void {
   from.binaryType = 'arraybuffer';
   from.addEventListener('message', ({ data }) => to.send(data));
   from.addEventListener('close', ({ code, reason }) => {
-    // 1005 and 1006 are what a socket says that was never told why; they cannot be sent on.
+    // 1005 and 1006 mean that no close code was received; they cannot be sent on.
     if (code === 1005 || code === 1006) to.close();
     else to.close(code, reason);
   });

@@ -37,13 +37,13 @@ export interface LoadReport {
   readonly p90: number;
   readonly p99: number;
   readonly max: number;
-  /** How late frames left this process, milliseconds: large, and the load itself was the bottleneck. */
+  /** Lateness of frames leaving this process, ms; when it is large, the load itself was the bottleneck. */
   readonly lateP99: number;
 }
 
 export type LoadMessage = { readonly began: true } | { readonly report: LoadReport };
 
-/** At most this many handshakes at once. */
+/** Maximum of concurrent handshakes. */
 const OPENING = 25;
 /** Answers of a second are far apart from those a stream may still wait for. */
 const KEPT = 256;
@@ -52,7 +52,7 @@ const CLOSE_MS_MAX = 30_000;
 
 interface Stream {
   readonly socket: WebSocket;
-  /** When the last frames were sent, by their number. */
+  /** Send times of the last frames, by their number. */
   readonly sentAt: Float64Array;
   sent: number;
   alive: boolean;

@@ -1,4 +1,4 @@
-// What every stream of the measurement carries, in both directions; both halves and the peer keep to it.
+// Traffic of every measured stream, in both directions, common to both halves and the peer.
 
 import { limits } from '../../../shared/limits.ts';
 
@@ -6,22 +6,22 @@ import { limits } from '../../../shared/limits.ts';
 export const FORMAT = { encoding: 'linear16', rate: 16_000, channels: 1 } as const;
 export const FRAME_BYTES = 3_200;
 export const FRAME_MS = 100;
-/** How often an agent says how far it has heard. */
+/** Frames between two acknowledgements of an agent. */
 export const HEARD_EVERY = limits.streamHeardMs.value / FRAME_MS;
 /** The reference network takes a step of 320 ms, and what it hears may change with each. */
 export const INTERIM_EVERY = 3;
-/** Somebody who speaks draws breath every three seconds; then a segment is settled. */
+/** Frames between two segments: a speaker breathes every three seconds. */
 export const SEGMENT_EVERY = 30;
-/** What a step of the engine double takes, and frames of log probabilities in one. */
+/** Step time of the engine double, ms, and frames of log probabilities in a step. */
 export const ENGINE_MS = 10;
 export const HOP_FRAMES = 8;
 
 const WORDS = 'set a timer for ten minutes and play some music please'.split(' ');
 
 /**
- * Frames, less than `every`, by which what is said in a stream is ahead of what is said in the first one. People do not
- * all begin and end a sentence at once, and what each end costs must not fall together by the measurement's own doing: all
- * numbers are alike often, whatever `every` is.
+ * Returns the offset in frames, below `every`, of a stream's events against the first stream's. Speakers do
+ * not begin and end sentences at once, and the cost of ends must not coincide artificially: offsets are
+ * evenly distributed for any `every`.
  */
 export const aheadBy = (stream: number, every: number): number => Math.floor(((stream * 0.618_034) % 1) * every);
 
@@ -48,7 +48,10 @@ export function eventAt(frame: number, ahead: number) {
 /** The frame that an event answers. */
 export const frameOf = (end: number): number => Math.round((end * 1_000) / FRAME_MS);
 
-/** Frames say which they are, so that a lost, a doubled and a moved one can be told apart. */
+/**
+ * Marks a frame with its stream and number, so that lost, duplicated and reordered frames are
+ * distinguishable.
+ */
 export function markFrame(frame: Buffer, stream: number, index: number): void {
   frame.writeUInt32BE(stream, 0);
   frame.writeUInt32BE(index, 4);

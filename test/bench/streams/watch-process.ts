@@ -1,4 +1,4 @@
-// What a process pays while a phase runs: CPU time and memory, read from /proc.
+// Resources of a process during a phase: CPU time and memory, read from /proc.
 import { readFileSync } from 'node:fs';
 import { cpuSeconds } from '../front/load.ts';
 import { childrenOf } from './pin-threads.ts';

@@ -1,6 +1,6 @@
-// What this runtime needs at least for a proxy that knows its caller and encrypts both ways: no framework, no checks, no
-// allowance, no record, no route. The token is looked up, the body read whole and sealed in one call, the answer read
-// whole and opened in one call, and its last words told. One timer, so that it does not wait for ever.
+// Floor of this runtime for a proxy that knows its caller and encrypts both ways: no framework, checks,
+// allowance, record or route. It looks the token up, reads and seals the body in one call each, reads and
+// opens the answer in one call each, and returns its last words. One timer bounds the wait.
 const tokens = new Map<string, string>();
 const raw = new Uint8Array(32);
 const nonce = new Uint8Array(12);
