@@ -1,4 +1,4 @@
-// A file lies in `uploads`: whose is it, may it be worked on?
+// Admits files that have arrived in `uploads`.
 import { limits } from '../../shared/limits.ts';
 import { readUploadBlob, UPLOADS, type UploadPlace, uploadBlob } from '../../shared/upload/paths.ts';
 import { isOver } from '../../shared/upload/state.ts';
@@ -9,7 +9,10 @@ import { release } from './release.ts';
 import { settle } from './settle.ts';
 import { readUpload, step } from './step.ts';
 
-/** A blob of any name. One that nobody was told to write is deleted: addresses are given for known names only. */
+/**
+ * Admits a blob of any name. A blob without a row is deleted, since addresses are given for known names
+ * only.
+ */
 export async function admitFile(context: JobContext, name: string): Promise<void> {
   const place = readUploadBlob(name);
   const record = place && (await readUpload(context, place));
@@ -31,7 +34,7 @@ async function admitRecord(context: JobContext, record: UploadRecord): Promise<v
   if (status === 'granted' || status === 'uploaded') {
     const found = await context.blobs.find(UPLOADS, uploadBlob(place));
     if (!found) return;
-    // Of a plain file functions read nothing.
+    // Functions do not read plain files.
     const { sealed } = record.asked;
     const start = sealed ? await context.blobs.start(UPLOADS, found, limits.uploadHeadBytes.value) : undefined;
     // Replaced or deleted between two looks: the event of the newer version comes, or the timer looks again.

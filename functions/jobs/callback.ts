@@ -26,14 +26,14 @@ for (const [net, prefix] of [
 ] as const) {
   closed.addSubnet(net, prefix, 'ipv4');
 }
-/** The only space that is given to anybody; the rest is local, translated, or nobody's. */
+/** The global unicast range; the rest is local, translated or unassigned. */
 const unicast = new BlockList();
 unicast.addSubnet('2000::', 3, 'ipv6');
 for (const [net, prefix] of [
   // Protocols, Teredo (2001::/32) and documentation among them.
   ['2001::', 23],
   ['2001:db8::', 32],
-  // 6to4 carries an IPv4 address, and whoever takes it on sends it there.
+  // 6to4 carries an IPv4 address, to which relays send.
   ['2002::', 16],
   ['2620:4f:8000::', 48],
   ['3fff::', 20],
@@ -41,7 +41,7 @@ for (const [net, prefix] of [
   closed.addSubnet(net, prefix, 'ipv6');
 }
 
-/** Whether everybody may be told to call it. An IPv4 address in IPv6 clothes is what it is inside. */
+/** Reports whether notices may go to an address. An IPv4-mapped address is judged as IPv4. */
 export function isPublicAddress(address: string): boolean {
   const inside = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address;
   const version = isIP(inside);

@@ -1,11 +1,11 @@
-// What every step of an upload needs: the stores, a clock, and where to say what happened.
+// Dependencies of the steps of a job: stores, clock and log lines.
 import type { Reporter } from '../audit/report/report.ts';
 import type { Settings } from '../settings.ts';
 import type { Stores } from '../stores.ts';
 
 export interface JobContext extends Stores {
   readonly settings: Pick<Settings, 'ZONES' | 'ZONE_KEYS' | 'MODE' | 'WEBHOOK_KEY'>;
-  /** Where logs are kept. */
+  /** Present where logs are kept. */
   readonly audit?: Pick<Reporter, 'report'> | undefined;
   /** Milliseconds since 1970. */
   now(): number;
@@ -31,7 +31,7 @@ export interface LogLine {
   readonly zone?: string | undefined;
   readonly detail?: string | undefined;
   readonly count?: number | undefined;
-  /** Of a zone's queues: jobs that nobody has taken, that are worked on, that nobody could finish, and the oldest's age. */
+  /** Depth of a zone's queues: waiting, taken and dead jobs, and the age of the oldest. */
   readonly waiting?: number | undefined;
   readonly taken?: number | undefined;
   readonly dead?: number | undefined;

@@ -1,4 +1,4 @@
-// Whether a file that has arrived may be worked on. Pure: what was found, what was announced, no.
+// Decides whether a file that has arrived is admitted. Pure.
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { readHead } from '../../shared/seal/envelope.ts';
@@ -13,7 +13,7 @@ export interface Arrival {
   readonly start?: Uint8Array | undefined;
 }
 
-/** What becomes of it, as events in turn. */
+/** Returns the events that follow from the file, in order. */
 export function decideAdmission(
   record: UploadRecord,
   { bytes, etag, start }: Arrival,

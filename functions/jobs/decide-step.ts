@@ -1,4 +1,4 @@
-// What changes in the rows when something has happened to an upload. Pure: rows and events in, changes out; the changes
+// Decides the changes of rows after events of an upload. Pure: rows and events in, changes out. The changes
 // are one transaction, so a crash leaves all of them or none.
 import { jobKey } from '../../shared/upload/job.ts';
 import { follow, isOver, type UploadEvent } from '../../shared/upload/state.ts';
@@ -37,7 +37,7 @@ export function decideStep(
     ...(state.status === 'cancelled' && { asked: withoutNames(record.asked) }),
     state,
     updated: now,
-    // What lies there is told by what happened: nobody deletes before the end.
+    // Events tell whether audio exists; it is deleted only after the end.
     audio: state.etag === undefined ? 'none' : record.audio === 'deleted' ? 'deleted' : 'held',
     transcript: state.status === 'done' ? 'held' : 'none',
     ...(over && { ended: now }),
@@ -45,8 +45,8 @@ export function decideStep(
     ...(begun && { notice: 'none', noticeTries: 0 }),
   };
   if (!over) return { ...after, due: dueOf(after, now) };
-  // Looked after at once when it is over: there is something to delete and to tell. Audio that is not kept is gone from
-  // here on, though its blob goes a moment later: nobody may begin a run of it between the two.
+  // A finished upload is due at once, for deletion and notice. Audio that is not retained counts as deleted
+  // from here on, before its blob goes: no run may begin between the two.
   const goes = now >= (audioUntil(after) ?? Number.POSITIVE_INFINITY);
   return { ...after, ...(goes && { audio: 'deleted' }), due: now };
 }

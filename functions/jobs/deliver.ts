@@ -13,7 +13,7 @@ import { createWebhookLimiter, TIMED_OUT, type WebhookLimiter } from './webhook-
 /** Pauses after each delivery that failed: those of standard-webhooks, as far as a look each minute allows. */
 const PAUSES_MS = [MINUTE, 5 * MINUTE, 30 * MINUTE, 120 * MINUTE, 300 * MINUTE, 600 * MINUTE, 600 * MINUTE];
 
-/** Of each instance. */
+/** Limiters by instance. */
 const allPlaces = new WeakMap<JobContext, WebhookLimiter>();
 
 function placesOf(context: JobContext): WebhookLimiter {
@@ -70,7 +70,7 @@ const isCurrent = ({ state, notice, noticeTries }: UploadRecord, run: number, tr
 
 const wordFor = (posted: Posted): string => ('status' in posted ? String(posted.status) : posted.failure);
 
-/** Any 2xx is good; 410 says that nobody lives there any more. */
+/** 2xx is success; 410 ends the deliveries. */
 export function decideNext(posted: Posted, tries: number): 'delivered' | 'failed' | 'again' {
   const status = 'status' in posted ? posted.status : 0;
   if (status >= 200 && status < 300) return 'delivered';

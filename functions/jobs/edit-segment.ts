@@ -42,7 +42,7 @@ export async function editSegment(
     now.transcript === 'deleted' ? [] : [{ type: 'edited', piece: segment, edition }],
   );
   const state = stepped?.record.state;
-  // It counts already when this is the second try of one that was not heard to succeed.
+  // A retry of an edit whose answer was lost finds it applied.
   const counts = state?.edits?.[segment] === edition && ours;
   if (!counts) return no(refuse('edition_passed', { edition: (state?.edition ?? 0) + 1 }));
   await release(context, at.tenant, record.asked);
@@ -58,7 +58,7 @@ function checkState({ state, transcript }: UploadRecord, segment: number, editio
   return again || edition === now + 1 ? undefined : refuse('edition_passed', { edition: now + 1 });
 }
 
-/** As far as can be seen without a key: what is wrong inside is found by the agent that speaks it. */
+/** Checks what is visible without a key. The agent finds faults inside the sealed file. */
 function checkFile(context: JobContext, record: UploadRecord, bytes: Uint8Array, name: string): Refusal | undefined {
   const invalid = (rule: string, detail?: string) => refuse('envelope_invalid', { rule }, detail);
   const limit = limits.projectEditBytes.value;
@@ -72,7 +72,7 @@ function checkFile(context: JobContext, record: UploadRecord, bytes: Uint8Array,
   return keys.some(({ kid }) => kid === head.key) ? undefined : invalid('it is not sealed to the key of its zone');
 }
 
-/** Whether what lies there is this file, and not that of somebody who was faster. */
+/** Reports whether the blob has these bytes and not those of a concurrent edit. */
 async function holds(context: JobContext, blob: string, bytes: Uint8Array): Promise<boolean> {
   const found = await context.blobs.find(OUTCOMES, blob);
   if (found?.bytes !== bytes.length) return false;

@@ -1,4 +1,4 @@
-// A project is over when all its documents are. Whoever ends one looks; so does the timer, so that no end gets lost.
+// A project ends when all its documents have. The call that ends one checks, and so does the timer.
 import { limits } from '../../shared/limits.ts';
 import { documentId, indexOf } from '../../shared/project/id.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
@@ -18,7 +18,7 @@ export async function readDocuments(context: JobContext, { tenant, id }: UploadP
   return rows.map(readRecord).sort((one, other) => indexOf(one.id) - indexOf(other.id));
 }
 
-/** What a state of all documents means for their project; `undefined` while one is worked on. */
+/** Returns the event of the project that its documents' states imply; `undefined` while one is open. */
 function gatheredFrom(documents: readonly UploadRecord[]): UploadEvent | undefined {
   if (documents.length === 0 || !documents.every(({ state }) => isOver(state.status))) return undefined;
   const refusal = documents.map(whyNot).find((one) => one !== undefined);
@@ -37,7 +37,7 @@ function secondsOf(documents: readonly UploadRecord[]): number {
 const whyNot = ({ state }: UploadRecord): Refusal | undefined =>
   state.status === 'expired' ? refuse('upload_late') : state.refusal;
 
-/** Ends a project whose documents are over. Whether this call did. */
+/** Ends a project whose documents are over. Returns whether this call did. */
 export async function gather(context: JobContext, project: UploadPlace): Promise<boolean> {
   const event = gatheredFrom(await readDocuments(context, project));
   if (!event) return false;

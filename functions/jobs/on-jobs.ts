@@ -1,4 +1,4 @@
-// What agents and operators ask about jobs over HTTP.
+// HTTP calls of agents and operators about jobs.
 import type { HttpRequest, HttpResponseInit } from '@azure/functions';
 import { refuse } from '../../shared/refusal.ts';
 import { ok } from '../../shared/result.ts';
@@ -24,7 +24,7 @@ export async function onOpenJob(desk: HttpContext, request: HttpRequest): Promis
   return answerResult(await openTakenJob(desk, job, caller.value));
 }
 
-/** POST /api/jobs/replay?zone=: what nobody could finish goes back into the queue. By operators, through the edge. */
+/** POST /api/jobs/replay?zone=: moves dead jobs back into the queue. For operators, through the edge. */
 export const onReplay = (desk: HttpContext, request: HttpRequest): Promise<HttpResponseInit> =>
   fromEdge(ok(desk), (_, caller) => replayJobs(desk, request, caller))(request);
 

@@ -1,6 +1,5 @@
-// One POST to an address that somebody else chose. It must not become a way into our own network: names are resolved
-// here, addresses that are not public are refused, the connection goes to the address that was looked at, and a
-// redirection is an answer like any other.
+// Posts to an address that a tenant chose, never into our own network: it resolves the name, refuses
+// addresses that are not public, connects to the address it checked, and does not follow redirects.
 import { lookup as resolve } from 'node:dns';
 import { request as requestPlain } from 'node:http';
 import { request as requestTls } from 'node:https';
@@ -9,7 +8,7 @@ import { limits } from '../../shared/limits.ts';
 import { callbackProblem, isPublicAddress } from './callback.ts';
 import { TIMED_OUT } from './webhook-limiter.ts';
 
-/** What came of it: the status of the answer, or a word for why there is none. */
+/** The status of the answer, or a word for its absence. */
 export type Posted = { readonly status: number } | { readonly failure: string };
 
 export type Post = (url: string, headers: Record<string, string>, body: string) => Promise<Posted>;

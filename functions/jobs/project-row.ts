@@ -1,4 +1,4 @@
-// What the edge may know of a project: facts, states and numbers, no text.
+// The row of a project as the edge sees it: facts, states and numbers, no text.
 import type { DocumentRow, ProjectRow } from '../../shared/project/contract.ts';
 import { indexOf } from '../../shared/project/id.ts';
 import type { Refusal } from '../../shared/refusal.ts';
@@ -40,7 +40,10 @@ export function projectRowOf(
   };
 }
 
-/** Between the end of the last document and that of the project it is still at work: whoever waits is told once. */
+/**
+ * Between the end of the last document and that of the project it is still working, so a waiting caller sees
+ * one end.
+ */
 function statusOf({ state }: UploadRecord, documents: readonly UploadRecord[]): ProjectRow['status'] {
   if (state.status === 'cancelled') return 'cancelled';
   const all = documents.every((one) => isOver(one.state.status)) && state.edition === editionsOf(documents);

@@ -1,11 +1,11 @@
-// What is known of an upload, and under which keys it lies in its tenant's partition:
-//   u!<id, complemented>            the record; newest first. Of a text project `p!`, of its documents `x!`
-//   o!<id>                          it is not over: what the tenant has on its way
-//   d!<due>!<id>                    when to look after it
-//   w!<zone>!<model>!<rank>.<job>   a job that waits for a place in the queue of its model
-//   q!<zone>!<model>!<rank>.<job>   a job that is in that queue, or on its way to it
+// Rows of jobs in their tenant's partition, by key:
+//   u!<id, complemented>            record of an upload, newest first; `p!` of a project, `x!` of a document
+//   o!<id>                          mark of an open job
+//   d!<due>!<id>                    time of the next sweep
+//   w!<zone>!<model>!<rank>.<job>   a job that waits for the window of its queue
+//   q!<zone>!<model>!<rank>.<job>   a queued job
 //   n!<id>!<run>.<try>              a delivery of its notice
-//   b!<id>.<run>                    what a run that is over has used, until the edge has booked it
+//   b!<id>.<run>                    usage of a finished run, until the edge has booked it
 import { DAY_MS } from '../../shared/day.ts';
 import { limits } from '../../shared/limits.ts';
 import type { NewProject } from '../../shared/project/contract.ts';
@@ -19,7 +19,7 @@ import { isOver, newState, type UploadState, type WantedJob, wantedJobs } from '
 import { type UploadUsage, usageKey } from '../../shared/upload/usage.ts';
 import type { Row } from '../store/rows.ts';
 
-/** What was asked for; of a document also how it is spoken, of a project what it is. */
+/** The request; with the speech settings of a document or the facts of a project. */
 type Asked = Omit<NewUpload, 'tenant' | 'id'> & {
   readonly speech?: Speech | undefined;
   readonly project?: NewProject['project'] | undefined;
@@ -33,10 +33,10 @@ export interface UploadRecord {
   /** Milliseconds since 1970, all times. */
   readonly created: number;
   readonly updated: number;
-  /** Until when the file may be uploaded. */
+  /** Deadline of the upload of the file. */
   readonly expires: number;
   readonly ended?: number | undefined;
-  /** Which end of it the log was told of. */
+  /** The end that was reported to the log. */
   readonly recorded?: string | undefined;
   readonly audio: UploadRow['audio'];
   readonly transcript: UploadRow['transcript'];
@@ -44,15 +44,15 @@ export interface UploadRecord {
   /** Deliveries of the notice so far, and when the next one is due. */
   readonly noticeTries: number;
   readonly noticeDue?: number | undefined;
-  /** When to look after it; part of a key. */
+  /** Time of the next sweep; part of a key. */
   readonly due: number;
 }
 
 /** A job that is not done. Members after `queued` are known of one in the queue. */
 export interface JobRecord {
-  /** Its `attempt` is that of the copy that was sent last. */
+  /** `attempt` is that of the copy sent last. */
   readonly job: UploadJob;
-  /** When it became wanted, put into the queue, sent there, and when an agent reported last that it works on it. */
+  /** Times at which it became wanted, was queued, was sent, and was last reported by an agent. */
   readonly since: number;
   readonly queued?: number | undefined;
   readonly sent?: number | undefined;
@@ -60,12 +60,12 @@ export interface JobRecord {
   readonly agent?: string | undefined;
   /** `attempt` of the copy that this agent works on. */
   readonly copy?: number | undefined;
-  /** When the sweep found it silent, and how many rounds agents have taken and left. */
+  /** Time at which the sweep found its agent silent, and number of rounds that agents have left. */
   readonly suspected?: number | undefined;
   readonly rounds?: number | undefined;
 }
 
-/** What a file whose size was not told is taken for. */
+/** Assumed size of a file whose size was not announced. */
 export const largest = ({ most }: Pick<NewUpload, 'most'>): number =>
   Math.min(most?.bytes ?? Number.POSITIVE_INFINITY, limits.uploadBytes.value);
 
@@ -110,11 +110,11 @@ export function dueOf(record: UploadRecord, now: number, crowded = false): numbe
   );
 }
 
-/** When the last address that was given for it is of no use: what comes until then, unheard, is deleted then. */
+/** Expiry of the last address given for it: files that arrive until then are deleted then. */
 const closedAt = ({ expires, ended = 0 }: UploadRecord): number =>
   Math.max(expires, ended + limits.jobUrlSeconds.value * 1_000) + lookMs;
 
-/** When the audio of an upload that is over is to be deleted; `undefined` when there is none. */
+/** Returns the time to delete the audio of a finished upload; `undefined` when there is none. */
 export function audioUntil(record: UploadRecord): number | undefined {
   const { audio, asked, state, ended = 0 } = record;
   if (audio !== 'held') return undefined;
@@ -125,7 +125,7 @@ export function audioUntil(record: UploadRecord): number | undefined {
   return ended + Math.max(days, asked.keepDays) * DAY_MS;
 }
 
-/** When nothing of it is left. */
+/** Time at which the row goes. */
 export const forgetAt = ({ ended = 0, asked }: UploadRecord): number =>
   ended + Math.max(limits.uploadOutcomeDays.value, asked.keepDays) * DAY_MS;
 
@@ -146,12 +146,12 @@ export const deliveriesPrefix = (id: string): string => `n!${id}!`;
 export const deliveryKey = (id: string, run: number, tries: number): string =>
   `${deliveriesPrefix(id)}${String(run).padStart(6, '0')}.${String(tries).padStart(3, '0')}`;
 
-/** Which queue a job belongs to. */
+/** The queue of a job. */
 export type Lane = Pick<UploadJob, 'zone' | 'model'>;
 
 /** `w` waits, `q` is queued. */
 export const zoneJobsPrefix = (place: 'w' | 'q', zone: string): string => `${place}!${zone}!`;
-/** Of one lane. The more urgent class first, then the older upload. */
+/** Prefix of the jobs of one queue: the more urgent class first, then the older upload. */
 export const jobsPrefix = (place: 'w' | 'q', { zone, model = '' }: Lane): string =>
   `${zoneJobsPrefix(place, zone)}${modelWord(model)}!`;
 export const rankPrefix = (place: 'w' | 'q', job: Lane & Pick<UploadJob, 'class'>): string =>
@@ -195,7 +195,7 @@ export const jobsOf = (record: UploadRecord): Map<string, UploadJob> =>
 
 export const placeOf = ({ tenant, id }: UploadRecord): UploadPlace => ({ tenant, id });
 
-/** What the edge may know of it. */
+/** Returns the row that the edge sees. */
 export function rowOf(record: UploadRecord): UploadRow {
   const { tenant, id, asked, state, created, updated, expires, ended, audio, transcript, notice, noticeTries } = record;
   const { subject, commitment, home, most, speech, project, bytes, fingerprint, ...facts } = asked;

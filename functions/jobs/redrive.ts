@@ -1,4 +1,4 @@
-// Sends jobs again that the queue or an agent has lost, and looks for outcomes whose events were lost.
+// Redrives jobs that the queue or an agent has lost, and collects outcomes whose events were lost.
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import type { UploadJob } from '../../shared/upload/job.ts';

@@ -1,6 +1,6 @@
-// Fairness: a tenant has at most a window of jobs in the queue of a model in a zone, the rest wait in its partition. So
-// 10,000 files of one tenant are never in front of the one file of another by more than a window, and a model that nobody
-// serves holds up no other.
+// Fairness: the queue of a model in a zone holds at most a window of a tenant's jobs, the rest wait in the
+// tenant's partition. So 10,000 files of one tenant precede the one file of another by a window at most, and
+// a model without agents blocks no other.
 import { limits } from '../../shared/limits.ts';
 import { isInScope } from '../caller/request-scope.ts';
 import { endOf, type Row } from '../store/rows.ts';
@@ -65,14 +65,14 @@ async function moveWaiting(context: JobContext, tenant: string, lane: Lane): Pro
   }
 }
 
-/** Jobs whose sending has failed: whoever comes by next sends them, and that is often the platform's own next try. */
+/** Resends jobs whose sending failed, often in the platform's own retry. */
 async function sendAgain(context: JobContext, tenant: string, queued: readonly Row[]): Promise<void> {
   const before = context.now() - limits.jobSendingMs.value;
   const unsent = queued.map(readJobRecord).filter(({ sent, queued: at }) => sent === undefined && (at ?? 0) <= before);
   if (unsent.length > 0) await send(context, tenant, unsent);
 }
 
-/** Sends jobs whose rows are in the queue, and notes it. One that is not noted is sent again by the timer. */
+/** Sends jobs whose rows are queued and records it. The timer resends unrecorded ones. */
 export async function send(context: JobContext, tenant: string, records: readonly JobRecord[]): Promise<void> {
   const taken = new Set(await context.jobs.send(records.map(({ job }) => job)));
   for (const record of records)

@@ -1,5 +1,5 @@
-// Jobs that nobody could finish, once more: take from the dead-letter queue, let it be wanted again, delete. In this
-// order: a crash leaves the message, and a second replay of the same job changes nothing.
+// Replays dead jobs: takes one from the dead-letter queue, makes it wanted again, deletes it. In this order a
+// crash leaves the message, and a second replay of a job changes nothing.
 import { limits } from '../../shared/limits.ts';
 import { jobKey, readJob, type UploadJob } from '../../shared/upload/job.ts';
 import { isOver } from '../../shared/upload/state.ts';

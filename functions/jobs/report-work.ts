@@ -1,5 +1,5 @@
-// What becomes of files and documents, told to the log. Each of these events has an id that is made of what it is about, so
-// that a step which is tried again says the same thing and not another. Where the log does not take it, the step is not done.
+// Reports the course of files and documents to the audit log. The id of an event derives from its subject, so
+// that a retried step reports the same event. Where the log does not take it, the step is not done.
 import { createHash } from 'node:crypto';
 import type { EventDraft } from '../../shared/audit/event.ts';
 import { eventId } from '../../shared/audit/event-id.ts';
@@ -29,7 +29,7 @@ export async function reportEnd(
   const end = nameOfEnd(record);
   if (!context.audit || end === undefined || record.recorded === end || record.state.of === 'project') return undefined;
   await report(context, record, end, endOf(record));
-  // What is not kept is deleted with the end.
+  // Audio that is not retained is deleted with the end.
   if (record.audio === 'deleted') await reportErased(context, record, 'audio', 'ended');
   return (seen) => (nameOfEnd(seen) === end ? { ...seen, recorded: end } : undefined);
 }
@@ -76,7 +76,7 @@ function whyNot({ state: { refusal, status } }: UploadRecord): { status: number;
   return status === 'expired' ? { status: 408, reason: 'upload_late' } : { status: 499, reason: 'client_gone' };
 }
 
-/** Of rows from before commitments came with what was asked, the log is not told whose they are: never by name. */
+/** Rows from before commitments are reported without a subject, never by name. */
 function whoOf({ tenant, id, asked }: UploadRecord) {
   const action = isUploadId(id) ? 'upload.run' : 'document.run';
   return {

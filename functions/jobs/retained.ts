@@ -1,10 +1,10 @@
-// What of a document stays in storage while it is over. Pure.
+// Selects the stored files that a finished document retains. Pure.
 import { editionOf, type OutcomeName, pieceOf, readOutcomeBlob } from '../../shared/upload/paths.ts';
 import type { UploadRecord } from './record.ts';
 
 /**
- * Its plan, the segments and their sound as they are now, and the sound of all: what a change of one segment needs. What
- * is of a later edition than the record knows belongs to a change that is being made.
+ * Returns whether a blob is retained: the plan, current segments with their sound, and the merged sound, all
+ * of which an edit needs. Files of a later edition belong to an edit in progress.
  */
 export function isRetained({ state, transcript }: UploadRecord, blob: string): boolean {
   const name = readOutcomeBlob(blob)?.name;

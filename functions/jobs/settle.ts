@@ -1,5 +1,5 @@
-// An upload is over: delete what is not kept, tell who asked to be told, and once its time has come, forget it. Each part
-// may be done twice; what is not done stays due.
+// Settles a finished upload: deletes what is not retained, sends its notice, and forgets it in time. Each
+// part is repeatable; an unfinished part stays due.
 
 import { limits } from '../../shared/limits.ts';
 import { isDocumentId, projectOf } from '../../shared/project/id.ts';
@@ -55,8 +55,8 @@ const isSameEnd = (seen: UploadRecord, read: UploadRecord): boolean =>
   seen.state.run === read.state.run && isOver(seen.state.status);
 
 /**
- * Says that the audio is deleted before it is, so that nobody begins a run of what is going; the row stays due until it
- * has gone. @returns the record; `undefined` when a run has begun.
+ * Marks the audio as deleted before deleting it, so that no run begins; the row stays due until the blob has
+ * gone. @returns the record; `undefined` when a run has begun.
  */
 async function closeAudio(context: JobContext, read: UploadRecord, now: number): Promise<UploadRecord | undefined> {
   const goes = (record: UploadRecord) => now >= (audioUntil(record) ?? Number.POSITIVE_INFINITY);
@@ -83,14 +83,17 @@ async function sweep(context: JobContext, record: UploadRecord): Promise<void> {
   const place = { tenant, id };
   const kept = transcript === 'held' ? outcomeBlob({ ...place, run: state.run, name: 'transcript' }) : undefined;
   for (const { name } of await context.blobs.list(OUTCOMES, outcomePrefix(place))) {
-    // Of a run that has begun since the record was read: that one's end sweeps it.
+    // Files of a later run, which has begun since the read, stay for that run's own end.
     const later = (readOutcomeBlob(name)?.run ?? 0) > state.run;
     const stays = state.of === 'document' ? isRetained(record, name) : name === kept;
     if (!later && !stays) await context.blobs.remove(OUTCOMES, name);
   }
 }
 
-/** Nothing of it stays. First the row says so, that nobody begins a run; it goes last, since it says what to delete. */
+/**
+ * Forgets an upload. The row is marked first, so that no run begins, and goes last, since it names what to
+ * delete.
+ */
 async function forget(context: JobContext, place: UploadPlace, now: number): Promise<void> {
   const { tenant, id } = place;
   const read = await readUpload(context, place);
@@ -114,7 +117,7 @@ async function forget(context: JobContext, place: UploadPlace, now: number): Pro
   }
 }
 
-/** Its owner wants nothing of it left, now. Only of an upload that is over. */
+/** Erases a finished upload at its owner's request. */
 export async function erase(context: JobContext, place: UploadPlace): Promise<UploadRecord | undefined> {
   const read = await readUpload(context, place);
   if (read && erasedOf(read, context.now())) await reportErased(context, read, 'all', 'owner');

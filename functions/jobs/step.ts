@@ -1,4 +1,4 @@
-// One step of one upload: read, decide, write if nobody else was faster, else again.
+// One step of an upload: reads, decides, writes, and retries after a lost race.
 import { limits } from '../../shared/limits.ts';
 import type { UploadPlace } from '../../shared/upload/paths.ts';
 import type { UploadEvent } from '../../shared/upload/state.ts';
@@ -10,7 +10,7 @@ import { reportBegin } from './report-work.ts';
 
 export interface Stepped {
   readonly record: UploadRecord;
-  /** Whether this step changed anything. */
+  /** Reports whether this step changed the row. */
   readonly moved: boolean;
 }
 

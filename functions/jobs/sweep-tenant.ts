@@ -1,5 +1,4 @@
-// What a timer does for a tenant: finds what got lost on the way, wherever it was lost. The same steps as ever; only who
-// begins them differs.
+// Sweeps a tenant: finds lost events, jobs and notices, and performs their steps.
 import { limits } from '../../shared/limits.ts';
 import { UPLOADS, type UploadPlace, uploadBlob } from '../../shared/upload/paths.ts';
 import { isOver } from '../../shared/upload/state.ts';
@@ -20,13 +19,13 @@ export interface SweepScope {
   readonly all: boolean;
 }
 
-/** What a sweep has found of one tenant. */
+/** Findings of a sweep of one tenant. */
 export interface Swept {
-  /** By zone, since when the oldest of its jobs that is not done has been wanted. */
+  /** By zone: start of the oldest wanted job. */
   readonly oldest: ReadonlyMap<string, number>;
-  /** Its jobs in the queues. */
+  /** Queued jobs of the tenant. */
   readonly queued: readonly JobRecord[];
-  /** What could not be looked at; the rest was. */
+  /** Failures; the sweep continued after each. */
   readonly failures: readonly unknown[];
 }
 
@@ -67,7 +66,7 @@ async function lookAtDue(context: JobContext, tenant: string, attempt: Attempt):
   }
 }
 
-/** Of the jobs that wait the first of each model and class: an urgent one that is new must not hide an old one. */
+/** Returns the first waiting job of each model and class: a new urgent one must not hide an old one. */
 async function firstOfEach(context: JobContext, tenant: string, zone: string): Promise<Row[]> {
   const prefix = zoneJobsPrefix('w', zone);
   const found: Row[] = [];

@@ -6,7 +6,7 @@ import type { JobContext } from './context.ts';
 
 /** A partition no tenant can be named after. */
 const PARTITION = '!tenants';
-/** How long an instance remembers that it has put a tenant there. Far less than a day, see below. */
+/** Time for which an instance caches that a tenant's row exists. Far less than a day, see below. */
 const KNOWN_MS = DAY_MS / 24;
 const touched = new WeakMap<JobContext, Map<string, number>>();
 
@@ -27,7 +27,7 @@ export async function listTenants(context: JobContext, limit: number): Promise<s
 export async function forgetTenant(context: JobContext, tenant: string): Promise<void> {
   const row = await context.rows.read(PARTITION, tenant);
   if (!row || Number(row.value.touched) + DAY_MS > context.now()) return;
-  // What is to be looked after, and what the edge has not booked yet.
+  // Rows that are due, and usage that the edge has not booked.
   for (const kind of ['d!', 'b!']) if ((await context.rows.scan(tenant, kind, endOf(kind), 1)).length > 0) return;
   await context.rows.commit(PARTITION, [{ type: 'remove', key: tenant }]);
 }

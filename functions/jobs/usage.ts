@@ -1,5 +1,6 @@
-// What an upload has used is told to the edge, which keeps the tenant's allowance and the record of who did what. The row
-// is made in the transaction that ends the run and goes when the edge has answered; the edge books a run once.
+// Reports the usage of an upload to the edge, which keeps the tenant's allowance and record. The row is
+// inserted in the transaction that ends the run and goes when the edge has answered; the edge books a run
+// once.
 import { DAY_MS } from '../../shared/day.ts';
 import { limits } from '../../shared/limits.ts';
 import { refusals } from '../../shared/refusal.ts';

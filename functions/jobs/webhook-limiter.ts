@@ -1,6 +1,6 @@
-// How many notices are on their way from this instance, and to whom. Receivers belong to tenants and may answer never: one
-// tenant may have a few in the air, and one whose receivers only hang is not called for a while, so that nobody waits
-// for another tenant's receiver.
+// Limits the webhook deliveries of an instance. Receivers belong to tenants and may never answer: a tenant
+// has a few deliveries in flight, and a receiver that only times out is not called for a while, so that no
+// tenant waits for another's receiver.
 import { limits } from '../../shared/limits.ts';
 import type { Posted } from './post.ts';
 

@@ -3,9 +3,9 @@ import { isRetention, lawfulUntil } from '../../../shared/audit/retention.ts';
 import type { SubjectSecret } from '../sidecar/sidecar-subject.ts';
 
 export interface ErasureFacts {
-  /** Somebody holds the subject, or all of its tenant. */
+  /** A hold covers the subject or its whole tenant. */
   readonly held: boolean;
-  /** Of each of its secrets, the last month of its records by class. */
+  /** The last month of records by class, for each of its secrets. */
   readonly used: readonly SubjectSecret['used'][];
 }
 

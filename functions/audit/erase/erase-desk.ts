@@ -1,12 +1,12 @@
-// What erasing, holding and retention work with, in one zone.
+// Dependencies of erasure, holds and retention in one zone.
 import type { EventDraft } from '../../../shared/audit/event.ts';
 import type { Result } from '../../../shared/result.ts';
 import type { LogStore } from '../log/log-store.ts';
 import type { SidecarKeys } from '../sidecar/sidecar-keys.ts';
 
-/** What finds records by their subject's number, and must forget it. */
+/** Finds records by the number of their subject, and forgets them. */
 export interface SubjectIndex {
-  /** Of how many records it knows. */
+  /** Counts the indexed records. */
   count(tenant: string, sid: string): Promise<number>;
   forget(tenant: string, sid: string): Promise<void>;
 }
@@ -22,11 +22,11 @@ export interface EraseDesk {
   report(draft: EventDraft): Promise<Result<unknown>>;
   /** Milliseconds since 1970. */
   now(): number;
-  /** Told of a row that nobody can go on with; the others are not kept waiting by it. */
+  /** Reports a row that cannot be processed; processing of the others continues. */
   failed(error: unknown): void;
 }
 
-/** Who asks, as a commitment, and with which request. */
+/** The requester, as a commitment, and its request. */
 export interface Asker {
   readonly by?: string | undefined;
   readonly request?: string | undefined;

@@ -1,4 +1,4 @@
-// What erasing, holding, retention and search share, by zone.
+// Dependencies of erasure, holds, retention and search, by zone.
 import type { Rows } from '../../store/rows.ts';
 import { withdrawExports } from '../export/withdraw-exports.ts';
 import { failedIn, type LogDesk } from '../log/log-desk.ts';

@@ -1,5 +1,5 @@
-// How the log names a subject: by a digest under a salt that lies with the subject's secret and is destroyed with it. Until
-// then whoever has the keys can tell that two entries are about the same one; afterwards nobody can.
+// Names of subjects in the log: a digest under a salt that is stored and destroyed with the subject's secret.
+// Until then the keys show that two entries name the same subject.
 import { toBase64Url } from '../../../shared/audit/commitment.ts';
 import { bytesOf, readPointer, readSecret, type SubjectPlace, type SubjectSecret } from '../sidecar/sidecar-subject.ts';
 
@@ -9,7 +9,7 @@ export async function saltedName(secret: SubjectSecret, subject: string): Promis
   return toBase64Url(new Uint8Array(await crypto.subtle.sign('HMAC', key, new TextEncoder().encode(subject))));
 }
 
-/** `undefined` for somebody about whom nothing is hidden. */
+/** Returns `undefined` for a subject without hidden values. */
 export async function nameInLog(place: SubjectPlace, subject: string): Promise<string | undefined> {
   const { sid } = await readPointer(place, subject);
   const secret = sid === undefined ? undefined : await readSecret(place, sid);

@@ -6,7 +6,7 @@ import type { SubjectPlace } from '../sidecar/sidecar-subject.ts';
 const erasureState = z.object({
   v: z.literal(1),
   tenant: z.string(),
-  /** The commitment of whom it is about. */
+  /** The commitment of the subject. */
   subject: z.string(),
   /** The rule that asks for it, by its short name. */
   basis: z.string(),
@@ -15,13 +15,13 @@ const erasureState = z.object({
   /** ms since 1970. */
   at: z.number().int(),
   /**
-   * What is to be destroyed: the subject's numbers up to now, each under how the log will name it, and of how many records
-   * the index knew. What happens after somebody asked has another number, and is not meant.
+   * Secrets to destroy: the subject's numbers up to now, each with its name in the log and the number of
+   * indexed records. Records made after the request have another number and are not erased.
    */
   parts: z.array(z.object({ sid: z.string(), erased: z.string(), count: z.number().int().optional() })),
-  /** Written down before anybody asks for the last time whether the subject is held: a hold that comes later waits. */
+  /** Set before the last check of holds: a later hold waits. */
   destroying: z.boolean().optional(),
-  /** What forbids it, as the log was told. */
+  /** The reason of deferral, as reported to the log. */
   deferred: z.object({ basis: z.string(), until: z.number().int().optional() }).optional(),
 });
 export type ErasureState = z.infer<typeof erasureState>;
@@ -43,7 +43,7 @@ export async function readErasure({ store, key }: SubjectPlace, name: string): P
   return kept && { name, version: kept.version, state: erasureState.parse(await key.open(kept.bytes, name)) };
 }
 
-/** Writes it as it is to be; `false` when somebody else was faster, or when that cannot be told. */
+/** Writes the new state; returns `false` after a lost race or when the outcome is unknown. */
 export async function writeErasure(
   { key }: SubjectPlace,
   store: LogStore,

@@ -1,6 +1,6 @@
-// Erasing a subject: its secrets are destroyed, and with them all that its tenant's leaves hide about it. No leaf changes, so
-// every proof holds. Each step can break off and be done again by anybody: what is to be destroyed is written down first, and
-// stays written down until the log says that it is done.
+// Erases a subject: destroys its secrets and with them everything hidden about it in its tenant's leaves. No
+// leaf changes, so every proof holds. Each step may be interrupted and repeated by another process: the plan
+// is stored first, until the log has the outcome.
 import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
@@ -31,15 +31,15 @@ export interface ErasureAsked extends Asker {
 /** `nothing`: nothing is hidden about the subject, or not any more. */
 export interface Erased {
   readonly outcome: 'done' | 'deferred' | 'nothing';
-  /** What asked for it; what forbids it when it is deferred. */
+  /** The basis of the request, or of its deferral. */
   readonly basis: string;
-  /** What asked for it first; absent where nothing was there to erase. */
+  /** The basis of the first request; absent when there was nothing to erase. */
   readonly asked?: string;
-  /** When it will be done, ms since 1970; unknown while somebody holds it. */
+  /** Time of the erasure, ms since 1970; unknown under a hold. */
   readonly until?: number;
-  /** How the log names the subject: one of each of its numbers. */
+  /** Names of the subject in the log, one for each of its numbers. */
   readonly erased: readonly string[];
-  /** Of how many records the index knew. */
+  /** Number of indexed records. */
   readonly count: number;
 }
 
@@ -48,7 +48,7 @@ export function eraseSubject(desk: EraseDesk, { subject, ...asked }: ErasureAske
   return eraseSubjects(desk, [subject], asked);
 }
 
-/** The same for somebody who is known by several commitments. */
+/** Erases a subject that has several commitments. */
 export async function eraseSubjects(
   desk: EraseDesk,
   subjects: readonly string[],
@@ -81,7 +81,7 @@ function joinEnds(ends: readonly Erased[]): Erased {
   };
 }
 
-/** Which of many are looked at now: all, or by the clock some after others, so that each has its turn. */
+/** Selects the erasures of this round: all, or a window that moves with the clock. */
 export function turnOf<T>(all: readonly T[], most: number, now: number): readonly T[] {
   if (all.length <= most) return all;
   const turns = Math.ceil(all.length / most);
@@ -141,7 +141,7 @@ async function detach(
       const fresh: ErasureState = { v: 1, ...asked, at: now(), parts: [] };
       const { parts, ...rest } = kept?.state ?? fresh;
       await writeErasure(place, store, name, { ...rest, parts: [...parts, part] }, kept);
-      // What is there now counts, whoever wrote it.
+      // The stored state counts, whichever process wrote it.
       continue;
     }
     await leadNowhere(place, pointer);
@@ -152,14 +152,14 @@ async function detach(
 async function proceed(desk: EraseDesk, place: SubjectPlace, kept: KeptErasure): Promise<Result<Erased>> {
   const { store, zone, now } = desk;
   const { tenant, subject, parts } = kept.state;
-  // Whoever wrote it down may not have come further.
+  // The process that stored it may have been interrupted.
   const pointer = await readPointer(place, subject);
   if (parts.some(({ sid }) => sid === pointer.sid)) await leadNowhere(place, pointer);
   const secrets = await Promise.all(parts.map(({ sid }) => readSecret(place, sid)));
   const used = secrets.flatMap((secret) => (secret ? [secret.used] : []));
   const tag = await place.key.tag(subject);
   const verdict = decideErasure({ held: await isHeld(store, zone, tenant, tag), used }, now());
-  // What is destroyed already can only be told.
+  // Only the report of destroyed secrets is left.
   if (used.length === 0) return destroy(desk, place, kept);
   if (!verdict.due) return defer(desk, place, kept, verdict);
   const marked = await mark(desk, place, kept);
@@ -180,7 +180,7 @@ async function mark({ store }: EraseDesk, place: SubjectPlace, before: KeptErasu
   return kept;
 }
 
-/** Somebody else has done all of it meanwhile. */
+/** Another process has finished. */
 const over = ({ state: { basis, parts } }: KeptErasure): Result<Erased> =>
   ok({ outcome: 'done', basis, asked: basis, erased: parts.map((part) => part.erased), count: 0 });
 
@@ -203,7 +203,7 @@ async function defer(
     });
     if (!told.ok) return told;
   } else if (!destroying) return ok({ outcome: 'deferred', ...facts, asked: state.basis, erased, count: 0 });
-  // Where this fails the log is told once more.
+  // A failure here repeats the report.
   await writeErasure(place, store, kept.name, { ...state, deferred: facts }, kept);
   return ok({ outcome: 'deferred', ...facts, asked: kept.state.basis, erased, count: 0 });
 }
@@ -230,7 +230,10 @@ async function destroy(desk: EraseDesk, place: SubjectPlace, kept: KeptErasure):
   return ok({ outcome: 'done', basis, asked: basis, erased: parts.map((part) => part.erased), count });
 }
 
-/** Of how many records the index knows, written down while it still knows; `undefined` when the erasure is over. */
+/**
+ * Returns the number of indexed records, stored before the index forgets them; `undefined` when the erasure
+ * is over.
+ */
 async function writeCounts(
   { store, index }: EraseDesk,
   place: SubjectPlace,

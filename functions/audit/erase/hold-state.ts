@@ -1,5 +1,5 @@
-// Holds as they lie there: while one does, nothing that it is about is destroyed. What is in one only the functions can
-// read, and nothing in its name tells whom it is about.
+// Stored holds: nothing that one covers is destroyed. Only the functions can read their content, and their
+// names do not reveal the subject.
 import { z } from 'zod';
 import type { LogStore } from '../log/log-store.ts';
 import type { TenantKey } from '../sidecar/sidecar-tenant.ts';
@@ -10,11 +10,11 @@ const heldState = z.object({
   v: z.literal(1),
   id: z.uuid(),
   tenant: z.string(),
-  /** The commitment of whom it is about; all of the tenant without one. */
+  /** The commitment of the subject; without one the hold covers the tenant. */
   subject: z.string().optional(),
-  /** By what else the same one is known: held under each, by this one act. */
+  /** Further commitments of the subject, held by the same act. */
   also: z.array(z.string()).optional(),
-  /** Under what else somebody is held by that act, whose name this is: nothing is told of it by itself. */
+  /** The hold that this one belongs to; it is not reported by itself. */
   of: z.string().optional(),
   reason: z.string(),
   /** The rule or case that asks for it, by its short name. */
@@ -24,7 +24,7 @@ const heldState = z.object({
   at: z.number().int(),
   /** The log knows of it. */
   told: z.boolean(),
-  /** Its end has begun; it holds until that is in the log. */
+  /** Its release has begun; it holds until the log has the release. */
   release: z.object({ reason: z.string(), at: z.number().int(), ...asker }).optional(),
 });
 export type HoldState = z.infer<typeof heldState>;
@@ -38,19 +38,19 @@ export const holdsPrefix = (zone: string, tenant?: string): string =>
   tenant === undefined ? `${zone}/holds/` : holdsOf(zone, tenant);
 export const tenantOfHold = (name: string): string => decodeURIComponent(name.split('/')[2] ?? '');
 
-/** There while something of a tenant is being destroyed because its time is over. */
+/** Exists while expired records of a tenant are destroyed. */
 export const endingPrefix = (zone: string): string => `${zone}/ending/`;
 export const endingName = (zone: string, tenant: string): string =>
   `${endingPrefix(zone)}${encodeURIComponent(tenant)}`;
 
-/** Whether a subject, by its tag, must not be erased now. */
+/** Reports whether a hold covers a subject, given by its tag. */
 export async function isHeld(store: LogStore, zone: string, tenant: string, tag: string): Promise<boolean> {
   const prefixes = [`${holdsOf(zone, tenant)}${ALL}/`, `${holdsOf(zone, tenant)}${tag}/`];
   const found = await Promise.all(prefixes.map((prefix) => store.list('sidecar', prefix, 1)));
   return found.some((names) => names.length > 0);
 }
 
-/** Whether anything of a tenant is held: what all its records need must stay for those that are. */
+/** Reports whether any hold covers a part of a tenant, so that secrets common to its records stay. */
 export async function hasHolds(store: LogStore, zone: string, tenant: string): Promise<boolean> {
   return (await store.list('sidecar', holdsOf(zone, tenant), 1)).length > 0;
 }

@@ -1,5 +1,6 @@
-// Setting and releasing holds. A hold is there before the log is told of it, and gone only after: whatever breaks off, too
-// much is held and never too little. Whoever comes next, the timer at the latest, tells what was not told.
+// Sets and releases holds. A hold is stored before its report to the log and removed after that of its
+// release, so an interruption holds too much, never too little. The next call or the timer sends missing
+// reports.
 import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
@@ -18,11 +19,11 @@ import {
 } from './hold-state.ts';
 
 export interface HoldAsked extends Asker {
-  /** Chosen by whoever asks: asking again sets nothing twice. */
+  /** Chosen by the requester: a repeated request sets one hold. */
   readonly id: string;
   readonly tenant: string;
   readonly subject?: string | undefined;
-  /** By what else the same one is known. */
+  /** Further commitments of the subject. */
   readonly also?: readonly string[] | undefined;
   readonly reason: string;
   readonly basis?: string | undefined;
@@ -43,7 +44,7 @@ export async function setHold(desk: EraseDesk, { tenant, also = [], ...asked }: 
   };
   await store.create('sidecar', name, await place.key.seal(fresh, name));
   const kept = await readHold(store, place.key, name);
-  // Released by somebody in this moment.
+  // Another call releases it now.
   return kept ? settle(desk, place, kept) : no(refuse('hold_unknown'));
 }
 
@@ -103,7 +104,7 @@ async function settle(desk: EraseDesk, place: SubjectPlace, kept: KeptHold): Pro
   let { hold } = kept;
   if (!hold.told) {
     for (const subject of hold.also ?? []) await holdPart(desk, place, kept, subject);
-    // It holds from now on; whether it came in time is known when what is being destroyed is.
+    // It holds from now on; the running destruction shows whether it came in time.
     if (await isLate(desk, place, hold))
       return no(refuse('audit_unavailable', undefined, 'something is being destroyed'));
     const told = await tell(desk, place, 'hold.set', hold, hold);
@@ -120,7 +121,7 @@ async function settle(desk: EraseDesk, place: SubjectPlace, kept: KeptHold): Pro
   return ok(hold);
 }
 
-/** Whether something of what it holds is being destroyed by somebody who may not have seen it. */
+/** Reports whether a running destruction may have missed the hold. */
 async function isLate({ store, zone }: EraseDesk, place: SubjectPlace, hold: HoldState): Promise<boolean> {
   const { tenant, subject, also = [] } = hold;
   if (await store.read('sidecar', endingName(zone, tenant))) return true;
@@ -136,14 +137,14 @@ async function isLate({ store, zone }: EraseDesk, place: SubjectPlace, hold: Hol
 const partName = async ({ zone }: EraseDesk, { key }: SubjectPlace, { tenant, id }: HoldState, subject: string) =>
   holdName(zone, tenant, await key.tag(subject), id);
 
-/** Before the log is told of the act, all of whom it is about is held. */
+/** Holds all commitments of the subject before the report. */
 async function holdPart(desk: EraseDesk, place: SubjectPlace, { name: of, hold }: KeptHold, subject: string) {
   const { also: _, ...rest } = hold;
   const name = await partName(desk, place, hold, subject);
   await desk.store.create('sidecar', name, await place.key.seal({ ...rest, subject, of, told: true }, name));
 }
 
-/** Whether it goes with another one. What is left of one that is over ends here. */
+/** Reports whether it belongs to another hold. Removes a remainder of one that is over. */
 async function isPart({ store }: EraseDesk, { key }: SubjectPlace, name: string): Promise<boolean> {
   const of = (await readHold(store, key, name))?.hold.of;
   if (of !== undefined && !(await store.read('sidecar', of))) await store.remove('sidecar', name);

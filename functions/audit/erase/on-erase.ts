@@ -1,4 +1,4 @@
-// What the edge asks of erasing and holding over HTTP: `shared/audit/privacy.ts`.
+// HTTP requests of the edge about erasures and holds: `shared/audit/privacy.ts`.
 import type { HttpRequest, HttpResponseInit } from '@azure/functions';
 import type { z } from 'zod';
 import { newErasure, newHold, newRelease } from '../../../shared/audit/privacy.ts';
@@ -43,7 +43,7 @@ export const onHolds = (desk: PrivacyDesk | undefined): Question =>
   asked(desk, undefined, async (_, { tenant, subject }, zone) => {
     const noted = await desk?.reads.note({ zone: zone.zone, tenant, subject, action: 'holds' });
     if (noted?.ok === false) return answerNo(noted.refusal);
-    // Of older versions, one for each commitment of somebody.
+    // Earlier versions stored one hold for each commitment.
     const all = new Map((await listHolds(zone, tenant)).map((hold) => [hold.id, hold]));
     return answer(200, { data: [...all.values()].map(told) });
   });

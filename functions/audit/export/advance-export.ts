@@ -1,5 +1,5 @@
-// What comes next of an export, one step at a time. A step does what can be done again, and then swaps the row: whoever
-// dies in between, or is beaten by another, has changed nothing.
+// Advances an export one step at a time. A step does repeatable work, then swaps the row: a crash or a lost
+// race changes nothing.
 import { limits } from '../../../shared/limits.ts';
 import { reasonOf } from '../log/log-desk.ts';
 import { anchorExport } from './anchor-export.ts';
@@ -15,7 +15,7 @@ import { sealExport } from './seal-export.ts';
 type Step = (desk: ExportDesk, row: ExportRow) => Promise<ExportRow | undefined>;
 
 const steps: Readonly<Record<ExportRow['state'], Step>> = {
-  /** Whoever asked died before it was known whether the log was told. */
+  /** The process crashed before the outcome of its report was known. */
   asked: async ({ now }, row) => ({ ...row, state: 'failed', reason: 'not_recorded', ended: now() }),
   anchoring: anchorExport,
   collecting: (desk, row) => {
@@ -50,7 +50,7 @@ async function failed(desk: ExportDesk, row: ExportRow, error: unknown): Promise
   return { ...row, tries, state: 'failed', reason: 'step_failed', ended: desk.now() };
 }
 
-/** One step. `false` when there is nothing to do now. */
+/** Performs one step; returns `false` when none is due. */
 export async function advanceExport(desk: ExportDesk, zone: string, tenant: string, id: string): Promise<boolean> {
   const kept = await findExport(desk.rows, zone, tenant, id);
   if (!kept || dueOf(kept.row) > desk.now()) return false;
@@ -74,7 +74,7 @@ export async function advanceExports(desk: ExportDesk): Promise<void> {
   for (let more = inTurns(await Promise.all(listed)); more.length > 0 && desk.now() < until; ) {
     const going: typeof more = [];
     for (const one of more) {
-      // What is left waits for the next tick, which begins with what is due for longest.
+      // The next tick begins with the step that is due longest.
       if (desk.now() >= until) return;
       if (await advanceExport(desk, one.zone, one.tenant, one.id)) going.push(one);
     }

@@ -44,8 +44,8 @@ export async function anchorExport(desk: ExportDesk, asked: ExportRow): Promise<
 }
 
 /**
- * Of the newest log, where none was asked for by its year: a year may have ended since. `undefined`: what was asked for is
- * of the log that ended.
+ * Anchors in the newest log a query that names no year, since a year may have ended meanwhile. `undefined`:
+ * the query is about the log that ended.
  */
 function movedOn({ base }: ExportDesk, row: ExportRow): ExportRow | undefined {
   const { query, zone, anchor } = row;
@@ -56,7 +56,7 @@ function movedOn({ base }: ExportDesk, row: ExportRow): ExportRow | undefined {
   return { ...rest, year, origin: originOfLog(base, zone, year) };
 }
 
-/** One that enough witnesses have signed; after a while, one that they have not. It covers that entry. */
+/** Returns a checkpoint that covers the entry: one with enough witnesses or, after a while, any. */
 async function chooseHead(
   { store, policy, base, now }: ExportDesk,
   { zone, created }: ExportRow,

@@ -1,5 +1,5 @@
-// One part of an export: reads on in the log until the part is full, the step has read enough, or the anchor is reached.
-// Done again it makes the same files, unless somebody was erased meanwhile.
+// Collects one part of an export: reads the log until the part is full, the step's bound is reached, or the
+// anchor. A repetition makes the same files unless a subject was erased meanwhile.
 import { blocksBetween } from '../../../shared/audit/bundle/cover.ts';
 import { formatEntryLine } from '../../../shared/audit/bundle/entry-line.ts';
 import { type BundlePart, type FileDigest, numbered } from '../../../shared/audit/bundle/manifest.ts';
@@ -96,7 +96,7 @@ function countedRow(row: ExportRow, { index, facts }: OwnLeaf, counted: 'disclos
   };
 }
 
-/** Whether the export has begun with this leaf. */
+/** Reports whether the export begins at or before this leaf. */
 const isReached = ({ query, begin = 0 }: ExportRow, { index, facts }: OwnLeaf): boolean =>
   index >= begin && (query.tseq_from === undefined || (facts.tseq ?? 0) >= query.tseq_from);
 
@@ -110,7 +110,7 @@ async function discloseBundle(
   const asked = leaves.filter(({ facts }) => facts.sd && row.redaction !== 'auditor-min' && isAsked(row, facts));
   const found = new Map<number, ReturnType<typeof discloseLeaf>>();
   if (asked.length === 0) return found;
-  // What others hide is not even opened.
+  // Hidden values of other tenants stay encrypted.
   const own = new Set(asked.map(({ index }) => index - from));
   const only = entries.map((entry, at) => (own.has(at) ? entry : new Uint8Array(0)));
   const hidden = await sidecar.read(from, only);

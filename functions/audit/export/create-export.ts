@@ -67,7 +67,7 @@ interface AskedLog {
   readonly year: number;
   readonly origin: string;
   readonly published: number;
-  /** Where the newest log goes on, which is told of the export. */
+  /** The end of the newest log, stated in the export's entry. */
   readonly told: { readonly year: number; readonly at: number };
 }
 
@@ -97,7 +97,7 @@ async function logOf(
   return ok({ year, origin: originOfLog(base, zone, year), published, told });
 }
 
-/** Says in which zone it is, so that nobody has to. */
+/** The id contains the zone. */
 const exportId = (zone: string, now: number, random: Uint8Array): string => `${zone}-${eventId(now, random)}`;
 
 function problemOf({ from, to, tseq_from, tseq_to }: NewExport['query']): { field: string; rule: string } | undefined {

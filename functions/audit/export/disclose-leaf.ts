@@ -1,4 +1,4 @@
-// What an export shows of what a leaf hides.
+// Selects the hidden values of a leaf that an export discloses.
 import { checkDisclosure } from '../../../shared/audit/commitment.ts';
 import { formatDisclosureLine, shownBy } from '../../../shared/audit/verify/disclosed.ts';
 import type { Hidden } from '../sidecar/sidecar.ts';

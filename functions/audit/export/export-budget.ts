@@ -1,5 +1,5 @@
-// Whether a tenant may have one more export: each reads the log, and lies there until it expires. Those that come at once
-// with the last one may all be made: there are no more of them than places (`export-row.ts`).
+// Decides whether a tenant may have one more export: each reads the log and is stored until it expires.
+// Concurrent requests may exceed the bound by the number of slots (`export-row.ts`).
 import { DAY_MS } from '../../../shared/day.ts';
 import { limits } from '../../../shared/limits.ts';
 import { type Refusal, refuse } from '../../../shared/refusal.ts';
@@ -17,10 +17,10 @@ export async function refusalOfMore(
   return refusalOf(await listSince(rows, whose, now - keep, most), now);
 }
 
-/** `known`: its exports whose files may lie there, the newest first. */
+/** `known`: the tenant's exports that may have files, newest first. */
 export function refusalOf(known: readonly ExportRow[], now: number): Refusal | undefined {
   const { auditExportsPerDay: perDay, auditExportKeptBytes: most, auditExportKeepMs: keep } = limits;
-  // What the log never heard of was no work, and is to be asked for again.
+  // An export that the log does not have may be requested again.
   const today = known.filter(({ created, reason }) => created > now - DAY_MS && reason !== 'not_recorded');
   const oldest = today[perDay.value - 1];
   if (oldest) return spent(`${perDay.value} in 24 hours`, oldest.created + DAY_MS);

@@ -1,4 +1,4 @@
-// What exports need of the world.
+// Dependencies of exports.
 import type { Policy } from '../../../shared/audit/policy.ts';
 import type { Rows } from '../../store/rows.ts';
 import type { LogDesk } from '../log/log-desk.ts';
@@ -10,7 +10,7 @@ export interface ExportDesk
   readonly rows: Rows;
   readonly report: Reporter['report'];
   readonly reads: Pick<Reads, 'note'>;
-  /** Whom the readers of a log are advised to believe. */
+  /** The suggested policy for readers of a log. */
   policy(origin: string): Policy;
   /** Random bytes of an id. */
   random(count: number): Uint8Array;
@@ -20,6 +20,6 @@ export interface ExportDesk
   readonly partBytes: number;
   /** Bundles of entries that one step reads. */
   readonly scanBundles: number;
-  /** What auditors verify with, as files of every bundle: `VERIFY.md`, `verify.mjs`, `verify.html`. */
+  /** Files of the verifier in every bundle: `VERIFY.md`, `verify.mjs`, `verify.html`. */
   readonly verifier: ReadonlyMap<string, Uint8Array>;
 }

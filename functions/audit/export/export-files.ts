@@ -10,10 +10,10 @@ type Place = Pick<ExportRow, 'zone' | 'tenant' | 'id' | 'restarts'>;
 
 const folderOf = ({ zone, tenant, id, restarts = 0 }: Place): string =>
   `${zone}/${tenant}/${id}${restarts === 0 ? '' : `.${restarts}`}/`;
-/** What only the job reads: no path of a bundle begins with a dot. */
+/** Prefix of internal files: no path of a bundle begins with a dot. */
 const partName = (part: number): string => `.job/${String(part).padStart(6, '0')}`;
 
-/** What is known of a part once it is made. */
+/** Facts of a finished part. */
 export interface PartRecord {
   readonly part: BundlePart;
   readonly files: readonly FileDigest[];

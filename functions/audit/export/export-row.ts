@@ -1,5 +1,5 @@
-// What is known of an export: one row of the table `exports`, in the partition of its zone. Every step reads it, does
-// something that can be done again, and replaces it if nobody else was faster.
+// An export: one row of the table `exports`, in the partition of its zone. Each step reads it, does
+// repeatable work, and replaces it unless another process has.
 import { z } from 'zod';
 import { type ExportStatus, exportQuery } from '../../../shared/audit/bundle/contract.ts';
 import { formatNames } from '../../../shared/audit/derived/formats.ts';
@@ -32,9 +32,9 @@ const exportRow = z.object({
   start: z.number().int().optional(),
   /** Id of the event that says that it is made. */
   event: z.string().optional(),
-  /** Where it is looked for: in the log of that year from that entry on, and in those after it. */
+  /** Start of the search: year and index. */
   told: z.object({ year: z.number().int(), at: z.number().int() }).optional(),
-  /** Where it is. `year`: in the log of a later year, of which the bundle shows so much. */
+  /** Position. `year`: in the log of a later year, with the size that the bundle shows of it. */
   anchor: z
     .object({
       index: z.number().int(),
@@ -43,11 +43,11 @@ const exportRow = z.object({
       size: z.number().int().optional(),
     })
     .optional(),
-  /** Of the log whose checkpoint covers it. */
+  /** Origin of the log whose checkpoint covers it. */
   size: z.number().int().optional(),
-  /** Of one from a time on, until it is known where it begins: the bundle of entries that is looked through next, backwards. */
+  /** Next bundle of entries of the backward search for the first entry of a time range. */
   back: z.number().int().optional(),
-  /** Of one from a time on: place of the tenant's last leaf before that, or where the log begins. */
+  /** Position of the tenant's last leaf before the time range, or the start of the log. */
   begin: z.number().int().optional(),
   /** Entries before this one were looked at. */
   at: z.number().int(),
@@ -62,20 +62,20 @@ const exportRow = z.object({
   /** The tenant's last leaf in a log before this one, and its first in one after it: `find-links.ts`. */
   before: link.optional(),
   after: link.optional(),
-  /** Where it is looked for next: the bundle of entries. */
+  /** Next bundle of entries of the search. */
   seek: z.object({ side: z.enum(['before', 'after']), year: z.number().int(), bundle: z.number().int() }).optional(),
   /** Nothing is looked for any more. */
   linked: z.boolean().optional(),
   entries: z.number().int(),
   disclosed: z.number().int(),
   erased: z.number().int(),
-  /** Of its files, once it is done. */
+  /** Files of a finished export. */
   bytes: z.number().int().optional(),
   ended: z.number().int().optional(),
   reason: z.string().optional(),
-  /** How often an erasure made it begin again; the files of each beginning lie in a folder of their own. */
+  /** Number of restarts by erasures; each attempt has its own folder. */
   restarts: z.number().int().optional(),
-  /** Which of the tenant's places it takes while it is being made. */
+  /** Slot of the tenant that it occupies while it is made. */
   place: z.number().int().optional(),
   /** Failures in a row, and when to try again. */
   tries: z.number().int(),
@@ -83,7 +83,7 @@ const exportRow = z.object({
 });
 export type ExportRow = z.infer<typeof exportRow>;
 
-/** Whether it is of a log that had ended before the export was asked for. */
+/** Reports whether its log had ended before the request. */
 export const isEnded = ({ anchor, year }: Pick<ExportRow, 'anchor' | 'year'>): boolean =>
   anchor?.year !== undefined && anchor.year > year;
 
@@ -106,18 +106,18 @@ function keyOf({ tenant, id }: Pick<ExportRow, 'tenant' | 'id'>): string {
   const [, high = '0', low = '0'] = /^([0-9a-f]{8})-([0-9a-f]{4})-/.exec(id.slice(-UUID_CHARACTERS)) ?? [];
   return `${ageOf(tenant, Number.parseInt(`${high}${low}`, 16))}!${id}`;
 }
-/** What the keys of exports of that time begin with. */
+/** Prefix of keys of exports of that time. */
 const ageOf = (tenant: string, time: number): string =>
   `x!${tenant}!${(2 ** 48 - 1 - time).toString(16).padStart(12, '0')}`;
-/** What the timer goes by: in the order in which they are due. */
+/** Index of the timer, ordered by due time. */
 const dueKeyOf = (row: ExportRow): string => `o!${digits(dueOf(row))}!${row.tenant}!${row.id}`;
-/** A tenant has so many places for what is being made; who takes one that is taken is refused by storage. */
+/** Slot of an unfinished export; storage refuses a second row with its key. */
 const workKeyOf = ({ tenant, place }: Pick<ExportRow, 'tenant' | 'place'>): string => `w!${tenant}!${place}`;
 export const partitionOf = (zone: string): string => zone;
 
 const isWork = ({ state }: ExportRow): boolean => state === 'asked' || state === 'anchoring' || state === 'collecting';
 
-/** When the timer has to look at it again. What is over is known for a while, and then is not. */
+/** Time of the next step. A finished export is forgotten after a while. */
 export function dueOf({ state, ended, created, due }: ExportRow): number {
   const keep = limits.auditExportKeepMs.value;
   if (state === 'failed') return (ended ?? created) + keep;
@@ -178,14 +178,14 @@ export async function insertExport(rows: Rows, row: ExportRow): Promise<boolean>
   if (!isWork(row)) return insert(row);
   const { tenant } = row;
   for (let place = 0; place < limits.auditExportsOpen.value; place += 1) {
-    // Asked first: of many who come at once most find it taken, and a write costs more.
+    // A read is cheaper than a write, and most concurrent requests find the slot taken.
     if (await rows.read(partition, workKeyOf({ tenant, place }))) continue;
     if (await insert({ ...row, place })) return true;
   }
   return false;
 }
 
-/** `false` when somebody else was faster. `undefined`: it is known no more. */
+/** Returns `false` after a lost race, `undefined` when the row is gone. */
 export function replaceExport(rows: Rows, row: ExportRow | undefined, was: KeptExport): Promise<boolean> {
   const { row: before, version } = was;
   const changes: Change[] = row

@@ -1,5 +1,5 @@
-// Where an export from a time on begins: with the tenant's last leaf before that time. Its number shows that the one after
-// it is the first that was asked for.
+// Finds the start of a time range: the tenant's last leaf before it. Its number shows that the next one is
+// the first of the range.
 import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
 import { LogFiles } from '../log/log-files.ts';
 import type { ExportDesk } from './export-desk.ts';

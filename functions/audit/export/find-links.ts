@@ -23,7 +23,7 @@ export async function findLinks(desk: ExportDesk, row: ExportRow): Promise<Expor
   return found ? { ...rest, before: found, due } : { ...rest, linked: true, due };
 }
 
-/** What is to be found first, of what is not found yet. */
+/** Selects the next link to find. */
 async function beginSeek({ store }: ExportDesk, row: ExportRow): Promise<Seek | undefined> {
   const { zone, year, anchor, first, query, before, after } = row;
   if (isEnded(row) && !after) {
@@ -55,7 +55,7 @@ async function lookBack(desk: ExportDesk, { zone, tenant }: ExportRow, { side, y
   return until > 0 ? { side, year, bundle: until - 1 } : backFrom(store, zone, year);
 }
 
-/** Its first leaf, in this log or in one after it: there is one, which says that the export is made. */
+/** The first leaf in this log or a later one; one exists, since the entry of the export follows. */
 async function lookOn(desk: ExportDesk, { zone, tenant, anchor }: ExportRow, { side, year, bundle }: Seek) {
   const { store, breathe } = desk;
   const size = year === anchor?.year ? (anchor.size ?? 0) : await publishedSize({ store, zone, year });

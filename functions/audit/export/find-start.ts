@@ -1,4 +1,4 @@
-// Where in a log a time begins: its entries are in the order in which it took them.
+// Finds the first entry at or after a time, by binary search.
 import { readLeafFacts } from '../../../shared/audit/verify/leaf-facts.ts';
 import type { LogFiles } from '../log/log-files.ts';
 

@@ -1,4 +1,4 @@
-// What the edge asks of exports over HTTP: `shared/audit/bundle/contract.ts`.
+// HTTP requests of the edge about exports: `shared/audit/bundle/contract.ts`.
 import type { HttpRequest, HttpResponseInit } from '@azure/functions';
 import { type ExportStatus, newExport } from '../../../shared/audit/bundle/contract.ts';
 import { MANIFEST, MANIFEST_NOTE } from '../../../shared/audit/bundle/manifest.ts';
@@ -83,10 +83,10 @@ async function filesOf({ store }: ExportDesk, row: ExportRow): Promise<ExportSta
   return [...manifest.files, await digest(MANIFEST, bytes), await digest(MANIFEST_NOTE, note)];
 }
 
-/** When each reader was last said to read each export, by this process. */
+/** Time of the last report for each reader and export, in this process. */
 const reads = new WeakMap<ExportDesk, Map<string, number>>();
 
-/** That somebody fetches an export is on record before the first byte of it is. */
+/** Reports a download before its first byte. */
 async function tellRead(
   desk: ExportDesk,
   { zone, tenant, id }: ExportRow,

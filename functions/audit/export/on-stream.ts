@@ -21,7 +21,7 @@ import type { ExportDesk } from './export-desk.ts';
 import { asked } from './on-exports.ts';
 import { type OwnLeaf, ownLeaves } from './own-leaves.ts';
 
-/** Tells that somebody streams; `undefined` where nobody counts. */
+/** Reports a stream; `undefined` where no reads are reported. */
 export type TellStream = (zone: string, caller: EdgeCaller) => Promise<Result<unknown> | undefined>;
 
 export function onStream(desk: ExportDesk | undefined, tell: TellStream | undefined): Question {
@@ -47,7 +47,7 @@ interface At {
   readonly later: number | undefined;
 }
 
-/** One that leads past the end of a log is refused: whoever has it has read what is not there, or means another log. */
+/** Parses the cursor. Refuses one past the end of its log. */
 async function placeOf({ store, base }: ExportDesk, zone: string, text: string): Promise<Result<At>> {
   const wrong = (rule: string) => no(refuse('field_invalid', { field: 'from', rule }));
   const cursor = readCursor(text);

@@ -10,10 +10,10 @@ import type { LogDesk } from '../log/log-desk.ts';
 import type { Reports } from '../report/reports.ts';
 import type { ExportDesk } from './export-desk.ts';
 
-/** What a bundle has besides what is of the log. */
+/** Parts of a bundle that are not of the log. */
 const FILES = ['VERIFY.md', 'verify.html', 'verify.mjs'] as const;
 
-/** `undefined` where nobody says where the verifier is: a bundle that cannot be verified would be worth nothing. */
+/** Returns `undefined` without a verifier, since bundles carry one. */
 export function openExports(
   desk: LogDesk,
   { AUDIT_VERIFIER }: Pick<Settings, 'AUDIT_VERIFIER'>,

@@ -1,4 +1,4 @@
-// Which entries of a bundle are a tenant's. Most are not, and are not even parsed.
+// Finds a tenant's entries in a bundle of entries. Most are of others and are not parsed.
 import { belongsTo } from '../../../shared/audit/bundle/belongs.ts';
 import { type LeafFacts, readLeafFacts } from '../../../shared/audit/verify/leaf-facts.ts';
 
@@ -10,8 +10,8 @@ export interface OwnLeaf {
 
 /** The tenant's among `entries`, of which the first is entry `from` of the log. */
 export function ownLeaves(tenant: string, from: number, entries: readonly Uint8Array[]): OwnLeaf[] {
-  // Its name stands in every leaf of a tenant: as a value of its own, or within the name of an outbox. The others that it
-  // may have are the log's first and last.
+  // Every leaf of a tenant contains its name, as a value or in the name of an outbox. Its other entries are
+  // the first and last of the log.
   const names = [`"${tenant}"`, `/${tenant}/`, '"shard.'].map((name) => Buffer.from(name));
   return entries.flatMap((entry, at): OwnLeaf[] => {
     const bytes = Buffer.from(entry.buffer, entry.byteOffset, entry.byteLength);

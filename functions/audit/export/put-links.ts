@@ -14,7 +14,7 @@ import { readPublished } from './read-published.ts';
 interface Place {
   readonly year: number;
   readonly index: number;
-  /** What it is there for, in the names of its files. */
+  /** Purpose, part of the file name. */
   readonly says: 'opening' | 'before' | 'after' | 'export';
 }
 
@@ -79,7 +79,7 @@ async function putLink(
   return { entry, receipt };
 }
 
-/** Of a log that has ended, the longest there is; of those the one that witnesses have signed. */
+/** Returns the longest checkpoint of an ended log, preferably one with witnesses. */
 async function lastNote(store: ExportDesk['store'], zone: string, year: number): Promise<Uint8Array | undefined> {
   const published = await readPublished(store, zone, year);
   const longest = Math.max(...published.map(({ size }) => size));

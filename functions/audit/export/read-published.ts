@@ -5,7 +5,7 @@ import { headOf } from '../log/publish-checkpoint.ts';
 
 export interface Published {
   readonly size: number;
-  /** As it was signed, with the witnesses' signatures that there are. */
+  /** Reads the signed note with the witnesses' signatures. */
   readonly note: Uint8Array;
 }
 

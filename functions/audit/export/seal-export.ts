@@ -33,7 +33,7 @@ export async function sealExport(desk: ExportDesk, row: ExportRow): Promise<Expo
   if (!note) throw new Error('the checkpoint of an export is gone');
   const files = records.flatMap((record) => record.files);
   const put = async (path: string, bytes: Uint8Array) => void files.push(await putFile(store, row, path, bytes));
-  // Of one size the two are the same.
+  // Checkpoints of one size are equal.
   const begins = start !== undefined && start < size;
   if (begins) {
     const signed = await store.read('log', signedName(zone, year, start));

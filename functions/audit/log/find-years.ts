@@ -1,4 +1,4 @@
-// Which years of a zone have a log. One in which nothing was logged has none.
+// Lists the years that have a log in a zone.
 import type { LogStore } from './log-store.ts';
 import { publishedSize } from './publish-checkpoint.ts';
 

@@ -1,4 +1,4 @@
-// The logs of a zone, year by year, as they lie in storage: so that whoever verifies one finds all of them.
+// Lists the logs of a zone by year, from storage.
 import type { LoggedYear } from '../../../shared/audit/logged-years.ts';
 import { limits } from '../../../shared/limits.ts';
 import { newestState } from '../intake/acknowledge.ts';
@@ -6,11 +6,11 @@ import { recordsOf, signedName, sizeOfRecord } from './log-names.ts';
 import type { LogStore } from './log-store.ts';
 import { publishedSize } from './publish-checkpoint.ts';
 
-/** What never changes, so that a process asks storage for it once. */
+/** Facts that never change, cached by the process. */
 interface Settled {
   /** Logs that have ended, by zone and year; `undefined` for a year that had none. */
   readonly ended: Map<string, LoggedYear | undefined>;
-  /** Where a log began. */
+  /** First position of a log. */
   readonly first: Map<string, number>;
 }
 
@@ -30,7 +30,7 @@ export async function listYears(store: LogStore, zone: string): Promise<LoggedYe
   const size = await publishedSize({ store, zone, year });
   const newest = await told(store, zone, { year, size, closed: state.closed === true && size === state.size });
   const years = Array.from({ length: limits.auditSearchYears.value }, (_, at) => year - 1 - at);
-  // Who has published the newest log had published all of those before it.
+  // The newest log is published only after all earlier ones.
   const found = await Promise.all(years.map((one) => endedYear(store, zone, one, size > 0)));
   return [newest, ...found.flatMap((one) => one ?? [])];
 }
@@ -55,7 +55,7 @@ async function told(store: LogStore, zone: string, { year, size, closed }: Logge
   return { year, ...(first !== undefined && { first }), size, closed };
 }
 
-/** Of the first commit that was published: names of records are in the order of their sizes, those of commits that never were among them. */
+/** Size of the first published commit. Record names sort by size; abandoned commits are among them. */
 async function firstSize(store: LogStore, zone: string, year: number): Promise<number | undefined> {
   const { first } = settledOf(store);
   const key = `${zone}/${year}`;

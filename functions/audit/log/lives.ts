@@ -12,10 +12,10 @@ export interface Broken {
   readonly from: number;
 }
 
-/** Of the functions: their processes live side by side, and one that dies at once tells nobody. */
+/** Producers of the functions: processes run side by side, and a crash sends no event. */
 export const isMany = (producer: string): boolean => producer.startsWith('functions/');
 
-/** What an event of a life changes. Returns the life before, when that was broken off and nobody knows what it had left. */
+/** Applies an event to a life. Returns the earlier life when it was interrupted with an unknown remainder. */
 export function noteLife(
   lives: Record<string, number>,
   upTo: Readonly<Record<string, number>>,
@@ -96,7 +96,7 @@ const partsOf = (counter: string): readonly [producer: string, epoch: string] =>
 export class LifeWatch {
   readonly #seen = new Map<string, { readonly upTo: number; readonly at: number }>();
 
-  /** How many. */
+  /** Number of silent producers. */
   silent({ upTo, lives = {} }: Pick<LogState, 'upTo' | 'lives'>, now: number): number {
     let silent = 0;
     const open = Object.entries(lives).filter(([, at]) => at > 0);

@@ -1,4 +1,4 @@
-// The right edge of a log as its tiles have it, and never as somebody remembers it.
+// The right edge of a log, loaded from its tiles.
 import { type EdgeFacts, RightEdge } from '../../../shared/audit/right-edge.ts';
 import { partialTiles, tilePath, unpackEntries, unpackHashes } from '../../../shared/audit/tile.ts';
 import { equalBytes, type Hash, hashLeaf } from '../../../shared/audit/tree.ts';
@@ -6,8 +6,8 @@ import { fileName } from './log-names.ts';
 import type { LogStore } from './log-store.ts';
 
 /**
- * `undefined` when a tile is not there: then somebody else has gone on meanwhile, or it is lost. Throws when the tiles do not lead to
- * `root`, or the entries not to the tiles: then nothing may be signed until a person has looked.
+ * Loads the right edge; `undefined` when a tile is missing, after a concurrent commit or a loss. Throws when
+ * the tiles do not lead to `root` or the entries to the tiles: then signing stops until an operator looks.
  */
 export async function loadEdge(
   store: LogStore,

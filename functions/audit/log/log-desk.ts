@@ -1,4 +1,4 @@
-// What everything around the logs needs: storage, keys, a clock, and where to say what happened.
+// Dependencies of the audit logs: storage, keys, clock and log lines.
 import { limits } from '../../../shared/limits.ts';
 import { after } from '../../after.ts';
 import type { Settings } from '../../settings.ts';
@@ -14,7 +14,7 @@ import { type Noticing, noticing } from './noticing-store.ts';
 export interface LogDesk extends LogKeys {
   readonly store: LogStore & Leases;
   readonly zones: readonly string[];
-  /** What the names of logs begin with. */
+  /** Prefix of the names of logs. */
   readonly base: string;
   readonly settings: Pick<Settings, 'EDGE_KEYS'> & Partial<Pick<Settings, 'MODE'>>;
   hide(zone: string): Hide;
@@ -47,14 +47,14 @@ export interface LogLine {
   readonly held?: number;
   /** Entries that say that events of a producer are missing, or may come late. */
   readonly gaps?: number;
-  /** Deliveries that nobody can read, put aside in the intake. */
+  /** Unreadable deliveries that were set aside in the intake. */
   readonly unreadable?: number;
   /** Producers that have begun, have not ended, and say nothing. */
   readonly silent?: number;
   readonly detail?: string;
 }
 
-/** What is said of an error of whoever else's making, without more of it than a line holds. */
+/** Returns the message of an error, cut to the bound of a log line. */
 export const reasonOf = (error: unknown): string =>
   error instanceof Error ? error.message.slice(0, limits.auditReasonCharacters.value) : 'no reason given';
 
@@ -64,7 +64,7 @@ export const failedIn =
   (error: unknown): void =>
     log({ what: 'failed', zone, detail: reasonOf(error) });
 
-/** By tenant, as somebody has set it. */
+/** The class of retention by tenant, from the settings. */
 const retentionOf =
   ({ AUDIT_RETENTION }: Pick<Settings, 'AUDIT_RETENTION'>): RetentionOf =>
   (tenant = '') => {

@@ -1,4 +1,4 @@
-// What the logs are signed with: an Ed25519 key, and beside it a P-256 key, which may be one that a vault keeps.
+// Keys that sign the logs: an Ed25519 key, and optionally a P-256 key, which may be in a vault.
 import { fromBase64, toBase64 } from '../../../shared/audit/base64.ts';
 import { isP256, openP256Key, type P256Key, p256Signer } from '../../../shared/audit/ecdsa.ts';
 import { isEd25519Text, type KeyYears, keysIn, signsIn, yearOfName } from '../../../shared/audit/key-years.ts';
@@ -11,9 +11,12 @@ import type { VaultParts } from './vault-key.ts';
 export interface LogKeys {
   /** The Ed25519 key of that year under that name; `undefined` where it is here no more, or not yet. */
   signer(name: string): Signer | undefined;
-  /** Who signs the checkpoints of the log of that name: all keys of its year. The first always can. Throws when it is not here. */
+  /**
+   * Returns the signers of a log's checkpoints: all keys of its year, Ed25519 first. Throws when the key is
+   * not here.
+   */
   signers(origin: string): readonly Signer[];
-  /** Whom to believe about the log of that name, as far as we can say: the keys of its year. */
+  /** Returns the suggested policy of a log: the keys of its year. */
   policy(origin: string): Policy;
 }
 

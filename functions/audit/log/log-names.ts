@@ -1,4 +1,4 @@
-// Where everything of a log lies. A log is that of a region (a zone) and a year.
+// Names of the blobs of a log. A log belongs to a zone and a year.
 import { toBase64 } from '../../../shared/audit/base64.ts';
 import type { LogFile } from '../../../shared/audit/right-edge.ts';
 import type { Hash } from '../../../shared/audit/tree.ts';
@@ -7,13 +7,13 @@ import type { Area } from './log-store.ts';
 export const yearOf = (now: number): number => new Date(now).getUTCFullYear();
 
 export const lockName = (zone: string): string => `${zone}/lock`;
-/** There while the log is not what it was: `diverged.ts`. */
+/** Marks a diverged log: `diverged.ts`. */
 export const divergedName = (zone: string): string => `${zone}/diverged`;
-/** There while that witness refuses the log's checkpoints. */
+/** Marks a log that the witness refuses. */
 export const refusedName = (zone: string, witness: string): string => `${zone}/refused/${encodeURIComponent(witness)}`;
-/** There while that witness says what nobody has signed: `doubted.ts`. */
+/** Marks an unproven claim of a witness: `doubted.ts`. */
 export const doubtedName = (zone: string, witness: string): string => `${zone}/doubted/${encodeURIComponent(witness)}`;
-/** One for all years, so that one swap ends a year and begins the next. */
+/** One state for all years, so that one swap ends a year and begins the next. */
 export const stateName = (zone: string): string => `${zone}/state`;
 export const checkpointName = (zone: string, year: number): string => `${zone}/${year}/checkpoint`;
 /** The newest checkpoint that witnesses have signed. */
@@ -31,17 +31,17 @@ const named = (size: number, root: Hash): string => {
   return `${digits(size)}-${toBase64(root).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')}`;
 };
 
-/** What the names of a log's records begin with. */
+/** Prefix of the names of records. */
 export const recordsOf = (zone: string, year: number): string => `${zone}/${year}/wal/`;
 export const recordName = (zone: string, year: number, size: number, root: Hash): string =>
   recordsOf(zone, year) + named(size, root);
-/** How long the log is that a record of that name leads to. */
+/** Returns the size of the log after the record of that name. */
 export function sizeOfRecord(name: string): number | undefined {
   const [, size] = /\/wal\/(\d{16})-/.exec(name) ?? [];
   return size === undefined ? undefined : Number(size);
 }
 
-/** What the entries from `from` on hide, up to that size. */
+/** Hidden values of the entries from `from` up to that size. */
 export const sidecarName = (zone: string, year: number, from: number, size: number, root: Hash): string =>
   `${zone}/${year}/${digits(from)}-${named(size, root)}`;
 

@@ -1,5 +1,5 @@
-// What the newest log of a region knows of itself. It changes by compare-and-swap only, and that swap is the moment at which entries are in the
-// log: before it they are not, after it they are, whatever else fails.
+// State of the newest log of a zone. A compare-and-swap of it is the commit: before it the entries are not in
+// the log, after it they are.
 import { z } from 'zod';
 import { fromBase64, toBase64 } from '../../../shared/audit/base64.ts';
 import { emptyRoot, HASH_BYTES, type Hash } from '../../../shared/audit/tree.ts';
@@ -23,20 +23,20 @@ const logState = z.object({
   before: head,
   /** Time of the last entry, ms since 1970. */
   last: z.number().int(),
-  /** By outbox and its life: the number of its last event that is in the log. */
+  /** By outbox and life: number of its last logged event. */
   upTo: z.record(z.string(), z.number().int()),
-  /** By tenant: how many of its leaves are in the logs of this region. */
+  /** By tenant: number of its leaves in the logs of this zone. */
   tseq: z.record(z.string(), z.number().int()),
   /**
-   * Which lives of outboxes have begun or ended (`lives.ts`): by counter when it began (of the functions: when it was heard
-   * last), or, negative, when it ended, in ms since 1970. Lives of older edges never said that they began.
+   * Lives of outboxes (`lives.ts`) by counter: time of the begin (of the functions: of the last event) or,
+   * negative, of the end, in ms since 1970. Lives of older edges report no begin.
    */
   lives: z.record(z.string(), z.number().int()).optional(),
-  /** By outbox and its life: after which number a hole was found, while it still may be filled. */
+  /** By outbox and life: number before a gap that may still be filled. */
   late: z.record(z.string(), z.number().int()).optional(),
   /** The log that this one goes on from. */
   previous: head.extend({ origin: z.string() }).optional(),
-  /** Its year is over: nothing is added any more. */
+  /** The year is over; no entry is added. */
   closed: z.boolean().optional(),
 });
 export type LogState = z.infer<typeof logState>;
@@ -72,5 +72,5 @@ export function freshState(origin: string, year: number, before: LogState | unde
 /** Under which name an outbox and its life are counted. */
 export const counterOf = (producer: string, epoch: string): string => `${producer} ${epoch}`;
 
-/** Whether it has no room for outboxes that it does not know. */
+/** Reports whether the state has no capacity for new outboxes. */
 export const isFull = (state: LogState): boolean => encodeState(state).length > limits.auditStateBytes.value;

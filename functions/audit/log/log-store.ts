@@ -13,7 +13,7 @@ export interface Kept {
   readonly version: string;
 }
 
-/** Whoever gets an exception does not know whether what was asked for was done. */
+/** After an exception the outcome of the call is unknown. */
 export interface LogStore {
   read(area: Area, name: string): Promise<Kept | undefined>;
   /** `false` when something has that name. */
@@ -24,15 +24,24 @@ export interface LogStore {
   list(area: Area, prefix: string, limit: number): Promise<string[]>;
   /** Does nothing when it is not there. Never asked of the area `log`. */
   remove(area: Area, name: string): Promise<void>;
-  /** Whether there is a policy that keeps the area `log` from being changed, locked or not; `undefined` where storage does not say. */
+  /**
+   * Reports whether an immutability policy covers the area `log`, locked or not; `undefined` when storage
+   * does not say.
+   */
   isLocked?(): Promise<boolean | undefined>;
-  /** What time it was at the last `read`, and so is now, ms since 1970, by its own clock; `undefined` where it does not say. */
+  /**
+   * Returns the current time of storage, from the date of the last `read`, in ms since 1970; `undefined`
+   * when storage sends no date.
+   */
   clock?(): number | undefined;
 }
 
 /** Holds a name against others, for a while. */
 export interface Leases {
-  /** Takes it, or goes on holding it with the `id` that an earlier call gave; `undefined` when somebody else has it. */
+  /**
+   * Acquires the lease, or renews it with the `id` of an earlier call; `undefined` when another process has
+   * it.
+   */
   hold(name: string, seconds: number, id: string | undefined): Promise<string | undefined>;
   release(name: string, id: string): Promise<void>;
 }

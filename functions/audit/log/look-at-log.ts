@@ -1,4 +1,4 @@
-// How a log is doing, from what lies in storage.
+// Health of a log, from storage.
 import type { Gap } from '../../../shared/audit/gaps.ts';
 import type { LogHealth } from '../../../shared/audit/health.ts';
 import { latestAt, openJudge } from '../../../shared/audit/judge.ts';
@@ -87,7 +87,7 @@ async function lookAtState({ store, policy, now }: Desk, zone: string, state: Lo
 
 async function lookAtIntake({ store, now }: Desk, zone: string): Promise<LogHealth['intake']> {
   const names = await store.list('intake', `${zone}/`, limits.auditIntakeList.value);
-  // By name, not by age: of a few, which is enough to see that nothing moves.
+  // A sample by name is enough to see that nothing moves.
   const read = await Promise.all(
     names.slice(0, limits.auditHealthIntake.value).map((name) => store.read('intake', name)),
   );
@@ -96,7 +96,7 @@ async function lookAtIntake({ store, now }: Desk, zone: string): Promise<LogHeal
   return { waiting: names.length, oldestMs: Math.max(0, ...ages) };
 }
 
-/** When it came; of one that nobody can read not long ago: it is put aside at once. */
+/** Returns the time of receipt. An unreadable delivery counts as new, since the next round sets it aside. */
 function sinceOf(bytes: Uint8Array): number {
   try {
     return readReceived(bytes).at;

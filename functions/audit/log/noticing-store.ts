@@ -1,8 +1,8 @@
-// A store that counts what this process writes, so that whoever follows a log knows without asking that it may have grown.
+// A store that counts the writes of this process, so that followers of a log notice growth without a read.
 import type { Area, LogStore } from './log-store.ts';
 
 export interface Noticing {
-  /** Writes to that area of a zone, those included of which nobody knows whether they happened. */
+  /** Counts writes to an area of a zone, including those of unknown outcome. */
   changes(area: Area, zone: string): number;
 }
 

@@ -1,5 +1,5 @@
-// GET /api/audit/log/{zone}/{year}/{path}: what there is to read of a log, as `shared/audit/log-path.ts` names it. Asked by
-// the edge, which knows who may read what.
+// GET /api/audit/log/{zone}/{year}/{path}: files of a log, as `shared/audit/log-path.ts` names them. The edge
+// authorises the reader.
 import type { HttpRequest, HttpResponseInit } from '@azure/functions';
 import { originOfLog } from '../../../shared/audit/delivery.ts';
 import { holdsEntries, type LogPath, readLogPath } from '../../../shared/audit/log-path.ts';
@@ -41,7 +41,7 @@ const cheap = (): TenantLimiter => new TenantLimiter(limits.auditFilesAtOnce.val
 /** A tenant asks about all its zones at once, and one process may keep the logs of several. */
 const placeOf = (zone: string, { tenant }: Pick<EdgeCaller, 'tenant'>): string => JSON.stringify([zone, tenant]);
 
-/** Who may read them may keep them for as long as they like, and nobody between: each read takes a token. */
+/** Readers may cache immutable files; shared caches may not, since each read needs a token. */
 const FOREVER = 'private, max-age=31536000, immutable';
 
 export const onLog = (
@@ -89,7 +89,7 @@ async function read(
     case 'receipt':
       return makeReceipt(store, zone, year, asked.index);
     case 'policy':
-      // Of this year it is listed before it begins, and every other log only once there is one.
+      // The policy of this year is served before its log begins, any other only with a log.
       return year === yearOf(now()) || (await publishedSize({ store, zone, year })) > 0
         ? writePolicy(policy(originOfLog(base, zone, year)))
         : undefined;

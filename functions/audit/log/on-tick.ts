@@ -10,10 +10,10 @@ import { isFull, type LogState } from './log-state.ts';
 import type { Noticing } from './noticing-store.ts';
 import { Sequencer } from './sequencer.ts';
 
-/** Rounds in a row that came to nothing, after which somebody is told: two ticks of them. */
+/** Lost rounds in a row before a warning: two ticks of them. */
 const BEATEN_MANY = 2 * limits.auditRoundsPerTick.value;
 
-/** What is told once a minute, as long as it is so. */
+/** Limits a message to one a minute. */
 class Seldom {
   readonly #now: () => number;
   #at = Number.NEGATIVE_INFINITY;
@@ -30,7 +30,7 @@ class Seldom {
   }
 }
 
-/** One region's writer, and its right to be the only one at work. The right only saves work; nothing depends on it. */
+/** Writes the log of one zone under a lease. The lease only saves work; correctness does not depend on it. */
 class Writer {
   readonly #desk: LogDesk;
   readonly #zone: string;
@@ -53,7 +53,7 @@ class Writer {
     this.#sequencer = new Sequencer({ store, base, signers, now, zone, newId });
   }
 
-  /** Whether there was anything to write. */
+  /** Returns whether anything was written. */
   async tick(): Promise<boolean> {
     const zone = this.#zone;
     if (!(await this.#hold())) return false;
@@ -83,13 +83,16 @@ class Writer {
     if (isFull(state)) this.#desk.log({ what: 'full', zone: this.#zone });
   }
 
-  /** Somebody is faster now and then; who is never the first, though the lease is held, gets nowhere. */
+  /**
+   * Losing a commit race now and then is normal; losing every one while holding the lease means this writer
+   * is stuck.
+   */
   #tellBeaten(beaten: boolean): void {
     this.#beaten = beaten ? this.#beaten + 1 : 0;
     if (this.#beaten > 0 && this.#beaten % BEATEN_MANY === 0) this.#desk.log({ what: 'beaten', zone: this.#zone });
   }
 
-  /** Once a minute, as long as nobody has looked. */
+  /** Logs a divergence once a minute until an operator removes the mark. */
   async #tellDiverged(): Promise<void> {
     if (!this.#divergedTold.due()) return;
     const { store, log } = this.#desk;
@@ -97,7 +100,7 @@ class Writer {
     if (mark) log({ what: 'diverged', zone: this.#zone, detail: `stopped: ${mark.witness} ${mark.why}` });
   }
 
-  /** Holds the lease on, or takes it when nobody has it. */
+  /** Acquires or renews the lease. */
   async #hold(): Promise<boolean> {
     const { store, now } = this.#desk;
     const at = now();

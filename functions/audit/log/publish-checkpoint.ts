@@ -1,6 +1,6 @@
-// Signed checkpoints on their way to readers. The first signatures that are kept of a size are the ones that count: some
-// keys never sign the same way twice. A longer log's checkpoint replaces a shorter one's, and of one size one with more
-// witnesses the one with fewer; never the other way round, however late whoever writes is.
+// Publishes signed checkpoints. The first stored signatures of a size count, since some algorithms never sign
+// twice alike. A longer checkpoint replaces a shorter one and, at equal size, one with more witnesses
+// replaces one with fewer; never the reverse.
 import { type Checkpoint, formatCheckpoint, readCheckpoint, signCheckpoint } from '../../../shared/audit/checkpoint.ts';
 import { formatSignature, type Signer, splitNote } from '../../../shared/audit/note.ts';
 import { limits } from '../../../shared/limits.ts';
@@ -15,7 +15,7 @@ export interface Place {
   readonly year: number;
 }
 
-/** The head of a signed checkpoint; who signed it is for readers to ask. */
+/** Reads the head of a signed checkpoint without verifying signatures. */
 export function headOf(note: Uint8Array): Checkpoint & { readonly signatures: number } {
   const parts = splitNote(note);
   const checkpoint = parts && readCheckpoint(parts.text);
@@ -24,8 +24,8 @@ export function headOf(note: Uint8Array): Checkpoint & { readonly signatures: nu
 }
 
 /**
- * The checkpoint as it was signed first, by whoever did. What is signed is not signed again: a key may be far away, and a
- * commit that is published in a second try must not wait for it twice.
+ * Returns the first signed checkpoint of a size, or signs it. A retry does not sign again: a key may be in a
+ * vault.
  */
 export async function signOnce({ store, signers, zone, year }: Place, checkpoint: Checkpoint): Promise<Uint8Array> {
   const name = signedName(zone, year, checkpoint.size);
@@ -52,7 +52,7 @@ async function signedBy(checkpoint: Checkpoint, [first, ...others]: readonly Sig
   return new TextEncoder().encode(`${note}${(await Promise.all(lines)).join('')}`);
 }
 
-/** What a checkpoint is worth among those of its size. */
+/** Ranks checkpoints of one size. */
 type Worth = (note: Uint8Array) => Promise<number>;
 
 const countSignatures: Worth = async (note) => headOf(note).signatures;

@@ -28,9 +28,9 @@ export async function redoCommit({ store, zone, year }: Place, state: LogState):
 }
 
 /**
- * Writes the files of a commit and publishes its checkpoint. Before anything is signed, everything the root is made of is
- * read back and hashed again: a log that signed one wrong bit is a log no more. Returns what was read; `undefined` when
- * somebody else has gone on meanwhile.
+ * Writes the files of a commit and publishes its checkpoint. Before it signs, it reads back and hashes
+ * everything that the root is made of, since a signed wrong bit ends a log. Returns the right edge;
+ * `undefined` after a concurrent commit.
  */
 export async function publish(
   place: Place,
@@ -45,7 +45,7 @@ export async function publish(
   return edge;
 }
 
-/** The same when a partial tile is not there: lost, unless somebody else has gone on meanwhile. */
+/** Publishes when a partial tile is missing: lost, or replaced by a concurrent commit. */
 export async function loadAgain(
   { store, zone, year }: Place,
   size: number,
@@ -65,7 +65,7 @@ async function putOnce(store: LogStore, area: Area, name: string, bytes: Uint8Ar
   if (!kept || !equalBytes(kept.bytes, bytes)) throw new Error(`${area} ${name}: something else is there`);
 }
 
-/** Partial tiles that this commit has filled, of no use to anybody who reads the newest checkpoint. */
+/** Removes partial tiles that this commit has filled. */
 export async function dropPartials(
   { store, zone, year }: Place,
   before: number,

@@ -10,8 +10,8 @@ export const readTileOf =
     readParts(store, zone, year, tile, unpackHashes);
 
 /**
- * What is in a tile; of one that has become full meanwhile, the beginning. Throws when it is not there: then the log is not
- * as long as it was said to be.
+ * Reads a tile; of a full one that is asked for as partial, its beginning. Throws when it is missing: then
+ * the log is shorter than stated.
  */
 export async function readParts<T>(
   store: Pick<LogStore, 'read'>,

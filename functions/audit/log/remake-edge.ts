@@ -1,5 +1,5 @@
-// The right edge of a log whose partial tiles are gone: made again from what is locked, the records of its last commits and
-// its full tiles. Nothing is believed: what comes out has the root that was asked for, or there is an error.
+// Rebuilds the right edge of a log without its partial tiles, from locked records and full tiles. The result
+// has the expected root, or an error is thrown.
 import { toBase64Url } from '../../../shared/audit/commitment.ts';
 import { RightEdge } from '../../../shared/audit/right-edge.ts';
 import { partialTiles, TILE_WIDTH, tilePath, unpackHashes } from '../../../shared/audit/tile.ts';

@@ -1,4 +1,4 @@
-// Which events are next in a log, and in which order: decided from what it has and what is waiting, and nothing else.
+// Sequences waiting events: decides the next entries of a log purely from its state and the deliveries.
 
 import { toBase64 } from '../../../shared/audit/base64.ts';
 import { encodeLeaf, type Leaf, type LeafDraft } from '../../../shared/audit/leaf.ts';
@@ -8,7 +8,7 @@ import { endSilent, forgetLives, isMany, noteLife } from './lives.ts';
 import { counterOf, type LogState } from './log-state.ts';
 import { mayRepeat } from './repeats.ts';
 
-/** Whether an event of that id is among the last of the log. */
+/** Reports whether the last entries of the log have that id. */
 export type IsKnown = (id: string) => boolean;
 
 export interface Waiting {
@@ -18,7 +18,7 @@ export interface Waiting {
 
 export interface Sequenced {
   readonly entries: readonly Uint8Array[];
-  /** What each entry hides, encrypted. */
+  /** Hidden values of each entry, encrypted. */
   readonly hidden: readonly (string | null)[];
   readonly upTo: LogState['upTo'];
   readonly tseq: LogState['tseq'];
@@ -53,7 +53,7 @@ class Leaves {
   readonly lives: Record<string, number>;
   readonly late: Record<string, number>;
   gaps = 0;
-  /** Of the events of this commit. */
+  /** Ids of the events of this commit. */
   readonly #ids = new Set<string>();
   readonly #now: number;
   readonly #origin: string;
@@ -97,7 +97,7 @@ class Leaves {
     this.addOwn(said);
   }
 
-  /** What the log itself has to say: an outbox of its own, in a sense. */
+  /** Adds an entry of the log itself, which counts as an outbox. */
   addOwn(said: LogsOwn): void {
     const [p, ep] = ['log', this.#origin];
     const pseq = (this.upTo[counterOf(p, ep)] ?? 0) + 1;
@@ -107,8 +107,8 @@ class Leaves {
 }
 
 /**
- * What comes next. An event is taken when it is the next one of its outbox: what the log has already is dropped, what is
- * ahead of its turn waits. Events that the outbox says are lost, or that did not come in time, leave a leaf that says so.
+ * Sequences deliveries. An event is taken when it is the next of its outbox; earlier ones are dropped, later
+ * ones wait. Lost and overdue events leave a leaf that says so.
  */
 export function sequence(
   state: LogState,
@@ -129,7 +129,7 @@ export function sequence(
     const counter = counterOf(producer, epoch);
     const known = leaves.upTo[counter];
     const missing = missingBefore(received, known ?? 0, now);
-    // Of the functions all is taken: what they report is on record when they go on, and there are few of them.
+    // Reports of the functions are always taken: they are few, and the reporter waits for them.
     const unknown = full && known === undefined && !isMany(producer);
     if (missing === 'wait' || leaves.entries.length >= room || unknown) {
       held += 1;
@@ -181,7 +181,7 @@ const byTurn = ({ received: a }: Waiting, { received: b }: Waiting): number =>
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** What lies between the log and a delivery, and will not come any more; `wait` when it still may. */
+/** Returns the numbers between the log and a delivery that will not come; `wait` while they may. */
 function missingBefore(
   { from, oldest, at }: Received,
   known: number,

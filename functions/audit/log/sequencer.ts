@@ -1,6 +1,5 @@
-// The writer of the logs of one region. Several may run at once: who is allowed to is asked of a lease elsewhere, but
-// nothing here depends on it. A commit is the swap of the log's state, and only the one who read the state as it is can
-// swap it; what is written before is harmless without it, and what comes after can be done again by anybody.
+// Writes the logs of one zone. Several writers may run: a commit is a compare-and-swap of the log's state.
+// Writes before it have no effect without it, and any process can repeat the steps after it.
 import { originOfLog } from '../../../shared/audit/delivery.ts';
 import type { Signer } from '../../../shared/audit/note.ts';
 import { RightEdge } from '../../../shared/audit/right-edge.ts';
@@ -20,10 +19,10 @@ import { packRecord } from './write-record.ts';
 
 export interface SequencerParts {
   readonly store: LogStore;
-  /** Who sign as the log of that name. */
+  /** Signers of the log of that name. */
   signers(origin: string): readonly Signer[];
   readonly zone: string;
-  /** What the names of logs begin with. */
+  /** Prefix of the names of logs. */
   readonly base: string;
   /** Milliseconds since 1970. */
   now(): number;
@@ -31,9 +30,9 @@ export interface SequencerParts {
 }
 
 /**
- * `idle`: nothing to do. `committed`: entries were added and published. `beaten`: somebody else was faster, or it is not
- * known whether this one was. `clock`: the last entry is not in the past, or our clock is not storage's; nobody could take
- * back a time that is too late. `diverged`: nothing is written until a person has looked (`diverged.ts`).
+ * `idle`: nothing to do. `committed`: entries were added and published. `beaten`: another writer won, or the
+ * outcome is unknown. `clock`: the last entry is not in the past, or this clock differs from storage's; a
+ * late time could not be taken back. `diverged`: nothing is written until an operator looks (`diverged.ts`).
  */
 export interface Round {
   readonly kind: 'idle' | 'committed' | 'beaten' | 'clock' | 'diverged';
@@ -41,11 +40,11 @@ export interface Round {
   readonly held: number;
   /** Entries that say that others are missing. */
   readonly gaps: number;
-  /** Deliveries that nobody can read, and that were put aside. */
+  /** Unreadable deliveries that were set aside. */
   readonly unreadable: number;
   /** The log as it was found. */
   readonly state?: LogState;
-  /** What is wrong with a clock, when that does not pass by itself within a minute. */
+  /** The fault of a clock that lasts longer than a minute. */
   readonly wrong?: string;
 }
 
@@ -57,20 +56,20 @@ interface Opened {
   readonly version: string;
 }
 
-/** What the name of an outbox begins with, in the intake: base64url. */
+/** Prefix of the name of an outbox in the intake: base64url. */
 const NAME_BEGINS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
 export class Sequencer {
   readonly #parts: SequencerParts;
   /** The edge at the end of the last round, which that round has read back. */
   #edge: { readonly origin: string; readonly edge: RightEdge } | undefined;
-  /** What is known to be published, so that nobody asks again. */
+  /** The last published checkpoint, cached. */
   #published: { readonly origin: string; readonly size: number } | undefined;
 
   readonly #recent = new RecentIds();
   /** The outbox that was looked at last. */
   #turn: string | undefined;
-  /** Which names are looked at when there are more than one list holds. */
+  /** Start of the listed names when one list does not hold all. */
   #page = 0;
 
   constructor(parts: SequencerParts) {
@@ -105,7 +104,7 @@ export class Sequencer {
     return { kind, entries: entries.length, held, gaps, unreadable, state };
   }
 
-  /** What waits, or as much of it as one list holds, and then some more: each time of other outboxes. */
+  /** Lists waiting deliveries, from another outbox each time when one list does not hold all. */
   async #listed(): Promise<readonly string[]> {
     const { store, zone } = this.#parts;
     const most = limits.auditIntakeList.value;
@@ -155,7 +154,7 @@ export class Sequencer {
     const opened = { place: this.#placeOf(state), state, version: kept.version };
     // Some writers' clocks are behind: years are only ever gone on from.
     if (state.year >= year && !state.closed) return opened;
-    // A log is published to its end before the next one takes its place: later nobody would look at it again.
+    // A log is published to its end before the next one begins; later rounds do not look at it.
     if (!(await this.#finish(opened))) return nothing('beaten');
     // A year without a log is passed over only where two clocks say that it has passed.
     const next = store.clock?.() === undefined ? state.year + 1 : Math.max(year, state.year + 1);
@@ -174,7 +173,7 @@ export class Sequencer {
     if (at > opened.state.last) await this.#commit(opened, closing(opened.state, at, newId), at, true);
   }
 
-  /** The last commit may not have been published by whoever made it. */
+  /** The writer of the last commit may have crashed before it published. */
   async #finish({ place, state }: Opened): Promise<boolean> {
     if (state.size === 0) return true;
     const known = this.#published?.origin === state.origin && this.#published.size >= state.size;
@@ -205,7 +204,7 @@ export class Sequencer {
       late,
       ...(closed && { closed }),
     };
-    // A record of that name leads to that root, whoever wrote it.
+    // A record of that name leads to that root, whichever writer made it.
     await store.create('log', recordName(zone, year, size, root), packRecord(state.size, next.entries));
     if (next.hidden.some((one) => one !== null)) {
       const bytes = new TextEncoder().encode(JSON.stringify({ v: 1, from: state.size, hidden: next.hidden }));

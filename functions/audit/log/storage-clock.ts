@@ -1,7 +1,7 @@
-// What time it is by storage: each of its answers bears a date. Whose own clock is wrong can tell by it, and asks nothing more.
+// The clock of storage: each answer has a date, which shows a wrong local clock without another request.
 
 export class StorageClock {
-  /** The last date, ms since 1970, and when it came: by a clock that nobody sets. */
+  /** The last date, ms since 1970, and its arrival on a monotonic clock. */
   #heard: { readonly date: number; readonly at: number } | undefined;
 
   /** `date`: what an answer that came just now bears. */

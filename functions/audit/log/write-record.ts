@@ -1,5 +1,5 @@
-// The write-ahead record of a commit: its entries, written before the commit, from which it can be finished by anybody. It
-// is also what makes entries immutable at once, long before their tile is full.
+// The write-ahead record of a commit: its entries, from which any process can finish it. It makes entries
+// immutable before their tile is full.
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { z } from 'zod';
 
