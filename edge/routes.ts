@@ -9,9 +9,6 @@ import { searchAudit } from './audit/search.ts';
 import { streamLeaves } from './audit/stream-leaves.ts';
 import type { PathParams, RequestContext } from './context.ts';
 import { answerPreflight } from './cors.ts';
-import { answerClientSecret, answerGrant, answerTranscriptionSession } from './dialect/issue-tokens.ts';
-import { openListen, openRealtime } from './dialect/open-live.ts';
-import { refuseAsTorchserve, TORCHSERVE } from './dialect/torchserve.ts';
 import { answerKserve } from './kserve/answer-kserve.ts';
 import { answerThrown, drainRefused, type EdgeEnv, provideContext, requireSettings, setHeaders } from './middleware.ts';
 import {
@@ -34,10 +31,12 @@ import { createProject } from './project/create-project.ts';
 import { editSegment } from './project/edit-segment.ts';
 import { deleteProject, followProject, listProjects, rerunProject, showProject } from './project/look-at-projects.ts';
 import { readAudio, readManifest } from './project/read-document.ts';
+import { answerClientSecret, answerGrant, answerTranscriptionSession } from './protocol/issue-tokens.ts';
+import { refuseAsTorchserve, TORCHSERVE } from './protocol/torchserve.ts';
 import { refuseWith } from './refuse.ts';
 import { transcribe } from './short/transcribe.ts';
 import { transcribeRecording } from './short/transcribe-recording.ts';
-import { serveStream } from './stream/serve.ts';
+import { openListen, openRealtime, openStream } from './stream/open-live.ts';
 import { bookUsage } from './upload/book-usage.ts';
 import { createUpload } from './upload/create-upload.ts';
 import { followUpload } from './upload/follow-upload.ts';
@@ -70,7 +69,7 @@ const routes: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   [`${TORCHSERVE}/models/:name/:version`]: { GET: describeVersions, DELETE: retireVersion },
   [`${TORCHSERVE}/models/:name/:version/set-default`]: { PUT: setDefaultVersion },
   '/v1/openapi.json': { GET: () => describeApi() },
-  '/v1/stream': { GET: serveStream },
+  '/v1/stream': { GET: openStream },
   '/v1/jobs/replay': { POST: replayJobs },
   '/v1/release': { GET: showRelease, PUT: takeRelease },
   '/v1/usage': { POST: bookUsage },

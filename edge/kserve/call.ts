@@ -4,7 +4,7 @@ import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, clampClass, type Scope } from '../../shared/tenant/claims.ts';
 import type { RequestContext } from '../context.ts';
-import { answerCall, refuseKserve } from '../dialect/kserve.ts';
+import { answerCall, refuseKserve } from '../protocol/kserve.ts';
 import { CallerBody } from '../short/body.ts';
 import { Relay } from '../short/relay.ts';
 import { refusedWith, Session } from '../short/session.ts';

@@ -9,8 +9,8 @@ import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { refuseThrown } from '../bug.ts';
 import type { PathParams, RequestContext } from '../context.ts';
-import { describeVersion, type listedVersions, refuseAsTorchserve, type statusAnswer } from '../dialect/torchserve.ts';
 import { readSnapshots } from '../pool/snapshot.ts';
+import { describeVersion, type listedVersions, refuseAsTorchserve, type statusAnswer } from '../protocol/torchserve.ts';
 import { admit } from '../tenant/admit.ts';
 import { askModels } from './ask-model.ts';
 

@@ -1,6 +1,6 @@
 import { limits } from '../../shared/limits.ts';
+import type { Outcome, SessionEvent } from '../protocol/live-protocol.ts';
 import type { ClientSocket } from './client-socket.ts';
-import type { Ending, SessionEvent } from './dialect.ts';
 
 type Segment = Extract<SessionEvent, { type: 'segment' }>;
 type Ready = Extract<SessionEvent, { type: 'ready' }>;
@@ -74,7 +74,7 @@ export class ClientSender {
     for (const event of buffered) if (next === undefined || event.type !== 'segment') this.#socket?.send(event);
   }
 
-  close(outcome: Ending, onRead?: () => void): void {
+  close(outcome: Outcome, onRead?: () => void): void {
     this.#socket?.close(outcome, onRead);
     this.#socket = undefined;
   }

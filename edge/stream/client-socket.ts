@@ -1,14 +1,14 @@
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
+import type { ClientCommand, ClientFrame, LiveProtocol, Outcome, SessionEvent } from '../protocol/live-protocol.ts';
 import { audioBudget } from './audio-budget.ts';
 import type { ClosingSockets } from './closing-sockets.ts';
-import type { ClientStep, Ending, LiveDialect, Outgoing, SessionEvent } from './dialect.ts';
 import type { Handover } from './handover.ts';
 import { UnreadLimit } from './unread-limit.ts';
 
 /** Receives what a client does on its socket. */
 export interface SocketHandler {
-  onCommand(command: ClientStep, socket: ClientSocket): void;
+  onCommand(command: ClientCommand, socket: ClientSocket): void;
   /** The socket is closed. `deliberate`: the client closed it normally, and does not resume. */
   onDisconnect(socket: ClientSocket, deliberate: boolean): void;
   /** A bug in the protocol adapter or behind it. */
@@ -22,7 +22,7 @@ const NO_STATUS = 1005;
 /** One WebSocket of a client and the protocol adapter on it. */
 export class ClientSocket {
   readonly handover: Handover;
-  readonly protocol: LiveDialect;
+  readonly protocol: LiveProtocol;
   /** The session's object until the client starts a session, then the session. */
   handler: SocketHandler;
   readonly #socket: RuntimeSocket;
@@ -79,7 +79,7 @@ export class ClientSocket {
   send(event: SessionEvent): void {
     if (this.#closed || !this.#unread.allows(event)) return;
     try {
-      this.#sendEvent(this.protocol.say(event, this.#now()));
+      this.#sendEvent(this.protocol.render(event, this.#now()));
     } catch (error) {
       this.handler.onError(error, this);
     }
@@ -87,25 +87,25 @@ export class ClientSocket {
 
   /** Notes that the client has every word before `time`. */
   commit(time: number): void {
-    this.#guard(() => this.#sendEvent(this.protocol.settle?.(time, this.#now()) ?? []));
+    this.#guard(() => this.#sendEvent(this.protocol.commit?.(time, this.#now()) ?? []));
   }
 
   /** Sends the reply to a route that an agent serves. */
-  acceptRoute(frames: readonly Outgoing[]): void {
+  acceptRoute(frames: readonly ClientFrame[]): void {
     this.#guard(() => this.#reply(frames));
   }
 
   /** Warns that no agent serves the route; the client may request another one. */
   rejectRoute(refusal: Refusal): void {
-    this.#guard(() => this.#reply(this.protocol.warn?.(refusal, this.#now()) ?? []));
+    this.#guard(() => this.#reply(this.protocol.rejectRoute?.(refusal, this.#now()) ?? []));
   }
 
   /** Sends the last frames and closes the socket. `onRead` is called when the client has read them. */
-  close(outcome: Ending, onRead?: () => void): void {
+  close(outcome: Outcome, onRead?: () => void): void {
     if (this.#closed) return;
     this.#closed = true;
     this.#onRead = onRead;
-    let last = { frames: [] as readonly Outgoing[], code: refusals.internal.close as number, reason: 'internal' };
+    let last = { frames: [] as readonly ClientFrame[], code: refusals.internal.close as number, reason: 'internal' };
     try {
       last = this.protocol.close(outcome, this.#now());
       this.#send(last.frames);
@@ -135,7 +135,7 @@ export class ClientSocket {
     if (message.length > limit) this.#refuse(refuse('message_too_large', { limit }));
     else if (!audioBudget.mayRead(message.length, isText ? 'text' : 'binary')) this.#refuse(refuse('backlog_full'));
     else {
-      const commands = this.protocol.hear(message, this.receivedAt);
+      const commands = this.protocol.receive(message, this.receivedAt);
       let audio = 0;
       for (const command of commands) if (command.type === 'audio') audio += command.audio.length;
       if (this.#unread.addMessage(isText ? message.length : 0, audio)) this.#run(commands);
@@ -143,7 +143,7 @@ export class ClientSocket {
     }
   }
 
-  #run(commands: readonly ClientStep[]): void {
+  #run(commands: readonly ClientCommand[]): void {
     for (const command of commands) {
       if (this.#closed) return;
       if (command.type === 'reply') this.#reply(command.frames);
@@ -157,19 +157,19 @@ export class ClientSocket {
     if (!this.#closed) this.handler.onCommand({ type: 'close', refusal }, this);
   }
 
-  #reply(frames: readonly Outgoing[]): void {
+  #reply(frames: readonly ClientFrame[]): void {
     let bytes = 0;
     for (const { length } of frames) bytes += length;
     if (this.#unread.addReply(bytes)) this.#send(frames);
     else this.#refuse(refuse('reader_slow'));
   }
 
-  #sendEvent(frames: readonly Outgoing[]): void {
+  #sendEvent(frames: readonly ClientFrame[]): void {
     this.#send(frames);
     if (!this.#unread.addEvent(frames)) this.#refuse(refuse('reader_slow'));
   }
 
-  #send(frames: readonly Outgoing[]): void {
+  #send(frames: readonly ClientFrame[]): void {
     try {
       for (const frame of frames) this.#socket.send(frame);
     } catch {
@@ -205,7 +205,7 @@ export class ClientSocket {
 
 export interface ClientSocketOptions {
   readonly socket: RuntimeSocket;
-  readonly protocol: LiveDialect;
+  readonly protocol: LiveProtocol;
   readonly handover: Handover;
   readonly handler: SocketHandler;
   readonly closing: Pick<ClosingSockets, 'add' | 'delete'>;

@@ -3,31 +3,31 @@ import { type Refusal, refuse } from '../../shared/refusal.ts';
 import type { Claims, Scope } from '../../shared/tenant/claims.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
+import type { LiveProtocol, LiveProtocolName } from '../protocol/live-protocol.ts';
 import { refuseWith } from '../refuse.ts';
 import { admit, recordDenial } from '../tenant/admit.ts';
 import { rateLimitHeaders } from '../tenant/rate-limit.ts';
 import { UNANSWERED } from './closing-sockets.ts';
-import type { LiveDialect } from './dialect.ts';
 import { writeHandover } from './handover.ts';
 import { sockets } from './sockets.ts';
 
 export interface Entrance {
   readonly claims: Claims;
-  readonly dialect: LiveDialect['name'];
-  /** The class the client wishes for. */
+  readonly protocol: LiveProtocolName;
+  /** Requested class. */
   readonly class?: string | undefined;
-  /** Name of the session that the client resumes; a new one without it. */
+  /** Name of the session that the client resumes; a new one if absent. */
   readonly session?: string | undefined;
-  /** Sub-protocol to answer with: one that was offered, and never a credential. */
-  readonly protocol?: string | undefined;
+  /** Offered sub-protocol to answer with; never a credential. */
+  readonly subprotocol?: string | undefined;
 }
 
-/** A name that a session can have. */
+/** Pattern of session names. */
 export const SESSION = /^[\w.-]{1,128}$/;
 
 export const isSessionName = (name: string): boolean => SESSION.test(name);
 
-/** Returns the refusal of a request that is no upgrade: that of its token, if it has no good one. */
+/** Returns the refusal of a request that is no upgrade: that of its token, if the token is not valid. */
 export async function refuseUpgrade(
   request: Request,
   scopes: readonly [Scope, ...Scope[]],
@@ -37,9 +37,9 @@ export async function refuseUpgrade(
   return claims.ok ? refuse('upgrade_missing') : claims.refusal;
 }
 
-/** Hands an upgrade whose caller is known to the object of its session, which answers 101. */
+/** Hands an authorised upgrade to the object of its session, which answers 101. */
 export async function enterStream(request: Request, entrance: Entrance, context: RequestContext): Promise<Response> {
-  const { claims, dialect, protocol } = entrance;
+  const { claims, protocol: dialect, subprotocol } = entrance;
   if (request.headers.get('upgrade')?.toLowerCase() !== 'websocket') return refuseWith(refuse('upgrade_missing'));
   const { session = crypto.randomUUID() } = entrance;
   const handover = { request: context.id, dialect, claims, class: entrance.class };
@@ -50,30 +50,37 @@ export async function enterStream(request: Request, entrance: Entrance, context:
   ]);
   context.quota = quota;
   const { webSocket } = answer;
-  // A copy: headers of what came from elsewhere cannot be changed.
+  // A copy: headers of a fetched response are immutable.
   if (!webSocket) return new Response(answer.body, answer);
-  return upgrade(webSocket, context, protocol);
+  return upgrade(webSocket, context, subprotocol);
 }
 
-/** 101 with the headers that clients look for. */
-export function upgrade(
+/** Returns 101 with the headers that clients read. */
+function upgrade(
   webSocket: RuntimeSocket,
   { id, quota }: Pick<RequestContext, 'id' | 'quota'>,
-  protocol?: string,
+  subprotocol?: string,
 ): Response {
   const headers = new Headers({ 'x-request-id': id, 'dg-request-id': id, ...rateLimitHeaders(quota) });
-  if (protocol !== undefined) headers.set('sec-websocket-protocol', protocol);
+  if (subprotocol !== undefined) headers.set('sec-websocket-protocol', subprotocol);
   return new Response(null, { status: 101, webSocket, headers });
 }
 
-/** A socket that says a refusal and is closed, for clients that cannot read a refused handshake. */
-export function openRefused(refusal: Refusal, tell: Pick<LiveDialect, 'close'>, now: number, request: string) {
+/** Opens a socket that carries a refusal and closes, for clients that cannot read a refused handshake. */
+export function openRefused(refusal: Refusal, protocol: Pick<LiveProtocol, 'close'>, now: number, request: string) {
   const { 0: theirs, 1: ours } = new WebSocketPair();
   ours.accept();
-  const { frames, code, reason } = tell.close({ refusal }, now, request);
+  const { frames, code, reason } = protocol.close({ refusal }, now, request);
   for (const frame of frames) ours.send(frame);
   ours.close(code, reason);
   return { theirs, ours };
+}
+
+export interface RefusedCaller {
+  /** Absent for a caller whose token was refused. */
+  readonly claims?: Claims;
+  readonly action?: string;
+  readonly subprotocol?: string | undefined;
 }
 
 /**
@@ -82,24 +89,23 @@ export function openRefused(refusal: Refusal, tell: Pick<LiveDialect, 'close'>, 
  */
 export function refuseStream(
   refusal: Refusal,
-  tell: Pick<LiveDialect, 'close'>,
+  protocol: Pick<LiveProtocol, 'close'>,
   context: RequestContext,
-  caller?: { readonly claims: Claims; readonly action: string },
-  protocol?: string,
+  { claims, action = '', subprotocol }: RefusedCaller,
 ): Response {
   const { surroundings } = context;
-  if (caller) recordDenial(caller.claims, caller.action, refusal, context);
-  if (sockets.checkClosing(caller?.claims)) return refuseWith(refusal);
-  const { theirs, ours } = openRefused(refusal, tell, surroundings.now(), context.id);
-  sockets.closing(caller?.claims, ours);
+  if (claims) recordDenial(claims, action, refusal, context);
+  if (sockets.checkClosing(claims)) return refuseWith(refusal);
+  const { theirs, ours } = openRefused(refusal, protocol, surroundings.now(), context.id);
+  sockets.closing(claims, ours);
   const answered = new Promise<void>((resolve) => {
     ours.addEventListener('close', () => resolve());
     ours.addEventListener('error', () => resolve());
   });
   const ended = within(answered, limits.streamUnansweredMs.value, surroundings).then((end) => {
-    sockets.closed(caller?.claims, ours);
+    sockets.closed(claims, ours);
     if (end === late) context.abort?.(UNANSWERED);
   });
   context.waitUntil(ended);
-  return upgrade(theirs, context, protocol);
+  return upgrade(theirs, context, subprotocol);
 }

@@ -1,5 +1,5 @@
 import { limits } from '../../shared/limits.ts';
-import type { SessionEvent } from './dialect.ts';
+import type { SessionEvent } from '../protocol/live-protocol.ts';
 
 /** Tracks speech that no segment covers yet. Times are seconds of the session. */
 export class SpeechTracker {

@@ -6,6 +6,7 @@ import type { StreamOptions } from '../../shared/stream/link.ts';
 import type { Claims, RequestClass } from '../../shared/tenant/claims.ts';
 import { refuseThrown } from '../bug.ts';
 import type { RequestContext } from '../context.ts';
+import type { ClientCommand, Outcome, SessionEvent } from '../protocol/live-protocol.ts';
 import { CLIENT_GONE, refusedWith, Session, type Subject } from '../short/session.ts';
 import { recordDenial } from '../tenant/admit.ts';
 import type { AgentReady } from './agent-connection.ts';
@@ -13,7 +14,6 @@ import { type AudioLease, audioBudget } from './audio-budget.ts';
 import { ClientSender } from './client-sender.ts';
 import type { ClientSocket, SocketHandler } from './client-socket.ts';
 import { DeadlineTimer, type Due, millisecondsLeft, type Times } from './deadlines.ts';
-import type { ClientStep, Ending, SessionEvent } from './dialect.ts';
 import { type EndedSession, endSession } from './ended-sessions.ts';
 import { ReplayBuffer } from './replay-buffer.ts';
 import { type Resumable, sealResume } from './resume-token.ts';
@@ -65,7 +65,7 @@ export class StreamSession implements SocketHandler, UpstreamListener {
   /** The agent finished while the client was disconnected. */
   #done = false;
   /** The outcome of a done session, once it may be sent. */
-  #outcome: Ending | undefined;
+  #outcome: Outcome | undefined;
 
   constructor({ facts, options, claims, class: priority, context, onClosed }: StreamSessionOptions) {
     const { model, language, format, checkpoint: from } = facts;
@@ -161,7 +161,7 @@ export class StreamSession implements SocketHandler, UpstreamListener {
     this.refuse(refuseThrown(this.#context.id, error));
   }
 
-  onCommand(command: ClientStep): void {
+  onCommand(command: ClientCommand): void {
     try {
       this.#run(command);
     } catch (error) {
@@ -169,7 +169,7 @@ export class StreamSession implements SocketHandler, UpstreamListener {
     }
   }
 
-  #run(command: ClientStep): void {
+  #run(command: ClientCommand): void {
     switch (command.type) {
       case 'audio':
         this.#append(command.audio, command.position);
@@ -192,7 +192,7 @@ export class StreamSession implements SocketHandler, UpstreamListener {
         this.refuse(refuse('frame_invalid', { rule: 'the session has started already' }));
         break;
       case 'alive':
-      case 'wish':
+      case 'route':
       case 'reply':
     }
   }
@@ -264,7 +264,7 @@ export class StreamSession implements SocketHandler, UpstreamListener {
   }
 
   /** Sends the outcome to the client, which may be disconnected. */
-  #await(outcome: Ending): void {
+  #await(outcome: Outcome): void {
     if (this.#state === 'closed') return;
     this.#outcome = outcome;
     if (!this.#sender.socket) return;
@@ -273,7 +273,7 @@ export class StreamSession implements SocketHandler, UpstreamListener {
   }
 
   /** Passes on the outcome. A strict tenant's waits for the record of the end, and is refused without it. */
-  #afterRecord(recorded: Promise<boolean> | undefined, outcome: Ending, send: (outcome: Ending) => void): void {
+  #afterRecord(recorded: Promise<boolean> | undefined, outcome: Outcome, send: (outcome: Outcome) => void): void {
     if (!recorded || this.claims.audit === 'buffered') {
       send(outcome);
       return;
@@ -302,7 +302,7 @@ export class StreamSession implements SocketHandler, UpstreamListener {
   }
 
   /** Ends the session; the first call counts. */
-  #end(event: 'done' | 'refuse' | 'gone', recorded: Recorded, outcome: Ending | undefined): void {
+  #end(event: 'done' | 'refuse' | 'gone', recorded: Recorded, outcome: Outcome | undefined): void {
     if (this.#state === 'closed') return;
     this.#transition(event);
     this.#timer.stop();
@@ -333,7 +333,7 @@ export class StreamSession implements SocketHandler, UpstreamListener {
     });
   }
 
-  #close(outcome: Ending | undefined): void {
+  #close(outcome: Outcome | undefined): void {
     this.#state = 'closed';
     this.#timer.stop();
     this.#memory.end();

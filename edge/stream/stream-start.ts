@@ -3,8 +3,8 @@ import { allowsLanguage, isOpen } from '../../shared/pool/language.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
+import type { LiveRequest } from '../protocol/live-protocol.ts';
 import type { Settings } from '../settings.ts';
-import type { LiveRequest } from './dialect.ts';
 import { openResume, type Resumable } from './resume-token.ts';
 
 export interface StartContext {

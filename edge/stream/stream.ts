@@ -9,6 +9,8 @@ import { logBug } from '../bug.ts';
 import { realSurroundings, type Surroundings } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import { readSnapshots } from '../pool/snapshot.ts';
+import type { ClientCommand, ClientFrame, LiveProtocol, LiveRequest, LiveRoute } from '../protocol/live-protocol.ts';
+import { liveProtocols } from '../protocol/live-protocols.ts';
 import { refuseWith } from '../refuse.ts';
 import { type Bindings, readSettings } from '../settings.ts';
 import { recordDenial } from '../tenant/admit.ts';
@@ -16,8 +18,6 @@ import { foreseeStream, isTransient } from './agent-route.ts';
 import { audioBudget } from './audio-budget.ts';
 import { ClientSocket, type SocketHandler } from './client-socket.ts';
 import { ClosingSockets, UNANSWERED } from './closing-sockets.ts';
-import type { ClientStep, LiveDialect, LiveRequest, LiveWish, Outgoing } from './dialect.ts';
-import { dialects } from './dialects.ts';
 import { EndedSessions } from './ended-sessions.ts';
 import { openRefused } from './enter.ts';
 import { type Handover, readHandover } from './handover.ts';
@@ -48,7 +48,7 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
   /** Accepts an upgrade that the Worker has authorised. */
   async fetch(request: Request): Promise<Response> {
     const handover = readHandover(request.headers);
-    const made = dialects[handover.dialect].make(new URL(request.url), request.headers);
+    const made = liveProtocols[handover.dialect].make(new URL(request.url), request.headers);
     if (!made.ok) return refuseWith(made.refusal);
     const protocol = made.value;
     const refused = (await this.#foresee(protocol, handover)) ?? this.#refuseFull(handover);
@@ -82,30 +82,30 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
   }
 
   /** Refuses what no agent can serve before a session starts, unless the client may come back to a session. */
-  async #foresee(protocol: LiveDialect, handover: Handover): Promise<Response | undefined> {
+  async #foresee(protocol: LiveProtocol, handover: Handover): Promise<Response | undefined> {
     const { claims, dialect: name, request } = handover;
     const isFirst = this.#live.size === 0;
-    if (isFirst && !protocol.wish) return undefined;
+    if (isFirst && !protocol.route) return undefined;
     const context = this.#makeContext(request);
     const { settings, env, surroundings } = context;
     const snapshots = await readSnapshots(settings.zones, env.ROSTER, surroundings);
     this.#rosters = { snapshots, at: surroundings.now() };
-    if (!isFirst || !protocol.wish) return undefined;
-    const refusal = this.#foreseeRoute(protocol.wish(), claims);
+    if (!isFirst || !protocol.route) return undefined;
+    const refusal = this.#foreseeRoute(protocol.route(), claims);
     if (!refusal) return undefined;
     recordDenial(claims, 'stream', refusal, context);
-    return dialects[name].refuse?.(refusal, request) ?? this.#turnAway(protocol, handover, refusal);
+    return liveProtocols[name].refuse?.(refusal, request) ?? this.#turnAway(protocol, handover, refusal);
   }
 
   /**
    * Refuses on the socket, in the client's protocol. Refuses by HTTP while the object has overdue sockets, which a live
    * session keeps open: each refused socket could become another one.
    */
-  #turnAway(protocol: LiveDialect, handover: Handover, refusal = refuse('edge_busy')): Response {
+  #turnAway(protocol: LiveProtocol, handover: Handover, refusal = refuse('edge_busy')): Response {
     const full = this.#refuseFull(handover);
     if (full) return full;
     const { request, claims, dialect: name } = handover;
-    if (this.#closing.overdue > 0) return dialects[name].refuse?.(refusal, request) ?? refuseWith(refusal);
+    if (this.#closing.overdue > 0) return liveProtocols[name].refuse?.(refusal, request) ?? refuseWith(refusal);
     const now = this.#surroundings.now();
     protocol.open({ id: this.#name, request, now, expires: now });
     const { theirs, ours } = openRefused(refusal, protocol, now, request);
@@ -118,16 +118,16 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
   /** Refuses by HTTP, without a socket, while too many sockets of the tenant are closing. */
   #refuseFull({ claims, dialect, request }: Handover): Response | undefined {
     const full = sockets.checkClosing(claims);
-    return full && (dialects[dialect].refuse?.(full, request) ?? refuseWith(full));
+    return full && (liveProtocols[dialect].refuse?.(full, request) ?? refuseWith(full));
   }
 
-  onCommand(command: ClientStep, socket: ClientSocket): void {
+  onCommand(command: ClientCommand, socket: ClientSocket): void {
     switch (command.type) {
       case 'start':
         this.#start(socket, command.request);
         break;
-      case 'wish':
-        this.#checkRoute(socket, command.wish, command.granted);
+      case 'route':
+        this.#checkRoute(socket, command.route, command.accepted);
         break;
       case 'close':
         this.#refuse(socket, command.refusal);
@@ -151,7 +151,7 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
     this.#refuse(socket, refuse('internal'));
   }
 
-  #checkRoute(socket: ClientSocket, route: LiveWish, accepted: readonly Outgoing[]): void {
+  #checkRoute(socket: ClientSocket, route: LiveRoute, accepted: readonly ClientFrame[]): void {
     const refusal = this.#foreseeRoute(route, socket.handover.claims);
     if (!refusal) socket.acceptRoute(accepted);
     // Another route would meet the same outage.
@@ -160,7 +160,7 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
   }
 
   /** Returns why no agent serves a route, by the rosters of the last upgrade; `unknown` when these are too old. */
-  #foreseeRoute({ model, language }: LiveWish, claims: Claims, unknown?: Refusal): Refusal | undefined {
+  #foreseeRoute({ model, language }: LiveRoute, claims: Claims, unknown?: Refusal): Refusal | undefined {
     const { snapshots, at } = this.#rosters;
     const now = this.#surroundings.now();
     if (model === undefined || now - at > limits.snapshotStaleMs.value) return unknown;

@@ -1,5 +1,5 @@
 import { limits } from '../../shared/limits.ts';
-import type { Outgoing, SessionEvent } from './dialect.ts';
+import type { ClientFrame, SessionEvent } from '../protocol/live-protocol.ts';
 
 /**
  * Bounds what one client leaves unread: the runtime buffers it, and does not say how much. A client may count the
@@ -37,7 +37,7 @@ export class UnreadLimit {
   }
 
   /** Counts the frames of an event. Returns false when the client is too slow. */
-  addEvent(frames: readonly Outgoing[]): boolean {
+  addEvent(frames: readonly ClientFrame[]): boolean {
     for (const { length } of frames) this.#eventBytes += length;
     return this.#clientCounts || this.#eventBytes <= 2 * this.#eventAllowance;
   }

@@ -278,7 +278,7 @@ export const streamLimits = {
     value: 300_000,
     unit: 'ms',
     by: 'edge',
-    why: 'The same of a dialect in which a session starts with its sound: clients of OpenAI and Deepgram connect, and wait for their user to speak.',
+    why: 'The same in a protocol whose sessions start with their audio: clients of OpenAI and Deepgram connect, and wait for their user to speak.',
   },
   streamStartMs: {
     value: 10_000,

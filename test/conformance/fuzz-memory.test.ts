@@ -4,11 +4,11 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { auricleStream } from '../../edge/dialect/auricle-stream.ts';
-import { Container } from '../../edge/dialect/deepgram-container.ts';
-import { deepgramListen } from '../../edge/dialect/deepgram-listen.ts';
-import { openaiRealtime } from '../../edge/dialect/openai-realtime.ts';
-import type { LiveDialect } from '../../edge/stream/dialect.ts';
+import { auricleStream } from '../../edge/protocol/auricle-stream.ts';
+import { Container } from '../../edge/protocol/deepgram-container.ts';
+import { deepgramListen } from '../../edge/protocol/deepgram-listen.ts';
+import type { LiveProtocol } from '../../edge/protocol/live-protocol.ts';
+import { openaiRealtime } from '../../edge/protocol/openai-realtime.ts';
 import type { Result } from '../../shared/result.ts';
 import { createOpener } from '../../shared/seal/records.ts';
 import { decodeLinkEvent } from '../../shared/stream/link-event.ts';
@@ -61,12 +61,12 @@ function unwrap<T>(result: Result<T>): T {
   return result.value;
 }
 
-const dialect = (make: (url: URL, headers: Headers) => Result<LiveDialect>, path: string) => {
+const protocol = (make: (url: URL, headers: Headers) => Result<LiveProtocol>, path: string) => {
   const made = unwrap(make(new URL(path, 'https://edge.test'), new Headers()));
   made.open({ id: 's', request: 'r', now: NOW, expires: NOW + 1 });
   made.begin?.(NOW);
   return () => {
-    for (const one of samples.messages) made.hear(copy(one), NOW);
+    for (const one of samples.messages) made.receive(copy(one), NOW);
   };
 };
 
@@ -102,10 +102,10 @@ afterAll(() => void process.off('unhandledRejection', note));
 
 describe('memory stays bounded under random client messages', () => {
   const parsers: Readonly<Record<string, () => () => unknown>> = {
-    '/v1/stream': () => dialect(auricleStream, '/v1/stream'),
-    '/v1/realtime': () => dialect(openaiRealtime, '/v1/realtime?model=m'),
-    '/v1/listen': () => dialect(deepgramListen, '/v1/listen?model=m&encoding=linear16&sample_rate=8000'),
-    '/v1/listen without an encoding': () => dialect(deepgramListen, '/v1/listen?model=m'),
+    '/v1/stream': () => protocol(auricleStream, '/v1/stream'),
+    '/v1/realtime': () => protocol(openaiRealtime, '/v1/realtime?model=m'),
+    '/v1/listen': () => protocol(deepgramListen, '/v1/listen?model=m&encoding=linear16&sample_rate=8000'),
+    '/v1/listen without an encoding': () => protocol(deepgramListen, '/v1/listen?model=m'),
     'the header of a file that never ends': () => {
       const container = new Container();
       container.push(new TextEncoder().encode('RIFF\0\0\0\0WAVELIST\0\0\0\x7f'));

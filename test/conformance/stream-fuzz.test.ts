@@ -1,11 +1,11 @@
 // Random wire input: no parser throws, none retains its input, and well-formed messages parse. With
-// SEEDS=10000 over 110,000 inputs in all; those of the other dialects add to them.
+// SEEDS=10000 over 110,000 inputs in all; those of the other liveProtocols add to them.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Backlog } from '../../edge/client/backlog.ts';
-import { auricleStream, clientMessage } from '../../edge/dialect/auricle-stream.ts';
+import { auricleStream, clientMessage } from '../../edge/protocol/auricle-stream.ts';
+import type { ClientCommand, LiveProtocol } from '../../edge/protocol/live-protocol.ts';
 import type { Settings } from '../../edge/settings.ts';
-import type { ClientStep, LiveDialect } from '../../edge/stream/dialect.ts';
 import { openResume, sealResume } from '../../edge/stream/resume-token.ts';
 import { isReason } from '../../shared/refusal.ts';
 import { createOpener, createSealer } from '../../shared/seal/records.ts';
@@ -34,7 +34,7 @@ const format = { encoding: 'linear16', rate: 16_000, channels: 1 } as const;
 const start = JSON.stringify({ type: 'start', v: 1, model: 'm', format });
 
 const url = new URL('http://edge.test/v1/stream');
-const make = (): LiveDialect => unwrap(auricleStream(url, new Headers()));
+const make = (): LiveProtocol => unwrap(auricleStream(url, new Headers()));
 
 function unwrap<T>(result: { ok: true; value: T } | { ok: false; refusal: unknown }): T {
   if (!result.ok) throw new Error(JSON.stringify(result.refusal));
@@ -44,7 +44,7 @@ function unwrap<T>(result: { ok: true; value: T } | { ok: false; refusal: unknow
 const kinds = new Set(['start', 'audio', 'options', 'finalize', 'clear', 'alive', 'end', 'reply', 'close']);
 
 /** Reports whether a session can take a step unchanged. */
-function isSound(step: ClientStep): boolean {
+function isSound(step: ClientCommand): boolean {
   if (!kinds.has(step.type)) return false;
   if (step.type === 'audio') {
     const { audio, position = 0 } = step;
@@ -63,17 +63,17 @@ describe('fuzzing of client messages', () => {
     let [refused, understood] = [0, 0];
     fc.assert(
       fc.property(fc.array(frame, { minLength: 10, maxLength: 10 }), (frames) => {
-        const dialect = make();
-        dialect.open(session);
+        const protocol = make();
+        protocol.open(session);
         for (const one of [start, ...frames]) {
-          for (const step of dialect.hear(one, NOW)) {
+          for (const step of protocol.receive(one, NOW)) {
             expect(isSound(step)).toBe(true);
             if (step.type !== 'close') {
               understood += 1;
               continue;
             }
             refused += 1;
-            const { code, reason } = dialect.close({ refusal: step.refusal }, NOW);
+            const { code, reason } = protocol.close({ refusal: step.refusal }, NOW);
             expect(code).toBeGreaterThanOrEqual(4_000);
             expect(new TextEncoder().encode(reason).length).toBeLessThanOrEqual(123);
           }
@@ -86,9 +86,9 @@ describe('fuzzing of client messages', () => {
   });
 
   it('controls of /v1/stream are understood as they are', () => {
-    const dialect = make();
-    dialect.open({ id: 's', request: 'r', now: NOW, expires: NOW });
-    dialect.hear(start, NOW);
+    const protocol = make();
+    protocol.open({ id: 's', request: 'r', now: NOW, expires: NOW });
+    protocol.receive(start, NOW);
     const said = fc.oneof(
       fc.record({ type: fc.constantFrom('finalize', 'clear'), id: fc.integer({ min: 0, max: 2 ** 31 }) }),
       fc.record({ type: fc.constant('end') }),
@@ -97,22 +97,22 @@ describe('fuzzing of client messages', () => {
     fc.assert(
       fc.property(said, (one) => {
         expect(clientMessage.safeParse(one).success).toBe(true);
-        expect(dialect.hear(JSON.stringify(one), NOW)[0]).toMatchObject(one);
+        expect(protocol.receive(JSON.stringify(one), NOW)[0]).toMatchObject(one);
       }),
       numRuns(5_000),
     );
   });
 
   it('positions go over the wire and come back', () => {
-    const dialect = make();
-    dialect.open({ id: 's', request: 'r', now: NOW, expires: NOW });
-    dialect.hear(start, NOW);
+    const protocol = make();
+    protocol.open({ id: 's', request: 'r', now: NOW, expires: NOW });
+    protocol.receive(start, NOW);
     fc.assert(
       fc.property(fc.nat({ max: 2 ** 48 - 1 }), bytes, (position, audio) => {
         const record = encodeAudio(position, audio);
         expect(decodeLinkRecord(record)).toEqual({ ok: true, value: { kind: 'audio', position, audio } });
         // A client's message is the same without the byte of kind.
-        expect(dialect.hear(record.subarray(1), NOW)).toEqual([{ type: 'audio', audio, position }]);
+        expect(protocol.receive(record.subarray(1), NOW)).toEqual([{ type: 'audio', audio, position }]);
       }),
       numRuns(10_000),
     );

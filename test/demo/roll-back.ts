@@ -1,6 +1,6 @@
 // The way back, under load: who answers is seen in answers themselves, and live streams that are open meanwhile go on. What is
 // made of `reference-en-fp16` has no half for live streams: the revision before hears them all along.
-import { modelUuid } from '../../edge/dialect/deepgram-model.ts';
+import { modelUuid } from '../../edge/protocol/deepgram-model.ts';
 import { clipLike } from '../stack/clips.ts';
 import { readBehind, readStable, waitUntil } from './fleet.ts';
 import { MODEL, type Registered } from './revisions.ts';

@@ -1,4 +1,4 @@
-// A client of a live dialect as a test sees it, and agents that hear it.
+// A client of a live protocol, and agents for it.
 import { ask } from './network.ts';
 import { SocketClient } from './socket-client.ts';
 import type { Habits } from './stream-double.ts';

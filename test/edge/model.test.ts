@@ -1,6 +1,6 @@
 // What operators ask about revisions of models goes to the functions that keep them, and nobody else's does.
 import { beforeEach, describe, expect, it } from 'vitest';
-import { describedVersion, listedVersions, torchserveError } from '../../edge/dialect/torchserve.ts';
+import { describedVersion, listedVersions, torchserveError } from '../../edge/protocol/torchserve.ts';
 import { makeToken } from './authority.ts';
 import { BackOffice } from './back-office-double.ts';
 import { ask, readRefusal, startAgent } from './network.ts';

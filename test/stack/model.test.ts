@@ -6,7 +6,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import type { z } from 'zod';
-import { modelUuid } from '../../edge/dialect/deepgram-model.ts';
+import { modelUuid } from '../../edge/protocol/deepgram-model.ts';
 import type { listedPool } from '../../edge/operate.ts';
 import type { Answer } from '../../infra/cli/answer.ts';
 import { readArguments } from '../../infra/cli/arguments.ts';

@@ -2,8 +2,8 @@ import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Recorder } from '../../../edge/audit/record.ts';
-import { auricleStream } from '../../../edge/dialect/auricle-stream.ts';
-import { dialects } from '../../../edge/stream/dialects.ts';
+import { auricleStream } from '../../../edge/protocol/auricle-stream.ts';
+import { liveProtocols } from '../../../edge/protocol/live-protocols.ts';
 import { type AuditEvent, auditEvent } from '../../../shared/audit/event.ts';
 import { limits } from '../../../shared/limits.ts';
 import { ok } from '../../../shared/result.ts';
@@ -244,17 +244,17 @@ describe('A1 A2 R14 the record of a stream', () => {
 describe('bugs', () => {
   let logged = vi.spyOn(console, 'error');
   afterEach(() => {
-    Object.assign(dialects, { 'auricle-stream': { make: auricleStream } });
+    Object.assign(liveProtocols, { 'auricle-stream': { make: auricleStream } });
     logged.mockRestore();
   });
 
-  it.each(['hear', 'say', 'close', 'open'] as const)(
-    'MUST 71: a dialect that throws in %s ends its session',
+  it.each(['receive', 'render', 'close', 'open'] as const)(
+    'MUST 71: a protocol adapter that throws in %s ends its session',
     async (where) => {
       logged = vi.spyOn(console, 'error').mockImplementation(() => {});
       const other = await startClient();
       await other.client.heard('ready');
-      Object.assign(dialects, {
+      Object.assign(liveProtocols, {
         'auricle-stream': {
           make(url: URL, headers: Headers) {
             const made = auricleStream(url, headers);
@@ -274,7 +274,7 @@ describe('bugs', () => {
       expect(logged.mock.calls.length).toBeGreaterThan(0);
       expect(JSON.stringify(logged.mock.calls)).not.toContain('secret');
       await eventually(() => talks.every(({ closed }) => closed));
-      if (where === 'say') {
+      if (where === 'render') {
         const events = await readRecord(tenant, ended(1));
         expect(events.filter(isEnd)).toMatchObject([{ reason: 'internal', status: 500 }]);
       }

@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
+import type { ClientCommand, LiveProtocol, SessionEvent } from '../../../edge/protocol/live-protocol.ts';
 import { ClientSender } from '../../../edge/stream/client-sender.ts';
 import { ClientSocket } from '../../../edge/stream/client-socket.ts';
-import type { ClientStep, LiveDialect, SessionEvent } from '../../../edge/stream/dialect.ts';
 import type { Handover } from '../../../edge/stream/handover.ts';
 import { limits } from '../../../shared/limits.ts';
 
-/** A client that never reads, with a dialect that says so many bytes of each event. */
-function connect(bytes: number, acknowledges = false, hear: LiveDialect['hear'] = () => []) {
+/** A client that never reads, with a protocol that says so many bytes of each event. */
+function connect(bytes: number, acknowledges = false, hear: LiveProtocol['receive'] = () => []) {
   let sent = 0;
   let receive: (event: { data: string }) => void = () => {};
-  const steps: ClientStep[] = [];
+  const steps: ClientCommand[] = [];
   const socket = {
     send: ({ length }: string) => {
       sent += length;
@@ -20,17 +20,17 @@ function connect(bytes: number, acknowledges = false, hear: LiveDialect['hear'] 
     accept() {},
     close() {},
   };
-  const dialect = {
+  const protocol = {
     acknowledges,
     open: () => [],
-    hear,
-    say: () => ['x'.repeat(bytes)],
+    receive: hear,
+    render: () => ['x'.repeat(bytes)],
     close: () => ({ frames: [], code: 1000, reason: '' }),
   };
-  const handler = { onCommand: (step: ClientStep) => void steps.push(step), onDisconnect() {}, onError() {} };
+  const handler = { onCommand: (step: ClientCommand) => void steps.push(step), onDisconnect() {}, onError() {} };
   const made = new ClientSocket({
     socket: socket as never,
-    protocol: dialect as unknown as LiveDialect,
+    protocol: protocol as unknown as LiveProtocol,
     handover: { claims: {} } as unknown as Handover,
     handler,
     closing: { add() {}, delete() {} },
@@ -74,7 +74,7 @@ describe('§3-18 what a client that does not say what it reads may leave unread'
 });
 
 describe('§3-18 what a client may ask for', () => {
-  const answered = (seen?: (asked: number) => number): LiveDialect['hear'] => {
+  const answered = (seen?: (asked: number) => number): LiveProtocol['receive'] => {
     let asked = 0;
     return () => {
       asked++;
@@ -108,7 +108,7 @@ describe('§3-18 what a client may ask for', () => {
 
   it('text counts as what it is before anything is said to it, and sound in it counts for nothing', () => {
     const heard: number[] = [];
-    const hear: LiveDialect['hear'] = (message) => {
+    const hear: LiveProtocol['receive'] = (message) => {
       heard.push(message.length);
       return [{ type: 'alive' }];
     };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { SessionEvent } from '../../../edge/stream/dialect.ts';
+import type { SessionEvent } from '../../../edge/protocol/live-protocol.ts';
 import { SpeechTracker } from '../../../edge/stream/speech-tracker.ts';
 import { limits } from '../../../shared/limits.ts';
 

@@ -1,4 +1,4 @@
-import type { SessionEvent } from '../stream/dialect.ts';
+import type { SessionEvent } from './live-protocol.ts';
 import { stableText } from './stable-text.ts';
 
 type Interim = Extract<SessionEvent, { type: 'interim' }>;
@@ -112,7 +112,7 @@ export class Items {
     this.#asked.push({ id, kind: 'clear' });
   }
 
-  say(event: SessionEvent): Told[] {
+  render(event: SessionEvent): Told[] {
     if (event.type === 'speech_started') return this.#options.turns() ? this.#begin(event.at) : [];
     if (event.type === 'speech_ended') return this.#options.turns() ? this.#stop(this.#open.at(-1), event.at) : [];
     if (event.type === 'interim') return this.#hint(event);
@@ -122,7 +122,7 @@ export class Items {
   }
 
   /** Nothing more will be said of what came before: speech without words was noise, and its item has its end, too. */
-  settle(time: number): Told[] {
+  completeBefore(time: number): Told[] {
     const told: Told[] = [];
     while (this.#open[0]?.stoppedAt !== undefined && this.#open[0].stoppedAt <= time) told.push(...this.#passOver());
     return told;

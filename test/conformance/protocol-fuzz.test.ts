@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Container } from '../../edge/dialect/deepgram-container.ts';
-import { deepgramListen } from '../../edge/dialect/deepgram-listen.ts';
-import { openaiRealtime } from '../../edge/dialect/openai-realtime.ts';
-import { defaultConfig, updateConfig } from '../../edge/dialect/openai-realtime-session.ts';
-import type { ClientStep, LiveDialect, SessionEvent } from '../../edge/stream/dialect.ts';
+import { Container } from '../../edge/protocol/deepgram-container.ts';
+import { deepgramListen } from '../../edge/protocol/deepgram-listen.ts';
+import type { ClientCommand, LiveProtocol, SessionEvent } from '../../edge/protocol/live-protocol.ts';
+import { openaiRealtime } from '../../edge/protocol/openai-realtime.ts';
+import { defaultConfig, updateConfig } from '../../edge/protocol/openai-realtime-session.ts';
 import { limits } from '../../shared/limits.ts';
 import { isReason } from '../../shared/refusal.ts';
-import { append, type Frame, PREFIX, parse, segment, talk } from '../edge/openai-session.ts';
+import { append, type Frame, PREFIX, parse, segment, talk } from '../edge/protocol/openai-session.ts';
 import { runs } from '../seeds.ts';
 
 const NOW = 1_760_000_000_000;
@@ -41,10 +41,10 @@ const message = fc.oneof(
 
 const kinds = new Set([
   ...['start', 'continue', 'audio', 'options', 'finalize', 'clear'],
-  ...['alive', 'end', 'wish', 'reply', 'close'],
+  ...['alive', 'end', 'route', 'reply', 'close'],
 ]);
 
-function checkSteps(steps: readonly ClientStep[]): void {
+function checkSteps(steps: readonly ClientCommand[]): void {
   for (const step of steps) {
     if (!kinds.has(step.type)) throw new Error(step.type);
     if (step.type === 'reply') for (const frame of step.frames) JSON.parse(String(frame));
@@ -53,14 +53,14 @@ function checkSteps(steps: readonly ClientStep[]): void {
 }
 
 /** Feeds random inputs; each answer must be a known one. */
-function bombard(make: () => LiveDialect): void {
+function bombard(make: () => LiveProtocol): void {
   const messages = fc.array(message, { minLength: 1, maxLength: 20 });
   fc.assert(
     fc.property(messages, (all) => {
-      const dialect = make();
-      dialect.open(session);
-      checkSteps(dialect.begin?.(NOW) ?? []);
-      for (const one of all) checkSteps(dialect.hear(one, NOW));
+      const protocol = make();
+      protocol.open(session);
+      checkSteps(protocol.begin?.(NOW) ?? []);
+      for (const one of all) checkSteps(protocol.receive(one, NOW));
     }),
     { numRuns: runs(400, 6_000) },
   );
@@ -71,7 +71,7 @@ function unwrap<T>(result: { ok: true; value: T } | { ok: false }): T {
   return result.value;
 }
 
-describe('fuzzing: with SEEDS=10000 about 60,000 messages for each dialect', () => {
+describe('fuzzing: with SEEDS=10000 about 60,000 messages for each protocol', () => {
   it('OpenAI', () =>
     bombard(() => unwrap(openaiRealtime(new URL('https://e.test/v1/realtime?model=m'), new Headers()))));
 
@@ -221,7 +221,7 @@ describe('C10 random sessions of OpenAI', () => {
           if (one.act === 'speak') time += 2;
         }
         while (asked.length > 0) answer();
-        all.frames.push(...parse(all.dialect.settle?.(time, NOW) ?? []));
+        all.frames.push(...parse(all.protocol.commit?.(time, NOW) ?? []));
         checkItems(all.frames);
       }),
       { numRuns: runs(300, 5_000) },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { limits } from '../../shared/limits.ts';
+import { limits } from '../../../shared/limits.ts';
 import { append, deltas, interim, NOW, PREFIX, parse, segment, talk, types } from './openai-session.ts';
 
 describe('C10 turns that are detected', () => {
@@ -97,17 +97,17 @@ describe('C10 turns that are detected', () => {
   });
 
   it('in which nothing was said are completed as soon as that is certain', () => {
-    const { send, tell, dialect } = talk();
+    const { send, tell, protocol } = talk();
     send(append(4_000));
     tell({ type: 'speech_started', at: 0.1 }, { type: 'speech_ended', at: 0.5 });
-    expect(dialect.settle?.(0.4, NOW)).toEqual([]);
-    expect(types(parse(dialect.settle?.(0.6, NOW) ?? []))).toEqual([
+    expect(protocol.commit?.(0.4, NOW)).toEqual([]);
+    expect(types(parse(protocol.commit?.(0.6, NOW) ?? []))).toEqual([
       'input_audio_buffer.committed',
       'conversation.item.added',
       'conversation.item.done',
       `${PREFIX}.completed`,
     ]);
-    expect(dialect.settle?.(0.7, NOW)).toEqual([]);
+    expect(protocol.commit?.(0.7, NOW)).toEqual([]);
   });
 
   it('with logprobs when they are asked for', () => {

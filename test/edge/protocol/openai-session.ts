@@ -1,11 +1,12 @@
-// One OpenAI session, written down: what the client sends, what the dialect does, what the client is told.
-import { openaiRealtime } from '../../edge/dialect/openai-realtime.ts';
-import type { ClientStep, LiveDialect, SessionEvent } from '../../edge/stream/dialect.ts';
+// One OpenAI session, written down: what the client sends, what the protocol does, what the client is told.
+
+import type { ClientCommand, LiveProtocol, SessionEvent } from '../../../edge/protocol/live-protocol.ts';
+import { openaiRealtime } from '../../../edge/protocol/openai-realtime.ts';
 
 export const NOW = 1_760_000_000_000;
 export const session = { id: 'c0ffee00-1234', request: 'req-1', now: NOW, expires: NOW + 3_600_000 };
 
-export function make(query = '', headers: Record<string, string> = {}): LiveDialect {
+export function make(query = '', headers: Record<string, string> = {}): LiveProtocol {
   const made = openaiRealtime(new URL(`https://edge.test/v1/realtime${query}`), new Headers(headers));
   if (!made.ok) throw new Error(JSON.stringify(made.refusal));
   return made.value;
@@ -17,28 +18,28 @@ export const parse = (frames: readonly (string | Uint8Array)[]): Frame[] =>
 
 /** A session in which everything is written down. */
 export function talk(query = '?intent=transcription&model=reference-en', headers: Record<string, string> = {}) {
-  const dialect = make(query, headers);
-  const frames = parse(dialect.open(session));
-  const steps: ClientStep[] = [];
+  const protocol = make(query, headers);
+  const frames = parse(protocol.open(session));
+  const steps: ClientCommand[] = [];
   return {
-    dialect,
+    protocol,
     frames,
     steps,
     send(event: unknown): Frame[] {
-      const said = dialect.hear(
+      const said = protocol.receive(
         typeof event === 'string' || event instanceof Uint8Array ? event : JSON.stringify(event),
         NOW,
       );
       steps.push(...said);
       const replies = said.flatMap((step) => {
-        if (step.type === 'wish') return parse(step.granted);
+        if (step.type === 'route') return parse(step.accepted);
         return step.type === 'reply' ? parse(step.frames) : [];
       });
       frames.push(...replies);
       return replies;
     },
     tell(...events: SessionEvent[]): Frame[] {
-      const told = events.flatMap((event) => parse(dialect.say(event, NOW)));
+      const told = events.flatMap((event) => parse(protocol.render(event, NOW)));
       frames.push(...told);
       return told;
     },

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { deepgramListen } from '../../edge/dialect/deepgram-listen.ts';
-import type { ClientStep, LiveDialect, SessionEvent } from '../../edge/stream/dialect.ts';
-import { limits } from '../../shared/limits.ts';
-import { publicText, type Reason, refuse } from '../../shared/refusal.ts';
+import { deepgramListen } from '../../../edge/protocol/deepgram-listen.ts';
+import type { ClientCommand, LiveProtocol, SessionEvent } from '../../../edge/protocol/live-protocol.ts';
+import { limits } from '../../../shared/limits.ts';
+import { publicText, type Reason, refuse } from '../../../shared/refusal.ts';
 
 const NOW = 1_760_000_000_000;
 const session = { id: 's', request: '0b0e4bb2-0000-4000-8000-000000000001', now: NOW, expires: NOW + 3_600_000 };
@@ -11,7 +11,7 @@ const raw = 'model=reference-en&encoding=linear16&sample_rate=16000';
 
 const read = (query: string) => deepgramListen(new URL(`https://edge.test/v1/listen?${query}`));
 
-function make(query: string): LiveDialect {
+function make(query: string): LiveProtocol {
   const made = read(query);
   if (!made.ok) throw new Error(JSON.stringify(made.refusal));
   return made.value;
@@ -21,23 +21,23 @@ type Frame = { type: string; [name: string]: unknown };
 const parse = (frames: readonly (string | Uint8Array)[]): Frame[] => frames.map((frame) => JSON.parse(String(frame)));
 
 function talk(query = raw) {
-  const dialect = make(query);
-  expect(dialect.open(session)).toEqual([]);
+  const protocol = make(query);
+  expect(protocol.open(session)).toEqual([]);
   return {
-    dialect,
-    begun: dialect.begin?.(NOW) ?? [],
-    send: (message: object | string | Uint8Array): readonly ClientStep[] =>
-      dialect.hear(
+    protocol,
+    begun: protocol.begin?.(NOW) ?? [],
+    send: (message: object | string | Uint8Array): readonly ClientCommand[] =>
+      protocol.receive(
         typeof message === 'string' || message instanceof Uint8Array ? message : JSON.stringify(message),
         NOW,
       ),
-    tell: (...events: SessionEvent[]): Frame[] => events.flatMap((event) => parse(dialect.say(event, NOW))),
+    tell: (...events: SessionEvent[]): Frame[] => events.flatMap((event) => parse(protocol.render(event, NOW))),
   };
 }
 
-const replies = (steps: readonly ClientStep[]) =>
+const replies = (steps: readonly ClientCommand[]) =>
   steps.flatMap((step) => (step.type === 'reply' ? parse(step.frames) : []));
-const kinds = (steps: readonly ClientStep[]) => steps.map(({ type }) => type);
+const kinds = (steps: readonly ClientCommand[]) => steps.map(({ type }) => type);
 
 const words = [
   { word: 'good', start: 0.5, end: 0.7, confidence: 0.95 },
@@ -208,9 +208,9 @@ describe('§3-18 text that is long', () => {
   it('C10 is refused unread, and the connection stays', () => {
     const parse = vi.spyOn(JSON, 'parse');
     onTestFinished(() => void vi.restoreAllMocks());
-    const { dialect, send } = talk();
+    const { protocol, send } = talk();
     const text = `{"type":"KeepAlive","a":"${'x'.repeat(limits.streamControlCharacters.value)}"}`;
-    const steps = dialect.hear(text, NOW);
+    const steps = protocol.receive(text, NOW);
     expect(parse).not.toHaveBeenCalled();
     expect(replies(steps)).toMatchObject([{ type: 'Error', code: 'message_too_large' }]);
     expect(send({ type: 'KeepAlive' })).toEqual([{ type: 'alive' }]);
@@ -240,13 +240,13 @@ describe('C10 sound that says itself what it is', () => {
     return new Uint8Array(header);
   };
   const join = (...parts: Uint8Array[]) => new Uint8Array(Buffer.concat(parts));
-  const heard = (steps: readonly ClientStep[]) =>
+  const heard = (steps: readonly ClientCommand[]) =>
     steps.flatMap((step) => (step.type === 'audio' ? [...step.audio] : []));
 
   it.each([1, 7, 44, 45, 60])('a WAV file in pieces of %i bytes, without its header and its tags', (size) => {
     const { send } = talk('model=m');
     const file = join(wav(1, 16, 16_000, 8, 12), Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8), Buffer.from('LIST'));
-    const steps: ClientStep[] = [];
+    const steps: ClientCommand[] = [];
     for (let at = 0; at < file.length; at += size) steps.push(...send(file.subarray(at, at + size)));
     expect(steps.filter(({ type }) => type === 'start')).toEqual([
       expect.objectContaining({
@@ -425,7 +425,7 @@ describe('C10 what a Deepgram client is told', () => {
 
 describe('§3-15 the end of a Deepgram stream', () => {
   it('is a Metadata and 1000', () => {
-    const { dialect, send, tell } = talk();
+    const { protocol, send, tell } = talk();
     send(Uint8Array.of(1, 2));
     send(Uint8Array.of(3, 4));
     tell(ready);
@@ -438,7 +438,7 @@ describe('§3-15 the end of a Deepgram stream', () => {
       speechSeconds: 9,
       segments: 1,
     } as const;
-    const { frames, code } = dialect.close({ final }, NOW);
+    const { frames, code } = protocol.close({ final }, NOW);
     expect(code).toBe(1_000);
     expect(parse(frames)).toEqual([
       {
@@ -471,7 +471,7 @@ describe('§3-15 the end of a Deepgram stream', () => {
     ['language_forbidden', 1000, /^language_forbidden$/],
     ['stream_replaced', 1000, /^stream_replaced$/],
   ] as [Reason, number, RegExp][])('%s is an error and %i', (reason, code, text) => {
-    const end = talk().dialect.close({ refusal: refuse(reason, { limit: 10, model: 'm', language: 'x' }) }, NOW);
+    const end = talk().protocol.close({ refusal: refuse(reason, { limit: 10, model: 'm', language: 'x' }) }, NOW);
     expect(parse(end.frames)).toMatchObject([{ type: 'Error', code: reason, request_id: session.request }]);
     expect(end.code).toBe(code);
     expect(end.reason).toMatch(text);
@@ -480,10 +480,10 @@ describe('§3-15 the end of a Deepgram stream', () => {
 
   it('§3-15 sound that breaks is worth another try only when some of it was understood', () => {
     const broken = { refusal: refuse('audio_invalid', { rule: 'x' }) };
-    const { dialect } = talk();
-    dialect.settle?.(0, NOW);
-    expect(dialect.close(broken, NOW)).toMatchObject({ code: 1000, reason: 'DATA-0000 audio_invalid' });
-    dialect.settle?.(1, NOW);
-    expect(dialect.close(broken, NOW)).toMatchObject({ code: 1008, reason: 'DATA-0000 audio_invalid' });
+    const { protocol } = talk();
+    protocol.commit?.(0, NOW);
+    expect(protocol.close(broken, NOW)).toMatchObject({ code: 1000, reason: 'DATA-0000 audio_invalid' });
+    protocol.commit?.(1, NOW);
+    expect(protocol.close(broken, NOW)).toMatchObject({ code: 1008, reason: 'DATA-0000 audio_invalid' });
   });
 });

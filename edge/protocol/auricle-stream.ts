@@ -6,7 +6,14 @@ import { streamFormat } from '../../shared/stream/format.ts';
 import { streamOptions } from '../../shared/stream/link.ts';
 import { POSITION_BYTES, readPosition } from '../../shared/stream/position.ts';
 import { isAbsent } from '../refuse-field.ts';
-import type { ClientStep, DialectFactory, Ending, LiveDialect, Outgoing, SessionEvent } from '../stream/dialect.ts';
+import type {
+  ClientCommand,
+  ClientFrame,
+  LiveProtocol,
+  LiveProtocolFactory,
+  Outcome,
+  SessionEvent,
+} from './live-protocol.ts';
 import { readText } from './read-text.ts';
 
 const id = z
@@ -37,10 +44,10 @@ export type ClientMessage = z.infer<typeof clientMessage>;
 
 const usual = { interim: true, endpointingMs: 500 } as const;
 
-const invalid = (rule: string): ClientStep[] => [{ type: 'close', refusal: refuse('frame_invalid', { rule }) }];
+const invalid = (rule: string): ClientCommand[] => [{ type: 'close', refusal: refuse('frame_invalid', { rule }) }];
 
 /** Our own protocol: nothing of the session is hidden, and nothing has to be guessed. */
-class AuricleStream implements LiveDialect {
+class AuricleStream implements LiveProtocol {
   readonly name = 'auricle-stream';
   readonly resumes = true;
   readonly acknowledges = true;
@@ -50,30 +57,30 @@ class AuricleStream implements LiveDialect {
   #greeted = false;
   #options: z.infer<typeof streamOptions> = usual;
 
-  open({ id: session, request }: { id: string; request: string }): Outgoing[] {
+  open({ id: session, request }: { id: string; request: string }): ClientFrame[] {
     this.#session = session;
     this.#request = request;
     return [];
   }
 
-  hear(message: string | Uint8Array): ClientStep[] {
+  receive(message: string | Uint8Array): ClientCommand[] {
     return typeof message === 'string' ? this.#hearText(message) : this.#hearAudio(message);
   }
 
-  #hearAudio(message: Uint8Array): ClientStep[] {
+  #hearAudio(message: Uint8Array): ClientCommand[] {
     if (!this.#started) return invalid('audio came before start');
     if (message.length < POSITION_BYTES) return invalid('a binary message begins with six bytes of position');
     return [{ type: 'audio', audio: message.subarray(POSITION_BYTES), position: readPosition(message, 0) }];
   }
 
-  #hearText(text: string): ClientStep[] {
+  #hearText(text: string): ClientCommand[] {
     const json = readText(text);
     if (!json.ok) return [{ type: 'close', refusal: json.refusal }];
     const parsed = clientMessage.safeParse(json.value);
     if (!parsed.success) return invalid(ruleOf(parsed.error, json.value));
     const said = parsed.data;
     if (said.type === 'ping') {
-      const alive: ClientStep = { type: 'alive', ...(said.seen !== undefined && { seen: said.seen }) };
+      const alive: ClientCommand = { type: 'alive', ...(said.seen !== undefined && { seen: said.seen }) };
       return [alive, { type: 'reply', frames: ['{"type":"pong"}'] }];
     }
     if (said.type === 'start') return this.#start(said);
@@ -85,7 +92,7 @@ class AuricleStream implements LiveDialect {
     return [said];
   }
 
-  #start(said: Extract<ClientMessage, { type: 'start' }>): ClientStep[] {
+  #start(said: Extract<ClientMessage, { type: 'start' }>): ClientCommand[] {
     if (this.#started) return invalid('start came twice');
     this.#started = true;
     this.#options = { ...usual, ...present(said.options ?? {}) };
@@ -101,7 +108,7 @@ class AuricleStream implements LiveDialect {
     return [{ type: 'start', request }];
   }
 
-  say(event: SessionEvent): Outgoing[] {
+  render(event: SessionEvent): ClientFrame[] {
     if (event.type === 'resumed') return [this.#greet({ position: event.position, time: event.time })];
     if (event.type !== 'ready') return [JSON.stringify(event)];
     const greeting = this.#greeted ? [] : [this.#greet({ position: 0, time: 0 })];
@@ -114,7 +121,7 @@ class AuricleStream implements LiveDialect {
     return JSON.stringify({ type: 'started', v: 1, session: this.#session, ...where, windowBytes });
   }
 
-  close(ending: Ending): { frames: Outgoing[]; code: number; reason: string } {
+  close(ending: Outcome): { frames: ClientFrame[]; code: number; reason: string } {
     if ('final' in ending) return { frames: [JSON.stringify(ending.final)], code: 1000, reason: '' };
     const { refusal } = ending;
     const { reason } = refusal;
@@ -123,7 +130,7 @@ class AuricleStream implements LiveDialect {
   }
 }
 
-export const auricleStream: DialectFactory = () => ok(new AuricleStream());
+export const auricleStream: LiveProtocolFactory = () => ok(new AuricleStream());
 
 /** Members that are there: a patch must not take anything away. */
 const present = <T extends object>(patch: T): { [K in keyof T]: Exclude<T[K], undefined> } =>

@@ -5,7 +5,7 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import { errorObject } from '../../shared/speech/openai-stream.ts';
 import type { Final } from '../../shared/speech/transcript.ts';
 import { bytesPerSecond } from '../../shared/stream/format.ts';
-import type { ClientStep, Ending, LiveDialect, LiveWish, Outgoing, SessionEvent } from '../stream/dialect.ts';
+import type { ClientCommand, ClientFrame, LiveProtocol, LiveRoute, Outcome, SessionEvent } from './live-protocol.ts';
 import { COMPLETED, Items, type Told } from './openai-realtime-items.ts';
 import {
   changed,
@@ -44,7 +44,7 @@ const expired = { code: 1001, reason: 'session_expired' } as const;
 const forcesEnd = z.object({ force_eou: z.union([z.literal(true), z.literal('true')]) });
 
 /** `GET /v1/realtime`: a transcription session of OpenAI's, in its current shape or the retired one. */
-export function openaiRealtime(url: URL, headers: Headers): Result<LiveDialect> {
+export function openaiRealtime(url: URL, headers: Headers): Result<LiveProtocol> {
   const config = readConfig(headers);
   const { searchParams } = url;
   const wish = { model: searchParams.get('model') || undefined, language: searchParams.get('language') || undefined };
@@ -61,7 +61,7 @@ export function openaiRealtime(url: URL, headers: Headers): Result<LiveDialect> 
 }
 
 /** Tells a client that got no session why. */
-export const refusedRealtime: Pick<LiveDialect, 'close'> = {
+export const refusedRealtime: Pick<LiveProtocol, 'close'> = {
   close: (end, _, request) => new OpenAiRealtime(defaultConfig, false, true).close(end, 0, request),
 };
 
@@ -75,7 +75,7 @@ function readConfig(headers: Headers): SessionConfig {
 /** Browsers say it with a sub-protocol, of which the route makes this header. */
 const asksForBeta = (headers: Headers): boolean => /\brealtime=v1\b/.test(headers.get('openai-beta') ?? '');
 
-class OpenAiRealtime implements LiveDialect {
+class OpenAiRealtime implements LiveProtocol {
   readonly name = 'openai-realtime';
   /** Official clients cannot name the session that they resume. */
   readonly resumes = false;
@@ -121,7 +121,7 @@ class OpenAiRealtime implements LiveDialect {
     });
   }
 
-  wish(): LiveWish {
+  route(): LiveRoute {
     const { model, language } = this.#config;
     return {
       ...(model !== undefined && { model }),
@@ -129,13 +129,13 @@ class OpenAiRealtime implements LiveDialect {
     };
   }
 
-  warn(refusal: Refusal): readonly Outgoing[] {
+  rejectRoute(refusal: Refusal): readonly ClientFrame[] {
     const { config, eventId } = this.#before ?? { config: this.#config };
     this.#config = config;
     return this.#frames([this.#error(refusal, eventId)]);
   }
 
-  open({ id, request, expires }: { id: string; request?: string; expires: number }): Outgoing[] {
+  open({ id, request, expires }: { id: string; request?: string; expires: number }): ClientFrame[] {
     this.#request = request;
     const short = id.replace(/[^a-zA-Z0-9]/g, '').slice(-16);
     this.#facts = { id: `sess_${short}`, expiresAt: Math.floor(expires / 1_000) };
@@ -144,7 +144,7 @@ class OpenAiRealtime implements LiveDialect {
     return this.#frames([{ type, session: this.#show() }]);
   }
 
-  hear(message: string | Uint8Array): readonly ClientStep[] {
+  receive(message: string | Uint8Array): readonly ClientCommand[] {
     if (typeof message !== 'string') {
       return this.#complain(refuse('frame_invalid', { rule: 'messages are JSON text, audio is in their base64' }));
     }
@@ -159,7 +159,7 @@ class OpenAiRealtime implements LiveDialect {
     return steps.ok ? steps.value : this.#complain(steps.refusal, event_id);
   }
 
-  readonly #acts: Readonly<Record<string, (event: ClientEvent) => Result<readonly ClientStep[]>>> = {
+  readonly #acts: Readonly<Record<string, (event: ClientEvent) => Result<readonly ClientCommand[]>>> = {
     'session.update': (event) => this.#update(event, 'session.updated'),
     'transcription_session.update': (event) => {
       this.#beta = true;
@@ -171,7 +171,7 @@ class OpenAiRealtime implements LiveDialect {
     'input_audio_buffer.done': () => ok([{ type: 'end' }]),
   };
 
-  #update({ session, event_id }: ClientEvent, answer: string): Result<readonly ClientStep[]> {
+  #update({ session, event_id }: ClientEvent, answer: string): Result<readonly ClientCommand[]> {
     const updated = updateConfig(this.#config, session);
     if (!updated.ok) return updated;
     const fixed = this.#started ? changed(this.#config, updated.value) : undefined;
@@ -181,18 +181,18 @@ class OpenAiRealtime implements LiveDialect {
     this.#unconfigured = false;
     this.#nvidia ||= isNvidia(session);
     const before = optionsOf(this.#config);
-    const wished = changed(this.#config, updated.value) !== undefined && updated.value.model !== undefined;
+    const isRouteNew = changed(this.#config, updated.value) !== undefined && updated.value.model !== undefined;
     this.#before = { config: this.#config, eventId: event_id };
     this.#config = updated.value;
     const options = optionsOf(this.#config);
     const frames = this.#frames([{ type: answer, session: this.#show() }]);
-    const reply: ClientStep = { type: 'reply', frames };
+    const reply: ClientCommand = { type: 'reply', frames };
     const hasChanged = before.endpointingMs !== options.endpointingMs;
     if (this.#started) return ok(hasChanged ? [{ type: 'options', options }, reply] : [reply]);
-    return ok([wished ? { type: 'wish', wish: this.wish(), granted: frames } : reply]);
+    return ok([isRouteNew ? { type: 'route', route: this.route(), accepted: frames } : reply]);
   }
 
-  #append({ audio, runtime_config }: ClientEvent): Result<readonly ClientStep[]> {
+  #append({ audio, runtime_config }: ClientEvent): Result<readonly ClientCommand[]> {
     if (audio === undefined) return no(refuse('field_missing', { field: 'audio' }));
     const bytes = typeof audio === 'string' ? readBase64(audio) : undefined;
     if (!bytes) return no(refuse('field_invalid', { field: 'audio', rule: 'must be base64' }));
@@ -204,11 +204,11 @@ class OpenAiRealtime implements LiveDialect {
       const rule = `the session is not configured, so audio is dropped: update session.${field} first`;
       return no(refuse('frame_invalid', { rule }));
     }
-    const steps: ClientStep[] = [];
+    const steps: ClientCommand[] = [];
     if (!this.#started) {
       this.#started = true;
       const request = {
-        ...this.wish(),
+        ...this.route(),
         format: formatOf(this.#config),
         options: optionsOf(this.#config),
       };
@@ -226,7 +226,7 @@ class OpenAiRealtime implements LiveDialect {
     return ok(steps);
   }
 
-  #commit(): Result<readonly ClientStep[]> {
+  #commit(): Result<readonly ClientCommand[]> {
     if (this.#nvidia) return ok([{ type: 'alive' }]);
     const seconds = (this.#appended - this.#committed) / this.#rate();
     const least = limits.streamCommitMs.value;
@@ -247,7 +247,7 @@ class OpenAiRealtime implements LiveDialect {
     return this.#items.waiting < most ? undefined : refuse('frame_invalid', { rule: `${most} like it wait already` });
   }
 
-  #clear(): Result<readonly ClientStep[]> {
+  #clear(): Result<readonly ClientCommand[]> {
     if (!this.#started) return ok([this.#reply([{ type: 'input_audio_buffer.cleared' }])]);
     const crowded = this.#crowded();
     if (crowded) return no(crowded);
@@ -257,20 +257,24 @@ class OpenAiRealtime implements LiveDialect {
     return ok([{ type: 'clear', id: this.#asked }]);
   }
 
-  say(event: SessionEvent): readonly Outgoing[] {
+  render(event: SessionEvent): readonly ClientFrame[] {
     // The end of a turn commits what was said: the client cannot commit it a second time.
     if (event.type === 'segment' && this.#config.turnDetection !== null) {
       this.#committed = Math.max(this.#committed, Math.min(this.#appended, event.end * this.#rate()));
     }
     if (event.type === 'segment' && this.#nvidia) this.#transcript = `${this.#transcript} ${event.text}`.trim();
-    return this.#frames(this.#items.say(event));
+    return this.#frames(this.#items.render(event));
   }
 
-  settle(time: number): readonly Outgoing[] {
-    return this.#frames(this.#items.settle(time));
+  commit(time: number): readonly ClientFrame[] {
+    return this.#frames(this.#items.completeBefore(time));
   }
 
-  close(end: Ending, _now = 0, request = this.#request): { frames: readonly Outgoing[]; code: number; reason: string } {
+  close(
+    end: Outcome,
+    _now = 0,
+    request = this.#request,
+  ): { frames: readonly ClientFrame[]; code: number; reason: string } {
     if ('final' in end) {
       const told = this.#items.finish();
       return { frames: this.#frames(this.#nvidia ? [...told, this.#last(end.final)] : told), code: 1000, reason: '' };
@@ -310,11 +314,11 @@ class OpenAiRealtime implements LiveDialect {
     return { type: 'error', error: { ...error, code, event_id: eventId ?? null } };
   }
 
-  #complain(refusal: Refusal, eventId?: string): ClientStep[] {
+  #complain(refusal: Refusal, eventId?: string): ClientCommand[] {
     return [this.#reply([this.#error(refusal, eventId)])];
   }
 
-  #reply(told: readonly Told[]): ClientStep {
+  #reply(told: readonly Told[]): ClientCommand {
     return { type: 'reply', frames: this.#frames(told) };
   }
 

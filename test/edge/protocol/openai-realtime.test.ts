@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { CONFIG_HEADER, openaiRealtime, refusedRealtime } from '../../edge/dialect/openai-realtime.ts';
-import type { SessionEvent } from '../../edge/stream/dialect.ts';
-import { limits } from '../../shared/limits.ts';
-import { refuse } from '../../shared/refusal.ts';
+import type { SessionEvent } from '../../../edge/protocol/live-protocol.ts';
+import { CONFIG_HEADER, openaiRealtime, refusedRealtime } from '../../../edge/protocol/openai-realtime.ts';
+import { limits } from '../../../shared/limits.ts';
+import { refuse } from '../../../shared/refusal.ts';
 import { append, NOW, PREFIX, parse, segment, sound, talk, types } from './openai-session.ts';
 
 const final = {
@@ -185,7 +185,7 @@ describe('C10 sound of an OpenAI client', () => {
   });
 
   it('C10 is refused once for each configuration without a model', () => {
-    const { send, kinds, dialect } = talk('?intent=transcription');
+    const { send, kinds, protocol } = talk('?intent=transcription');
     const message =
       'The message is not understood: the session is not configured, so audio is dropped: ' +
       'update session.audio.input.transcription.model first.';
@@ -193,11 +193,11 @@ describe('C10 sound of an OpenAI client', () => {
     expect([...send(append()), ...send(append())]).toEqual([]);
     const transcription = { model: 'nosuch' };
     send({ type: 'session.update', session: { audio: { input: { transcription } } } });
-    dialect.warn?.(refuse('model_unknown', { model: 'nosuch' }), NOW);
+    protocol.rejectRoute?.(refuse('model_unknown', { model: 'nosuch' }), NOW);
     expect([...send(append()), ...send(append())]).toMatchObject([{ error: { message } }]);
     send({ type: 'session.update', session: { audio: { input: { transcription: { model: 'reference-en' } } } } });
     send(append());
-    expect(kinds()).toEqual(['alive', 'alive', 'wish', 'alive', 'wish', 'start', 'audio']);
+    expect(kinds()).toEqual(['alive', 'alive', 'route', 'alive', 'route', 'start', 'audio']);
   });
 
   it.each([undefined, 7, '*', 'a', 'a*b=', 'aGVsbG8', '====', 'ab\u0000d'])(
@@ -248,10 +248,10 @@ describe('§3-18 text that is long', () => {
     ['something else', `{"type":"session.update","session":"${audio}"}`],
     ['nested', `{"type":"input_audio_buffer.append","audio":"AAAA","more":${nested}}`],
   ])('C10 is refused unread when it is %s, and the connection stays', (_, text) => {
-    const { dialect, send, kinds } = talk();
+    const { protocol, send, kinds } = talk();
     const read = vi.spyOn(JSON, 'parse');
     onTestFinished(() => void vi.restoreAllMocks());
-    const said = dialect.hear(text, NOW);
+    const said = protocol.receive(text, NOW);
     expect(read).not.toHaveBeenCalled();
     expect(said).toMatchObject([{ type: 'reply', frames: [expect.stringContaining('message_too_large')] }]);
     send(append());
@@ -310,7 +310,7 @@ describe('§3-9 the retired shape', () => {
       send({ type: 'input_audio_buffer.commit' });
     }
     send({ type: 'input_audio_buffer.done' });
-    expect(kinds()).toEqual(['wish', 'start', 'audio', 'alive', 'audio', 'alive', 'end']);
+    expect(kinds()).toEqual(['route', 'start', 'audio', 'alive', 'audio', 'alive', 'end']);
     expect(steps.find((step) => step.type === 'start')).toMatchObject({
       request: { language: 'en-US', format: { encoding: 'linear16', rate: 16_000, channels: 1 } },
     });
@@ -330,7 +330,7 @@ describe('§3-9 the retired shape', () => {
   });
 
   it("of NVIDIA's client: words with their times, an end when it asks for one, and a last result", () => {
-    const { send, steps, tell, dialect } = talk('?intent=transcription', beta);
+    const { send, steps, tell, protocol } = talk('?intent=transcription', beta);
     const session = {
       input_audio_format: 'none',
       input_audio_transcription: { model: 'reference-en' },
@@ -351,18 +351,18 @@ describe('§3-9 the retired shape', () => {
       },
       { transcript: 'more', words_info: { words: [{ word: 'more', start_time: 1_000, speaker_tag: 0 }] } },
     ]);
-    const { frames } = dialect.close({ final }, NOW);
+    const { frames } = protocol.close({ final }, NOW);
     expect(parse(frames)).toMatchObject([{ transcript: 'first words more', is_last_result: true }]);
   });
 });
 
 describe('§3-15 the end of a session', () => {
   it('with a refusal: what was committed has failed, then an error, then a code of ours', () => {
-    const { send, dialect } = talk();
+    const { send, protocol } = talk();
     send({ type: 'session.update', session: { audio: { input: { turn_detection: null } } } });
     send(append(1_000));
     const [committed] = send({ type: 'input_audio_buffer.commit' });
-    const { frames, code, reason } = dialect.close({ refusal: refuse('pool_lost') }, NOW);
+    const { frames, code, reason } = protocol.close({ refusal: refuse('pool_lost') }, NOW);
     expect(parse(frames)).toMatchObject([
       {
         type: `${PREFIX}.failed`,
@@ -376,23 +376,23 @@ describe('§3-15 the end of a session', () => {
   });
 
   it('A21 with the id of the request, also when it never opened', () => {
-    const { dialect } = talk();
-    dialect.open({ id: 'session', request: 'r-1', now: NOW, expires: NOW });
-    const opened = dialect.close({ refusal: refuse('pool_lost') }, NOW);
+    const { protocol } = talk();
+    protocol.open({ id: 'session', request: 'r-1', now: NOW, expires: NOW });
+    const opened = protocol.close({ refusal: refuse('pool_lost') }, NOW);
     expect(parse(opened.frames).at(-1)).toMatchObject({ error: { request_id: 'r-1' } });
     const never = refusedRealtime.close({ refusal: refuse('token_invalid') }, NOW, 'r-2');
     expect(parse(never.frames)).toMatchObject([{ error: { code: 'token_invalid', request_id: 'r-2' } }]);
   });
 
   it('in order: code 1000', () => {
-    expect(talk().dialect.close({ final }, NOW)).toEqual({ frames: [], code: 1000, reason: '' });
+    expect(talk().protocol.close({ final }, NOW)).toEqual({ frames: [], code: 1000, reason: '' });
   });
 
   it('C10 no event type beside those that OpenAI documents', () => {
     const { tell } = talk();
     const overflow: SessionEvent = { type: 'overflow', position: 0, bytes: 4_800, seconds: 0.1 };
     expect(tell(overflow, { type: 'moved', agent: 'a' }, { type: 'ending', seconds: 10 })).toEqual([]);
-    const { frames, code } = talk().dialect.close({ refusal: refuse('backlog_full') }, NOW);
+    const { frames, code } = talk().protocol.close({ refusal: refuse('backlog_full') }, NOW);
     expect(parse(frames)).toMatchObject([{ type: 'error', error: { code: 'backlog_full' } }]);
     expect(code).toBe(4429);
   });

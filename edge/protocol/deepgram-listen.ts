@@ -4,10 +4,10 @@ import { limits } from '../../shared/limits.ts';
 import { publicText, type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import { ok, type Result } from '../../shared/result.ts';
 import { showModel, showWords } from '../../shared/speech/deepgram-answer.ts';
-import type { ClientStep, Ending, LiveDialect, LiveWish, Outgoing, SessionEvent } from '../stream/dialect.ts';
 import { Container } from './deepgram-container.ts';
 import { modelUuid } from './deepgram-model.ts';
 import { type LiveQuery, readLiveQuery } from './deepgram-query.ts';
+import type { ClientCommand, ClientFrame, LiveProtocol, LiveRoute, Outcome, SessionEvent } from './live-protocol.ts';
 import { readText } from './read-text.ts';
 
 type Interim = Extract<SessionEvent, { type: 'interim' }>;
@@ -35,12 +35,12 @@ const CHANNEL = [0, 1];
 const milli = (seconds: number) => Math.round(seconds * 1_000) / 1_000;
 
 /** `GET /v1/listen` as a WebSocket: Deepgram's interface to live sound, version 1. */
-export function deepgramListen(url: URL): Result<LiveDialect> {
+export function deepgramListen(url: URL): Result<LiveProtocol> {
   const query = readLiveQuery(url.searchParams);
   return query.ok ? ok(new DeepgramListen(query.value)) : query;
 }
 
-class DeepgramListen implements LiveDialect {
+class DeepgramListen implements LiveProtocol {
   readonly name = 'deepgram-listen';
   readonly resumes = false;
   readonly idleMs = limits.streamQuietMs.value;
@@ -68,23 +68,23 @@ class DeepgramListen implements LiveDialect {
     this.#container = query.format ? undefined : new Container();
   }
 
-  wish(): LiveWish {
+  route(): LiveRoute {
     const { model, language } = this.#query;
     return { model, ...(language !== undefined && { language }) };
   }
 
-  open({ request, now }: { request: string; now: number }): Outgoing[] {
+  open({ request, now }: { request: string; now: number }): ClientFrame[] {
     this.#request = request;
     this.#created = now;
     return [];
   }
 
   /** The address says it all, unless the sound has to. */
-  begin(): readonly ClientStep[] {
+  begin(): readonly ClientCommand[] {
     return this.#start(this.#query.format);
   }
 
-  hear(message: string | Uint8Array): readonly ClientStep[] {
+  receive(message: string | Uint8Array): readonly ClientCommand[] {
     if (typeof message !== 'string') return this.#listen(message);
     const json = readText(message);
     if (!json.ok) return this.#complain(json.refusal);
@@ -95,7 +95,7 @@ class DeepgramListen implements LiveDialect {
     return act ? act(control.data) : this.#complain(refuse('event_unknown', { event: type }));
   }
 
-  readonly #acts: Readonly<Record<string, (control: Control) => readonly ClientStep[]>> = {
+  readonly #acts: Readonly<Record<string, (control: Control) => readonly ClientCommand[]>> = {
     KeepAlive: () => [{ type: 'alive' }],
     Finalize: () => this.#finalize(),
     CloseStream: () => [{ type: 'end' }],
@@ -103,7 +103,7 @@ class DeepgramListen implements LiveDialect {
   };
 
   /** An empty message is no sound; clients of old ended a stream with it, but also send it by mistake. */
-  #listen(bytes: Uint8Array): readonly ClientStep[] {
+  #listen(bytes: Uint8Array): readonly ClientCommand[] {
     if (bytes.length === 0) return [{ type: 'alive' }];
     this.#hash.update(bytes);
     if (!this.#container) return [{ type: 'audio', audio: bytes }];
@@ -114,7 +114,7 @@ class DeepgramListen implements LiveDialect {
     return [...this.#start(format), audio.length > 0 ? { type: 'audio', audio } : { type: 'alive' }];
   }
 
-  #start(format: LiveQuery['format']): ClientStep[] {
+  #start(format: LiveQuery['format']): ClientCommand[] {
     if (this.#started || !format) return [];
     this.#started = true;
     const { model, language, options } = this.#query;
@@ -122,7 +122,7 @@ class DeepgramListen implements LiveDialect {
     return [{ type: 'start', request }];
   }
 
-  #finalize(): readonly ClientStep[] {
+  #finalize(): readonly ClientCommand[] {
     if (!this.#started) return [{ type: 'reply', frames: [this.#nothing(true)] }];
     const most = limits.streamAsks.value;
     if (this.#finalizes - this.#finalized >= most) {
@@ -133,7 +133,7 @@ class DeepgramListen implements LiveDialect {
     return [{ type: 'finalize', id: this.#finalizes }];
   }
 
-  #configure(control: Control): readonly ClientStep[] {
+  #configure(control: Control): readonly ClientCommand[] {
     const wished = configuration.safeParse(control);
     const features = wished.data?.features;
     if (!features) {
@@ -159,7 +159,7 @@ class DeepgramListen implements LiveDialect {
     return this.#started ? [{ type: 'options', options: changed }, reply] : [reply];
   }
 
-  say(event: SessionEvent): readonly Outgoing[] {
+  render(event: SessionEvent): readonly ClientFrame[] {
     const told = this.#tell(event);
     return told ? [typeof told === 'string' ? told : JSON.stringify(told)] : [];
   }
@@ -202,7 +202,7 @@ class DeepgramListen implements LiveDialect {
     return this.#result(whole < words.length ? seen : interim, false, false);
   }
 
-  settle(time: number): readonly Outgoing[] {
+  commit(time: number): readonly ClientFrame[] {
     this.#heard ||= time > 0;
     return [];
   }
@@ -246,7 +246,7 @@ class DeepgramListen implements LiveDialect {
     };
   }
 
-  close(end: Ending): { frames: readonly Outgoing[]; code: number; reason: string } {
+  close(end: Outcome): { frames: readonly ClientFrame[]; code: number; reason: string } {
     if ('refusal' in end) {
       const { refusal } = end;
       return { frames: [this.#error(refusal)], ...closing(refusal, this.#heard) };
@@ -267,7 +267,7 @@ class DeepgramListen implements LiveDialect {
     return { frames: [JSON.stringify(metadata)], code: 1000, reason: '' };
   }
 
-  #complain(refusal: Refusal): ClientStep[] {
+  #complain(refusal: Refusal): ClientCommand[] {
     return [{ type: 'reply', frames: [this.#error(refusal)] }];
   }
 

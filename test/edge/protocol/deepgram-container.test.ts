@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { Container } from '../../edge/dialect/deepgram-container.ts';
-import { limits } from '../../shared/limits.ts';
+import { Container } from '../../../edge/protocol/deepgram-container.ts';
+import { limits } from '../../../shared/limits.ts';
 
 /** The header of a WAV file of 16 kHz mono, with so many empty chunks before its sound. */
 function wav(empty: number): Uint8Array {
