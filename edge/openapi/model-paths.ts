@@ -103,7 +103,7 @@ export function modelPaths() {
     '/v1/models/{name}/transitions/{id}': {
       get: {
         operationId: 'showTransition',
-        summary: 'One transition, with what was signed and by whom',
+        summary: 'One transition, with its signed statement and its signers',
         parameters: [model, inPath('id', 'SHA-256 of what is signed, in hex', like(/^[0-9a-f]{64}$/))],
         responses: {
           ...success('The transition', json('KeptTransition')),
@@ -186,7 +186,7 @@ function versionPaths() {
         summary: 'Moves the alias `stable`; only to a revision of the stage full',
         parameters: [model, version],
         responses: {
-          ...success('It answers everybody', json('TorchserveStatus')),
+          ...success('It serves all traffic', json('TorchserveStatus')),
           ...refused('revision_unknown', 'gate_closed', 'alias_moved', 'audit_unavailable'),
         },
       },

@@ -134,7 +134,7 @@ export function projectPaths() {
     '/v1/projects/{name}/documents/{document}/segments/{segment}': {
       put: {
         operationId: 'editProjectSegment',
-        summary: 'Another text for one segment: only that one is spoken anew',
+        summary: 'Another text for one segment: only that one is synthesised again',
         parameters: [id, document, segment],
         requestBody: { required: true, content: { 'application/json': schema('SegmentRequest') } },
         responses: {

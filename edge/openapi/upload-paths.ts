@@ -25,7 +25,7 @@ export function uploadPaths() {
     '/v1/jobs/replay': {
       post: {
         operationId: 'replayJobs',
-        summary: 'Puts jobs that nobody could finish back into the queue',
+        summary: 'Requeues dead jobs',
         parameters: [query('zone', 'Of which zone; by default of all.')],
         responses: { ...success('How many, by zone', json('ReplayedJobs')), ...errors([...always, 'zone_unserved']) },
       },

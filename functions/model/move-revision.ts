@@ -47,7 +47,7 @@ async function decide(
   // The statement has moved the revision already: the client repeats after a lost answer.
   if (kept?.seq !== undefined) return ok({ draft: undefined, said: rowOf(kept) });
   const opened = await openEnvelope(kept ? join(kept.envelope, sent) : sent, desk.signers);
-  if (!opened) return invalid('one of its signatures is not good, or of nobody who is known here');
+  if (!opened) return invalid('one of its signatures is wrong, or by an unknown key');
   const machines = new Set(desk.signers.filter(({ worker }) => worker).map(({ name }) => name));
   const people = opened.signers.filter((name) => !machines.has(name));
   const workers = opened.signers.filter((name) => machines.has(name));
@@ -57,7 +57,7 @@ async function decide(
   const draft = typeof decided.value === 'number' ? undefined : decided.value;
   // A machine's signature alone opens no transition.
   if (!draft && people.length === 0 && !isSame(statement.from, statement.to))
-    return invalid('nobody has signed it who has a say here');
+    return invalid('no person with a vote has signed it');
   const { id, revision, from, to } = statement;
   const said: TransitionRow = {
     ...{ id, revision, from, to },

@@ -1,5 +1,6 @@
-// Loaded before a part whose stack was asked for it (`--import`), and before the part reads any bound: what takes a fleet a
-// day takes a demonstration minutes. Only the local stack has this; no setting of a deployable lowers what a gate asks for.
+// Preloaded (`--import`) into a part of a stack with lowered limits, before the part reads them: a
+// demonstration takes minutes instead of a day. Only the local stack has this; no setting of a deployable
+// lowers what a gate requires.
 import process from 'node:process';
 import { z } from 'zod';
 import { limits } from '../../shared/limits.ts';

@@ -1,15 +1,15 @@
-// What the edge, and through it operators, ask the back office about models, below `/api`:
+// Calls of the edge, on behalf of operators, to the back office about models, below `/api`:
 //
-//   GET  /models                                 → modelNames
-//   POST /models/{model}/revisions               newRevision → revisionRow
-//   GET  /models/{model}/revisions/{revision}    → keptRevision, with its signature
-//   DELETE /models/{model}/revisions/{revision}  → transitionRow: retired, signed by the functions for whoever asked
-//   GET  /models/{model}/revisions/{revision}/evidence → liveEvidence: what live traffic says of it
-//   GET  /models/{model}                         ?at= → modelState: as it is, or as it was
-//   POST /models/{model}/transitions             newTransition → transitionRow; 202 while somebody must still sign
-//   GET  /models/{model}/transitions             ?after= → logPage: every entry of the log, the oldest first
-//   GET  /models/{model}/transitions/{id}        → keptTransition, with what was signed
-//   PUT  /models/{model}/aliases/{alias}         aliasMove → aliasRow
+//  GET  /models                                 → modelNames
+//  POST /models/{model}/revisions               newRevision → revisionRow
+//  GET  /models/{model}/revisions/{revision}    → keptRevision, with its signature
+//  DELETE /models/{model}/revisions/{revision}  → transitionRow: retired, signed by the functions for the caller
+//  GET  /models/{model}/revisions/{revision}/evidence → liveEvidence of the revision
+//  GET  /models/{model}                         ?at= → modelState: now, or at a time
+//  POST /models/{model}/transitions             newTransition → transitionRow; 202 while a signature is missing
+//  GET  /models/{model}/transitions             ?after= → logPage: every entry of the log, the oldest first
+//  GET  /models/{model}/transitions/{id}        → keptTransition, with the signed statement
+//  PUT  /models/{model}/aliases/{alias}         aliasMove → aliasRow
 import { z } from 'zod';
 import { limits } from '../limits.ts';
 import { evidence } from './evidence.ts';
@@ -114,7 +114,7 @@ export type KeptTransition = z.infer<typeof keptTransition>;
 
 export const aliasMove = z.object({
   revision: revisionDigest.optional().describe('Absent: the alias is taken away'),
-  from: revisionDigest.optional().describe('What it names now, as whoever moves it believes'),
+  from: revisionDigest.optional().describe('Revision that the caller believes it names now'),
   reason: z.string().max(limits.modelReasonCharacters.value).optional(),
 });
 

@@ -79,7 +79,7 @@ export function decideTakeover(
   const report = evidence.find((one) => one.kind === 'quantise');
   if (report) {
     if (report.verdict !== 'FAIL' || rollout?.state !== 'making' || rollout.method !== report.method) {
-      return closed('nobody waits for it');
+      return closed('no rollout waits for it');
     }
     // The row bounds the stored text, and JSON escapes a control character with six characters.
     const problem = String(report.facts.problem ?? 'no reason given')
@@ -92,7 +92,7 @@ export function decideTakeover(
   }
   if (!rollout || rollout.state === 'resumed' || rollout.state === 'met')
     return closed('there is nothing to take over');
-  if (!reason) return closed('whoever takes over says why');
+  if (!reason) return closed('a takeover needs a reason');
   if (!people.some((name) => name !== FUNCTIONS)) return ok(1);
   return ok({ type: 'stage', revision, from, to, statement: id, signers: [...people] });
 }

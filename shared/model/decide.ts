@@ -163,14 +163,13 @@ export function decideAlias(
   if (named !== from) return no(refuse('alias_moved', { alias, revision: named ?? 'nothing' }));
   if (revision === undefined) {
     return alias === STABLE
-      ? no(closed('what answers everybody can be moved, not taken away'))
+      ? no(closed('the stable alias can be moved, not removed'))
       : ok({ type: 'alias', alias, from: named });
   }
   const found = known.revisions[revision];
   if (!found) return no(refuse('revision_unknown', { model: known.model }));
   const { stage } = found.standing;
-  if (alias === STABLE && stage !== 'full')
-    return no(closed(`a revision in the stage ${stage} cannot answer everybody`));
+  if (alias === STABLE && stage !== 'full') return no(closed(`a revision in the stage ${stage} cannot be stable`));
   if (stage === 'retired') return no(closed('the revision is retired'));
   if (named === undefined && Object.keys(known.aliases).length >= limits.modelAliases.value) {
     return no(closed(`a model has at most ${limits.modelAliases.value} aliases`));

@@ -20,7 +20,7 @@ export interface QualityVerdict {
   /** Word error rates of the two revisions. */
   readonly before: number;
   readonly after: number;
-  /** Bounds of how far the new one is over the margin, as a rate of words: wholly below 0 passes, wholly above fails. */
+  /** Bounds of the excess over the margin, as a rate of words: wholly below 0 passes, wholly above fails. */
   readonly low: number;
   readonly high: number;
 }

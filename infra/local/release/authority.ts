@@ -1,4 +1,5 @@
-// Who gives the private keys of zones to attested agents: the local counterpart of a key vault with secure key release.
+// Release authority of the zones' private keys for attested agents: the local counterpart of a key vault with
+// secure key release.
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
 import { z } from 'zod';
 import { type Refusal, refusals, refuse } from '../../../shared/refusal.ts';
@@ -13,11 +14,11 @@ import {
 
 export interface AuthoritySettings {
   readonly policy: AttestationPolicy;
-  /** Who issues pool tokens. */
+  /** Issuer of pool tokens. */
   readonly issuer: { readonly issuer: string; readonly audience: string; readonly jwks: JSONWebKeySet };
   /** Private keys of each zone, newest first. */
   readonly keys: Readonly<Record<string, readonly JsonWebKey[]>>;
-  /** One line for each decision: who asked, for which zone, and what came of it. Never a key or a token. */
+  /** Logs one line for each decision: agent, zone and result. Never a key or a token. */
   readonly log: (line: string) => void;
 }
 

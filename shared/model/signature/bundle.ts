@@ -43,7 +43,8 @@ export async function openBundle(sent: unknown, keys: readonly SignerKey[]): Pro
   if (!parsed.success) return invalid('it is no sigstore bundle 0.3 with one signature by a key');
   const opened = await openEnvelope(parsed.data.dsseEnvelope, keys);
   const [signer] = opened?.signers ?? [];
-  if (!opened || signer === undefined) return invalid('nobody who is known here made it, or what it signs was changed');
+  if (!opened || signer === undefined)
+    return invalid('its signature is not by a known key, or its content was changed');
   const manifest = readManifest(readPayload(opened.payload));
   if (!manifest) return invalid('what it signs is no model, or does not agree with itself');
   const known = keys.filter(({ name }) => name === signer).map(({ key }) => algorithmOf(fromBase64(key)));

@@ -176,9 +176,9 @@ describe('A15, A22: a promise that is missed at a gate', () => {
 
   it('only the awaited worker reports that nothing can be made', () => {
     const log = begin();
-    expect(log.cannot('dynamic')).toBe('gate_closed: nobody waits for it');
+    expect(log.cannot('dynamic')).toBe('gate_closed: no rollout waits for it');
     log.move(A, TO_GREY, grey(200));
-    expect(log.cannot('static')).toBe('gate_closed: nobody waits for it');
+    expect(log.cannot('static')).toBe('gate_closed: no rollout waits for it');
     expect(log.cannot('dynamic')).toBe('making static');
     expect(log.cannot('static')).toBe('stopped');
     expect(log.rollout()).toMatchObject({ tried: { dynamic: null, static: null } });
@@ -220,7 +220,7 @@ describe('A15, A22: a promise that is missed at a gate', () => {
     log.move(A, TO_GREY, grey(200));
     expect(log.takeOver(A, [])).toBe('nothing');
     expect(log.takeOver(A, ['functions'])).toBe('nothing');
-    expect(log.takeOver(A, ['bob'], '')).toContain('says why');
+    expect(log.takeOver(A, ['bob'], '')).toContain('needs a reason');
     expect(log.takeOver(A)).toBe('stage');
     expect(log.takeOver(A)).toContain('nothing to take over');
     expect(log.move(A, TO_GREY, grey(200))).toBe('stopped');

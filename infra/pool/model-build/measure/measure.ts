@@ -130,7 +130,7 @@ async function timeRecordings(
     // Silence is not sent to the engine.
     if (cut.value.utterances.length > 0) cuts.push(cut.value);
   }
-  if (cuts.length === 0) return problem('unreadable', 'nobody speaks in these recordings');
+  if (cuts.length === 0) return problem('unreadable', 'these recordings contain no speech');
   say(`latency: windows of ${limits.measureRequests.value} of ${cuts.length} recordings, ${parallel} at once`);
   const windows = await measureWindows({ recordings: cuts, ask, parallel, now: () => performance.now() });
   return windows.ok ? ok({ kind: 'latency', tool, sla, windows: windows.value }) : windows;

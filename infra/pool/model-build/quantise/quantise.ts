@@ -183,6 +183,6 @@ function adviceOf(file: string, { method, samples }: Pick<Quantised, 'method' | 
   const most = limits.modelCalibrationSamples.value;
   return [
     ...(few ? [`calibrated with ${samples} samples; ${most} say more about what is rare`] : []),
-    `${path.basename(file)}: measure its word errors before anybody hears it; no gate has seen this revision`,
+    `${path.basename(file)}: measure its word errors before it serves; no gate has seen this revision`,
   ];
 }
