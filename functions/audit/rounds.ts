@@ -1,11 +1,14 @@
-// What is done for each log again and again: less and less often while it comes to nothing, and at once when this process
-// has written what may concern it. Other processes write, too; hence the longest pause, and not none.
+// Runs work for each log repeatedly: with growing pauses while it finds nothing, and at once after a relevant
+// write of this process. The longest pause bounds the delay of other processes' writes.
 import { limits } from '../../shared/limits.ts';
 
-/** Whether it is less than `ms` since `since`. It is not when that is to come: somebody has set the clock back. */
+/**
+ * Reports whether `now` is less than `ms` after `since`. A `since` in the future, after the clock went back,
+ * is not.
+ */
 export const isWithin = (now: number, since: number, ms: number): boolean => now >= since && now - since < ms;
 
-/** When to look next. */
+/** Decides the time of the next run. */
 export class Pace {
   readonly #longestMs: number;
   #pauseMs = 0;
@@ -34,14 +37,14 @@ export interface Rounds {
   readonly zones: readonly string[];
   readonly longestMs: number;
   now(): number;
-  /** How often something was written that the work may find. */
+  /** Counts writes that the work may find. */
   changes(zone: string): number;
-  /** Whether there was anything to do. */
+  /** Returns whether there was work. */
   work(zone: string): Promise<boolean>;
   failed(zone: string, error: unknown): void;
 }
 
-/** One round through all zones, at the pace of each. One region's trouble keeps no other waiting. */
+/** Runs one round over all zones, each at its own pace; a failure in one does not delay the others. */
 export function openRounds({ zones, longestMs, now, changes, work, failed }: Rounds): () => Promise<void> {
   const paces = zones.map((zone) => ({ zone, pace: new Pace(longestMs) }));
   return async () => {

@@ -16,7 +16,7 @@ export function fromBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
 }
 
 const URL_DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
-/** By character: its digit; 64 is none. */
+/** Digit of each character; 64 stands for none. */
 const urlValues = new Uint8Array(128).fill(64);
 for (let digit = 0; digit < 64; digit += 1) urlValues[URL_DIGITS.charCodeAt(digit)] = digit;
 

@@ -25,7 +25,7 @@ export function canonicalJson(value: unknown): string {
 /** Values that are nested deeper are not looked at as a whole: at each level that would be done again. */
 const DEPTH = 6;
 
-/** Whether the platform's own JSON, which is several times as fast, is canonical but for halves of surrogate pairs. */
+/** Reports whether the platform's faster JSON output is canonical except for lone surrogates. */
 function isInOrder(value: unknown, depth: number): boolean {
   if (typeof value === 'number') return Number.isFinite(value);
   if (typeof value !== 'object' || value === null) return typeof value !== 'bigint' && typeof value !== 'function';

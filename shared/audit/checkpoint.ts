@@ -1,10 +1,10 @@
-// What a log signs: which log, how many entries, and the root over them (C2SP tlog-checkpoint).
+// A checkpoint (C2SP tlog-checkpoint): origin, size and root of a log.
 import { fromBase64, toBase64 } from './base64.ts';
 import { openNote, type Signer, signNote, type Verifier } from './note.ts';
 import { HASH_BYTES, type Hash } from './tree.ts';
 
 export interface Checkpoint {
-  /** Which log: an address without scheme, the name of its key as well. */
+  /** Name of the log: an address without scheme, also the name of its key. */
   readonly origin: string;
   readonly size: number;
   readonly root: Hash;
@@ -24,11 +24,11 @@ export function readCheckpoint(text: string): Checkpoint | undefined {
   return { origin, size, root };
 }
 
-/** Nothing that is signed is a time or random, so nobody signs two texts of one size. */
+/** The signed text has no time and no random part, so one size has one text. */
 export const signCheckpoint = (checkpoint: Checkpoint, ...signers: readonly Signer[]): Promise<string> =>
   signNote(formatCheckpoint(checkpoint), signers);
 
-/** A checkpoint of the log whose key that is. */
+/** Opens a checkpoint signed by that key. */
 export async function openCheckpoint(note: Uint8Array, verifier: Verifier): Promise<Checkpoint | undefined> {
   const opened = await openNote(note, [verifier]);
   const checkpoint = opened && readCheckpoint(opened.text);

@@ -1,7 +1,7 @@
-// What a leaf says about a value without saying the value. A disclosure is the value with its name and a salt, written as
-// SD-JWT does it (RFC 9901 §4.2.1); the leaf holds the digest of that text. Whoever is shown the disclosure can check it;
-// without it nothing can be learnt, not even by trying all values, since a salt has 128 bits. All salts of a leaf are made of
-// one record key, so that destroying it destroys them all.
+// Commitments of leaves. A disclosure is a value with its name and a salt, written as in SD-JWT (RFC 9901
+// §4.2.1); the leaf has the digest of that text. A disclosure can be checked against it; without one nothing
+// is revealed, since a salt has 128 bits. All salts of a leaf derive from one record key, whose destruction
+// makes them unknowable.
 import { ascii } from '../seal/bytes.ts';
 import { fromBase64Url, toBase64Url } from './base64.ts';
 import { sha256 } from './sha256.ts';
@@ -17,7 +17,7 @@ async function saltOf(recordKey: CryptoKey, field: string): Promise<string> {
   return toBase64Url(new Uint8Array(mac).subarray(0, SALT_BYTES));
 }
 
-/** Names that mean something else where SD-JWT is read (RFC 9901 §4.2.1): nobody may hide a field under one. */
+/** Names reserved by SD-JWT (RFC 9901 §4.2.1), not available for hidden fields. */
 export const isForbiddenName = (name: string): boolean => name === '_sd' || name === '...';
 
 export interface Disclosure {
@@ -41,12 +41,12 @@ export async function disclose(
   return disclosures;
 }
 
-/** Over the text as it is written, so that nobody has to agree on how JSON is written. */
+/** Commits to the text as written, so that JSON formatting does not matter. */
 export const commit = (disclosure: string): string => toBase64Url(sha256(ascii(disclosure)));
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** What a disclosure says, whether or not a leaf says so; `undefined` when it is none. */
+/** Parses a disclosure without checking it against a leaf; `undefined` for malformed text. */
 export function readDisclosure(disclosure: string): Disclosure | undefined {
   const bytes = fromBase64Url(disclosure);
   if (!bytes) return undefined;
@@ -61,7 +61,9 @@ export function readDisclosure(disclosure: string): Disclosure | undefined {
   }
 }
 
-/** What a disclosure says, if a leaf with these commitments says so, too. `commitTo`: where the platform has a faster one. */
+/**
+ * Returns a disclosure's content if these commitments contain it. `commitTo`: a faster hash of the platform.
+ */
 export function checkDisclosure(
   disclosure: string,
   commitments: Readonly<Record<string, string>>,

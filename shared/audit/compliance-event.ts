@@ -1,8 +1,8 @@
-// What was done with the record itself, and with what it is about: exports, reads, erasure, holds, rules, models.
+// Compliance events: exports, reads, erasures, holds, rules and models.
 import { z } from 'zod';
 import { origin } from './event-parts.ts';
 
-/** Who asked, as in `event-parts.ts`, and the request with which it did, if there was one. */
+/** The requester, as in `event-parts.ts`, and its request, if any. */
 const asked = { request: z.string().optional(), subject: z.string().optional() };
 
 export const complianceEvents = [
@@ -12,12 +12,12 @@ export const complianceEvents = [
     ...asked,
     type: z.literal('export.create'),
     tenant: z.string(),
-    /** Its id. */
+    /** Id of the export. */
     export: z.string(),
     format: z.string(),
-    /** Which profile says what is disclosed. */
+    /** Profile of disclosure. */
     redaction: z.string(),
-    /** What for, in the words of whoever asked. */
+    /** Purpose, in the requester's words. */
     purpose: z.string().optional(),
     /** Times and numbers that were asked for, as JSON: a bundle has to be of these. */
     range: z.string().optional(),
@@ -35,33 +35,33 @@ export const complianceEvents = [
     count: z.number().int().optional(),
     bytes: z.number().int().optional(),
   }),
-  /** Somebody read the record: many reads of one kind are one event, `count` of them between `since` and `at`. */
+  /** A read of the record: many reads of one kind are one event, `count` of them between `since` and `at`. */
   z.object({
     ...origin,
     ...asked,
     type: z.literal('access.audit'),
-    /** Whose token it was, which is not always whose entries. */
+    /** Tenant of the token, which may differ from that of the entries. */
     tenant: z.string(),
     action: z.string(),
     zone: z.string().optional(),
     count: z.number().int(),
     since: z.number().int(),
-    /** What was looked for, in a search. */
+    /** Kind of a search. */
     query: z.string().optional(),
   }),
-  /** What leaves hide was made unreadable for good, or will be: `until` says when, while something forbids it. */
+  /** Hidden values were destroyed, or will be: `until` is the time of a deferred erasure. */
   z.object({
     ...origin,
     ...asked,
     type: z.literal('erasure.exec'),
     tenant: z.string(),
     outcome: z.enum(['done', 'deferred', 'nothing']),
-    /** Of whom: a digest under a salt that was destroyed with the rest. */
+    /** Name of the subject: a digest under a salt that was destroyed, too. */
     erased: z.string().optional(),
     count: z.number().int().optional(),
-    /** What asks for it, by its short name. */
+    /** Basis of the erasure. */
     basis: z.string().optional(),
-    /** What forbids it for now: `hold`, or a class of retention. */
+    /** Reason of deferral: `hold`, or a class of retention. */
     waits: z.string().optional(),
     /** Milliseconds since 1970. */
     until: z.number().int().optional(),
@@ -72,12 +72,12 @@ export const complianceEvents = [
       ...asked,
       type: z.literal(type),
       tenant: z.string().optional(),
-      /** Its id. */
+      /** Id of the hold. */
       hold: z.string(),
-      /** How much of the record it is about. */
+      /** Scope of the hold. */
       scope: z.enum(['tenant', 'subject', 'zone']),
       zone: z.string().optional(),
-      /** Whom it is about, where that is one subject: as `erased`, a name for each of its commitments of which there are records. */
+      /** Names of the one subject held: as `erased`, one for each of its commitments with records. */
       held: z.string().optional(),
       basis: z.string().optional(),
       reason: z.string().optional(),
@@ -104,7 +104,7 @@ export const complianceEvents = [
     ...asked,
     type: z.literal('policy.change'),
     tenant: z.string().optional(),
-    /** Which rule. */
+    /** Name of the rule. */
     policy: z.string(),
     zone: z.string().optional(),
     before: z.string().optional(),
@@ -135,11 +135,11 @@ export const complianceEvents = [
     tenant: z.string(),
     /** The upload, document or project. */
     request: z.string(),
-    /** What went: sound that came in, what was made of it, or all there was. */
+    /** Erased content: incoming audio, results, or all. */
     what: z.enum(['audio', 'outcome', 'all']),
     why: z.enum(['ended', 'expired', 'owner']),
   }),
-  /** Something that those who run the fleet did. */
+  /** An act of the fleet's operators. */
   z.object({
     ...origin,
     ...asked,

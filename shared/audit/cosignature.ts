@@ -1,5 +1,5 @@
-// What witnesses sign (C2SP tlog-cosignature, cosignature/v1, notes' type 4): that at some time this checkpoint was the
-// newest they had seen of the log, and grown from all that they had seen before.
+// Cosignatures of witnesses (C2SP tlog-cosignature, cosignature/v1, type 4): at a time, this checkpoint was
+// the newest that the witness had seen, and consistent with all earlier ones.
 import { bigEndian, concat } from '../seal/bytes.ts';
 import type { Signer, Verifier } from './note.ts';
 import { sha256 } from './sha256.ts';
@@ -17,7 +17,10 @@ export const cosignatureKeyId = (name: string, publicKey: Uint8Array): Uint8Arra
 const messageOf = (time: bigint, text: Uint8Array): Uint8Array =>
   concat(encode(`cosignature/v1\ntime ${time}\n`), text);
 
-/** An Ed25519 key that signs as a witness. `seconds` since 1970. Whoever signs has made sure that the text is a checkpoint. */
+/**
+ * Signs as a witness with an Ed25519 key. `seconds` since 1970. The caller has verified that the text is a
+ * checkpoint.
+ */
 export function cosigner(
   name: string,
   key: { readonly publicKey: Uint8Array; sign(message: Uint8Array): Promise<Uint8Array> },
@@ -53,5 +56,5 @@ function timeIn(signature: Uint8Array): bigint | undefined {
   return new DataView(signature.buffer, signature.byteOffset).getBigUint64(0);
 }
 
-/** When a good cosignature was made, in seconds since 1970. */
+/** Returns the time of a valid cosignature, seconds since 1970. */
 export const timeOfCosignature = (signature: Uint8Array): number => Number(timeIn(signature) ?? 0n);

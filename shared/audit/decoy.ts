@@ -1,8 +1,7 @@
-// What is not there is committed to, too, where its absence would tell something: a caller without a name, for one. Only
-// whoever is shown the disclosure learns that it says nothing (RFC 9901 §4.2.7 has digests of nothing for the same end, which
-// nobody could ever show to be that).
+// Commitments to absent members whose absence would reveal something, such as a caller without a name. Only a
+// disclosure reveals the absence (RFC 9901 §4.2.7 has decoy digests, which cannot be disclosed).
 
-/** By type of event, members that its leaf commits to whether the event has them or not. */
+/** By type of event: members that its leaf commits to, present or absent. */
 const expected: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
     'inference.attempt': ['subject'],
@@ -12,7 +11,7 @@ const expected: ReadonlyMap<string, readonly string[]> = new Map(
   }),
 );
 
-/** What a leaf of that type hides, `null` in the place of what the event did not say. */
+/** Returns the hidden members of an event, `null` for absent ones. */
 export function withDecoys(type: string, hidden: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const missing = (expected.get(type) ?? []).filter((name) => !Object.hasOwn(hidden, name));
   return { ...hidden, ...Object.fromEntries(missing.map((name) => [name, null])) };

@@ -14,13 +14,13 @@ const producerName = z
   .string()
   .regex(/^((gate|spare)\/(@anonymous|[^\s/+]{1,128})|roster)\/[a-z0-9][a-z0-9_.-]{0,62}$/u);
 
-/** The functions themselves, who deliver without a call: each process is a life of this producer. */
+/** Producer of the functions' own events: each process is a life of it. */
 export const ownProducer = (zone: string): string => `functions/${zone}`;
 
 export const delivery = z.object({
   v: z.literal(1),
   producer: producerName,
-  /** Which life of the outbox its numbers belong to. */
+  /** Life of the outbox that its numbers belong to. */
   epoch: z.uuid(),
   /** The first number that the outbox still has or will give: anything before it that the log lacks is lost. */
   oldest: z.number().int().min(1),
@@ -37,7 +37,7 @@ export const acknowledgement = z.object({
 });
 
 export interface Ack {
-  /** Which log. */
+  /** Origin of the log. */
   readonly origin: string;
   readonly producer: string;
   readonly epoch: string;
@@ -53,11 +53,11 @@ export const zoneOfProducer = (producer: string): string => zoneName.parse(produ
 /** Name of the key that acknowledges for a log: its own, under another name, so that neither can pass for the other. */
 export const ackName = (origin: string): string => `${origin}/ack`;
 
-/** Signed, so that nobody who can answer in the name of the functions can make an outbox forget what the log lacks. */
+/** Signed, so that an impostor of the functions cannot make an outbox delete rows that the log lacks. */
 export const signAck = ({ origin, producer, epoch, upTo }: Ack, signer: Signer): Promise<string> =>
   signNote(`${ackName(origin)}\n${producer}\n${epoch}\n${upTo}\n`, [signer]);
 
-/** Which log acknowledges, before anything is checked: to find its key by name. */
+/** Reads the origin of an acknowledgement before verification, to find its key. */
 export const originOfAck = (note: string): string | undefined => /^(\S+)\/ack\n/.exec(note)?.[1];
 
 export async function openAck(note: string, verifier: Verifier): Promise<Ack | undefined> {

@@ -78,7 +78,7 @@ export async function openP256Verifier(name: string, publicKey: Uint8Array): Pro
   };
 }
 
-/** Whether it has the one form in which we write and read such keys. */
+/** Reports whether a key has the one accepted encoding. */
 export const isP256 = (publicKey: Uint8Array): boolean =>
   publicKey.length === P256_SPKI_BYTES &&
   SPKI.every((byte, at) => publicKey[at] === byte) &&

@@ -12,7 +12,7 @@ export const origin = {
   id: z.uuid(),
   /** Milliseconds since 1970 at the producer. */
   at: z.number().int(),
-  /** Who reports: `edge`, `functions`, or the agent's name. */
+  /** Reporter: `edge`, `functions`, or the agent's name. */
   producer: z.string(),
 };
 export const request = { tenant: z.string(), request: z.string() };

@@ -18,9 +18,12 @@ export const auditEvent = z.discriminatedUnion('type', [
     ...request,
     ...caller,
     type: z.literal('inference.complete'),
-    /** What the caller was told, as in HTTP; 499 when it went away, 0 when nobody knows. */
+    /** HTTP status of the answer; 499 for a client that went away, 0 when unknown. */
     status: z.number().int(),
-    /** Absent when it was served; `lost` when whoever worked on it vanished: a later end of the same request is truer. */
+    /**
+     * Absent when it was served; `lost` when its worker vanished: a later end of the same request takes
+     * precedence.
+     */
     reason: z.string().optional(),
     model: z.string().optional(),
     language: z.string().optional(),

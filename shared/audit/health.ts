@@ -22,7 +22,7 @@ export const logHealth = z.object({
       /** Outboxes that have begun and have not ended; holes in their numbers that may still be filled. */
       open: z.number().int(),
       late: z.number().int(),
-      /** Its state has no room for outboxes that it does not know. */
+      /** The state has no capacity for new outboxes. */
       full: z.boolean().optional(),
     })
     .optional(),
@@ -35,7 +35,7 @@ export const logHealth = z.object({
   fullStores: z.array(z.string()).optional(),
   /** Deliveries that the log has not taken: how many, at most as many as it looks at, and the age of the oldest. */
   intake: z.object({ waiting: z.number().int(), oldestMs: z.number() }),
-  /** Whether the policy names witnesses. */
+  /** Reports whether the policy names witnesses. */
   witnesses: z.boolean(),
   /**
    * Whether storage has an immutability policy on what is written, locked or not: that it does not say. Absent where it says
@@ -44,9 +44,12 @@ export const logHealth = z.object({
   locked: z.boolean().optional(),
   /** Witnesses that refuse its checkpoints. */
   refusing: z.array(z.string()).optional(),
-  /** What witnesses say of it without anything that is signed: it goes on, and somebody should ask them. */
+  /** Unproven claims of witnesses: the log continues, and an operator should ask them. */
   doubted: z.array(z.object({ at: z.number(), witness: z.string(), why: z.string() })).optional(),
-  /** It is not what a witness has seen of it, by its own signature: nothing is written until an operator has looked. */
+  /**
+   * The log differs from a checkpoint that it signed for a witness: nothing is written until an operator
+   * looks.
+   */
   diverged: z.object({ at: z.number(), witness: z.string(), why: z.string() }).optional(),
   development: z.boolean(),
 });

@@ -1,4 +1,4 @@
-// A checkpoint under a policy: is it of a log that we know, and have those seen it whom we want to have seen it?
+// Evaluates a checkpoint under a policy: its log's signature and its witnesses.
 import { limits } from '../limits.ts';
 import { type Checkpoint, readCheckpoint } from './checkpoint.ts';
 import { timeOfCosignature } from './cosignature.ts';
@@ -10,9 +10,9 @@ export interface Judged {
   readonly checkpoint: Checkpoint;
   /** Keys of the log that signed it: at least one. */
   readonly logKeys: readonly NoteKey[];
-  /** Who has witnessed it, by the names of the policy, and when, in seconds since 1970. */
+  /** Witnesses by their names in the policy, and times in seconds since 1970. */
   readonly witnesses: readonly { readonly name: string; readonly time: number }[];
-  /** The witnesses are enough. One that no witness need have seen is witnessed by nobody, and enough. */
+  /** The policy's quorum is met. A policy without witnesses is met by none. */
   readonly quorum: boolean;
 }
 
@@ -22,7 +22,7 @@ export interface Judged {
  */
 export type Judge = (note: Uint8Array, latest?: number) => Promise<Judged | undefined>;
 
-/** `latest` of who asks at `now`, ms since 1970. */
+/** Returns the latest acceptable time of a signature at `now`, ms since 1970. */
 export const latestAt = (now: number): number => (now + limits.auditWitnessSkewMs.value) / 1_000;
 
 /** Throws when a key of the policy is none. */

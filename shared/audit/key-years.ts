@@ -1,6 +1,6 @@
-// Which years of the logs a key signs. A year's log is signed by one key of its type, which gives way to the next with a year;
-// only a key that others may have gives way within one, and then that year's policy names both: what the first has signed
-// stays signed, and from then on it is the witnesses who tell the two stories apart.
+// Years that a key signs. One key of each type signs a year's log, and the next key takes over with a year.
+// Only a leaked key changes within a year; then that year's policy names both, and the witnesses tell two
+// histories apart.
 import { z } from 'zod';
 import { limits } from '../limits.ts';
 import { logYear } from './logged-years.ts';
@@ -22,7 +22,7 @@ export type KeyYears = z.infer<typeof keyYears>;
 
 export const isEd25519Text = (key: string): boolean => key.length === 44;
 
-/** A key whose years nobody says signs them all. */
+/** A key without stated years signs all. */
 export function signsIn(years: KeyYears, key: string, year: number): boolean {
   const said = years.find((one) => one.key === key);
   return year >= (said?.from ?? 0) && year <= (said?.until ?? 9_999);
@@ -32,7 +32,7 @@ export function signsIn(years: KeyYears, key: string, year: number): boolean {
 export const keysIn = (years: KeyYears, own: readonly string[], year: number): string[] =>
   [...new Set([...own, ...years.map(({ key }) => key)])].filter((key) => signsIn(years, key, year));
 
-/** Of the log, and of the keys that acknowledge and sign exports in its name. */
+/** Keys of the log, which also acknowledge deliveries and sign exports in its name. */
 export function yearOfName(name: string): number | undefined {
   const [, year] = /\/(\d{4})(?:\/(?:ack|export))?$/.exec(name) ?? [];
   return year === undefined ? undefined : Number(year);

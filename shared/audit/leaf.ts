@@ -1,12 +1,12 @@
-// An entry of the log. What identifies nobody and nothing is in the clear, everything else is a commitment; a member that
-// this version does not know is committed to, and shown by whoever knows it.
+// A leaf: an entry of the log. Members that identify no person and no request are in the clear, all others
+// are commitments; an unknown member is committed to.
 import { z } from 'zod';
 import { canonicalJson } from './canonical-json.ts';
 import { commit, disclose, isForbiddenName } from './commitment.ts';
 import { withDecoys } from './decoy.ts';
 import { isPlain } from './plain-members.ts';
 
-/** What a producer reports: a member of `event.ts`, or of a version of it that is newer or older than ours. */
+/** A reported event: a member of `event.ts`, or of another version of it. */
 export const reportedEvent = z
   .looseObject({
     v: z.literal(1),
@@ -25,16 +25,16 @@ export const leafDraft = z.looseObject({
   v: z.literal(1),
   id: z.uuid(),
   type: z.string(),
-  /** Who reported it: the edge, or an agent. */
+  /** Reporter: the edge, or an agent. */
   by: z.string(),
   /** Tenant and request. */
   tn: z.string().optional(),
   req: z.string().optional(),
-  /** When, in ms since 1970: at the reporter, and in the outbox. */
+  /** Times in ms since 1970: at the reporter, and in the outbox. */
   t: z.object({ origin: z.number(), edge: z.number() }),
   /** Commitments by the name of the member. */
   sd: z.record(z.string(), z.string()).optional(),
-  /** How long what it hides is kept: a class of `retention.ts`. */
+  /** Class of retention of its hidden values (`retention.ts`). */
   ret: z.string().optional(),
 });
 export type LeafDraft = z.infer<typeof leafDraft>;
@@ -44,12 +44,12 @@ export const leaf = z.looseObject({
   id: z.uuid(),
   type: z.string(),
   by: z.string(),
-  /** Whose outbox it came from, in which of its lives, and as which of its events. */
+  /** Outbox, its life, and number of the event. */
   p: z.string(),
   ep: z.string(),
   pseq: z.number().int(),
   tn: z.string().optional(),
-  /** Which of the tenant's leaves in this region it is: from 1, without a hole. */
+  /** Number of the tenant's leaf in this region: from 1, without a gap. */
   tseq: z.number().int().optional(),
   req: z.string().optional(),
   t: z.object({ origin: z.number(), edge: z.number(), seq: z.number() }),
@@ -79,7 +79,7 @@ export async function draftLeaf(
   return { draft, disclosures };
 }
 
-/** Names, codes and numbers; anything longer is text that somebody wrote. */
+/** Names, codes and numbers; longer values are free text. */
 const isShort = (value: unknown): boolean =>
   typeof value === 'number' || typeof value === 'boolean' || (typeof value === 'string' && value.length <= 256);
 

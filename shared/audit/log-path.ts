@@ -1,5 +1,5 @@
-// What of a log is read under which name, by whoever serves it: the tiles and the checkpoint of C2SP tlog-tiles, and beside
-// them what we add: the newest checkpoint that witnesses have signed, whom to believe, and receipts.
+// Paths of the files of a log: tiles and checkpoint of C2SP tlog-tiles, and beside them the newest witnessed
+// checkpoint, the policy and receipts.
 import { readTilePath, type Tile } from './tile.ts';
 
 export type LogPath =
@@ -19,6 +19,6 @@ export function readLogPath(path: string): LogPath | undefined {
   return tile && { kind: 'tile', tile };
 }
 
-/** Entries are everybody's; all else tells nothing but that nothing was changed. */
+/** Reports whether a path contains entries, which are of all tenants. */
 export const holdsEntries = (path: LogPath | undefined): boolean =>
   path?.kind === 'tile' && path.tile.level === 'entries';

@@ -11,7 +11,7 @@ export const loggedYear = z.object({
   /** Entries that its first checkpoint covered, and those that the published one does. */
   first: z.number().int().optional(),
   size: z.number().int(),
-  /** It has ended, and all of it is published. */
+  /** The log has ended and is published completely. */
   closed: z.boolean(),
 });
 export type LoggedYear = z.infer<typeof loggedYear>;

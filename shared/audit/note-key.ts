@@ -50,7 +50,7 @@ export function readNoteKey(text: string): NoteKey | undefined {
   return formatNoteKey(key) === text ? key : undefined;
 }
 
-/** Of Ed25519, as most logs have. */
+/** Ed25519, the type of most logs. */
 export const formatVerifierKey = (name: string, publicKey: Uint8Array): string =>
   formatNoteKey({ type: 'ed25519', name, publicKey });
 

@@ -1,5 +1,5 @@
-// Signed notes (C2SP signed-note): a text, and below an empty line who signed it. Ed25519 keys (type 1) are here, those of
-// other types in note-key.ts; signatures by unknown keys are carried along and count for nothing.
+// Signed notes (C2SP signed-note): a text, an empty line, signatures. Ed25519 keys (type 1) are here, other
+// types in note-key.ts; signatures of unknown keys are preserved and count for nothing.
 import { toHex } from '../hex.ts';
 import { limits } from '../limits.ts';
 import { ascii, concat } from '../seal/bytes.ts';
@@ -23,7 +23,7 @@ export interface Verifier {
   verify(text: Uint8Array, signature: Uint8Array): Promise<boolean>;
 }
 
-/** One line below a note. */
+/** One signature line of a note. */
 export interface NoteSignature {
   readonly name: string;
   readonly keyId: Uint8Array;
@@ -32,13 +32,13 @@ export interface NoteSignature {
 
 export interface OpenedNote {
   readonly text: string;
-  /** Names of those whose signatures are good. */
+  /** Names of the keys with valid signatures. */
   readonly signers: readonly string[];
   /** The good signatures themselves, one of each key. */
   readonly good: readonly NoteSignature[];
 }
 
-/** Of a log or a witness. */
+/** Name of a log or a witness. */
 export const isName = (name: string): boolean => name !== '' && !/[\s+\p{C}]/u.test(name);
 
 export function keyIdOf(name: string, publicKey: Uint8Array): Uint8Array {
@@ -81,13 +81,13 @@ export async function signNote(text: string, signers: readonly Signer[]): Promis
   return `${text}\n${lines.join('')}`;
 }
 
-/** Whether a signature says that it is of that key. */
+/** Reports whether a signature names that key. */
 export const isOfKey = (signature: Pick<NoteSignature, 'name' | 'keyId'>, key: Pick<Verifier, 'name' | 'keyId'>) =>
   signature.name === key.name && toHex(signature.keyId) === toHex(key.keyId);
 
 /**
- * The text of a note that at least one of `verifiers` signed; `undefined` when nobody did, when a signature of one of
- * them is wrong, or when it is not a note.
+ * Returns the text of a note that at least one of `verifiers` signed; `undefined` without one, with a wrong
+ * signature of one of them, or for malformed notes.
  */
 export async function openNote(note: Uint8Array, verifiers: readonly Verifier[]): Promise<OpenedNote | undefined> {
   const parts = splitNote(note);
@@ -107,7 +107,7 @@ export async function openNote(note: Uint8Array, verifiers: readonly Verifier[])
 
 export interface NoteParts {
   readonly text: string;
-  /** Nobody has checked them. */
+  /** Signatures that were not verified. */
   readonly signatures: readonly NoteSignature[];
 }
 

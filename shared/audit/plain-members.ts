@@ -1,13 +1,13 @@
-// Which members of an event stand in its leaf in the clear. Everything else is a commitment: who somebody is, what somebody
-// wrote, and whatever is so rare or so easily guessed that it tells one request from another.
+// Members of an event that its leaf has in the clear. All others are commitments: identities, free text, and
+// values rare or guessable enough to identify a request.
 
-/** Of events that inference leaves, of all versions: the names of these members are taken for good. */
+/** Events of inference, of all versions: the names of these members are permanent. */
 const inference = new Set([
   ...['action', 'class', 'model', 'language', 'status', 'reason', 'revision', 'agent', 'suppressed', 'scope'],
   ...['expires', 'attempt', 'pool', 'zone', 'why', 'outcome', 'from', 'to', 'time', 'suite', 'lost', 'oversize'],
 ]);
 
-/** Of the others by type, `oversize` besides. */
+/** Other events by type; `oversize` applies to all. */
 const byType: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   Object.entries({
     'producer.open': ['previous', 'previousLast'],
@@ -18,7 +18,7 @@ const byType: ReadonlyMap<string, ReadonlySet<string>> = new Map(
     'export.read': ['export', 'action', 'count'],
     'access.audit': ['action', 'zone', 'count', 'since'],
     'erasure.exec': ['outcome', 'erased', 'count', 'basis', 'waits', 'until'],
-    // Why, and about whom, is somebody's sentence.
+    // The reason and the subject are free text.
     'hold.set': ['hold', 'scope', 'zone', 'basis'],
     'hold.release': ['hold', 'scope', 'zone', 'basis'],
     // The reason is a person's sentence.
@@ -33,5 +33,5 @@ const byType: ReadonlyMap<string, ReadonlySet<string>> = new Map(
 /** A type that this version does not know shows what all versions show. */
 export const isPlain = (type: string, member: string): boolean => (byType.get(type) ?? inference).has(member);
 
-/** Types with a list of their own, for whoever checks that the lists are whole. */
+/** Types with a list of their own, for the test that the lists are complete. */
 export const listedTypes: readonly string[] = [...byType.keys()];

@@ -1,5 +1,5 @@
-// Whom to believe about a log (C2SP tlog-policy): its keys, who has to have witnessed it, and how many of them. Each reader
-// may have another one; what a log serves or puts into an export is a suggestion.
+// The policy of a log (C2SP tlog-policy): its keys, its witnesses and their quorum. Each reader may have its
+// own; a served or exported policy is a suggestion.
 
 import { limits } from '../limits.ts';
 import { no, ok, type Result } from '../result.ts';
@@ -12,12 +12,12 @@ export interface PolicyLog {
 export interface PolicyWitness {
   readonly name: string;
   readonly key: NoteKey;
-  /** Where it takes checkpoints. */
+  /** Base URL for checkpoints. */
   readonly url?: string;
 }
 export interface PolicyGroup {
   readonly name: string;
-  /** How many of its members have to have witnessed. */
+  /** Number of members that must have cosigned. */
   readonly needed: number;
   readonly members: readonly string[];
 }
@@ -56,7 +56,7 @@ class Draft {
   quorum: string | undefined;
   readonly #members = new Set<string>();
 
-  /** What is wrong with the line. */
+  /** The fault of the line. */
   add([keyword = '', ...words]: readonly string[]): string | undefined {
     if (keyword === 'log') return this.#log(words);
     if (keyword === 'witness') return this.#witness(words);
@@ -138,7 +138,7 @@ export function formatPolicy({ logs, witnesses, groups, quorum }: Policy): Uint8
   return fromOctets(lines.join(''));
 }
 
-/** Whether those witnesses, by their names in the policy, are enough. */
+/** Reports whether those witnesses, by their names in the policy, are a quorum. */
 export function isQuorum({ groups, quorum }: Policy, witnesses: ReadonlySet<string>): boolean {
   const witnessed = new Set(witnesses).add('none');
   // Groups are made of what is defined before them.

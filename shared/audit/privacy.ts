@@ -13,12 +13,12 @@ import { limits } from '../limits.ts';
 import { logYear } from './logged-years.ts';
 import { plainText } from './plain-text.ts';
 
-/** What a gate commits a subject to. */
+/** The commitment of a subject, made by a gate. */
 export const commitment = z.string().regex(/^c1:[0-9a-f]{64}$/);
 const commitments = z.array(commitment).min(1).max(4);
 /** The short name of a rule or a case, which will stand in the log for all to read. */
 const basisName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9 ().:/_-]{0,63}$/);
-/** What erasing is asked by: a rule, or what somebody promised or decided. */
+/** Basis of an erasure: a rule, a contract or a decision. */
 export const erasureBases = ['gdpr-17', 'ccpa-1798.105', 'pipl-47', 'contract', 'court-order'] as const;
 export const erasureBasis = z.enum(erasureBases).or(z.string().regex(/^other:[A-Za-z0-9][A-Za-z0-9 ().:/_-]{0,57}$/));
 const reason = plainText(limits.auditHoldCharacters.value);

@@ -1,4 +1,4 @@
-// What producers of events say about themselves and about what they know to be missing.
+// Events of producers about themselves and about missing events.
 import { z } from 'zod';
 import { caller, origin, request } from './event-parts.ts';
 
@@ -18,15 +18,15 @@ export const producerEvents = [
   /** Events that were dropped before the log had them. */
   z.object({ ...origin, type: z.literal('gap'), lost: z.number().int(), from: z.number().int(), to: z.number().int() }),
   /**
-   * An attempt whose end nobody has told in time, by the id of the request. Should it end all the same, that end is
-   * written, and truer.
+   * An attempt without a reported end, by the id of the request. A later end of the request takes
+   * precedence.
    */
   z.object({
     ...origin,
     ...request,
     ...caller,
     type: z.literal('inference.unknown'),
-    /** When whoever works on it was last heard of, ms since 1970. */
+    /** Time of the last sign of its worker, ms since 1970. */
     heard: z.number().int().optional(),
   }),
   /** A request of an earlier edge, served without its record because the token allowed that in an emergency. */

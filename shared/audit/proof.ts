@@ -1,4 +1,4 @@
-// Proofs of RFC 6962 §2.1.1 and §2.1.2: made from subtrees that somebody reads, checked as RFC 9162 §2.1.3.2 and §2.1.4.2 say.
+// Proofs of RFC 6962 §2.1.1 and §2.1.2, made from subtrees and verified as in RFC 9162 §2.1.3.2 and §2.1.4.2.
 import { emptyRoot, equalBytes, type Hash, hashNode, splitOf } from './tree.ts';
 
 /** The hash of the complete subtree of 2^height leaves that begins at leaf `at`·2^height. */

@@ -15,7 +15,7 @@ export interface Receipt {
   readonly proof: readonly Hash[];
   /** The signed note, as it was published. */
   readonly checkpoint: string;
-  /** Anything; nobody vouches for it. */
+  /** Arbitrary data, not verified. */
   readonly extra?: Uint8Array;
 }
 
@@ -53,7 +53,9 @@ function decode(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** What is known of the checkpoint, when the receipt shows that it covers this entry; otherwise `undefined`. */
+/**
+ * Returns the evaluated checkpoint when the receipt proves that it covers the entry; otherwise `undefined`.
+ */
 export async function verifyReceipt(
   { index, proof, checkpoint }: Receipt,
   entry: Uint8Array,

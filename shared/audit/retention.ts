@@ -1,8 +1,9 @@
-// How long what leaves hide may be shown, by class. Leaves themselves are never deleted: they hold no personal data.
+// Classes of retention: how long hidden values may be disclosed. Leaves are never deleted, since they hold no
+// personal data.
 import { DAY_MS } from '../day.ts';
 
 export interface RetentionClass {
-  /** How long records are kept: after it nobody can open them any more. */
+  /** Period after which the records can no longer be opened. */
   readonly days: number;
   /** For how long a law wants them kept, so that not even their subject's wish erases them; 0 when none does. */
   readonly atLeastDays: number;
@@ -11,8 +12,8 @@ export interface RetentionClass {
 }
 
 /**
- * Lawyers of whoever runs this confirm what applies to them. A class is never taken out of this table: its name stands in
- * leaves and in the names of keys.
+ * The operator's lawyers confirm the classes that apply. A class is never removed from this table: its name
+ * is in leaves and in names of keys.
  */
 export const retentionClasses = {
   standard: {
@@ -56,11 +57,13 @@ export const isMonth = (text: string): boolean => /^[1-9]\d{3}(0[1-9]|1[0-2])$/.
 /** The first moment after a month, ms since 1970. */
 const endOfMonth = (month: Month): number => Date.UTC(Number(month.slice(0, 4)), Number(month.slice(4)), 1);
 
-/** When the last record of a class and month has been kept long enough: no record less than its days, none a month more. */
+/**
+ * Returns the end of a class and month: no record is retained less than its days, and none a month longer.
+ */
 export const keptUntil = (name: RetentionName, month: Month): number =>
   endOfMonth(month) + retentionClasses[name].days * DAY_MS;
 
-/** Until when a law wants the records of a class and month kept; 0 when none does. */
+/** Returns the end of the legal minimum of a class and month; 0 without one. */
 export function lawfulUntil(name: RetentionName, month: Month): number {
   const { atLeastDays } = retentionClasses[name];
   return atLeastDays === 0 ? 0 : endOfMonth(month) + atLeastDays * DAY_MS;

@@ -10,7 +10,7 @@ export interface LogFile {
   readonly partial: boolean;
 }
 
-/** What it takes to append: the tree that was walked so far, and the entries of the last bundle. */
+/** State needed to append: the walked tree, and the entries of the last bundle. */
 export interface EdgeFacts extends TreeFacts {
   readonly bundle: readonly Uint8Array[];
 }
@@ -55,7 +55,7 @@ export class RightEdge {
     if (tile.level === 0) this.#bundle = [];
   }
 
-  /** Its hashes, and beside those of entries the entries themselves. */
+  /** Hashes of a tile, and its entries at level 0. */
   #filesOf(tile: TreeTile, hashes: readonly Hash[]): LogFile[] {
     const partial = tile.width < TILE_WIDTH;
     const file = (one: Tile, bytes: Uint8Array): LogFile => ({ path: tilePath(one), bytes, partial });

@@ -1,5 +1,6 @@
-// Where a log's tiles lie and what is in them (C2SP tlog-tiles). A tile holds up to 256 hashes of one level; level 0 is the
-// leaves', and each level above has the root of one full tile below as a hash. Only full tiles are hashed upwards.
+// Paths and contents of tiles (C2SP tlog-tiles). A tile holds up to 256 hashes of one level; level 0 is that
+// of the leaves, and each level above has one hash for each full tile below. Only full tiles are hashed
+// upwards.
 import { HASH_BYTES, type Hash } from './tree.ts';
 
 /** Hashes of a full tile, and entries of a full bundle. */
@@ -58,7 +59,7 @@ export function partialTiles(size: number): Tile[] {
   return first?.level === 0 ? [...tiles, { ...first, level: 'entries' }] : tiles;
 }
 
-/** Which tile of a log of `size` entries holds hash `at` of `level`. The hash must be there. */
+/** Returns the tile that holds hash `at` of `level` in a log of `size` entries. The hash must exist. */
 export function tileWith(level: number, at: number, size: number): TreeTile {
   const index = Math.floor(at / TILE_WIDTH);
   const count = Math.floor(size / TILE_WIDTH ** level);

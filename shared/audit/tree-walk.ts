@@ -1,11 +1,10 @@
-// The tree of a log, leaf by leaf, with no more in memory than one tile of each level: for whoever makes it longer, and for
-// whoever verifies it.
+// Walks the tree of a log leaf by leaf, with one tile of each level in memory, to append or to verify.
 import { TILE_WIDTH, type TreeTile } from './tile.ts';
 import { emptyRoot, type Hash, hashNode, rootOf } from './tree.ts';
 
 export type SeeTile = (tile: TreeTile, hashes: readonly Hash[]) => void;
 
-/** What it takes to walk on: by level, the hashes of the tile that is not full yet. */
+/** State of a walk: by level, the hashes of the tile that is not full. */
 export interface TreeFacts {
   readonly size: number;
   readonly levels: readonly (readonly Hash[])[];

@@ -1,4 +1,4 @@
-// What the log has of an outbox.
+// Positions of an outbox in the log.
 import { stateName } from '../log/log-names.ts';
 import { counterOf, type LogState, readState } from '../log/log-state.ts';
 import type { LogStore } from '../log/log-store.ts';

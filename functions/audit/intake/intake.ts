@@ -18,7 +18,7 @@ const received = z.object({
   /** ms since 1970. */
   at: z.number().int(),
   drafts: z.array(leafDraft),
-  /** What each draft hides, encrypted; null when it hides nothing. */
+  /** Hidden values of each draft, encrypted; null without any. */
   hidden: z.array(z.string().nullable()),
 });
 export type Received = z.infer<typeof received>;
@@ -26,7 +26,7 @@ export type Received = z.infer<typeof received>;
 export const readReceived = (bytes: Uint8Array): Received =>
   received.parse(JSON.parse(new TextDecoder().decode(bytes)));
 
-/** How long what a tenant's leaves hide is kept. */
+/** The class of retention of a tenant's hidden values. */
 export type RetentionOf = (tenant: string | undefined) => RetentionName;
 
 /** Encrypts what a leaf hides. */

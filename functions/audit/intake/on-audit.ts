@@ -1,4 +1,4 @@
-// What the edge asks about logs over HTTP.
+// HTTP requests of the edge about logs.
 import type { HttpRequest, HttpResponseInit } from '@azure/functions';
 import { type Ack, ackName, delivery, originOfLog, signAck, zoneOfProducer } from '../../../shared/audit/delivery.ts';
 import { jsonOf } from '../../../shared/json-text.ts';

@@ -1,6 +1,6 @@
-// Which of the waiting deliveries a commit looks at: of each outbox the first, then of each the second, as far as there is
-// room, and beginning where the last commit ended. So an outbox that sends without end delays the others by one delivery,
-// and nobody is never looked at because of how its name sorts.
+// Picks the deliveries of a commit: the first of each outbox, then the second of each, up to the bound,
+// starting where the last commit stopped. An outbox that sends without pause delays the others by one
+// delivery, and no outbox starves because of its name.
 
 export interface Picked {
   readonly names: readonly string[];

@@ -1,5 +1,5 @@
-// What one commit takes of what waits: as much as it may hold in memory, and only what can be read. A delivery that cannot
-// be is put aside under another name for a person to look at; its events are missing then, and the log says so.
+// Reads the deliveries of a commit, up to its memory bound. An unreadable delivery is set aside under another
+// name for an operator; the log reports its events as missing.
 import { limits } from '../../../shared/limits.ts';
 import type { Kept, LogStore } from '../log/log-store.ts';
 import type { Waiting } from '../log/sequence.ts';
@@ -10,7 +10,7 @@ export const asideName = (name: string): string => `.unreadable/${name}`;
 
 export interface Read {
   readonly waiting: readonly Waiting[];
-  /** How many were put aside. */
+  /** Number of deliveries that were set aside. */
   readonly unreadable: number;
   /** The last that was looked at. */
   readonly last: string | undefined;

@@ -1,5 +1,5 @@
-// Rules that the functions are told from outside: whom they believe, and for whom they seal. When one is another than it
-// was, the log says so, before anything is done by the new one.
+// Reports changed settings of the functions, such as trusted issuers and zone keys, to the log before the
+// first use of the new value.
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { canonicalJson } from '../../../shared/audit/canonical-json.ts';
@@ -9,7 +9,7 @@ import type { LogKeys } from '../log/log-keys.ts';
 import type { LogStore } from '../log/log-store.ts';
 import type { Reporter } from './report.ts';
 
-/** Secrets, and what the platform sets anew at each start. Not even a digest of these is told. */
+/** Secrets, and settings that the platform sets at each start. Not even their digests are reported. */
 export const UNTOLD = [
   ...(['STORAGE_CONNECTION', 'SERVICE_KEY', 'WEBHOOK_KEY', 'AUDIT_KEY', 'AUDIT_NEXT_KEY', 'AUDIT_P256_KEY'] as const),
   'AUDIT_SIDECAR_KEY',
@@ -17,11 +17,11 @@ export const UNTOLD = [
 type Setting = Exclude<keyof Settings, (typeof UNTOLD)[number]>;
 const isTold = (name: keyof Settings): name is Setting => !(UNTOLD as readonly string[]).includes(name);
 
-/** What is compared: every setting but those. `AUDIT_KEYS`: the public halves of what the logs are signed with. */
+/** Compared values: every setting except those. `AUDIT_KEYS`: the public halves of the log's keys. */
 export const RULES = [...settingNames.filter(isTold), 'AUDIT_KEYS'] as const;
 export type Rules = Partial<Pick<Settings, Setting>> & { readonly AUDIT_KEYS?: readonly string[] };
 
-/** Of the settings, and of the keys that the logs are signed with. */
+/** Digests of the settings and of the log's keys. */
 export const rulesOf = (settings: Partial<Pick<Settings, Setting>>, policy: LogKeys['policy']): Rules => ({
   ...settings,
   // The name is part of a key's line: one that stays the same.
@@ -37,7 +37,7 @@ const digestOf = (value: unknown): string =>
 
 const nameOf = (zone: string): string => `${zone}/rules`;
 
-/** Whether all that changed is told. What is not is found at the next start, or the next call. */
+/** Returns whether all changes are reported. The next start or call finds the rest. */
 export async function reportPolicy(
   store: Pick<LogStore, 'read' | 'create' | 'replace'>,
   zone: string,
@@ -56,7 +56,7 @@ export async function reportPolicy(
     if (!told.ok) return false;
   }
   const bytes = new TextEncoder().encode(JSON.stringify({ v: 1, rules }));
-  // When another process was faster, it has told the same.
+  // A faster process has reported the same.
   await (kept ? store.replace('state', nameOf(zone), bytes, kept.version) : store.create('state', nameOf(zone), bytes));
   return true;
 }

@@ -1,17 +1,17 @@
-// Who reads the record is on record, too. The first read of a kind is told before it is answered; those that follow within
-// a minute are counted and told at its end, so that reading does not write more than it reads. Of a tenant whose readers have
-// more names than that, the others are told of as one, without a name.
+// Records reads of the audit log. The first read of a kind is reported before its answer; those of the
+// following minute are counted and reported at its end, so that reading writes less than it reads. Beyond a
+// bound of readers in a tenant, the others are reported as one, without a name.
 import { limits } from '../../../shared/limits.ts';
 import { ok, type Result } from '../../../shared/result.ts';
 import type { Reporter } from './report.ts';
 
 export interface Reading {
   readonly zone: string;
-  /** Whose token. */
+  /** Tenant of the token. */
   readonly tenant: string;
-  /** Who held it, as a commitment. */
+  /** Commitment of the reader. */
   readonly subject?: string | undefined;
-  /** What kind of thing was read. */
+  /** Kind of the read. */
   readonly action: string;
 }
 
@@ -22,16 +22,16 @@ interface Counted {
   count: number;
 }
 
-/** What those did that are told of as one. */
+/** Action of readers that are reported as one. */
 const OTHERS = 'others';
 
 export class Reads {
   readonly #reporter: Pick<Reporter, 'report'>;
   readonly #now: () => number;
   readonly #counted = new Map<string, Counted>();
-  /** First reads that are being told of: who asks the same meanwhile waits for that. */
+  /** First reads whose report is in flight; equal reads wait for it. */
   readonly #telling = new Map<string, Promise<Result<unknown>>>();
-  /** By zone and tenant: how many first reads were told of since the last `flush`. */
+  /** By zone and tenant: number of first reads reported since the last `flush`. */
   #firsts = new Map<string, number>();
 
   constructor(reporter: Pick<Reporter, 'report'>, now: () => number) {
@@ -83,7 +83,7 @@ export class Reads {
     for (const [key, one] of counted) {
       this.#counted.delete(key);
       if (one.count === 0 || (await this.#tell(one)).ok) continue;
-      // Told with the next ones.
+      // The next report includes them.
       const newer = this.#counted.get(key)?.count ?? 0;
       this.#counted.set(key, { ...one, count: one.count + newer });
     }

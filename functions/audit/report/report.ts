@@ -1,5 +1,5 @@
-// What the functions themselves have to say to the log: through the intake, as everybody. A report that was accepted is
-// durable when the call returns; one that cannot be made durable in time is refused, and what it is about must not be done.
+// Reports events of the functions through the intake. An accepted report is durable when the call returns; a
+// report that does not become durable in time is refused, and its subject must not be done.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { ownProducer } from '../../../shared/audit/delivery.ts';
 import type { AuditEvent, EventDraft } from '../../../shared/audit/event.ts';
@@ -12,7 +12,7 @@ import { isStorageFull, refuseFull } from '../../../shared/storage-full.ts';
 import { type Hide, nameOfReceived, receive } from '../intake/intake.ts';
 import type { LogStore } from '../log/log-store.ts';
 
-/** Where an event will be in the log: `upToOf(state, producer, epoch) >= pseq` says that it is. */
+/** Position of a reported event: the log has it once `upToOf(state, producer, epoch) >= pseq`. */
 export interface Reported {
   readonly id: string;
   readonly producer: string;
@@ -66,8 +66,9 @@ interface Waiting {
 }
 
 /**
- * One zone's reports, in their order, several in one write while another is under way. A write that failed may have
- * happened: then nobody knows the next number, and another life begins, which says where the one before was last safe.
+ * Reports of one zone in order; reports that arrive during a write share the next one. A failed write may
+ * have happened, so the next number is unknown: another life begins and states the last safe number of the
+ * one before.
  */
 class Voice {
   readonly #parts: ReportParts;
@@ -101,7 +102,7 @@ class Voice {
       this.#waiting.push(waiting);
       void bell.rings.then(() => {
         const at = this.#waiting.indexOf(waiting);
-        // What waits no longer is never written; what is being written may be.
+        // A report that timed out before its write is never written; one in a write may be.
         if (at >= 0) this.#waiting.splice(at, 1);
         answer(late());
       });
@@ -126,7 +127,7 @@ class Voice {
     this.#life = undefined;
     if (!life) return;
     const last = this.#mint({ type: 'producer.close', last: life.last + 1 });
-    // When this fails, the next life tells of it.
+    // On failure the next life reports it.
     this.#failed = (await this.#put(life, [last])) ? undefined : life;
   }
 
@@ -158,7 +159,7 @@ class Voice {
     const done = await this.#put(life, [...first, ...some.map(({ event }) => event)]);
     this.#life = done ? life : undefined;
     if (done) this.#failed = undefined;
-    // One that perhaps never began is told of, too: its first write may have happened all the same.
+    // Also ends a life whose first write failed, since it may have happened.
     else if (life.last > 0 || !this.#failed) this.#failed = life;
     const [producer, { epoch }] = [ownProducer(this.#zone), life];
     for (const [at, { event, answer }] of some.entries()) {
@@ -171,7 +172,7 @@ class Voice {
     return this.#failed && { previous: this.#failed.epoch, previousLast: this.#failed.last };
   }
 
-  /** Whether the events are durable. `false`: nobody knows. */
+  /** Returns whether the events are durable; `false` when that is unknown. */
   async #put(life: Life, events: readonly AuditEvent[]): Promise<boolean> {
     const { store, hide, now, after } = this.#parts;
     const [zone, t] = [this.#zone, now()];
@@ -198,7 +199,7 @@ class Voice {
   }
 }
 
-/** Nothing here hides who a subject is, so whoever gives a name and not its commitment has given none. */
+/** A report hides no subjects, so a plain name is dropped; only a commitment is written. */
 function withoutName(draft: EventDraft): EventDraft {
   if (!('subject' in draft) || commitment.safeParse(draft.subject).success) return draft;
   const { subject: _, ...rest } = draft;

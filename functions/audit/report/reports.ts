@@ -19,7 +19,7 @@ export function openReports(desk: LogDesk, settings: Settings): Reports {
   const reporter = openReporter({ ...desk, after });
   const reads = new Reads(reporter, desk.now);
   const rules = rulesOf(settings, desk.policy);
-  /** Zones whose rules are told. */
+  /** Zones whose settings are reported. */
   const told = new Set<string>();
   let telling: Promise<void> | undefined;
   const tellAll = async () => {

@@ -36,7 +36,7 @@ export async function indexedUpTo({ rows, zone }: Pick<IndexDesk, 'rows' | 'zone
   return kept && cursorRow.parse(kept.value);
 }
 
-/** One round: up to `most` bundles. Returns how many entries it looked at. */
+/** Indexes up to `most` bundles. Returns the number of entries read. */
 export async function followLog(desk: IndexDesk, most: number = limits.auditIndexBundles.value): Promise<number> {
   const { rows, store, zone } = desk;
   let looked = 0;
@@ -51,7 +51,7 @@ export async function followLog(desk: IndexDesk, most: number = limits.auditInde
     const change = kept
       ? ({ type: 'replace', key: CURSOR, value, version: kept.version } as const)
       : ({ type: 'insert', key: CURSOR, value } as const);
-    // Somebody else follows, too, or begins again.
+    // Another process indexes too, or restarts the index.
     if (!(await rows.commit(cursorPartition(zone), [change]))) return looked;
     looked += next.year === at.year ? next.index - at.index : 0;
   }
@@ -87,7 +87,7 @@ async function addBundle(desk: IndexDesk, { year, index }: Position, size: numbe
     if (!leaf) continue;
     const box = boxes[offset];
     const sid = leaf.sd && box !== undefined ? readBox(box)?.sid : undefined;
-    // Nobody is found who was erased, however often the index is built.
+    // An erased subject stays out of a rebuilt index.
     const alive = sid ? await isAlive(desk, leaf.tn, sid, lives) : false;
     const at = { year, index: index + offset };
     found.push(...rowsOf(zone, leaf, at, alive ? sid : undefined), ...gapRowsOf(zone, leaf, at));

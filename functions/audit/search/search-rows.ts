@@ -1,5 +1,5 @@
-// Rows of the index that finds entries: of a tenant by day, request, model, and by the number of a subject. They only ever
-// say where to look. Who somebody is, or what was asked, is in none of them.
+// Rows of the index: entries of a tenant by day, request, model and number of a subject. A row holds a
+// position only, no name and no content.
 import { createHash } from 'node:crypto';
 import { toBase64Url } from '../../../shared/audit/commitment.ts';
 import type { Leaf } from '../../../shared/audit/leaf.ts';

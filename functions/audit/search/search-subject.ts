@@ -1,10 +1,10 @@
-// What the index knows of a subject's number, and forgets with it.
+// The index of a subject's number, and its removal.
 import { limits } from '../../../shared/limits.ts';
 import { endOf, type Rows } from '../../store/rows.ts';
 import type { SubjectIndex } from '../erase/erase-desk.ts';
 import { partitionOf } from './search-rows.ts';
 
-/** Rounds of forgetting: all rows that can be counted, and twice as many in case somebody writes meanwhile. */
+/** Rounds of removal: all countable rows, and twice as many for concurrent writes. */
 const ROUNDS = 3 * Math.ceil(limits.auditIndexCounted.value / limits.rowChanges.value);
 
 export function subjectIndex(rows: Rows, zone: string): SubjectIndex {
@@ -16,7 +16,7 @@ export function subjectIndex(rows: Rows, zone: string): SubjectIndex {
       for (let round = 0; round < ROUNDS; round += 1) {
         const found = await scan(tenant, sid, limits.rowChanges.value);
         if (found.length === 0) return;
-        // What somebody else removes at the same moment is gone as well.
+        // A row that another process removes meanwhile is gone, too.
         const changes = found.map(({ key }) => ({ type: 'remove', key }) as const);
         await rows.commit(partitionOf('subject', zone, tenant, sid), changes);
       }

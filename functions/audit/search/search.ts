@@ -22,7 +22,7 @@ export interface SearchQuery {
   readonly request?: string | undefined;
   readonly model?: string | undefined;
   readonly type?: string | undefined;
-  /** As `20261122`. */
+  /** Day as `20261122`. */
   readonly day?: string | undefined;
   /** Commitments of one subject, any of which matches. */
   readonly subjects?: readonly string[] | undefined;

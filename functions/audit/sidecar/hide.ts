@@ -1,4 +1,4 @@
-// What leaves hide, kept apart from them and encrypted, in boxes that say with which secrets they open and nothing else.
+// Hidden values of leaves, encrypted in boxes that name the secrets that open them and nothing else.
 import { fromBase64, toBase64 } from '../../../shared/audit/base64.ts';
 import { readDisclosure } from '../../../shared/audit/commitment.ts';
 import { isMonth, isRetention } from '../../../shared/audit/retention.ts';
@@ -22,7 +22,7 @@ export function openHide(keys: SidecarKeys, retention?: RetentionOf): Hide {
   return Object.assign(hide, { ...(retention && { retention }) });
 }
 
-/** What a box says of itself; `undefined` for one of the first version, which says nothing. */
+/** Reads the header of a box; `undefined` for version 1, which has none. */
 export function readBox(hidden: string): (BoxAbout & { readonly box: string }) | undefined {
   const [version, sid = '', ret, month = '', box = '', ...rest] = hidden.split('.');
   if (version !== '2' || !isRetention(ret) || !isMonth(month) || rest.length > 0) return undefined;
@@ -30,8 +30,8 @@ export function readBox(hidden: string): (BoxAbout & { readonly box: string }) |
 }
 
 /**
- * What a leaf hides, by name: disclosures, for whoever may see them. `erased` when a secret that it needs is destroyed;
- * `undefined` when it is not a box of that tenant.
+ * Opens the disclosures of a leaf by name. `erased` when a needed secret is destroyed; `undefined` when the
+ * box is not of that tenant.
  */
 export async function openHidden(
   keys: SidecarKeys,

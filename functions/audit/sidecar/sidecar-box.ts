@@ -34,7 +34,7 @@ export function wrapWith(secrets: string): KeyWrap {
 export const importKey = (bytes: Uint8Array): Promise<CryptoKey> =>
   crypto.subtle.importKey('raw', bytes as BufferSource, 'AES-GCM', false, ['encrypt', 'decrypt']);
 
-/** A key of several secrets, which nobody has who lacks one of them. */
+/** Derives a key that needs all of several secrets. */
 export async function deriveKey(secrets: readonly Uint8Array[], about: string): Promise<CryptoKey> {
   const whole = await crypto.subtle.importKey('raw', concat(...secrets), 'HKDF', false, ['deriveKey']);
   const hkdf = { name: 'HKDF', hash: 'SHA-256', salt: new Uint8Array(), info: ascii(about) as BufferSource };

@@ -10,7 +10,7 @@ export class KeyCache<T> {
     this.#now = now;
   }
 
-  /** What is held under that name, or what `find` finds; that it found nothing, or failed, is not remembered. */
+  /** Returns the cached value, or calls `find`; failures and absences are not cached. */
   get(name: string, find: () => Promise<T | undefined>): Promise<T | undefined> {
     const at = this.#now();
     const known = this.#held.get(name);

@@ -1,5 +1,5 @@
-// Which files hold what some entries hide: one for each commit that hides something, and now and then one of a commit that
-// never came to be.
+// Finds the files with hidden values of some entries: one for each commit that hides any, and sometimes one
+// of an abandoned commit.
 
 import { readCheckpoint } from '../../../shared/audit/checkpoint.ts';
 import { toBase64Url } from '../../../shared/audit/commitment.ts';
@@ -22,7 +22,7 @@ export interface SidecarPlace {
   readonly year: number;
 }
 
-/** Entries whose files are listed together; the names of their files begin with the same digits. */
+/** Number of entries whose file names share leading digits and are listed together. */
 const BLOCK = 1_000;
 const NAME = /\/(\d{16})-(\d{16})-([\w-]+)$/;
 
@@ -53,7 +53,10 @@ async function listBlock({ store, zone, year }: SidecarPlace, block: number): Pr
   });
 }
 
-/** Each commit has a signed checkpoint. Whose signature that is does not matter here: disclosures prove themselves. */
+/**
+ * Each commit has a signed checkpoint. Its signature is not verified here, since disclosures prove
+ * themselves.
+ */
 async function isCommitted({ store, zone, year }: SidecarPlace, { size, root }: SidecarFile): Promise<boolean> {
   const kept = await store.read('log', signedName(zone, year, size));
   const text = kept && new TextDecoder().decode(kept.bytes);

@@ -1,7 +1,7 @@
-// The keys of what leaves hide, in one zone. A record opens with two secrets: that of its subject, and that of its class and
-// month. Whoever destroys the first has erased the subject, whoever destroys the second all that has been kept long enough;
-// either way nothing else has to be found, and every proof still holds. Both are encrypted under the key of the tenant,
-// and that under a key that no store has.
+// Keys of hidden values in one zone. A record opens with two secrets: that of its subject, and that of its
+// class and month. Destroying the first erases the subject, destroying the second ends a period of retention;
+// nothing else changes, and every proof holds. Both are encrypted with the tenant's key, which is encrypted
+// with a key that no store has.
 import { z } from 'zod';
 import { toBase64 } from '../../../shared/audit/base64.ts';
 import { type Month, monthOf, type RetentionName } from '../../../shared/audit/retention.ts';
@@ -20,7 +20,7 @@ export interface SidecarParts {
   now(): number;
 }
 
-/** What a box says of itself. */
+/** Header of a box. */
 export interface BoxAbout {
   /** The number of its subject; empty when it has none. */
   readonly sid: string;
@@ -57,7 +57,7 @@ export class SidecarKeys {
     return this.#tenants.get(String(tenant), () => findTenantKey(this.#parts, tenant, make));
   }
 
-  /** Where the subjects of a tenant are; `undefined` for one of whom nothing was ever hidden. */
+  /** Returns the subjects of a tenant; `undefined` for one without hidden values. */
   async subjects(tenant: string | undefined, make = false): Promise<SubjectPlace | undefined> {
     const key = await this.tenant(tenant, make);
     const { store, zone } = this.#parts;
@@ -124,6 +124,6 @@ export class SidecarKeys {
   }
 }
 
-/** What is bound to a box, so that it is of no use in another place. */
+/** Additional data that bind a box to its place. */
 export const describeBox = (zone: string, tenant: string | undefined, { sid, ret, month }: BoxAbout): string =>
   JSON.stringify(['auricle audit box 2', zone, tenant ?? null, sid, ret, month]);

@@ -1,16 +1,15 @@
-// Where everything lies that opens what leaves hide. Subjects are never in a name: what stands for one is a keyed hash, or a
-// number drawn for it.
+// Names of the secrets of hidden values. A subject appears as a keyed hash or a random number, never by name.
 import type { Month, RetentionName } from '../../../shared/audit/retention.ts';
 
-/** Who has no tenant. */
+/** Stands for the absent tenant. */
 const NOBODY = '@nobody';
 
-/** As a part of a name: nothing that a tenant is called can reach into another part. */
+/** Encodes a tenant as one part of a name. */
 const part = (tenant: string | undefined): string => encodeURIComponent(tenant ?? NOBODY);
 
 export const tenantKeyName = (zone: string, tenant: string | undefined): string => `${zone}/keys/${tenant ?? NOBODY}`;
 
-/** What all records of a class, a month and a tenant need. */
+/** Secret of all records of a class, month and tenant. */
 export const periodsPrefix = (zone: string, ret?: RetentionName): string =>
   `${zone}/periods/${ret === undefined ? '' : `${ret}/`}`;
 export const periodName = (zone: string, ret: RetentionName, month: Month, tenant: string | undefined): string =>
@@ -20,16 +19,16 @@ export const periodName = (zone: string, ret: RetentionName, month: Month, tenan
 export const pointerName = (zone: string, tenant: string | undefined, tag: string): string =>
   `${zone}/names/${part(tenant)}/${tag}`;
 
-/** What all records of a subject need, by its number. */
+/** Secret of all records of a subject, by its number. */
 export const subjectName = (zone: string, tenant: string | undefined, sid: string): string =>
   `${zone}/subjects/${part(tenant)}/${sid}`;
 
-/** Acts upon the record: by those who answer for it, and not what the record is about. */
+/** Acts on the record, by those who answer for it. */
 const ACTS = /^(hold\.(set|release)|erasure\.exec|export\.(create|read)|access\.audit|operator\.act)$/;
 
 /**
- * Under whose secret a leaf hides what it does. Whoever acts upon the record is a subject as well, and has another secret for
- * that: erasing somebody's own data must not take along why somebody was held or erased.
+ * Returns the subject whose secret hides an act. Acts on the record have a secret of their own: an erasure
+ * of the actor's data keeps the reasons of holds and erasures.
  */
 export const hiddenUnder = (type: string | undefined, subject: string): string =>
   ACTS.test(type ?? '') ? actsOf(subject) : subject;

@@ -1,6 +1,5 @@
-// The secret of a subject, without which nothing opens that is hidden about it. A subject is found by a keyed hash of what
-// it is committed as, which leads to a number that was drawn for it; records bear that number only. Once the number leads
-// nowhere any more, nobody can tell whose records they were.
+// The secret of a subject, without which nothing hidden about it opens. A keyed hash of its commitment leads
+// to a random number, which its records bear. Without that pointer the number reveals no subject.
 import { z } from 'zod';
 import { fromBase64, toBase64 } from '../../../shared/audit/base64.ts';
 import { toBase64Url } from '../../../shared/audit/commitment.ts';
@@ -21,12 +20,12 @@ const secretOf = z.object({
   key: z.string(),
   /** With which the subject is named in the log when this is destroyed: 16 bytes in base64. */
   salt: z.string(),
-  /** By class, the last month of which there are records. */
+  /** By class: last month with records. */
   used: z.record(z.string(), z.string()),
 });
 export type SubjectSecret = z.infer<typeof secretOf>;
 
-/** Where a tenant's subjects are. */
+/** Location of a tenant's subjects. */
 export interface SubjectPlace {
   readonly store: LogStore;
   readonly zone: string;

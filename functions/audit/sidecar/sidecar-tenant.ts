@@ -28,7 +28,7 @@ export class TenantKey {
     return new TenantKey(await importKey(secret), await deriveKey([secret], 'auricle audit secrets 1'), tagging);
   }
 
-  /** What stands for a subject in names: the same for the same one, and of no use to whoever lacks this key. */
+  /** Returns the keyed hash of a subject, stable for the holder of the key and meaningless to others. */
   async tag(subject: string): Promise<string> {
     const mac = await crypto.subtle.sign('HMAC', this.#tagging, new TextEncoder().encode(subject));
     return toBase64Url(new Uint8Array(mac).subarray(0, TAG_BYTES));
@@ -59,14 +59,14 @@ export async function findTenantKey(
   let kept = await store.read('sidecar', name);
   if (!kept && make) {
     const fresh = crypto.getRandomValues(new Uint8Array(KEY_BYTES));
-    // Somebody else may make one at the same moment: the one that is there counts.
+    // A concurrent process may create one: the stored one counts.
     await store.create('sidecar', name, await wrap.wrap(fresh, name));
     kept = await store.read('sidecar', name);
     if (!kept) throw new Error('the key of a tenant was deleted in this moment');
   }
   if (!kept) return undefined;
   const { key, old } = await wrap.unwrap(kept.bytes, name);
-  // Whoever is faster has written the same key.
+  // A faster process has written the same key.
   if (old) await store.replace('sidecar', name, await wrap.wrap(key, name), kept.version);
   return TenantKey.of(key);
 }

@@ -1,5 +1,4 @@
-// What entries hide, for whoever may see it. Nothing here is believed: a disclosure counts if it is the one that its leaf
-// commits to.
+// Opens the hidden values of entries. A disclosure counts only if its leaf commits to it.
 import { z } from 'zod';
 import { checkDisclosure } from '../../../shared/audit/commitment.ts';
 import { readLeaf } from '../../../shared/audit/leaf.ts';
@@ -9,8 +8,8 @@ import { findSidecarFiles, type SidecarFile, type SidecarPlace } from './sidecar
 import type { SidecarKeys } from './sidecar-keys.ts';
 
 /**
- * Of one entry: disclosures by the name of the field, all that fit; `erased` when the keys are destroyed; `undefined` when
- * it hides nothing, or what lies there is not what it hides.
+ * Disclosures of an entry by field name; `erased` when the keys are destroyed; `undefined` when it hides
+ * nothing or the stored values do not match.
  */
 export type Hidden = Readonly<Record<string, string>> | 'erased' | undefined;
 
@@ -39,7 +38,7 @@ export class SidecarReader {
     return boxes;
   }
 
-  /** What `entries` hide, which are those of the log from index `from` on. */
+  /** Opens the hidden values of `entries`, which start at index `from` of the log. */
   async read(from: number, entries: readonly Uint8Array[]): Promise<Hidden[]> {
     const leaves = entries.map(readLeaf);
     if (!leaves.some((leaf) => leaf?.sd)) return entries.map(() => undefined);

@@ -1,4 +1,5 @@
-// One witness and one checkpoint (C2SP tlog-witness): says what it has not seen yet, and gives its cosignature.
+// Requests a cosignature from one witness for one checkpoint (C2SP tlog-witness), with a proof from the size
+// it has seen.
 import { createHash } from 'node:crypto';
 import { timeOfCosignature } from '../../../shared/audit/cosignature.ts';
 import { formatSignature, openNote, splitNote, type Verifier } from '../../../shared/audit/note.ts';
@@ -9,7 +10,7 @@ import { readText } from '../../read-text.ts';
 
 export interface Witness {
   readonly verifier: Verifier;
-  /** Where it takes checkpoints. */
+  /** Base URL for checkpoints. */
   readonly url: string;
 }
 
@@ -23,11 +24,11 @@ export interface Signed {
 export interface Asked {
   /** A line of a note, checked; `undefined` when it did not sign. */
   readonly line?: string;
-  /** Where the witness stands now, as far as we know. */
+  /** Size that the witness has seen, as far as known. */
   readonly size: number;
   /** Why it did not. */
   readonly why?: string;
-  /** It does not go on from what it has: the size that it says it has, or none. */
+  /** The checkpoint does not extend what the witness has: the size that it states, or none. */
   readonly doubt?: { readonly told?: number };
 }
 
@@ -54,7 +55,7 @@ export async function askWitness(
     const told = response.status === 409 && response.headers.get('content-type') === SIZE_TYPE;
     const size = told ? readSize(text?.replace(/\n$/, '')) : undefined;
     if (size === undefined) return { size: old, why: `answered ${response.status}` };
-    // It has seen a newer one: somebody else asked, or this log was longer once.
+    // The witness has seen a newer checkpoint: another process sent it, or this log was longer once.
     if (size > signed.size) return { size, why: 'is ahead', doubt: { told: size } };
     old = size;
   }
@@ -70,7 +71,10 @@ export async function fetchSeen({ url }: Witness, origin: string, get: Get): Pro
   return response.status === 200 && text !== undefined ? new TextEncoder().encode(text) : undefined;
 }
 
-/** What it signed has to be the checkpoint: with an empty line before its signature it would be a longer text. */
+/**
+ * The witness must have signed the checkpoint itself: an empty line before its signature would make a longer
+ * text.
+ */
 async function take(verifier: Verifier, signed: Signed, text: string | undefined, latest: number): Promise<Asked> {
   const { note, size } = signed;
   const whole = new TextEncoder().encode(`${new TextDecoder().decode(note)}${text ?? ''}`);

@@ -1,5 +1,5 @@
-// The mark that a log is not what it was: while it lies in storage, nothing is committed, signed or shown to witnesses in
-// that zone. It is written once, by whoever finds the evidence, and taken away by a person who has looked.
+// The mark of a diverged log: while it is stored, nothing is committed, signed or shown to witnesses in that
+// zone. The finder of the evidence writes it once; an operator removes it.
 import { z } from 'zod';
 import { divergedName } from '../log/log-names.ts';
 import type { LogStore } from '../log/log-store.ts';
@@ -7,12 +7,12 @@ import type { LogStore } from '../log/log-store.ts';
 const diverged = z.object({
   v: z.literal(1),
   origin: z.string(),
-  /** When it was found, ms since 1970. */
+  /** Time of the finding, ms since 1970. */
   at: z.number().int(),
-  /** By its name in the policy. */
+  /** Name of the witness in the policy. */
   witness: z.string(),
   why: z.string(),
-  /** What the witness has: a checkpoint that the log signed, if it shows one. */
+  /** The checkpoint that the witness shows, signed by the log. */
   note: z.string().optional(),
 });
 export type Diverged = z.infer<typeof diverged>;

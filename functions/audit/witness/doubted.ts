@@ -1,5 +1,5 @@
-// What a witness says of a log and nobody has signed: more entries than there are. It stops nothing, and lies in storage so
-// that whoever asks how the log is doing hears of it, whichever process is asked.
+// An unproven claim of a witness that the log had more entries. It stops nothing; health reports it from
+// storage, whichever process is asked.
 import { z } from 'zod';
 import { limits } from '../../../shared/limits.ts';
 import { doubtedName } from '../log/log-names.ts';
@@ -7,15 +7,15 @@ import type { LogStore } from '../log/log-store.ts';
 
 const doubted = z.object({
   v: z.literal(1),
-  /** When it was said first, ms since 1970. */
+  /** Time of the first claim, ms since 1970. */
   at: z.number().int(),
-  /** By its name in the policy. */
+  /** Name of the witness in the policy. */
   witness: z.string(),
   why: z.string(),
 });
 type Doubted = z.infer<typeof doubted>;
 
-/** What was said first stays. */
+/** Stores the first claim only. */
 export const keepDoubt = (store: LogStore, zone: string, doubt: Doubted): Promise<boolean> =>
   store.create('state', doubtedName(zone, doubt.witness), new TextEncoder().encode(JSON.stringify(doubt)));
 

@@ -15,14 +15,14 @@ export interface Doubt {
 }
 
 export interface Finding {
-  /** It is in a checkpoint that the log signed under its own name, so nobody can have made it up. */
+  /** The log signed it under its own name, so the witness cannot have invented it. */
   readonly proven: boolean;
   readonly why: string;
 }
 
 /**
- * Why the log is not what it was, or `undefined` when the answer says nothing of the kind. What is committed is read after
- * the answer: nobody can have seen more than that of this log, however far behind `signed` is.
+ * Returns the reason that a log has diverged, or `undefined`. The committed size is read after the answer:
+ * no witness can have seen more of this log, however old `signed` is.
  */
 export async function judgeDoubt(
   store: LogStore,

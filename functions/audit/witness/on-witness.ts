@@ -1,5 +1,5 @@
-// Every two seconds while there is something: what was published and nobody has witnessed is shown to the witnesses. The log
-// never waits for them; it is published first, and its signatures grow.
+// Shows published checkpoints to witnesses every two seconds. The log never waits for them: cosignatures are
+// added after publication.
 import { type Judge, latestAt } from '../../../shared/audit/judge.ts';
 import { openNoteKey } from '../../../shared/audit/note-key.ts';
 import { subtreesOf } from '../../../shared/audit/subtree.ts';
@@ -28,13 +28,13 @@ export class Witnessing {
   readonly #desk: Desk;
   readonly #post: Post;
   readonly #get: Get;
-  /** By witness and log: where it stands. */
+  /** By witness and log: size that it has seen. */
   readonly #stands = new Map<string, number>();
-  /** By witness and zone: whether it refuses, as far as this process has told. */
+  /** By witness and zone: last reported refusal state. */
   readonly #refuses = new Map<string, boolean>();
-  /** By witness and zone: when its doubt was told of last, and -1 when it is known to have none. */
+  /** By witness and zone: time of the last report of a claim, -1 when there is none. */
   readonly #doubts = new Map<string, number>();
-  /** By log: sizes that need no more signatures, or will not get any. */
+  /** By log: sizes with all signatures that they will get. */
   readonly #settled = new Map<string, number>();
 
   constructor(desk: Desk, send: Post = post, look: Get = get) {
@@ -43,7 +43,7 @@ export class Witnessing {
     this.#get = look;
   }
 
-  /** The log of that zone. Whether there was anybody to show it to. */
+  /** Shows the log of a zone. Returns whether it has witnesses. */
   async show(zone: string): Promise<boolean> {
     const { store } = this.#desk;
     const state = await newestState(store, zone);
@@ -63,7 +63,7 @@ export class Witnessing {
     const published = await store.read('state', checkpointName(zone, year));
     if (!published) return false;
     const { size } = headOf(published.bytes);
-    // Not "at least": a log that is shorter than it was has to be asked about.
+    // Equality, not "at least": a log that became shorter must be shown.
     if (this.#settled.get(origin) === size) return false;
     const signed = await store.read('log', signedName(zone, year, size));
     if (!signed) throw new Error(`${zone}/${year} of ${size}: it is published and not kept`);
@@ -82,7 +82,7 @@ export class Witnessing {
     );
     const lines = answers.flatMap(({ line }) => line ?? []);
     if (answers.every((one) => one.why === undefined)) this.#settled.set(origin, size);
-    // What nobody can believe, whoever wrote it, is replaced also without a new signature.
+    // A stored note that no policy accepts is replaced even without a new signature.
     const spoilt = (there && !counted) || !(await judge(published.bytes));
     if (lines.length === 0 && !spoilt) return true;
     const note = new TextEncoder().encode(`${new TextDecoder().decode(seen)}${lines.join('')}`);
@@ -119,7 +119,7 @@ export class Witnessing {
     return answer;
   }
 
-  /** Whoever asks how the log is doing may ask another process. */
+  /** Stored, since another process may answer health requests. */
   async #tellRefusal(zone: string, name: string, { line, doubt }: Partial<Asked>): Promise<void> {
     const refuses = line === undefined && doubt !== undefined && doubt.told === undefined;
     const place = `${name} ${zone}`;
@@ -130,7 +130,7 @@ export class Witnessing {
     this.#refuses.set(place, refuses);
   }
 
-  /** One that is ahead was asked by another process a moment ago, or this log is not what it was. */
+  /** Handles a witness that is ahead: another process has just shown it more, or this log has diverged. */
   async #look(
     zone: string,
     name: string,
@@ -152,7 +152,7 @@ export class Witnessing {
     if (await markDiverged(store, zone, mark)) log({ what: 'diverged', zone, detail: `${name}: ${why}` });
   }
 
-  /** What nobody has signed stops nothing. It is told once a minute, as long as it is said. */
+  /** Logs an unproven claim once a minute while it lasts. */
   async #tellDoubt(zone: string, name: string, why: string): Promise<void> {
     const { store, now, log } = this.#desk;
     const [place, at] = [`${name} ${zone}`, now()];

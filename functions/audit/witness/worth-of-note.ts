@@ -1,4 +1,4 @@
-// What a checkpoint with cosignatures is worth now, to whoever believes a policy.
+// Ranks a checkpoint by its cosignatures, under a policy.
 import { type Judged, latestAt, openJudge } from '../../../shared/audit/judge.ts';
 import { formatSignature, isOfKey, splitNote } from '../../../shared/audit/note.ts';
 import { openNoteKey } from '../../../shared/audit/note-key.ts';
@@ -6,7 +6,7 @@ import type { Policy } from '../../../shared/audit/policy.ts';
 
 export type JudgeNow = (note: Uint8Array) => Promise<Judged | undefined>;
 
-/** Signatures that count; of what nobody can believe fewer than none. */
+/** Number of counted cosignatures, negative for a note that the policy does not accept. */
 export async function worthOf(note: Uint8Array, judge: JudgeNow): Promise<number> {
   const judged = await judge(note);
   return judged ? judged.logKeys.length + judged.witnesses.length : -1;
@@ -19,8 +19,8 @@ export async function openJudgeNow(policy: Policy, now: () => number): Promise<J
 }
 
 /**
- * The checkpoint with the cosignatures that it has already, without those of witnesses whose time is to come: they would stand
- * before what the same ones sign next. `undefined` when nobody can believe it.
+ * Returns the checkpoint with its cosignatures, without those dated in the future, which would precede the
+ * same witness's next one. `undefined` when the policy does not accept it.
  */
 export async function countedOf(
   note: Uint8Array,

@@ -4,7 +4,7 @@ import { closeSync, openSync, readdirSync, readFileSync, readSync } from 'node:f
 import path from 'node:path';
 import type { BundleFiles } from '../../../shared/audit/verify/bundle-files.ts';
 
-/** Of a file that is hashed and not held: what is of it in memory. */
+/** Buffer for files that are hashed as a stream. */
 const PIECE_BYTES = 1024 * 1024;
 
 function digestOfFile(file: string): { readonly sha256: string; readonly bytes: number } {

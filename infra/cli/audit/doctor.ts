@@ -20,15 +20,15 @@ export interface Check {
   readonly detail: string;
 }
 
-/** What was seen of one log. Times are ms since 1970; absent is what could not be had. */
+/** Facts about one log. Times are ms since 1970; unknown facts are absent. */
 export interface Seen {
   readonly zone: string;
   /** Size in the checkpoint, if that is signed by the key. */
   readonly signed: number | undefined;
   readonly problem?: string | undefined;
-  /** Whether the key is one that was given or known before. */
+  /** Reports whether the key was given or remembered. */
   readonly pinned: boolean;
-  /** By our clock, when the question about its health went out and when its answer had come. */
+  /** Local times of the health request and of its answer. */
   readonly asked: number;
   readonly answered: number;
   readonly health: AuditHealth | undefined;
@@ -38,7 +38,7 @@ export interface Seen {
   readonly witnessed?: { readonly size: number; readonly at: number } | undefined;
 }
 
-/** What to make of it. Pure. */
+/** Evaluates the facts. Pure. */
 export function judgeLog(seen: Seen): Check[] {
   const { zone, signed, problem, pinned, health } = seen;
   const say = (check: string, good: boolean | undefined, detail: string): Check => ({
@@ -99,7 +99,7 @@ function judgeHealth({ asked, answered, witnessed }: Seen, health: AuditHealth, 
   ];
 }
 
-/** One round of the functions looks at so many entries: a log that grows faster for long leaves gaps unseen. */
+/** Entries that one round of the functions reads: a larger backlog may hide gaps. */
 const GAPS_BEHIND_MAX = limits.auditIndexBundles.value * TILE_WIDTH;
 
 function judgeGaps({ log, gaps = { open: 0, accepted: 0, behind: 0 } }: AuditHealth): [boolean, string] {

@@ -31,7 +31,7 @@ export class ProvenEntries {
     this.checkpoint = checkpoint;
   }
 
-  /** How many bundles there are. */
+  /** Number of bundles. */
   get bundles(): number {
     return Math.ceil(this.checkpoint.size / TILE_WIDTH);
   }
@@ -74,7 +74,7 @@ export class ProvenEntries {
     const known = this.#tiles.get(name);
     if (known) return known;
     const tile = fetchHashes(this.#reader, level, index * TILE_WIDTH, this.checkpoint.size);
-    // Of level 0 the ways of all bundles go by the last one alone.
+    // Proofs of all bundles share only the last tile of level 0.
     if (level === 0 && index !== this.bundles - 1) this.#tiles.delete(`0/${this.#last?.bundle}`);
     this.#tiles.set(name, tile);
     return tile;

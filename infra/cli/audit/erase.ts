@@ -31,7 +31,7 @@ const released = z.object({ zone: z.string(), id: z.string() });
 
 type Headers = Record<string, string>;
 
-/** By command. */
+/** Verbs by name. */
 export const privacyVerbs: ReadonlyMap<string, (given: Arguments, headers: Headers) => Promise<Answer> | Answer> =
   new Map([
     ['erase', erase],

@@ -21,7 +21,7 @@ import { listedLogs } from './log.ts';
 import { recall } from './memory.ts';
 import { nativeHashing } from './native-hash.ts';
 
-/** What is being fetched into a folder, until it is there. */
+/** State of a download into a folder. */
 const JOURNAL = '.export.json';
 
 type Headers = Record<string, string>;
@@ -74,7 +74,7 @@ export async function exportAudit(given: ExportArguments, headers: Headers, worl
   const others = zone === undefined ? await otherZones(edge, headers, done.zone) : [];
   const beside = others.length > 0 ? `\n${tellOthers(others)}` : '';
   const text = `${done.files.length} files in ${out}${ends}\n${reportText(report)}${beside}\nverify it yourself: node ${path.join(out, 'verify.mjs')}`;
-  // That nobody witnessed it is no failure of the export.
+  // An export without witnesses is still complete.
   const value = {
     id,
     files: done.files.length,
@@ -106,7 +106,7 @@ async function begin(given: ExportArguments, headers: Headers) {
   return response.ok ? exportStatus.parse(await response.json()).id : refused(response);
 }
 
-/** What was last seen of the zone's log on this machine: the bundle shows that the log has grown from there. */
+/** Size last seen of the zone's log on this machine: the bundle proves growth from there. */
 async function knownHead({ edge, zone, year }: Pick<ExportArguments, 'edge' | 'zone' | 'year'>, headers: Headers) {
   const response = zone === undefined ? undefined : await fetch(`${edge}/v1/audit/log`, { headers });
   const logs = response?.ok ? listedLogs.parse(await response.json()).data : [];
@@ -133,7 +133,7 @@ async function waitFor(url: string, headers: Headers, { pause, tell }: ExportWor
   }
 }
 
-/** One that is there already, as it should be, is not fetched again. */
+/** An intact file is not fetched again. */
 async function fetchFile(
   base: string,
   { path: name, bytes, sha256 }: { readonly path: string; readonly bytes: number; readonly sha256: string },
@@ -156,7 +156,7 @@ async function fetchFile(
   return undefined;
 }
 
-/** What is wrong with what the reader believes, which says nothing of the bundle. */
+/** Returns what is wrong with the reader's own policy or head, which says nothing about the bundle. */
 async function problemOfTrust(folder: string, policy: string | undefined, head: string | undefined) {
   const given = policy === undefined ? undefined : readPolicy(readFileSync(policy));
   if (given && !given.ok) return `the policy ${policy} cannot be read: ${given.refusal}`;
@@ -167,7 +167,7 @@ async function problemOfTrust(folder: string, policy: string | undefined, head: 
   const logs = given?.value.logs.map(({ key }) => key) ?? [];
   if (given && !logs.some(({ name }) => name === origin))
     return `the policy ${policy} has no key of ${origin}, whose bundle this is: it names ${logs.map(({ name }) => name).join(', ')}`;
-  // Without a policy of the reader the bundle says who signs: then a head of others is the bundle's fault as well as its own.
+  // Without a reader's policy the bundle names the signers, so a foreign head may be the bundle's fault.
   if (head === undefined || !given) return undefined;
   const note = readFileSync(head);
   // A head without a signature is the reader's own word, and one of another log is found out later.

@@ -1,4 +1,4 @@
-// Which logs there are, and the one that is meant.
+// Finds the logs and selects one.
 import type { z } from 'zod';
 import { formatVerifierKey, readVerifierKey } from '../../../shared/audit/note-key.ts';
 import { type Answer, refused, wrong } from '../answer.ts';
@@ -14,14 +14,14 @@ export interface Found {
   readonly open: (base: string, vkey: string) => Promise<LogReader | undefined>;
   /** The key that the edge names, which need not be the one that is believed. */
   readonly offered?: string;
-  /** Zones whose logs were not meant, since none was asked for. */
+  /** Zones left out, since no zone was given. */
   readonly others?: readonly string[];
 }
 
 type Headers = Record<string, string>;
 type Listed = z.infer<typeof listedLogs>['data'][number];
 
-/** Of each zone the newest comes first. */
+/** Lists logs, the newest of each zone first. */
 async function fetchLogs({ edge, zone }: Pick<Arguments, 'edge' | 'zone'>, headers: Headers) {
   const query = zone === undefined ? '' : `?zone=${encodeURIComponent(zone)}`;
   const response = await fetch(`${edge}/v1/audit/log${query}`, { headers });
@@ -39,7 +39,7 @@ const zonesBeside = (logs: readonly Listed[], one: string): string[] => [
   ...new Set(logs.map(({ zone }) => zone).filter((zone) => zone !== one)),
 ];
 
-/** The zones that an answer about `one` says nothing of; none where nobody says which there are. */
+/** Returns the zones that an answer about `one` leaves out; none when the list of logs is unavailable. */
 export async function otherZones(edge: string, headers: Headers, one: string): Promise<string[]> {
   const logs = await fetchLogs({ edge, zone: undefined }, headers).catch(() => undefined);
   return !logs || 'exit' in logs ? [] : zonesBeside(logs, one);
@@ -69,7 +69,7 @@ export async function findLog(
   if (!newest) return wrong(zone === undefined ? 'there is no log' : `there is no log of the zone ${zone}`);
   const own = logs.filter((one) => one.zone === newest.zone);
   const named = own.find((one) => one.year === Number(year));
-  // Where whoever keeps the logs did not answer, the edge knows of this year's only.
+  // Without an answer of the functions the edge knows only this year's log.
   const all = newest.state === 'open' || newest.state === 'closed';
   const log = year === undefined ? newest : (named ?? (all ? undefined : logOfYear(newest, year)));
   if (!log) return wrong(`there is no log of ${year}, but of ${own.map((one) => one.year).join(', ')}`);

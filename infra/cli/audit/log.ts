@@ -1,4 +1,5 @@
-// A log as anybody can read it: what is fetched is believed as far as the checkpoint's signature and the tree carry it.
+// Reads a log as any client can. Fetched data count as far as the checkpoint's signature and the tree prove
+// them.
 import { z } from 'zod';
 import { type Checkpoint, openCheckpoint } from '../../../shared/audit/checkpoint.ts';
 import { type Leaf, readLeaf } from '../../../shared/audit/leaf.ts';
@@ -34,8 +35,8 @@ const listedLog = z.object({
 });
 
 /**
- * Of each zone the newest first. By its place a log is known again, so the place is ours to say: whoever could name another
- * one for the same log would be trusted anew.
+ * Lists logs, the newest of each zone first. The prefix is checked, since it identifies a remembered log: an
+ * edge that chose another one would be trusted again.
  */
 export const listedLogs = z.object({
   data: z.array(
@@ -66,7 +67,7 @@ export async function openReader(
   };
 }
 
-/** Nothing of a log is longer than a bundle of the longest entries: whoever sends more must not fill our memory. */
+/** Bound of a fetched file: a bundle of the longest entries. */
 async function readFile({ body }: Response, path: string): Promise<Uint8Array> {
   const bytes = await readBounded(body, limits.auditFetchBytes.value);
   if (!bytes) throw new Invalid(`${path} is longer than it can be`);
@@ -116,9 +117,9 @@ export const fetchHashes = (reader: LogReader, level: number, at: number, size: 
 export const leafOf = (entry: Uint8Array): Leaf | undefined => readLeaf(entry);
 
 /**
- * Fetches all of a log, entries and every tile, and hashes it from the ground up. Gives each entry in its order, and the
- * root at each of the `earlier` sizes, which is what a checkpoint that somebody remembers must say. No more of it is in memory than
- * some bundles and a tile of each level. Throws `Invalid`.
+ * Fetches and hashes a whole log, entries and every tile. Passes each entry in order, and returns the root
+ * at each of the `earlier` sizes, for comparison with remembered checkpoints. Memory holds some bundles and
+ * a tile of each level. Throws `Invalid`.
  */
 export async function walkLog(
   reader: LogReader,
@@ -159,7 +160,7 @@ export async function walkLog(
   return roots;
 }
 
-/** What others make proofs of: each hash of a level is the root of a full tile of the level below. */
+/** Verifies the upper tiles: each hash is the root of a full tile of the level below. */
 async function checkUpperTiles(
   reader: LogReader,
   tiles: readonly { level: number; from: number; hashes: readonly Hash[] }[],

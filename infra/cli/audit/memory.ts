@@ -1,5 +1,5 @@
-// What was last seen of each log on this machine: its key and its checkpoint. A log that once was longer, or another, is
-// found out by whoever remembers.
+// The memory of this machine: key and checkpoint last seen of each log, which reveal a log that became
+// shorter or another.
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';

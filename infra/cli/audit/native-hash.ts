@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { ENTRY_BYTES_MAX } from '../../../shared/audit/tile.ts';
 import type { Hashing } from '../../../shared/audit/verify/hashing.ts';
 
-/** Where an entry is put behind the byte that says that it is a leaf (RFC 6962 §2.1). */
+/** Buffer for an entry after the leaf prefix byte (RFC 6962 §2.1). */
 const leaf = new Uint8Array(1 + ENTRY_BYTES_MAX);
 
 /** Node 20.12 and newer hash in one call. */

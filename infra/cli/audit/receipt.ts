@@ -1,4 +1,4 @@
-// auricle audit verify --receipt FILE: an entry and its receipt, verified without asking anybody anything.
+// auricle audit verify --receipt FILE: verifies an entry and its receipt offline.
 import { existsSync, readFileSync } from 'node:fs';
 import { readCheckpoint } from '../../../shared/audit/checkpoint.ts';
 import { latestAt, openJudge } from '../../../shared/audit/judge.ts';

@@ -37,7 +37,7 @@ export async function tail(found: Found, type: string | undefined): Promise<Answ
   return { exit: 1, text: `nothing of the type ${type} is in the log`, value: { size, entries: last } };
 }
 
-/** One line: where, when, what, for whom, how. */
+/** Formats one line: index, time, type, tenant, request, result. */
 function lineOf({ index, leaf }: Entry): string {
   if (!leaf) return `${index}  (written by a newer version)`;
   const { t, type, tn = '-', req = '', action = '', status = '', reason = '' } = leaf as Leaf & Record<string, unknown>;
@@ -93,7 +93,7 @@ async function ofRequest(
   return [...unique.values()].sort((a, b) => a.index - b.index);
 }
 
-/** One entry by its place, or all of a request; or what is wrong with what was asked for. */
+/** Returns one entry by index, or all of a request; else the error of the arguments. */
 async function entriesOf(
   found: Found,
   log: ProvenEntries,

@@ -80,7 +80,10 @@ export async function verifyLog(found: Found, { policy, now = Date.now() }: Told
   }
 }
 
-/** What is to be said of a log that is whole under the key that the edge names, and not under the one remembered. */
+/**
+ * Returns the message for a log that verifies under the key that the edge names, and not under the
+ * remembered one.
+ */
 export async function signedAnew({ base, vkey, reader, offered }: Found): Promise<string | undefined> {
   if (offered === undefined || offered === vkey || recall(base)?.vkey !== vkey) return undefined;
   const key = readVerifierKey(offered);

@@ -1,4 +1,4 @@
-// What witnesses have seen of a log, judged by a policy: the auditor's own, or else the one that the log serves.
+// Reads the witnessed checkpoint of a log under a policy: the auditor's own, or the one that the log serves.
 import { readFileSync } from 'node:fs';
 import { type Checkpoint, openCheckpoint } from '../../../shared/audit/checkpoint.ts';
 import { latestAt, openJudge } from '../../../shared/audit/judge.ts';
@@ -10,9 +10,9 @@ import { fetchIfThere, Invalid, type LogReader } from './log.ts';
 
 export interface Witnessed {
   readonly checkpoint: Checkpoint;
-  /** Who, by the names of the policy. */
+  /** Names of the witnesses in the policy. */
   readonly names: readonly string[];
-  /** When the first of the latest signatures that make up the quorum was made, in milliseconds since 1970. */
+  /** Time of the earliest signature in the quorum, ms since 1970. */
   readonly at: number;
 }
 
@@ -35,7 +35,7 @@ export async function findWitnessed(
   if (!policy) return undefined;
   const read = readPolicy(policy);
   if (!read.ok) throw new Invalid(`the policy cannot be read: ${read.refusal}`);
-  // Also of a log that shows no witness: an auditor who names keys believes no other.
+  // Also for a log without witnesses: an auditor's policy excludes other keys.
   if (own && !(await isNamed(read.value, reader.verifier)))
     throw new Invalid(`the policy does not name ${reader.verifier.name} with the key that signs it`);
   const note = await fetchIfThere(reader, 'witnessed');

@@ -1,5 +1,6 @@
-// Whose leaf it is. A tenant's are those about it, all that its own outboxes report, and what the log says about those:
-// so that a tenant can see for itself whether any of its outboxes lost something. Where a log begins and ends is everybody's.
+// Reports whether a leaf belongs to a tenant: leaves about it, all reports of its own outboxes, and the log's
+// statements about those, so that a tenant can see losses of its outboxes. The first and last leaf of a log
+// belong to all tenants.
 
 export interface Belonging {
   readonly type: string;

@@ -12,7 +12,7 @@ import { logYear } from '../logged-years.ts';
 import { plainText } from '../plain-text.ts';
 import { readCursor } from './cursor.ts';
 
-/** Who is shown what leaves hide: everything, nothing, or these members. */
+/** What is disclosed: everything, nothing, or these members. */
 export const redactionProfile = z
   .string()
   .max(512)
@@ -23,7 +23,7 @@ const tseq = z.number().int().min(1);
 
 /** Times are those of the log, in ms since 1970, numbers those of the tenant. */
 export const exportQuery = z.object({
-  /** Whose log; without one the newest, as it is when the export is made. */
+  /** Year of the log; by default the newest at the time of the request. */
   year: logYear.optional(),
   from: time.optional(),
   to: time.optional(),
@@ -58,16 +58,16 @@ export const exportStatus = z.object({
   /** Entries of the tenant in it so far, and entries of the log looked through. */
   entries: z.number().int(),
   scanned: z.number().int(),
-  /** Of the log, once it is known what the export ends with. */
+  /** Size of the log, once the end of the export is known. */
   size: z.number().int().optional(),
   reason: z.string().optional(),
-  /** Until when its files are there. */
+  /** Expiry of its files. */
   expires: z.string().optional(),
   files: z.array(z.object({ path: z.string(), bytes: z.number().int(), sha256: z.string() })).optional(),
 });
 export type ExportStatus = z.infer<typeof exportStatus>;
 
-/** One of the tenant's leaves as it is streamed: CloudEvents 1.0, with the leaf and its place as data. */
+/** One of the tenant's leaves in a stream: CloudEvents 1.0, with the leaf and its position as data. */
 export const streamedLeaf = z.object({
   specversion: z.literal('1.0'),
   id: z.string(),
@@ -81,9 +81,9 @@ export const streamedLeaf = z.object({
 
 export const streamPage = z.object({
   data: z.array(streamedLeaf),
-  /** Whose log these are of. */
+  /** Year of the log. */
   year: z.number().int(),
-  /** Where the next page begins: `cursor.ts`. */
+  /** Cursor of the next page: `cursor.ts`. */
   next: z.string().refine((text) => readCursor(text)?.year !== undefined),
   /** Everything that there is now was looked at. */
   ended: z.boolean(),

@@ -1,6 +1,6 @@
-// How entries of a log are shown to be in it, all at once: between two of them lies a row of complete subtrees, and with a
-// hash for each of those everything can be hashed together, from left to right, up to the root. Which subtrees they are
-// follows from the places of the entries, so that a bundle holds hashes and nothing else (`VERIFY.md` of a bundle).
+// Inclusion proof of many entries at once: complete subtrees fill the gaps between them, and with one hash
+// for each the root is computed from left to right. The positions of the entries determine the subtrees, so a
+// bundle stores hashes only (`VERIFY.md` of a bundle).
 import { emptyRoot, type Hash, hashNode } from '../tree.ts';
 
 /** The complete subtree of 2^height leaves that begins at leaf `at`·2^height. */

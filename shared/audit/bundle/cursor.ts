@@ -1,4 +1,4 @@
-// Where a reader of a stream is: a place in the log of a year. `2026-500000`, which goes on where that log does.
+// Cursor of a stream: a position in the log of a year. `2026-500000`, which continues in the next log.
 
 export interface Cursor {
   /** Without one: the newest log. */

@@ -1,5 +1,5 @@
-// A line of `entries.ndjson`: the entry's bytes as they are in the log, and where. The bytes are JSON themselves, so the
-// line is, too; whoever hashes the entry cuts it out as it stands.
+// A line of `entries.ndjson`: the bytes of an entry as the log has them, and its index. Verifiers cut the
+// entry out of the line and hash it.
 
 const MIDDLE = ',"leaf":';
 const START = /^\{"index":(0|[1-9]\d{0,15}),"leaf":/;
@@ -22,7 +22,7 @@ export function readEntryLine(line: Uint8Array): EntryLine | undefined {
   const start = whole === undefined ? undefined : START.exec(whole);
   const index = Number(start?.[1]);
   if (whole === undefined || !start || !Number.isSafeInteger(index) || !whole.endsWith('}')) return undefined;
-  // What is before the entry is ASCII: as many bytes as characters.
+  // The prefix is ASCII, so characters are bytes.
   const from = start[0].length;
   return { index, bytes: line.subarray(from, -1), text: whole.slice(from, -1) };
 }

@@ -1,5 +1,5 @@
-// What an export's bundle says of itself. `manifest.json` lists every other file with its digest, and `manifest.note` is a
-// signed note over the digest of `manifest.json`, by the key of the log under the name `<origin>/export`.
+// Manifest of an export's bundle. `manifest.json` lists every other file with its digest; `manifest.note` is
+// a signed note over the digest of `manifest.json`, by the key of the log under the name `<origin>/export`.
 import { canonicalJson } from '../canonical-json.ts';
 
 export const MANIFEST = 'manifest.json';
@@ -18,9 +18,9 @@ export interface BundlePart {
   readonly entries: string;
   /** Hashes between the entries, one after the other. */
   readonly proofs: string;
-  /** Where the profile discloses anything. */
+  /** Present where the profile discloses anything. */
   readonly disclosures?: string;
-  /** By format. */
+  /** Paths by format. */
   readonly derived: Readonly<Record<string, string>>;
 }
 
@@ -41,10 +41,10 @@ export interface Manifest {
     /** Places of the first and the last entry. */
     readonly index: readonly [number, number];
   };
-  /** By rising size, the last is the one that covers the bundle. */
+  /** In ascending size; the last one covers the bundle. */
   readonly checkpoints: readonly { readonly path: string; readonly size: number }[];
   readonly policy: typeof POLICY;
-  /** What was asked for. Disclosures and derived files are of this part of the range, entries are of all of it. */
+  /** The query. Disclosures and derived files cover this part of the range, entries all of it. */
   readonly query: {
     readonly year?: number | undefined;
     /** Times in the log, ms since 1970: not before, and before. */
@@ -57,7 +57,7 @@ export interface Manifest {
   readonly redaction: string;
   readonly counts: {
     readonly entries: number;
-    /** Entries that something is disclosed of, and entries that hide what nobody can read any more. */
+    /** Entries with disclosures, and entries whose hidden values are destroyed. */
     readonly disclosed: number;
     readonly erased: number;
   };
@@ -68,8 +68,8 @@ export interface Manifest {
   readonly requested_by: string;
   readonly created: string;
   /**
-   * The leaf that says that this export was made: the last number of the tenant in it. Of a log that had ended it is in a
-   * later one, whose name is `log`, and among `links.after`.
+   * The leaf of the export's creation: the last number of the tenant in it. Of an ended log it is in the
+   * later log `log`, and among `links.after`.
    */
   readonly anchor: {
     readonly index: number;
@@ -77,7 +77,7 @@ export interface Manifest {
     readonly type: 'export.create';
     readonly log?: string;
   };
-  /** What ties this log to others, from it away: `check-links.ts`. */
+  /** Links to the logs before and after this one: `check-links.ts`. */
   readonly links?: { readonly before: readonly LinkFiles[]; readonly after: readonly LinkFiles[] };
   readonly tool: string;
   readonly schema: Readonly<Record<string, string | number>>;

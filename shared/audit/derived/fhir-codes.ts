@@ -41,7 +41,7 @@ const kinds: readonly (readonly [RegExp, { readonly type: Coding; readonly subty
 ];
 const other = { type: dicom('110100', 'Application Activity'), subtype: undefined };
 
-/** There are few types, and many entries of each. */
+/** Types are few, entries of each are many. */
 function byType<T>(of: (type: string) => T): (type: string) => T {
   const known = new Map<string, T>();
   return (type) => {
@@ -70,7 +70,7 @@ const actions: readonly (readonly [RegExp, Action])[] = [
 type Action = 'C' | 'R' | 'U' | 'D' | 'E';
 export const actionOf = byType((type): Action => actions.find(([pattern]) => pattern.test(type))?.[1] ?? 'E');
 
-/** What a leaf says of how it went. */
+/** Outcome members of a leaf. */
 interface Went {
   readonly type: string;
   readonly status: unknown;
@@ -86,7 +86,7 @@ interface Went {
  */
 export function outcomeOf({ type, status, outcome, action, verdict }: Went): '0' | '4' | '8' | undefined {
   if (type === 'inference.attempt') return undefined;
-  // Nobody knows how it ended, and what nobody knows of is no success; events that are missing are none, either.
+  // An unknown outcome is no success, and neither are missing events.
   if (type === 'inference.unknown' || /(^|\.)gap$/.test(type)) return '8';
   if (type === 'inference.denied' || outcome === 'deferred' || verdict === 'FAIL') return '4';
   if (type === 'keys' && action === 'refused') return '4';

@@ -4,7 +4,7 @@ import { canonicalJson } from '../canonical-json.ts';
 
 export interface DerivedEntry {
   readonly index: number;
-  /** Of the entry as a leaf of the tree, in hex. */
+  /** Leaf hash of the entry, in hex. */
   readonly leafHash: string;
   readonly leaf: Readonly<Record<string, unknown>>;
   /** Values that are disclosed, by name. */

@@ -1,4 +1,4 @@
-// Files of a bundle, wherever they are: a folder, an archive, what somebody dropped on a page.
+// Files of a bundle in a folder, an archive, or dropped on a page.
 import { toHex } from '../../hex.ts';
 import { sha256 } from '../../seal/bytes.ts';
 import type { FileDigest } from '../bundle/manifest.ts';
@@ -7,7 +7,7 @@ export interface BundleFiles {
   /** Paths below the bundle, with slashes. */
   list(): Promise<readonly string[]>;
   read(path: string): Promise<Uint8Array | undefined>;
-  /** Of a file that need not be held, where the platform can do it piece by piece. */
+  /** Digest of a file without its bytes, where the platform can stream it. */
   digest?(path: string): Promise<Omit<FileDigest, 'path'> | undefined>;
 }
 

@@ -1,4 +1,4 @@
-// Checkpoints of a bundle: is each of them the log's, are they of one log that only ever grew, and who has seen the last?
+// Verifies the checkpoints of a bundle: signed by the log, consistent, and witnessed.
 
 import { LeftPart } from '../bundle/cover.ts';
 import { type Checkpoint, readCheckpoint } from '../checkpoint.ts';
@@ -8,7 +8,7 @@ import type { OpenBundle } from './open-bundle.ts';
 import type { Findings } from './verdict.ts';
 
 export interface Heads {
-  /** By rising size. */
+  /** In ascending size. */
   readonly checkpoints: readonly Checkpoint[];
   readonly end: Judged;
   /** The last one as it was signed. */
@@ -38,7 +38,7 @@ export async function readHeads(
   return { checkpoints: judged.map((one) => one.judged.checkpoint), end: end.judged, note: end.note };
 }
 
-/** Whether enough witnesses have seen the last checkpoint. One that nobody need have seen is witnessed by nobody. */
+/** Checks the witnesses of the last checkpoint. A policy without witnesses makes it unwitnessed. */
 export function checkWitnesses({ end }: Heads, quorum: string, findings: Findings): void {
   if (end.quorum && end.witnesses.length > 0) return;
   const seen = end.witnesses.map(({ name }) => name).join(', ') || 'nobody';
@@ -46,7 +46,7 @@ export function checkWitnesses({ end }: Heads, quorum: string, findings: Finding
   findings.add('checkpoints', 'unwitnessed', `${wanted}; the last checkpoint was witnessed by ${seen}`);
 }
 
-/** A checkpoint that the reader knows from elsewhere; who signed it is the reader's to know. */
+/** Reads a checkpoint that the reader knows from elsewhere; its signature is the reader's to verify. */
 export function readKnownHead(note: Uint8Array): Checkpoint | undefined {
   const text = new TextDecoder().decode(note);
   const split = text.lastIndexOf('\n\n');

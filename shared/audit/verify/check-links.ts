@@ -31,7 +31,7 @@ export interface Linked {
 interface Link {
   readonly facts: LeafFacts;
   readonly index: number;
-  /** The log that it is in, as its receipt has it; who signed that is not asked yet. */
+  /** Log of the receipt; its signature is not verified yet. */
   readonly log: LogEnd;
   readonly note: string;
 }
@@ -102,7 +102,7 @@ class LinkWalk {
     return { ...(after !== undefined && { after }), ...(anchor && { anchor }) };
   }
 
-  /** What its receipt shows to be in a log. */
+  /** An entry proven by its receipt. */
   async #read({ entry, receipt }: LinkFiles): Promise<Link | undefined> {
     const { read } = this.#bundle;
     const [bytes, proof] = [await read(entry), await read(receipt)];

@@ -10,7 +10,7 @@ import type { Hashing } from './hashing.ts';
 const AT_ONCE = 65_536;
 const encoder = new TextEncoder();
 
-/** One file, of which only the hash is kept. */
+/** The digest of one derived file. */
 class Again {
   readonly path: string;
   readonly #making: Deriving;

@@ -1,4 +1,4 @@
-// What a bundle shows of what its leaves hide, and whether that is what was committed to, all of it, and no more.
+// Verifies the disclosures of a bundle: all that the profile promises, each as committed to, and no more.
 import { decodeText, linesOf } from '../bundle/entry-line.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { checkDisclosure } from '../commitment.ts';
@@ -10,7 +10,7 @@ export interface DisclosureLine {
   readonly index: number;
   /** Disclosures by the name of the member. */
   readonly sd: Readonly<Record<string, string>>;
-  /** What the leaf hides can be read by nobody any more. */
+  /** The keys of the leaf's hidden values are destroyed. */
   readonly erased: boolean;
 }
 
@@ -30,14 +30,14 @@ function readDisclosureLine(line: string): DisclosureLine | undefined {
   }
 }
 
-/** Which members a profile shows of those that a leaf hides. */
+/** Selects the hidden members that a profile discloses. */
 export function shownBy(redaction: string, names: readonly string[]): readonly string[] {
   if (redaction === 'full') return names;
   const chosen = redaction.startsWith('fields:') ? redaction.slice('fields:'.length).split(',') : [];
   return names.filter((name) => chosen.includes(name));
 }
 
-/** Whether an entry is in what was asked for, and not only in what proves that it is whole. */
+/** Reports whether an entry is in the queried range, and not only in the proof of completeness. */
 export function isAsked({ query }: Pick<Manifest, 'query'>, { time, tseq }: Pick<LeafFacts, 'time' | 'tseq'>): boolean {
   const { from = 0, to = Number.POSITIVE_INFINITY, tseq_from: first = 0, tseq_to: last } = query;
   if (time < from || time >= to) return false;
@@ -54,7 +54,7 @@ export class Disclosed {
   readonly #commit: (disclosure: string) => string;
   /** Lines of the part that were not read yet. */
   #rest: Iterator<Uint8Array> = [].values();
-  /** Lines that were read, and whose entries have not come yet: one, as long as lines are in the order of the entries. */
+  /** Lines whose entries have not arrived: one, while lines are in the order of the entries. */
   readonly #read = new Map<number, DisclosureLine>();
   /** The largest index of a line that was read. */
   #reached = -1;

@@ -1,4 +1,4 @@
-// What the verifier has to know of a leaf. A leaf of a newer version has more, and is as good for the tree.
+// Facts of a leaf that the verifier needs. Leaves of newer versions have more, and count in the tree.
 import { isObject } from './read-manifest.ts';
 
 export interface LeafFacts {
@@ -10,7 +10,7 @@ export interface LeafFacts {
   readonly pseq: number;
   readonly tn: string | undefined;
   readonly tseq: number | undefined;
-  /** When the log took it, ms since 1970. */
+  /** Time in the log, ms since 1970. */
   readonly time: number;
   readonly sd: Readonly<Record<string, string>> | undefined;
 }

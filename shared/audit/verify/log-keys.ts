@@ -1,6 +1,5 @@
-// Whose signature counts for the log of a region and a year, by a policy: the keys that it names for that log. A key stays
-// the same under the names of the years that come after, until the policy names another one of its type for a year: it may
-// name each key once only.
+// Returns the keys of a log by a policy. A key stays valid for later years until the policy names another of
+// its type, since it may name each key once only.
 import { yearIn } from '../bundle/previous.ts';
 import type { NoteKey } from '../note-key.ts';
 import type { PolicyLog } from '../policy.ts';

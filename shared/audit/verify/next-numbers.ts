@@ -17,11 +17,11 @@ export class NextNumbers {
   }
 }
 
-/** What a `producer.gap` tells. */
+/** Content of a `producer.gap`. */
 export interface Loss {
   readonly outbox: unknown;
   readonly epoch: string;
-  /** `undefined` of a life that was broken off: nobody knows how much was lost. */
+  /** Returns `undefined` for an interrupted life, whose losses are unknown. */
   readonly to: number | undefined;
   readonly text: string;
 }

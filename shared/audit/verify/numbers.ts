@@ -22,14 +22,14 @@ export class Numbers {
   readonly #after: number | undefined;
   /** The tenant's first leaf in the bundle. */
   #begun: { readonly tseq: number; readonly time: number } | undefined;
-  /** By outbox and its life. */
+  /** By outbox and life. */
   readonly #next = new NextNumbers();
   readonly #outboxes = new Set<string>();
   readonly #lives = new OutboxLives();
   /** The outbox of the entry before: mostly it is that of the next one, too. */
   #recent: { readonly p: string; readonly ep: string; readonly name: string; readonly own: boolean } | undefined;
   #time = 0;
-  /** Whether the log's first leaf is here, and goes on from another log. */
+  /** Reports whether the bundle has the log's first leaf and that continues another log. */
   #opening: 'first' | 'later' | undefined;
   #previous: LogEnd | undefined;
 
@@ -39,7 +39,7 @@ export class Numbers {
     this.#findings = findings;
   }
 
-  /** What is disclosed of an entry; of interest is the one that says what the export is for. */
+  /** Takes the disclosures of an entry; the purpose of the export is compared. */
   show(index: number, values: Readonly<Record<string, unknown>>): void {
     if (index === this.#manifest.anchor.index && !this.#isEnded) this.#shown = values;
   }
@@ -49,7 +49,7 @@ export class Numbers {
     return this.#previous;
   }
 
-  /** Of a log that had ended when the export was made: then the leaf that says so is in a later one. */
+  /** Of a log that had ended before the export: the entry of the export is in a later log. */
   get #isEnded(): boolean {
     const { anchor, log } = this.#manifest;
     return anchor.log !== undefined && anchor.log !== log.origin;
@@ -88,10 +88,10 @@ export class Numbers {
       const text = `entry ${index}: ${p} begins again, and nothing shows that all of it before (${life}) is in the log`;
       this.#findings.add('outboxes', 'incomplete', text);
     }
-    // What it knows itself to have dropped.
+    // Events that the producer reports as dropped.
     if (type === 'gap' && Number(leaf.lost) > 0)
       this.#findings.add('outboxes', 'incomplete', `entry ${index}: ${p} dropped ${Number(leaf.lost)} events`);
-    // Of the lives that began before the bundle does, the first number that it has is as good as any.
+    // A life that began before the bundle may start at any number.
     const expected = this.#next.take(name, pseq, this.#outboxes.has(p) ? 1 : pseq);
     this.#outboxes.add(p);
     if (pseq > expected) {
@@ -128,7 +128,7 @@ export class Numbers {
     const numbered = query.tseq_from !== undefined;
     if (!numbered && from === undefined && this.#opening === undefined)
       this.#incomplete('the first entry of the log is missing');
-    // Where the tenant has none in this log, the one that comes after is the first.
+    // Without an entry in this log, the next one is the first.
     const begin = this.#begun ?? (after === undefined ? undefined : { tseq: after, time: Number.POSITIVE_INFINITY });
     if (begin && before !== undefined && before >= begin.tseq)
       this.#invalid(`number ${before} of the tenant is in a log before this one, and ${begin.tseq} in this one`);
@@ -167,7 +167,7 @@ export class Numbers {
     else this.#checkAnchor(this.#last?.leaf, this.#last?.leaf.tseq === last ? this.#last?.index : undefined);
   }
 
-  /** Of a log that has ended all is here, up to its end, and which number of the tenant comes next is shown. */
+  /** Checks that the bundle of an ended log reaches its end and the tenant's next number. */
   #endOfLog({ after, anchor }: Linked, last: number): void {
     const { checkpoints, query, anchor: said } = this.#manifest;
     const end = this.#last;
@@ -197,7 +197,7 @@ export class Numbers {
   }
 }
 
-/** What was asked for stands in the leaf as well, where it cannot be made narrower afterwards. */
+/** Compares the query with the entry of the export, where it cannot be narrowed afterwards. */
 function isOfRequest({ range = '{}', redaction, sd }: LeafFacts['leaf'], manifest: Manifest): boolean {
   // A profile with many names is too long to stand in a leaf, and is hidden in it.
   const hidden = redaction === undefined && isObject(sd) && 'redaction' in sd;

@@ -1,4 +1,4 @@
-// The beginning of a bundle: whom to believe, the manifest's signature, and from then on every file by its digest.
+// Opens a bundle: policy, signature of the manifest, and from then on every file by its digest.
 import {
   exportName,
   type FileDigest,
@@ -21,9 +21,9 @@ export interface OpenBundle {
   readonly policy: Policy;
   /** The bytes of a file that the manifest lists and that is as it says; anything else is found out here. */
   read(path: string): Promise<Uint8Array | undefined>;
-  /** The digest of a file whose bytes nobody needs, found out in the same way. */
+  /** Verifies the digest of a file without returning its bytes. */
   check(path: string): Promise<FileDigest | undefined>;
-  /** Looks at all that was not read yet, and for what nobody listed. */
+  /** Verifies unread files, and reports unlisted ones. */
   readRest(): Promise<void>;
 }
 
@@ -49,7 +49,7 @@ export async function openBundle(
   const { origin } = manifest.log;
   if (!policy.value.logs.some(({ key }) => key.name === origin)) return wrong(`the policy has no key of ${origin}`);
   const { log: later = origin } = manifest.anchor;
-  // Of a year whose key is gone, the key of the log signs that says that the export was made.
+  // When the key of the year is gone, the log with the export's entry signs the manifest.
   const names = isLaterLog(later, origin) ? [origin, later] : [origin];
   const opened = await Promise.all(names.map((name) => openManifestNote(note, policy.value, name)));
   if (opened.every((one) => !one)) return wrong(`${MANIFEST_NOTE} is not signed by ${exportName(origin)}`);
@@ -59,7 +59,7 @@ export async function openBundle(
   return { manifest, policy: policy.value, ...openFiles(files, manifest, findings) };
 }
 
-/** Its text, if the keys of that log sign it, under the name for manifests. */
+/** Returns the text of the manifest's note, if the log's keys sign it under the name of manifests. */
 async function openManifestNote(note: Uint8Array, { logs }: Policy, origin: string): Promise<string | undefined> {
   const keys = keysOfLog(logs, origin).map((key) => openNoteKey({ ...key, name: exportName(origin) }));
   return (await openNote(note, await Promise.all(keys)))?.text;

@@ -18,7 +18,7 @@ export class OutboxLives {
   see({ type, leaf, p, ep, pseq }: LeafFacts): string[] {
     const lives = this.#of(p);
     if (type === 'producer.close') lives.set(ep, 'ended');
-    // Of one that began before the bundle does, nobody knows whether it speaks.
+    // An outbox that began before the bundle may be open or closed.
     else if (!lives.has(ep)) lives.set(ep, pseq === 1 ? 'mute' : 'going');
     if (type !== 'producer.open') return [];
     lives.set(ep, 'going');

@@ -68,7 +68,10 @@ function readObject(bytes: Uint8Array): Json | undefined {
   }
 }
 
-/** Whether a file claims to be the manifest of an export: other programs have files of this name, too. */
+/**
+ * Reports whether a file claims to be the manifest of an export: other programs have files of this name,
+ * too.
+ */
 export function namesExport(bytes: Uint8Array): boolean {
   const value = readObject(bytes);
   return isText(value?.export_id) && isObject(value.log);

@@ -1,4 +1,4 @@
-// What is said in the end.
+// The report of a verification.
 
 import { printable } from '../../printable.ts';
 import { toBase64 } from '../base64.ts';

@@ -1,4 +1,4 @@
-// What is found out about a bundle or a log, and how programs are told.
+// Findings about a bundle or a log, and exit codes.
 import { limits } from '../../limits.ts';
 
 /**
@@ -53,7 +53,7 @@ export class Findings {
     return this.#worst;
   }
 
-  /** How many were found of each stage, those that are not kept included. */
+  /** Number of findings by stage, including those that are not stored. */
   get counts(): Readonly<Partial<Record<Stage, number>>> {
     return Object.fromEntries(this.#counts);
   }
@@ -69,7 +69,7 @@ export interface Report {
   readonly facts: Facts;
 }
 
-/** What the bundle is about, as far as it could be read. */
+/** Facts of the bundle, as far as they could be read. */
 export interface Facts {
   readonly exportId?: string;
   readonly origin?: string;
@@ -81,12 +81,12 @@ export interface Facts {
   readonly erased?: number;
   readonly redaction?: string;
   readonly purpose?: string;
-  /** Whether the log says the same, and not the manifest alone. */
+  /** Reports whether the log confirms them, and not the manifest alone. */
   readonly purposeShown?: boolean;
   readonly created?: string;
   readonly size?: number;
   readonly root?: string;
   readonly witnesses?: readonly { readonly name: string; readonly time: number }[];
-  /** Whether whom to believe was said by the reader or by the bundle itself. */
+  /** Reports whether the reader or the bundle named the trusted keys. */
   readonly trust?: 'policy given' | 'policy of the bundle';
 }

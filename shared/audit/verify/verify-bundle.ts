@@ -1,4 +1,4 @@
-// Whether a bundle is what it says, decided from its files and from whom the reader believes. Nothing else is asked.
+// Verifies a bundle from its files and the reader's policy alone.
 import { toHex } from '../../hex.ts';
 import { belongsTo } from '../bundle/belongs.ts';
 import { blocksBetween } from '../bundle/cover.ts';
@@ -27,15 +27,15 @@ export interface VerifiedEntry {
 }
 
 export interface Asked {
-  /** Whom to believe; without it the bundle's own word is taken for that, and the report says so. */
+  /** The reader's policy; without it the bundle's own counts, and the report says so. */
   readonly policy?: Uint8Array;
   /** A checkpoint of the log that the reader has from elsewhere. */
   readonly head?: Uint8Array;
-  /** Whose bundle it has to be. */
+  /** Required tenant of the bundle. */
   readonly tenant?: string;
   /** The last number of the tenant in the log before this one, where that begins here. */
   readonly after?: number;
-  /** Where the platform has a faster one than ours. */
+  /** Faster hashing of the platform. */
   readonly hashing?: Hashing;
   /** Receives each entry with its verified disclosures, in the order of the log, before the verdict about the whole. */
   readonly onEntry?: (entry: VerifiedEntry) => void;
