@@ -38,10 +38,3 @@ export async function within<T>(work: Promise<T>, ms: number, { after }: Surroun
     alarm.cancel();
   }
 }
-
-/** Calls `ring` after `ms`, and returns the function that cancels the call. */
-export function callAfter(ms: number, ring: () => void, { after }: Surroundings): () => void {
-  const alarm = after(ms);
-  void alarm.rings.then(ring);
-  return alarm.cancel;
-}

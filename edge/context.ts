@@ -9,6 +9,9 @@ export interface PathParams {
   readonly [param: string]: string | undefined;
 }
 
+/** Answers a request of one route. */
+export type Handler = (request: Request, context: RequestContext, params: PathParams) => Promise<Response>;
+
 /** Context of a route, passed with the request. */
 export interface RequestContext {
   /** Also in the header `x-request-id` and in every audit event of the request. */

@@ -7,8 +7,10 @@ import { lookAtHealth } from './audit/look-at-health.ts';
 import { listLogs, readLog } from './audit/read-log.ts';
 import { searchAudit } from './audit/search.ts';
 import { streamLeaves } from './audit/stream-leaves.ts';
-import type { PathParams, RequestContext } from './context.ts';
+import type { Handler } from './context.ts';
 import { answerPreflight } from './cors.ts';
+import { jobHandlers } from './jobs/job-routes.ts';
+import { PROJECTS, UPLOADS } from './jobs/kinds.ts';
 import { answerKserve } from './kserve/answer-kserve.ts';
 import { answerThrown, drainRefused, type EdgeEnv, provideContext, requireSettings, setHeaders } from './middleware.ts';
 import {
@@ -29,7 +31,6 @@ import { joinRoster, listPools, readOutbox } from './operate.ts';
 import { showRelease, takeRelease } from './pool/release.ts';
 import { createProject } from './project/create-project.ts';
 import { editSegment } from './project/edit-segment.ts';
-import { deleteProject, followProject, listProjects, rerunProject, showProject } from './project/look-at-projects.ts';
 import { readAudio, readManifest } from './project/read-document.ts';
 import { answerClientSecret, answerGrant, answerTranscriptionSession } from './protocol/issue-tokens.ts';
 import { refuseAsTorchserve, TORCHSERVE } from './protocol/torchserve.ts';
@@ -39,16 +40,15 @@ import { transcribeRecording } from './short/transcribe-recording.ts';
 import { openListen, openRealtime, openStream } from './stream/open-live.ts';
 import { bookUsage } from './upload/book-usage.ts';
 import { createUpload } from './upload/create-upload.ts';
-import { followUpload } from './upload/follow-upload.ts';
-import { deleteUpload, listUploads, rerunUpload, showUpload } from './upload/look-at-uploads.ts';
 import { readTranscript } from './upload/read-transcript.ts';
 import { replayJobs } from './upload/replay-jobs.ts';
 
-type Handler = (request: Request, context: RequestContext, params: PathParams) => Response | Promise<Response>;
+const uploads = jobHandlers(UPLOADS);
+const projects = jobHandlers(PROJECTS);
 
 /** Handlers by path and method. Any other method of a path is refused with 405. */
 const routes: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
-  '/healthz': { GET: () => Response.json({ status: 'ok' }) },
+  '/healthz': { GET: async () => Response.json({ status: 'ok' }) },
   '/v1/audio/transcriptions': { POST: transcribe },
   '/v1/auth/grant': { POST: answerGrant },
   '/v1/listen': { GET: openListen, POST: transcribeRecording },
@@ -68,20 +68,20 @@ const routes: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   [`${TORCHSERVE}/models/:name`]: { GET: describeDefault },
   [`${TORCHSERVE}/models/:name/:version`]: { GET: describeVersions, DELETE: retireVersion },
   [`${TORCHSERVE}/models/:name/:version/set-default`]: { PUT: setDefaultVersion },
-  '/v1/openapi.json': { GET: () => describeApi() },
+  '/v1/openapi.json': { GET: async () => describeApi() },
   '/v1/stream': { GET: openStream },
   '/v1/jobs/replay': { POST: replayJobs },
   '/v1/release': { GET: showRelease, PUT: takeRelease },
   '/v1/usage': { POST: bookUsage },
-  '/v1/uploads': { GET: listUploads, POST: createUpload },
-  '/v1/uploads/:name': { GET: showUpload, DELETE: deleteUpload },
-  '/v1/uploads/:name/events': { GET: followUpload },
-  '/v1/uploads/:name/rerun': { POST: rerunUpload },
+  '/v1/uploads': { GET: uploads.list, POST: createUpload },
+  '/v1/uploads/:name': { GET: uploads.show, DELETE: uploads.remove },
+  '/v1/uploads/:name/events': { GET: uploads.follow },
+  '/v1/uploads/:name/rerun': { POST: uploads.rerun },
   '/v1/uploads/:name/transcript': { GET: readTranscript },
-  '/v1/projects': { GET: listProjects, POST: createProject },
-  '/v1/projects/:name': { GET: showProject, DELETE: deleteProject },
-  '/v1/projects/:name/events': { GET: followProject },
-  '/v1/projects/:name/rerun': { POST: rerunProject },
+  '/v1/projects': { GET: projects.list, POST: createProject },
+  '/v1/projects/:name': { GET: projects.show, DELETE: projects.remove },
+  '/v1/projects/:name/events': { GET: projects.follow },
+  '/v1/projects/:name/rerun': { POST: projects.rerun },
   '/v1/projects/:name/documents/:document/audio': { GET: readAudio },
   '/v1/projects/:name/documents/:document/manifest': { GET: readManifest },
   '/v1/projects/:name/documents/:document/segments/:segment': { PUT: editSegment },

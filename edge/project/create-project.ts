@@ -21,7 +21,7 @@ import { type AskedProject, newProjectOf, readProjectBody } from './ask-project.
 import { placeProject } from './place-project.ts';
 import { tellMade } from './tell-project.ts';
 
-export const SCOPE = 'projects';
+const SCOPE = 'projects';
 const ACTION = 'project';
 
 /**

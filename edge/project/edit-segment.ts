@@ -7,13 +7,13 @@ import { sealSmall } from '../../shared/seal/envelope-stream.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import { inEdition } from '../../shared/upload/paths.ts';
 import type { PathParams, RequestContext } from '../context.ts';
+import { callJob, type Found } from '../jobs/find-job.ts';
+import { inSession } from '../jobs/in-session.ts';
+import { answerJob } from '../jobs/job-routes.ts';
+import { PROJECTS } from '../jobs/kinds.ts';
 import { readJson } from '../json-body.ts';
 import { refuseField } from '../refuse-field.ts';
-import { askAboutProject, type Found } from '../upload/find-upload.ts';
-import { inSession } from '../upload/look-at-uploads.ts';
 import { mayBePlain, segmentBody } from './ask-project.ts';
-import { SCOPE } from './create-project.ts';
-import { answerProject } from './look-at-projects.ts';
 import { readPlace, type SegmentPlace } from './read-place.ts';
 
 /** Number of the run that makes a document; edits stay in it. */
@@ -40,7 +40,8 @@ export async function editSegment(request: Request, context: RequestContext, par
     const text = readSegment(body.data.text);
     return text.ok ? sealAndPut(id, place.value, text.value, claims, context) : text;
   };
-  return answerProject(await inSession(request, context, { scope: SCOPE, action: 'project.edit' }, work), 202);
+  const { scope } = PROJECTS;
+  return answerJob(PROJECTS, await inSession(request, context, { scope, action: 'project.edit' }, work), 202);
 }
 
 type Answered = Promise<Result<Found<ProjectRow>>>;
@@ -70,7 +71,7 @@ async function sealFor(
   claims: Claims,
   context: RequestContext,
 ): Promise<Result<NewSegment>> {
-  const found = await askAboutProject(id, { method: 'GET' }, projectRow, claims, context);
+  const found = await callJob({ kind: PROJECTS, id, method: 'GET' }, projectRow, claims, context);
   if (!found.ok) return found;
   const row = found.value.value;
   if (!row?.zoneKey) return no(refuse('uploads_unavailable', undefined, 'no key to seal to'));
@@ -91,5 +92,5 @@ const put = (
   context: RequestContext,
 ): Answered => {
   const below = `/documents/${document}/segments/${segment}`;
-  return askAboutProject(id, { method: 'PUT', below, body }, projectRow, claims, context);
+  return callJob({ kind: PROJECTS, id, method: 'PUT', below, body }, projectRow, claims, context);
 };

@@ -5,6 +5,8 @@ import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, clampClass } from '../../shared/tenant/claims.ts';
 import type { PathParams, RequestContext } from '../context.ts';
+import { callJob } from '../jobs/find-job.ts';
+import { PROJECTS } from '../jobs/kinds.ts';
 import { readSnapshots } from '../pool/snapshot.ts';
 import { answerCall } from '../protocol/kserve.ts';
 import { refuseWith } from '../refuse.ts';
@@ -12,8 +14,6 @@ import { CallerBody } from '../short/body.ts';
 import { Relay } from '../short/relay.ts';
 import { refusedWith, Session } from '../short/session.ts';
 import { admit, recordDenial } from '../tenant/admit.ts';
-import { askAboutProject } from '../upload/find-upload.ts';
-import { SCOPE } from './create-project.ts';
 import { readPlace } from './read-place.ts';
 
 /** `GET …/documents/{d}/audio` */
@@ -34,7 +34,7 @@ async function readPart(
   params: PathParams,
   part: DocumentHead['part'],
 ): Promise<Response> {
-  const claims = await admit(request, SCOPE, context);
+  const claims = await admit(request, PROJECTS.scope, context);
   if (!claims.ok) return refuseWith(claims.refusal);
   const action = `project.${part}`;
   if (claims.value.sealing === 'client') {
@@ -69,7 +69,12 @@ async function open(params: PathParams, claims: Claims, context: RequestContext)
   const place = readPlace(params);
   if (!place.ok) return place;
   const below = `/documents/${place.value.document}/open`;
-  const found = await askAboutProject(params.name, { method: 'POST', below }, openedDocument, claims, context);
+  const found = await callJob(
+    { kind: PROJECTS, id: params.name, method: 'POST', below },
+    openedDocument,
+    claims,
+    context,
+  );
   if (!found.ok) return found;
   const { value } = found.value;
   if (!value) return no(refuse('uploads_unavailable', undefined, 'an empty answer'));

@@ -60,7 +60,7 @@ export class Session {
    * Takes a place and records the attempt in one step. A strict tenant that cannot be recorded in time is refused
    * with audit_unavailable, a buffered one goes on. Other refusals: those of the allowance.
    */
-  static begin(given: Claims, subject: Subject, context: RequestContext): Result<Session> | Promise<Result<Session>> {
+  static async begin(given: Claims, subject: Subject, context: RequestContext): Promise<Result<Session>> {
     const { recorder, id } = context;
     // Trust has its bounds: what waits for a gate that nobody reaches grows.
     const strained = given.audit === 'buffered' && recorder.isStrained(given);

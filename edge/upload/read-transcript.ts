@@ -10,14 +10,14 @@ import { type Claims, clampClass } from '../../shared/tenant/claims.ts';
 import { type OpenedTranscript, openedTranscript } from '../../shared/upload/contract.ts';
 import type { OutcomeHead } from '../../shared/upload/outcome-head.ts';
 import type { PathParams, RequestContext } from '../context.ts';
+import { callJob } from '../jobs/find-job.ts';
+import { UPLOADS } from '../jobs/kinds.ts';
 import { readSnapshots } from '../pool/snapshot.ts';
 import { refuseWith } from '../refuse.ts';
 import { CallerBody } from '../short/body.ts';
 import { Relay } from '../short/relay.ts';
 import { refusedWith, Session } from '../short/session.ts';
 import { admit, recordDenial } from '../tenant/admit.ts';
-import { SCOPE } from './create-upload.ts';
-import { askAboutUpload } from './find-upload.ts';
 
 const ACTION = 'upload.transcript';
 
@@ -42,7 +42,7 @@ export async function readTranscript(
   context: RequestContext,
   { name: id }: PathParams,
 ): Promise<Response> {
-  const claims = await admit(request, SCOPE, context);
+  const claims = await admit(request, UPLOADS.scope, context);
   if (!claims.ok) return refuseWith(claims.refusal);
   if (claims.value.sealing === 'client') {
     const refusal = refuse('sealing_required');
@@ -76,7 +76,7 @@ export async function readTranscript(
 }
 
 async function open(id: string, claims: Claims, context: RequestContext): Promise<Result<OpenedTranscript>> {
-  const found = await askAboutUpload(id, { method: 'POST', below: '/open' }, openedTranscript, claims, context);
+  const found = await callJob({ kind: UPLOADS, id, method: 'POST', below: '/open' }, openedTranscript, claims, context);
   if (!found.ok) return found;
   const { value } = found.value;
   if (!value) return no(refuse('uploads_unavailable', undefined, 'nothing was said'));

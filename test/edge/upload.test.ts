@@ -1,8 +1,8 @@
 import { env } from 'cloudflare:workers';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { gateName } from '../../edge/audit/record.ts';
+import { follow } from '../../edge/jobs/follow.ts';
 import type { Bindings } from '../../edge/settings.ts';
-import { follow } from '../../edge/upload/follow.ts';
 import { limits } from '../../shared/limits.ts';
 import { ok } from '../../shared/result.ts';
 import { isUploadId } from '../../shared/upload/paths.ts';

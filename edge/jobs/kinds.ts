@@ -1,0 +1,69 @@
+import type { z } from 'zod';
+import { limits } from '../../shared/limits.ts';
+import { type ProjectRow, projectList, projectRow } from '../../shared/project/contract.ts';
+import { isProjectId } from '../../shared/project/id.ts';
+import type { Reason } from '../../shared/refusal.ts';
+import type { Scope } from '../../shared/tenant/claims.ts';
+import { type UploadRow, uploadList, uploadRow } from '../../shared/upload/contract.ts';
+import { isUploadId } from '../../shared/upload/paths.ts';
+import { isOver } from '../../shared/upload/state.ts';
+import { tellProject } from '../project/tell-project.ts';
+import { tellUpload } from '../upload/tell.ts';
+
+/** A job as the functions describe it. */
+export interface JobRow {
+  readonly id: string;
+  /** Rises with each change. */
+  readonly seq: number;
+}
+
+export interface JobPage<Row> {
+  readonly rows: readonly Row[];
+  /** `after` of the next page. */
+  readonly next?: string | undefined;
+}
+
+/** A kind of job: an upload or a text project. */
+export interface JobKind<Row extends JobRow> {
+  /** Name of one in actions of the audit record. */
+  readonly name: string;
+  readonly scope: Scope;
+  /** Path of the jobs below `/api` of the functions. */
+  readonly root: string;
+  readonly isId: (id: string) => boolean;
+  /** Refusal of an id that no zone knows. */
+  readonly unknown: Reason;
+  readonly row: z.ZodType<Row>;
+  readonly page: z.ZodType<JobPage<Row>>;
+  /** Most rows of a page. */
+  readonly pageRows: number;
+  readonly isEnded: (row: Row) => boolean;
+  /** Returns the job as its owner sees it. */
+  readonly show: (row: Row) => object;
+}
+
+export const UPLOADS: JobKind<UploadRow> = {
+  name: 'upload',
+  scope: 'uploads',
+  root: '/uploads',
+  isId: isUploadId,
+  unknown: 'upload_unknown',
+  row: uploadRow,
+  page: uploadList.transform(({ uploads, next }) => ({ rows: uploads, next })),
+  pageRows: limits.uploadListRows.value,
+  isEnded: ({ status }) => isOver(status),
+  show: tellUpload,
+};
+
+export const PROJECTS: JobKind<ProjectRow> = {
+  name: 'project',
+  scope: 'projects',
+  root: '/projects',
+  isId: isProjectId,
+  unknown: 'project_unknown',
+  row: projectRow,
+  page: projectList.transform(({ projects, next }) => ({ rows: projects, next })),
+  pageRows: limits.projectListRows.value,
+  isEnded: ({ status }) => status !== 'working',
+  show: tellProject,
+};
