@@ -8,11 +8,11 @@ import type { StreamSocket } from './web-socket.ts';
 
 /** The agent's side of the socket of one stream: sealed records in order, both ways. */
 export interface Link {
-  /** Events leave in the order of the calls. Nothing leaves after a `final` or `refusal`, behind which the socket is closed. */
+  /** Sends events in the order of the calls. Sends nothing after a `final` or `refusal`, and then closes the socket. */
   send(event: LinkEvent): void;
-  /** The edge does not read what it was sent. */
+  /** Reports whether the edge leaves events unread. */
   congested(): boolean;
-  /** Resolves when it does, or is gone. */
+  /** Resolves when the edge reads again, or the socket has closed. */
   flowing(): Promise<void>;
 }
 
@@ -22,18 +22,18 @@ export interface LinkParts {
   readonly sealer: Sealer;
   readonly clock: Clock;
   readonly keepaliveMs: number;
-  /** One record at a time: the next one comes when this has resolved, at once when there is nothing to wait for. */
+  /** Takes one record. The next one follows when the promise has resolved, or at once without a promise. */
   readonly onRecord: (plaintext: Uint8Array, final: boolean) => Promise<void> | undefined;
-  /** What came in is nothing the other side may send. */
+  /** The edge has sent something that it may not send. */
   readonly onBroken: (refusal: Refusal) => void;
-  /** The socket is gone. */
+  /** The socket has closed. */
   readonly onGone: () => void;
   readonly onBug: (error: unknown) => void;
 }
 
 const NORMAL = 1000;
 const encoder = new TextEncoder();
-/** Most events fit; sealing them copies them. */
+/** Memory that most events fit into; sealing copies them. */
 const eventRoom = new Uint8Array(16_384);
 
 function encodeEvent(event: LinkEvent): Uint8Array {
@@ -43,175 +43,190 @@ function encodeEvent(event: LinkEvent): Uint8Array {
   return eventRoom.subarray(0, encoder.encodeInto(text, eventRoom).written);
 }
 
-export function openLink(parts: LinkParts): Link {
-  const { socket, opener, sealer, clock } = parts;
-  let queue: Uint8Array[] = [];
-  let queued = 0;
-  let reading = false;
-  let paused = false;
-  let ended = false;
-  let gone = false;
-  /** Something came in that ends the link. */
-  let broken = false;
-  /** Bytes that are sealed or about to be, and not handed to the socket. */
-  let unsealed = 0;
-  let last: Promise<void> = Promise.resolve();
-  /** Records that are sent when `last` has resolved. */
-  let waiting = 0;
-  let onFlow: (() => void)[] = [];
+export const openLink = (parts: LinkParts): Link => new SocketLink(parts);
+
+class SocketLink implements Link {
+  readonly #parts: LinkParts;
+  /** Messages that wait to be opened, and their bytes. */
+  #queue: Uint8Array[] = [];
+  #queued = 0;
+  #reading = false;
+  #paused = false;
+  /** A `final` or `refusal` was sent. */
+  #ended = false;
+  #closed = false;
+  /** A message could not be opened. */
+  #broken = false;
+  /** Bytes of events that are not handed to the socket yet. */
+  #unsealed = 0;
+  #last: Promise<void> = Promise.resolve();
+  /** Records that are sent when `#last` has resolved. */
+  #pending = 0;
+  #onFlow: (() => void)[] = [];
   /** Beats since the last sign of the edge. Counted, since a clock would blame it for a pause of this process. */
-  let silent = 0;
-  let sentAt = clock.now();
-  let stopBeat = () => {};
+  #silentBeats = 0;
+  #sentAt: number;
+  #stopBeat = () => {};
 
-  const congested = () => !gone && socket.unsent() + unsealed > limits.streamUnsentBytes.value;
-
-  function tellFlow() {
-    if (congested()) return;
-    const told = onFlow;
-    onFlow = [];
-    for (const tell of told) tell();
+  constructor(parts: LinkParts) {
+    this.#parts = parts;
+    this.#sentAt = parts.clock.now();
+    parts.socket.listen({
+      message: (data, isBinary) => this.#onMessage(data, isBinary),
+      pong: () => {
+        this.#silentBeats = 0;
+      },
+      closed: () => this.#onClosed(),
+    });
+    this.#beat();
   }
 
-  /** Takes what came in, until something has to be waited for: a stream that keeps up makes no promises here. */
-  function read(): void {
-    reading = true;
-    for (let chunk = queue.shift(); chunk && !gone; chunk = queue.shift()) {
-      const { length } = chunk;
-      const opened = opener.openWhole(chunk);
-      const waits = opened instanceof Promise ? opened.then(takeOpened) : takeOpened(opened);
-      if (broken) return;
-      if (waits) {
-        waits.then(() => goOn(length)).catch(parts.onBug);
-        return;
-      }
-      settleQueue(length);
-    }
-    reading = false;
-  }
-
-  function goOn(length: number) {
-    if (gone || broken) return;
-    settleQueue(length);
-    read();
-  }
-
-  function settleQueue(length: number) {
-    queued -= length;
-    if (!paused || queued >= limits.streamQueueBytes.value / 2) return;
-    paused = false;
-    silent = 0;
-    socket.resume();
-  }
-
-  function takeOpened(opened: Result<readonly Opened[]>): Promise<void> | undefined {
-    if (gone) return undefined;
-    if (opened.ok) return takeRecords(opened.value, 0);
-    broken = true;
-    parts.onBroken(opened.refusal);
-    return undefined;
-  }
-
-  function takeRecords(records: readonly Opened[], from: number): Promise<void> | undefined {
-    for (let at = from; at < records.length && !gone; at++) {
-      const { plaintext, final } = records[at] as Opened;
-      const taken = parts.onRecord(plaintext, final);
-      if (taken) return taken.then(() => takeRecords(records, at + 1));
-    }
-    return undefined;
-  }
-
-  function write(record: Uint8Array, length: number, final: boolean): void {
-    unsealed -= length;
-    if (!socket.isOpen()) {
-      tellFlow();
-      return;
-    }
-    sentAt = clock.now();
-    socket.send(record, final ? sayFarewell : tellFlow);
-  }
-
-  function sayFarewell() {
-    tellFlow();
-    socket.close(NORMAL);
-  }
-
-  function send(event: LinkEvent) {
-    if (ended || gone) return;
+  send(event: LinkEvent): void {
+    if (this.#ended || this.#closed) return;
     const final = event.type === 'final' || event.type === 'refusal';
-    ended = final;
+    this.#ended = final;
     const bytes = encodeEvent(event);
     const { length } = bytes;
-    unsealed += length;
-    const record = sealer.seal(bytes, final);
-    // The last one closes the socket, and whoever sends it has something to settle before.
-    if (waiting === 0 && !final && !(record instanceof Promise)) {
-      write(record, length, final);
+    this.#unsealed += length;
+    const record = this.#parts.sealer.seal(bytes, final);
+    // The last record closes the socket, and its sender still has something to do before.
+    if (this.#pending === 0 && !final && !(record instanceof Promise)) {
+      this.#write(record, length, final);
       return;
     }
-    waiting++;
-    last = last
+    this.#pending++;
+    this.#last = this.#last
       .then(() => record)
       .then((sealed) => {
-        waiting--;
-        write(sealed, length, final);
+        this.#pending--;
+        this.#write(sealed, length, final);
       })
-      .catch(parts.onBug);
+      .catch(this.#parts.onBug);
   }
 
-  /** Keepalives show the edge that we are there, pings show us that it is. */
-  function beat() {
-    stopBeat = clock.after(parts.keepaliveMs / 2, () => {
-      if (gone || ended) return;
-      // A socket that is not read tells nothing.
-      if (!paused && silent * (parts.keepaliveMs / 2) > limits.answerSilenceMs.value) return socket.terminate();
-      silent++;
-      if (clock.now() - sentAt >= parts.keepaliveMs / 2 && !congested()) send({ type: 'keepalive' });
-      // Whoever sends shows that it is there.
-      if (silent > 1 && socket.isOpen()) socket.ping();
-      beat();
-    });
+  congested(): boolean {
+    return !this.#closed && this.#parts.socket.unsent() + this.#unsealed > limits.streamUnsentBytes.value;
   }
 
-  function onMessage(data: Buffer, isBinary: boolean) {
-    silent = 0;
-    if (ended || gone) return;
-    if (!isBinary) return parts.onBroken(refuse('seal_broken', undefined, 'a text message'));
-    queue.push(data);
-    queued += data.length;
-    if (!paused && queued > limits.streamQueueBytes.value) {
-      paused = true;
+  flowing(): Promise<void> {
+    if (!this.congested()) return Promise.resolve();
+    return new Promise((resolve) => this.#onFlow.push(resolve));
+  }
+
+  readonly #notifyFlow = (): void => {
+    if (this.congested()) return;
+    const waiting = this.#onFlow;
+    this.#onFlow = [];
+    for (const resume of waiting) resume();
+  };
+
+  #onMessage(data: Buffer, isBinary: boolean): void {
+    this.#silentBeats = 0;
+    if (this.#ended || this.#closed) return;
+    const { onBroken, onBug, socket } = this.#parts;
+    if (!isBinary) {
+      onBroken(refuse('seal_broken', undefined, 'a text message'));
+      return;
+    }
+    this.#queue.push(data);
+    this.#queued += data.length;
+    if (!this.#paused && this.#queued > limits.streamQueueBytes.value) {
+      this.#paused = true;
       socket.pause();
     }
-    if (reading) return;
+    if (this.#reading) return;
     try {
-      read();
+      this.#read();
     } catch (error) {
-      parts.onBug(error);
+      onBug(error);
     }
   }
 
-  socket.listen({
-    message: onMessage,
-    pong() {
-      silent = 0;
-    },
-    closed() {
-      gone = true;
-      queue = [];
-      stopBeat();
-      tellFlow();
-      parts.onGone();
-    },
-  });
-  beat();
+  #onClosed(): void {
+    this.#closed = true;
+    this.#queue = [];
+    this.#stopBeat();
+    this.#notifyFlow();
+    this.#parts.onGone();
+  }
 
-  return {
-    send,
-    congested,
-    flowing() {
-      if (!congested()) return Promise.resolve();
-      return new Promise((resolve) => onFlow.push(resolve));
-    },
-  };
+  /** Takes the queue until something has to be waited for. A stream that keeps up makes no promise here. */
+  #read(): void {
+    this.#reading = true;
+    for (let message = this.#queue.shift(); message && !this.#closed; message = this.#queue.shift()) {
+      const { length } = message;
+      const opened = this.#parts.opener.openWhole(message);
+      const wait = opened instanceof Promise ? opened.then((one) => this.#take(one)) : this.#take(opened);
+      if (this.#broken) return;
+      if (wait) {
+        wait.then(() => this.#continue(length)).catch(this.#parts.onBug);
+        return;
+      }
+      this.#leaveQueue(length);
+    }
+    this.#reading = false;
+  }
+
+  #continue(length: number): void {
+    if (this.#closed || this.#broken) return;
+    this.#leaveQueue(length);
+    this.#read();
+  }
+
+  #leaveQueue(length: number): void {
+    this.#queued -= length;
+    if (!this.#paused || this.#queued >= limits.streamQueueBytes.value / 2) return;
+    this.#paused = false;
+    this.#silentBeats = 0;
+    this.#parts.socket.resume();
+  }
+
+  #take(opened: Result<readonly Opened[]>): Promise<void> | undefined {
+    if (this.#closed) return undefined;
+    if (opened.ok) return this.#takeRecords(opened.value, 0);
+    this.#broken = true;
+    this.#parts.onBroken(opened.refusal);
+    return undefined;
+  }
+
+  #takeRecords(records: readonly Opened[], from: number): Promise<void> | undefined {
+    for (let at = from; at < records.length && !this.#closed; at++) {
+      const { plaintext, final } = records[at] as Opened;
+      const taken = this.#parts.onRecord(plaintext, final);
+      if (taken) return taken.then(() => this.#takeRecords(records, at + 1));
+    }
+    return undefined;
+  }
+
+  #write(record: Uint8Array, length: number, final: boolean): void {
+    const { socket, clock } = this.#parts;
+    this.#unsealed -= length;
+    if (!socket.isOpen()) {
+      this.#notifyFlow();
+      return;
+    }
+    this.#sentAt = clock.now();
+    socket.send(record, final ? () => this.#sayFarewell() : this.#notifyFlow);
+  }
+
+  #sayFarewell(): void {
+    this.#notifyFlow();
+    this.#parts.socket.close(NORMAL);
+  }
+
+  /** Shows the edge by keepalives that the agent is there, and checks by pings that the edge is. */
+  #beat(): void {
+    const { clock, socket, keepaliveMs } = this.#parts;
+    const beatMs = keepaliveMs / 2;
+    this.#stopBeat = clock.after(beatMs, () => {
+      if (this.#closed || this.#ended) return;
+      // A paused socket delivers no sign of the edge.
+      if (!this.#paused && this.#silentBeats * beatMs > limits.answerSilenceMs.value) return socket.terminate();
+      this.#silentBeats++;
+      if (clock.now() - this.#sentAt >= beatMs && !this.congested()) this.send({ type: 'keepalive' });
+      // An edge that sends needs no ping.
+      if (this.#silentBeats > 1 && socket.isOpen()) socket.ping();
+      this.#beat();
+    });
+  }
 }

@@ -6,9 +6,9 @@ import type { RequestClass } from '../../../../shared/tenant/claims.ts';
 import type { LiveModel } from '../desk.ts';
 import { modelTensors, readScores } from '../recognise.ts';
 import type { Scores } from '../segment.ts';
+import type { Semaphore } from '../semaphore.ts';
 import { type Clock, pause } from './clock.ts';
 import type { Ends } from './ends.ts';
-import type { Rebuilds } from './rebuilds.ts';
 import { afterStall, pauseAfter, type StallLimit } from './stall.ts';
 import type { StepOutcome, Steps } from './steps.ts';
 import type { LiveUtterance, Window } from './utterance.ts';
@@ -23,7 +23,8 @@ export interface SequenceParts {
   readonly class: RequestClass;
   readonly steps: Steps;
   readonly ends: Ends;
-  readonly rebuilds: Rebuilds;
+  /** Limits the sequences that are sent again at once. */
+  readonly rebuilds: Pick<Semaphore, 'enter'>;
   readonly clock: Clock;
   readonly newId: () => number;
   readonly signal: AbortSignal;
@@ -83,7 +84,7 @@ export function createSequence(utterance: LiveUtterance, parts: SequenceParts) {
   async function mayGiveUp(answered: AbortSignal): Promise<boolean> {
     const granted = leave ?? (await parts.rebuilds.enter(answered));
     if (answered.aborted) {
-      if (!leave) granted();
+      if (!leave) granted?.();
       return false;
     }
     leave = granted;

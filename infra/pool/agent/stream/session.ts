@@ -77,7 +77,7 @@ export async function openSession(parts: SessionParts, open: Open): Promise<Resu
     options: open.options,
     index: resumption.index,
     lastWord: resumption.lastWord,
-    send: link.send,
+    send: (event) => link.send(event),
     mayInterim: () => !link.congested(),
     checkpoint: (capture, index, lastWord) =>
       link.send({ type: 'checkpoint', ...writeCheckpoint(capture, format, index, lastWord) }),

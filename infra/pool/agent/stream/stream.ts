@@ -7,7 +7,7 @@ import { decodeLinkRecord } from '../../../../shared/stream/link-record.ts';
 import type { ServedModel } from '../desk.ts';
 import { bugFields, type Log } from '../log.ts';
 import type { Ticket } from '../ticket.ts';
-import { openLink } from './link.ts';
+import { type Link, openLink } from './link.ts';
 import type { LiveParts } from './parts.ts';
 import { openSession, type Session } from './session.ts';
 import type { StreamSocket } from './web-socket.ts';
@@ -38,97 +38,99 @@ export interface StreamParts {
 const broken = (detail: string): Refusal => refuse('seal_broken', undefined, `stream: ${detail}`);
 
 /** Serves one admitted stream until its last event was sent or its socket has closed. Never rejects. */
-export function serveStream(parts: StreamParts): Promise<Result<undefined>> {
-  const { context, ticket, draining, stopped } = parts;
-  const { clock } = context.live;
-  const cancel = new AbortController();
-  let session: Session | undefined;
-  let opened = false;
-  let settle: (outcome: Result<undefined>) => void = () => {};
-  const settled = new Promise<Result<undefined>>((resolve) => {
-    settle = resolve;
-  });
+export const serveStream = (parts: StreamParts): Promise<Result<undefined>> => new ServedStream(parts).outcome;
+
+class ServedStream {
+  readonly outcome: Promise<Result<undefined>>;
+  readonly #parts: StreamParts;
+  readonly #link: Link;
+  readonly #cancel = new AbortController();
+  readonly #settle: (outcome: Result<undefined>) => void;
+  readonly #stopDeadline: () => void;
+  readonly #stopOpening: () => void;
+  #session: Session | undefined;
+  #opened = false;
+
+  constructor(parts: StreamParts) {
+    const { context, ticket, stopped } = parts;
+    const { clock } = context.live;
+    const { promise, resolve } = Promise.withResolvers<Result<undefined>>();
+    this.outcome = promise;
+    this.#settle = resolve;
+    this.#parts = parts;
+    this.#link = openLink({
+      ...{ socket: parts.socket, opener: parts.opener, sealer: parts.sealer, clock },
+      keepaliveMs: Math.min(context.keepaliveMs, limits.streamKeepaliveMs.value),
+      onRecord: (plaintext, final) => this.#onRecord(plaintext, final),
+      onBroken: (refusal) => this.#end(refusal),
+      onGone: () => this.#end(refuse('pool_lost', undefined, 'edge connection closed')),
+      onBug: (error) => {
+        context.log('bug', bugFields(error));
+        this.#end(refuse('internal'));
+      },
+    });
+    this.#stopDeadline = clock.after(ticket.deadlineMs, () => this.#end(refuse('deadline_passed')));
+    this.#stopOpening = clock.after(limits.streamOpenMs.value, () => this.#end(broken('no open')));
+    stopped.addEventListener('abort', this.#onStop, { once: true });
+  }
+
+  readonly #onStop = () => this.#end(refuse('pool_busy', undefined, 'agent stops'));
+  readonly #onDrain = () => this.#link.send({ type: 'drain' });
 
   /** Ends the stream once: the first refusal causes all later ones. */
-  function end(refusal: Refusal) {
-    if (cancel.signal.aborted) return;
+  #end(refusal: Refusal): void {
+    if (this.#cancel.signal.aborted) return;
     const { reason, params } = refusal;
-    link.send({ type: 'refusal', reason, ...(params && { params: { ...params } }) });
-    close(no(refusal));
+    this.#link.send({ type: 'refusal', reason, ...(params && { params: { ...params } }) });
+    this.#close(no(refusal));
   }
 
-  function close(outcome: Result<undefined>) {
-    cancel.abort();
-    late();
-    unopened();
-    stopped.removeEventListener('abort', onStop);
-    draining.removeEventListener('abort', drain);
-    session?.free();
-    settle(outcome);
+  #close(outcome: Result<undefined>): void {
+    const { draining, stopped } = this.#parts;
+    this.#cancel.abort();
+    this.#stopDeadline();
+    this.#stopOpening();
+    stopped.removeEventListener('abort', this.#onStop);
+    draining.removeEventListener('abort', this.#onDrain);
+    this.#session?.free();
+    this.#settle(outcome);
   }
 
-  async function open(control: LinkControl | undefined): Promise<void> {
-    if (opened || control?.type !== 'open') return end(broken('open comes first'));
-    opened = true;
-    unopened();
-    const { model } = parts;
+  async #open(control: LinkControl | undefined): Promise<void> {
+    if (this.#opened || control?.type !== 'open') return this.#end(broken('open comes first'));
+    this.#opened = true;
+    this.#stopOpening();
+    const { context, ticket, model, draining } = this.#parts;
+    const { live, agent, onUtterance } = context;
+    const { signal } = this.#cancel;
+    const onRefusal = (refusal: Refusal) => this.#end(refusal);
     const made = await openSession(
-      {
-        live: context.live,
-        agent: context.agent,
-        ticket,
-        model,
-        link,
-        signal: cancel.signal,
-        onRefusal: end,
-        onUtterance: context.onUtterance,
-      },
+      { live, agent, ticket, model, link: this.#link, signal, onRefusal, onUtterance },
       control,
     );
-    if (!made.ok) return end(made.refusal);
-    session = made.value;
-    if (cancel.signal.aborted) return session.free();
-    if (draining.aborted) drain();
-    else draining.addEventListener('abort', drain, { once: true });
+    if (!made.ok) return this.#end(made.refusal);
+    this.#session = made.value;
+    if (signal.aborted) return this.#session.free();
+    if (draining.aborted) this.#onDrain();
+    else draining.addEventListener('abort', this.#onDrain, { once: true });
   }
 
-  const drain = () => link.send({ type: 'drain' });
-
-  function onRecord(plaintext: Uint8Array, final: boolean): Promise<void> | undefined {
-    if (cancel.signal.aborted) return undefined;
+  #onRecord(plaintext: Uint8Array, final: boolean): Promise<void> | undefined {
+    if (this.#cancel.signal.aborted) return undefined;
     const message = decodeLinkRecord(plaintext);
-    if (!message.ok) return void end(message.refusal);
+    if (!message.ok) return void this.#end(message.refusal);
     const control = message.value.kind === 'control' ? message.value.control : undefined;
-    if (final !== (control?.type === 'end')) return void end(broken('end and final flag belong together'));
-    if (!session) return open(control);
-    if (final) return session.end().then((taken) => onTaken(taken, true));
+    if (final !== (control?.type === 'end')) return void this.#end(broken('end and final flag belong together'));
+    const session = this.#session;
+    if (!session) return this.#open(control);
+    if (final) return session.end().then((taken) => this.#onTaken(taken, true));
     const taken = session.take(message.value);
-    return taken instanceof Promise ? taken.then((result) => onTaken(result)) : void onTaken(taken);
+    return taken instanceof Promise ? taken.then((result) => this.#onTaken(result)) : void this.#onTaken(taken);
   }
 
-  function onTaken(taken: Result<undefined>, final = false) {
-    if (cancel.signal.aborted) return;
-    if (!taken.ok) end(taken.refusal);
-    else if (final) close(taken);
+  #onTaken(taken: Result<undefined>, final = false): void {
+    if (this.#cancel.signal.aborted) return;
+    if (!taken.ok) this.#end(taken.refusal);
+    else if (final) this.#close(taken);
   }
-
-  const link = openLink({
-    socket: parts.socket,
-    opener: parts.opener,
-    sealer: parts.sealer,
-    clock,
-    keepaliveMs: Math.min(context.keepaliveMs, limits.streamKeepaliveMs.value),
-    onRecord,
-    onBroken: end,
-    onGone: () => end(refuse('pool_lost', undefined, 'edge connection closed')),
-    onBug(error) {
-      context.log('bug', bugFields(error));
-      end(refuse('internal'));
-    },
-  });
-  const late = clock.after(ticket.deadlineMs, () => end(refuse('deadline_passed')));
-  const unopened = clock.after(limits.streamOpenMs.value, () => end(broken('no open')));
-  const onStop = () => end(refuse('pool_busy', undefined, 'agent stops'));
-  stopped.addEventListener('abort', onStop, { once: true });
-  return settled;
 }

@@ -1,11 +1,11 @@
 import { classes, type RequestClass } from '../../../../shared/tenant/claims.ts';
-import { createRebuilds, type Rebuilds } from './rebuilds.ts';
+import { Semaphore } from '../semaphore.ts';
 import { createSteps, type Steps, type StepsOptions } from './steps.ts';
 
 /** The way of one model's streams to the engine, and the places of those that are sent again. */
 export interface Track {
   readonly steps: Steps;
-  readonly rebuilds: Rebuilds;
+  readonly rebuilds: Semaphore;
 }
 
 export interface TracksOptions extends StepsOptions {
@@ -20,7 +20,7 @@ export function createTracks(options: TracksOptions) {
     [...tracks.values()].reduce((total, track) => total + count(track), 0);
 
   function of(model: string): Track {
-    const track = tracks.get(model) ?? { steps: createSteps(options), rebuilds: createRebuilds(options.rebuilds) };
+    const track = tracks.get(model) ?? { steps: createSteps(options), rebuilds: new Semaphore(options.rebuilds) };
     // As many as the repository has live models.
     tracks.set(model, track);
     return track;
