@@ -18,7 +18,7 @@ import type { Speaker } from './speak/speaker.ts';
 import type { LiveParts } from './stream/parts.ts';
 import type { createReplayCache, createTicketReader } from './ticket.ts';
 
-/** The half of a model that hears live streams. */
+/** The half of a model that recognises live streams. */
 export interface LiveModel {
   /** Its name at the engine. */
   readonly model: string;
@@ -29,26 +29,26 @@ export interface LiveModel {
 
 export interface ServedModel {
   readonly description: ModelDescription;
-  /** Absent when the model only computes: it can be asked for tensors and for nothing else. */
+  /** Absent when the model serves tensors only. */
   readonly recogniser?: Recogniser;
   /** Files that the recogniser was made of, for stream workers; absent in tests that make their own. */
   readonly source?: RecogniserSource;
-  /** Absent when it hears no live streams. `description.live` says whether the engine is ready for them. */
+  /** Live half; absent when the model takes no live streams. `description.live` says whether the engine has loaded it. */
   readonly live?: LiveModel;
-  /** What turns text into sound; absent when it is no voice. */
+  /** Speech synthesis; absent when the model is no voice. */
   readonly speaker?: Speaker;
   /** Whether its files are still those that its revision names; absent when it was made of none. */
   readonly unchanged?: () => Promise<boolean>;
 }
 
-/** How fast the engine serves. */
+/** Speed of the engine. */
 export interface Pace {
   /** Mean milliseconds that an utterance holds an engine slot; 0 when unknown. */
   readonly serviceMs: number;
   readonly slots: number;
 }
 
-/** What every request needs of the agent. */
+/** Dependencies of every request. */
 export interface DeskParts {
   readonly agent: string;
   readonly now: () => number;
@@ -60,7 +60,7 @@ export interface DeskParts {
   readonly calls: Calls;
   readonly metrics: Metrics;
   readonly log: Log;
-  /** The model of that name, while the engine serves it. */
+  /** Returns the model of that name while the engine serves it. */
   readonly model: (name: string) => ServedModel | undefined;
   readonly keepaliveMs: number;
   readonly pace: () => Pace;
@@ -69,37 +69,37 @@ export interface DeskParts {
   /** Reports whether the engine answers: while it does not, no stream is admitted. */
   readonly engineReady: () => boolean;
   readonly live: Pick<LiveParts, 'metrics'>;
-  /** What became of recordings, by revision. */
+  /** Outcomes of recordings, by revision. */
   readonly book: Pick<LiveBook, 'ended'>;
-  /** What opens files of the zone; absent when it has no key for them. */
+  /** Storage and keys for files of the zone; absent when the agent has no key for them. */
   readonly files?: FileRoom | undefined;
 }
 
 export interface Desk extends DeskParts {
-  /** Counts a short request in; `leave` counts it out. `signal` fires when the agent cannot wait for it any longer. */
+  /** Counts a short request in. */
   enter(): Entry;
   /** Takes a slot for a short request. Refuses with `pool_busy`, always while the agent drains. */
   takeSlot: RequestSlots['enter'];
-  /** The refusal with an estimate of when a slot is free, where it is `pool_busy`. */
+  /** Adds to a `pool_busy` an estimate of when a slot is free. */
   withRetry(refusal: Refusal, name: RequestClass): Refusal;
   report(refusal: Refusal): void;
   bug(error: unknown): void;
   /** Short requests being worked on. */
   busy(): number;
-  /** The same for live streams. */
+  /** Counts live streams. */
   readonly streams: Pick<Room, 'enter' | 'full' | 'size'>;
   draining(): boolean;
   drain(): void;
-  /** Resolves once nobody is inside, or after `milliseconds`, when those inside are sent away. */
+  /** Resolves when all work has ended. Aborts it after `milliseconds`. */
   empty(milliseconds: number): Promise<void>;
 }
 
-/** Estimate of the seconds until a slot is free behind `ahead` requests. */
+/** Estimates the seconds until a slot is free behind `ahead` requests. */
 function secondsUntilFree(ahead: number, { serviceMs, slots }: Pace): number {
   return clampRetry((Math.max(1, ahead) * serviceMs) / slots);
 }
 
-/** Where requests come in and are counted. */
+/** Opens the context of requests and counts them. */
 export function openDesk(parts: DeskParts): Desk {
   const short = openRoom(Number.POSITIVE_INFINITY);
   const slots = createRequestSlots(parts.now);

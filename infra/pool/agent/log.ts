@@ -1,6 +1,6 @@
 import { describeBug } from '../../../shared/bug.ts';
 
-/** What may stand in a log line. There is no field for audio, transcripts, form fields or tokens, and none is added. */
+/** Fields of a log line. None holds audio, transcripts, form fields or tokens, and none may be added that does. */
 export interface LogFields {
   readonly reason?: string;
   /** Our own words about a refusal; refusals promise that their `detail` holds no content. */
@@ -48,19 +48,19 @@ export type LogEvent =
 
 export type Log = (event: LogEvent, fields?: LogFields) => void;
 
-/** One JSON object per line on standard output. */
+/** Returns a log that writes one JSON object per line. */
 export function createLog(agent: string, now: () => number, write: (line: string) => void): Log {
   return (event, fields = {}) =>
     write(`${JSON.stringify({ at: new Date(now()).toISOString(), agent, event, ...fields })}\n`);
 }
 
-/** A bug as fields of a line. */
+/** Describes a bug as fields of a line. */
 export function bugFields(error: unknown): LogFields {
   const { name, place } = describeBug(error);
   return { reason: name, detail: place };
 }
 
-/** A bug as the detail of a refusal. */
+/** Describes a bug as the detail of a refusal. */
 export function bugDetail(error: unknown): string {
   const { name, place } = describeBug(error);
   return `${name}: ${place}`;

@@ -5,7 +5,7 @@ import { registerEngineCounters } from './engine-counters.ts';
 import { registerGauges } from './gauges.ts';
 import type { Heard } from './voice/listen.ts';
 
-/** What is read at the moment of the scrape. */
+/** Values that a scrape reads. */
 export interface Levels {
   queued(): Record<RequestClass, number>;
   /** Requests being worked on. */
@@ -16,11 +16,11 @@ export interface Levels {
   draining(): boolean;
   /** Models that the engine failed to load. */
   failedModels(): number;
-  /** Counters of the engine by model; those it does not answer for are left out. */
+  /** Reads counters of the engine by model, without those that it does not report. */
   engine(): Promise<ReadonlyMap<string, EngineCounts>>;
   /** Reads the metrics of the stream workers, to be added to those of this process. */
   workers?(): Promise<ExportedMetrics[]>;
-  /** The engine's own page, if the agent was told where it is; undefined when it could not be read. */
+  /** Reads the engine's own page, where the settings name it; `undefined` when it cannot be read. */
   enginePage?(): Promise<string | undefined>;
 }
 
@@ -95,7 +95,7 @@ export function createMetrics(levels: Levels) {
       registers,
     });
 
-  /** Both pages in one; without the engine's, ours goes out all the same. */
+  /** Returns the agent's page with the engine's below it, where that can be read. */
   async function text(): Promise<string> {
     const engine = await enginePage?.();
     pageRead?.set(Number(engine !== undefined));
@@ -114,7 +114,7 @@ export function createMetrics(levels: Levels) {
     utterance: (seconds: number) => utterances.observe(seconds),
     served: (milliseconds: number) => service.observe(milliseconds / 1_000),
     contentType: registry.contentType,
-    /** For what others have to tell on the same page. */
+    /** Registry of the page, for metrics that other modules add. */
     registry,
     text,
   };

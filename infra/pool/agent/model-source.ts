@@ -82,7 +82,7 @@ function createEnter(repository: string, { signers, strict }: Entry, log: Log): 
     const verified = await verify(model, found);
     if (!verified.ok) return explain(String(shortened(verified.refusal).params?.rule ?? verified.refusal.reason));
     if (verified.value !== undefined) return undefined;
-    if (strict) return 'nobody has signed it';
+    if (strict) return 'it is not signed';
     const { revision } = found;
     if (!unsigned.has(revision)) log('model-unsigned', { model, revision });
     unsigned.add(revision);

@@ -21,7 +21,7 @@ export const environment = z.object({
   /** Address and port to listen on; port 0 takes a free one. */
   AURICLE_HOST: z.string().default('0.0.0.0'),
   AURICLE_PORT: port,
-  /** Where the edge reaches this agent; absent, it follows from host and port. */
+  /** Address at which the edge reaches this agent; absent, it follows from host and port. */
   AURICLE_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
   /** KServe v2 server beside this agent. */
   AURICLE_ENGINE_URL: z.url({ protocol: /^http$/ }),
@@ -37,7 +37,7 @@ export const environment = z.object({
   AURICLE_EDGE_KEYS_FILE: z.string().min(1),
   /** Key set (JWKS) that the functions sign release maps with; without it none is believed. */
   AURICLE_SERVICE_KEYS: jsonText(z.object({ keys: z.array(z.record(z.string(), z.unknown())) })).optional(),
-  /** Whose signatures on revisions are believed. In production nothing is served that none of them has signed. */
+  /** Keys that may sign revisions. In production the agent serves signed revisions only. */
   AURICLE_MODEL_SIGNERS: jsonText(z.array(signerKey)).optional(),
   /** Development only: private JWK of the self-issued attestation authority. */
   AURICLE_ATTESTATION_KEY_FILE: z.string().min(1).optional(),
@@ -53,7 +53,7 @@ export const environment = z.object({
   AURICLE_ZONE_KEYS_FILE: z.string().min(1).optional(),
   /** Base URL of the functions, which say what a job is about; without it no batch work. */
   AURICLE_FUNCTIONS_URL: z.url({ protocol: /^https?$/ }).optional(),
-  /** What the names of the job queues begin with; zone and model follow. */
+  /** Prefix of the names of job queues; zone and model follow. */
   AURICLE_JOBS_QUEUE: z.string().min(1).max(64).default('jobs'),
   /** Region of the job queues, and where SQS answers if that is not said by the region. */
   SQS_REGION: z.string().min(1).optional(),
@@ -69,7 +69,7 @@ export const environment = z.object({
   AURICLE_STREAMS: z.coerce.number().int().min(1).max(100_000).default(limits.streamsPerAgent.value),
   /** Processes that carry live streams, one for each core; 1 carries them in the agent's own process. */
   AURICLE_WORKERS: z.coerce.number().int().min(1).max(256).default(os.availableParallelism()),
-  /** How long work in flight may go on after the order to stop; a platform that waits longer should say so here. */
+  /** Time for work in flight after the order to stop, ms; below the platform's grace period. */
   AURICLE_DRAIN_MS: z.coerce.number().int().min(0).default(1_500),
 });
 
@@ -94,7 +94,7 @@ export const meanings: Record<keyof Environment, string> = {
   AURICLE_POOL_TOKEN_FILE: 'file with the pool token',
   AURICLE_EDGE_KEYS_FILE: "file with the key set (JWKS) of the edge's tickets",
   AURICLE_SERVICE_KEYS: 'key set (JWKS) of the functions, which sign release maps',
-  AURICLE_MODEL_SIGNERS: 'who may sign revisions: [{"name", "key"}], the key as SPKI in base64',
+  AURICLE_MODEL_SIGNERS: 'keys that may sign revisions: [{"name", "key"}], the key as SPKI in base64',
   AURICLE_ATTESTATION_KEY_FILE: 'development: file with the private JWK of the self-issued authority',
   AURICLE_ATTESTATION_ISSUER: 'development: what that authority calls itself',
   AURICLE_ATTESTATION_URL: 'production: address of the attestation sidecar in this pod',
@@ -102,7 +102,7 @@ export const meanings: Record<keyof Environment, string> = {
   AURICLE_RELEASE_URL: 'http(s) address of the authority that releases the key of the zone',
   AURICLE_ZONE_KEYS_FILE: 'file with the public keys of zones; goes with AURICLE_RELEASE_URL',
   AURICLE_FUNCTIONS_URL: 'http(s) address of the functions, for jobs of uploads',
-  AURICLE_JOBS_QUEUE: 'what the names of the job queues begin with',
+  AURICLE_JOBS_QUEUE: 'prefix of the names of job queues',
   SQS_REGION: 'region of the job queues; goes with AURICLE_FUNCTIONS_URL',
   SQS_ENDPOINT: 'http(s) address of SQS; absent, it follows from the region',
   AURICLE_BATCH_JOBS: 'jobs of uploads worked on at once, 1 to 64',

@@ -22,14 +22,14 @@ export interface Settings {
   readonly poolTokenFile: string;
   readonly edgeKeysFile: string;
   readonly serviceKeys: JSONWebKeySet | undefined;
-  /** Absent: nobody looks who signed what is served. */
+  /** Absent: signatures of models are not checked. */
   readonly modelSigners: readonly SignerKey[] | undefined;
   readonly attestation:
     | { readonly kind: 'development'; readonly keyFile: string; readonly issuer: string }
     | { readonly kind: 'azure'; readonly url: string; readonly provider: string };
-  /** Where the private keys of the zone come from, and the file of the public ones; absent, files cannot be opened. */
+  /** Authority of the zone's private keys, and the file of the public ones; absent, files cannot be opened. */
   readonly release: { readonly url: string; readonly zoneKeysFile: string } | undefined;
-  /** Where jobs of uploads come from; absent, this agent takes none. */
+  /** Queue of upload jobs; absent, this agent takes none. */
   readonly batch: BatchSettings | undefined;
   readonly stateDir: string;
   readonly mode: 'development' | 'production';
@@ -48,7 +48,7 @@ export interface BatchSettings {
   readonly jobs: number;
 }
 
-/** What the operator has to put right, one line for each variable or file; values never appear. */
+/** Problems that the operator must fix, one line for each variable or file. Values never appear. */
 export class SettingsError extends Error {
   readonly lines: readonly string[];
   constructor(lines: readonly string[]) {
@@ -58,7 +58,7 @@ export class SettingsError extends Error {
   }
 }
 
-/** What is wrong with a variable, and what it is for. */
+/** Describes a wrong variable and its meaning. */
 export const lineFor = (name: string, wrong: string) =>
   `${name} ${wrong}: ${meanings[name as keyof typeof meanings] ?? 'unknown'}`;
 

@@ -142,7 +142,7 @@ describe('A15: what is served has been signed', () => {
     writeFileSync(path.join(repository, 'speech.sm2.sig'), '{}');
     expect(await why(false)).toContain('no sigstore bundle');
     for (const ending of ['.sig', '.sm2.sig']) rmSync(path.join(repository, `speech${ending}`));
-    expect(await why()).toBe('nobody has signed it');
+    expect(await why()).toBe('it is not signed');
   });
 
   it('a folder of another name: the signed paths bind the name', async () => {

@@ -14,9 +14,9 @@ export interface EarParts {
   readonly hearing: Hearing;
   readonly scribe: Scribe;
   readonly clock: Clock;
-  /** Byte of the session with which audio begins. */
+  /** Byte of the session that audio begins with. */
   readonly position: number;
-  /** Says how far was heard. */
+  /** Acknowledges audio up to a position. */
   readonly heard: (position: number) => void;
 }
 
@@ -25,11 +25,11 @@ const wrong = (detail: string) => no(refuse('seal_broken', undefined, `stream: $
 type Later = Exclude<LinkControl, { type: 'open' | 'end' }>;
 type Controls = { [T in Later['type']]: (control: Extract<Later, { type: T }>) => Result<undefined> };
 
-/** Takes what the edge says after `open`, one message after the other, and checks that it follows on what came before. */
+/** Takes the edge's messages after `open` in order, and checks that each follows on the one before. */
 export function createEar({ hearing, scribe, clock, position: start, heard: say }: EarParts) {
   /** Byte of the session that comes next. */
   let next = start;
-  /** Time of the last turn of the event loop that was left to the others. */
+  /** Time of the last turn of the event loop that was yielded. */
   let turnAt = hearing.time();
   const heard = createHeard({ clock }, say);
 
@@ -47,7 +47,7 @@ export function createEar({ hearing, scribe, clock, position: start, heard: say 
 
   const controls: Controls = {
     finalize({ id, position }) {
-      // What was settled before this agent came is asked again; there is nothing of it left to do.
+      // The edge repeats requests that an earlier agent has fulfilled; nothing is left to do.
       if (position > next) return wrong('finalize of audio to come');
       hearing.finalize();
       scribe.event({ type: 'finalized', id });
@@ -67,13 +67,13 @@ export function createEar({ hearing, scribe, clock, position: start, heard: say 
   };
 
   return {
-    /** Refuses with `seal_broken` what does not follow, with `audio_invalid` what is no sound. */
+    /** Refuses with `seal_broken` a message out of order, with `audio_invalid` bytes that are no audio. */
     take(message: LinkMessage): Result<undefined> | Promise<Result<undefined>> {
       if (message.kind === 'audio') return hear(message.position, message.audio);
       const { control } = message;
       if (control.type === 'open') return wrong('opened twice');
       if (control.type === 'end') return wrong('an end that is not the last record');
-      return (controls[control.type] as (told: Later) => Result<undefined>)(control);
+      return (controls[control.type] as (later: Later) => Result<undefined>)(control);
     },
     stop: heard.stop,
   };

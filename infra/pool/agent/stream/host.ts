@@ -27,7 +27,7 @@ export interface AdmittedStream {
   readonly stopped: AbortSignal;
 }
 
-/** How a stream ended; `undefined` when its upgrade was refused. */
+/** Outcome of a stream; `undefined` when its upgrade was refused. */
 export type StreamOutcome = Result<undefined> | undefined;
 
 /** Carries live streams, in this process or in workers. */

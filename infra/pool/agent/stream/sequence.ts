@@ -13,7 +13,7 @@ import { afterStall, pauseAfter, type StallLimit } from './stall.ts';
 import type { StepOutcome, Steps } from './steps.ts';
 import type { LiveUtterance, Window } from './utterance.ts';
 
-/** Why a sequence was begun again. */
+/** Cause of a rebuild. */
 export type RebuildCause = 'stalled' | 'forgotten' | 'lost' | 'parked';
 
 export interface SequenceParts {
@@ -45,10 +45,9 @@ const inputsOf = (samples: Float32Array) => [
 ];
 
 /**
- * The engine's half of one utterance: windows go out in order, one at a time, and come back as scores. The state that
- * the engine keeps between them may be lost at any time – it stalls (A8), restarts, forgets –, so a sequence is only a
- * copy of what the utterance's samples say: another one with another id is begun and sent the windows again. Whatever
- * happens, each sequence that was begun is ended.
+ * The engine's half of one utterance: windows go out in order, one at a time, and come back as scores. The engine may lose
+ * its state at any time (it stalls (A8), restarts or forgets); then a sequence with another id gets the windows again.
+ * Every sequence that was begun is ended.
  */
 export function createSequence(utterance: LiveUtterance, parts: SequenceParts) {
   const { live, clock, signal, stall, onRebuild = () => {} } = parts;
@@ -58,10 +57,10 @@ export function createSequence(utterance: LiveUtterance, parts: SequenceParts) {
   /** Milliseconds that went by with steps that failed and with pauses behind them, since a new window was answered. */
   let lostMs = 0;
   let unpark = () => {};
-  /** Gives a place among those who rebuild back; it does nothing without one. */
+  /** Leaves the semaphore of rebuilds, where this sequence has entered it. */
   let leave: (() => void) | undefined;
 
-  /** Nobody goes on with it: it ends, unless it never began. */
+  /** Gives the current sequence up. The engine gets its END, unless it never began. */
   function abandon() {
     unpark();
     if (current?.begun)
@@ -69,7 +68,7 @@ export function createSequence(utterance: LiveUtterance, parts: SequenceParts) {
     current = undefined;
   }
 
-  /** An engine throws sequences away that wait too long, and some break over it. */
+  /** Ends the sequence before the engine discards it for idling: clean-up of idle sequences has crashed servers. */
   function park() {
     unpark = clock.after(limits.sequenceParkMs.value, () => {
       abandon();
@@ -78,8 +77,8 @@ export function createSequence(utterance: LiveUtterance, parts: SequenceParts) {
   }
 
   /**
-   * A step that stalls is given up only when there is room to rebuild. So a pause of the whole engine costs a few
-   * sequences, and the others get their answers late.
+   * Gives a stalled step up only when there is room to rebuild. A pause of the whole engine then costs a few sequences,
+   * and the others get their answers late.
    */
   async function mayGiveUp(answered: AbortSignal): Promise<boolean> {
     const granted = leave ?? (await parts.rebuilds.enter(answered));
@@ -118,7 +117,7 @@ export function createSequence(utterance: LiveUtterance, parts: SequenceParts) {
     return outcome;
   }
 
-  /** What a step that failed means for the sequence; a refusal when the engine is given up. */
+  /** Reacts to a failed step. Refuses when the engine is given up. */
   async function judge({ why, detail }: Exclude<StepOutcome, { ok: true }>): Promise<Result<undefined>> {
     if (why !== 'unsent') abandon();
     if (signal.aborted || why === 'gone') return over;
@@ -130,7 +129,7 @@ export function createSequence(utterance: LiveUtterance, parts: SequenceParts) {
     if (why !== 'unsent') cause = why;
     failures++;
     if (lostMs > limits.streamPatienceMs.value) return failed(detail);
-    // Who has a place and cannot use it at once makes room; a stall was wait enough.
+    // A sequence that pauses leaves its place to others. A stall was wait enough.
     if (why === 'stalled') return ok(undefined);
     rest();
     const milliseconds = pauseAfter(failures);
@@ -139,7 +138,7 @@ export function createSequence(utterance: LiveUtterance, parts: SequenceParts) {
     return ok(undefined);
   }
 
-  /** The first sequence of an utterance needs no place among those who rebuild. */
+  /** Begins a sequence; all but the first of an utterance wait for room to rebuild. */
   async function begin(): Promise<void> {
     if (cause) {
       leave ??= await parts.rebuilds.enter(signal);
@@ -177,7 +176,7 @@ export function createSequence(utterance: LiveUtterance, parts: SequenceParts) {
       unpark();
       return send(number, window).finally(rest);
     },
-    /** Nobody wants the utterance any more. */
+    /** Ends the sequence of an utterance that has ended or was discarded. */
     abandon,
   };
 }

@@ -3,11 +3,12 @@ import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { LinkControl } from '../../../../shared/stream/link.ts';
 import type { LinkMessage } from '../../../../shared/stream/link-record.ts';
-import type { ServedModel } from '../desk.ts';
+import type { LiveModel, ServedModel } from '../desk.ts';
 import { bugDetail } from '../log.ts';
+import type { Recogniser } from '../segment.ts';
 import { MODEL_RATE } from '../sound/mono.ts';
 import type { Ticket } from '../ticket.ts';
-import { createVoiceDetector } from '../voice/detect.ts';
+import { createVoiceDetector, type VoiceDetector } from '../voice/detect.ts';
 import { readCheckpoint, writeCheckpoint } from './checkpoint.ts';
 import { createEar } from './ear.ts';
 import { createHearing, type Hearing } from './hearing.ts';
@@ -15,6 +16,7 @@ import type { Link } from './link.ts';
 import { openSource } from './open-source.ts';
 import type { LiveParts } from './parts.ts';
 import { createScribe, type Scribe } from './scribe.ts';
+import type { Source } from './source.ts';
 import { firstLimit } from './stall.ts';
 
 type Open = Extract<LinkControl, { type: 'open' }>;
@@ -25,23 +27,23 @@ export interface SessionParts {
   readonly ticket: Pick<Ticket, 'class' | 'model'>;
   readonly model: ServedModel;
   readonly link: Pick<Link, 'send' | 'congested' | 'flowing'>;
-  /** Aborts when nobody wants the stream any more. */
+  /** Aborts when the stream has ended. */
   readonly signal: AbortSignal;
   /** The stream cannot go on. */
   readonly onRefusal: (refusal: Refusal) => void;
   readonly onUtterance: (seconds: number) => void;
 }
 
-/** One live stream after it was let in: takes what the edge says, in order, and answers with events. */
+/** An admitted live stream: takes the edge's messages in order and answers with events. */
 export interface Session {
-  /** Resolves at once when there is nothing to wait for, which is the rule. */
+  /** Returns a promise only where something has to be waited for. */
   take(message: LinkMessage): Result<undefined> | Promise<Result<undefined>>;
-  /** Half-close: everything is said, then `final`. */
+  /** Half-close: sends everything that is left, then `final`. */
   end(): Promise<Result<undefined>>;
   free(): void;
 }
 
-/** The language of the stream, when the model has it. */
+/** Returns the language of the stream. Refuses one that the model does not have. */
 function judgeLanguage({ description }: ServedModel, wanted: string | undefined): Result<string> {
   const [first] = description.languages;
   const asked = isOpen(wanted) ? undefined : wanted;
@@ -51,21 +53,38 @@ function judgeLanguage({ description }: ServedModel, wanted: string | undefined)
   return ok(asked ?? first);
 }
 
-/** Begins with the record `open` and refuses what it asks for when that is not to be had. */
+/** Parts of a session whose `open` was accepted. */
+interface Accepted {
+  readonly open: Open;
+  readonly language: string;
+  readonly liveModel: LiveModel;
+  readonly recogniser: Recogniser;
+  readonly resumption: ReturnType<typeof readCheckpoint>;
+  readonly source: Source;
+  readonly detector: VoiceDetector;
+}
+
+/** Starts a session with the record `open`. Refuses what it asks for where that is not available. */
 export async function openSession(parts: SessionParts, open: Open): Promise<Result<Session>> {
-  const { live, model, ticket, link, signal } = parts;
-  const { format, from } = open;
+  const { model, ticket } = parts;
   if (open.model !== ticket.model) return no(refuse('ticket_invalid', undefined, 'model of the stream'));
   const { live: liveModel, recogniser } = model;
   if (!liveModel || !recogniser) return no(refuse('misdirected', undefined, 'no live model'));
   const language = judgeLanguage(model, open.language);
   if (!language.ok) return language;
-  const resumption = readCheckpoint(from, format);
-  const source = await openSource(format, resumption.origin, resumption.hearing.skip);
+  const resumption = readCheckpoint(open.from, open.format);
+  const source = await openSource(open.format, resumption.origin, resumption.hearing.skip);
   if (!source.ok) return source;
   const detector = await createVoiceDetector(resumption.voice);
+  const accepted = { open, language: language.value, liveModel, recogniser, resumption, detector };
+  return ok(startSession(parts, { ...accepted, source: source.value }));
+}
 
-  const scribe: Scribe = createScribe({
+/** `time`: samples heard since the beginning of the session. */
+function openScribe(parts: SessionParts, accepted: Accepted, time: () => number): Scribe {
+  const { live, link, ticket, signal } = parts;
+  const { open, liveModel, recogniser, resumption } = accepted;
+  return createScribe({
     ...live,
     ...live.tracks.of(liveModel.model),
     live: liveModel,
@@ -80,45 +99,63 @@ export async function openSession(parts: SessionParts, open: Open): Promise<Resu
     send: (event) => link.send(event),
     mayInterim: () => !link.congested(),
     checkpoint: (capture, index, lastWord) =>
-      link.send({ type: 'checkpoint', ...writeCheckpoint(capture, format, index, lastWord) }),
-    onWindow: (until) => live.metrics.window(hearing.time() / MODEL_RATE - until),
+      link.send({ type: 'checkpoint', ...writeCheckpoint(capture, open.format, index, lastWord) }),
+    onWindow: (until) => live.metrics.window(time() / MODEL_RATE - until),
     onStall: live.metrics.stall,
     onRebuild: live.metrics.rebuild,
     onUtterance: parts.onUtterance,
   });
-  /** Position of the newest checkpoint: it waits for recognition only, and needs no more audio. */
-  let cut = from?.position ?? 0;
-  const hearing: Hearing = createHearing({
-    source: source.value,
+}
+
+interface HearingSink {
+  readonly utterance: Scribe['utterance'];
+  readonly checkpoint: Scribe['capture'];
+}
+
+function openHearing({ link }: SessionParts, accepted: Accepted, { utterance, checkpoint }: HearingSink): Hearing {
+  const { open, source, detector, resumption } = accepted;
+  return createHearing({
+    source,
     detector,
     options: open.options,
     state: resumption.hearing,
     events: {
       started: (at) => link.send({ type: 'speech_started', at: at / MODEL_RATE }),
       ended: (at) => link.send({ type: 'speech_ended', at: at / MODEL_RATE }),
-      utterance: scribe.utterance,
-      checkpoint: (capture) => {
-        cut = capture.position;
-        scribe.capture(capture);
-      },
+      utterance,
+      checkpoint,
+    },
+  });
+}
+
+function startSession(parts: SessionParts, accepted: Accepted): Session {
+  const { live, model, link, signal } = parts;
+  const { language, open } = accepted;
+  const scribe: Scribe = openScribe(parts, accepted, () => hearing.time());
+  /** Position of the newest checkpoint: it waits for recognition only, and needs no more audio. */
+  let cut = open.from?.position ?? 0;
+  const hearing: Hearing = openHearing(parts, accepted, {
+    utterance: scribe.utterance,
+    checkpoint(capture) {
+      cut = capture.position;
+      scribe.capture(capture);
     },
   });
   const { name, revision } = model.description;
-  link.send({ type: 'ready', agent: parts.agent, model: name, revision, language: language.value });
+  link.send({ type: 'ready', agent: parts.agent, model: name, revision, language });
   const written = scribe.run();
   written.then(
     (result) => result.ok || parts.onRefusal(result.refusal),
     (error) => parts.onRefusal(refuse('internal', undefined, bugDetail(error))),
   );
-
   const ear = createEar({
     hearing,
     scribe,
     clock: live.clock,
-    position: from?.position ?? 0,
+    position: open.from?.position ?? 0,
     heard: (position) => link.send({ type: 'heard', position, time: hearing.time() / MODEL_RATE, cut }),
   });
-  return ok({
+  return {
     take(message) {
       if (signal.aborted) return ok(undefined);
       if (!scribe.full() && !link.congested()) return ear.take(message);
@@ -133,20 +170,14 @@ export async function openSession(parts: SessionParts, open: Open): Promise<Resu
       scribe.finish();
       const result = await written;
       if (!result.ok || signal.aborted) return ok(undefined);
-      link.send({
-        type: 'final',
-        model: name,
-        revision,
-        language: language.value,
-        durationSeconds: hearing.time() / MODEL_RATE,
-        speechSeconds: hearing.speechSeconds(),
-        segments: scribe.segments(),
-      });
+      const durationSeconds = hearing.time() / MODEL_RATE;
+      const totals = { durationSeconds, speechSeconds: hearing.speechSeconds(), segments: scribe.segments() };
+      link.send({ type: 'final', model: name, revision, language, ...totals });
       return ok(undefined);
     },
     free() {
       ear.stop();
       hearing.free();
     },
-  });
+  };
 }

@@ -16,17 +16,17 @@ export interface Step {
   /** Milliseconds the engine may take for it, waiting for a place there not counted. */
   readonly stallMs: number;
   /**
-   * Asked once it takes longer: resolves with true when the step may be given up. Until then an answer still counts;
-   * `answered` aborts when it has come.
+   * Called once the step takes longer. Resolves with true when the step may be given up; until then an answer counts.
+   * `answered` aborts when the answer has come.
    */
   readonly mayGiveUp: (answered: AbortSignal) => Promise<boolean>;
   readonly signal: AbortSignal;
 }
 
 /**
- * What became of a step. `unsent`: it never left; everything else may have reached the engine. `stalled`: no answer in
- * time. `forgotten`: the engine does not know the sequence. `lost`: no engine, or one that failed for a reason that
- * passes. `wrong`: it will not understand this any better the next time.
+ * Outcome of a step. `unsent`: it never left; every other step may have reached the engine. `stalled`: no answer in time.
+ * `forgotten`: the engine does not know the sequence. `lost`: no engine, or a failure that passes. `wrong`: a failure
+ * that would happen again.
  */
 export type StepOutcome =
   | { readonly ok: true; readonly value: ReadonlyMap<string, Tensor> }
@@ -51,7 +51,7 @@ export interface Steps {
   busy(): number;
 }
 
-/** Given as the reason of an abort that nobody reads: making an error for each step costs more than the step. */
+/** Reason of aborts: an error for each step would cost more than the step. */
 const DONE = 'done';
 
 const UNSENT: Readonly<Record<Unbegun, string>> = {
@@ -66,72 +66,73 @@ const failed = (why: Exclude<StepOutcome, { ok: true }>['why'], detail: string):
   detail,
 });
 
+/** Sends one step, which has a slot. */
+function askEngine(engine: Pick<Engine, 'infer'>, clock: Clock, step: Step): Promise<StepOutcome> {
+  return new Promise((resolve) => {
+    const cancel = new AbortController();
+    const asked = clock.now();
+    let over: AbortController | undefined;
+    let settled = false;
+    let stopClock = clock.after(step.stallMs, () => void late());
+
+    function settle(outcome: StepOutcome) {
+      if (settled) return;
+      settled = true;
+      over?.abort(DONE);
+      stopClock();
+      step.signal.removeEventListener('abort', gone);
+      resolve(outcome);
+    }
+    // Settles first: an engine that does not notice the abort must not hold the stream.
+    function giveUp(outcome: StepOutcome) {
+      settle(outcome);
+      cancel.abort(DONE);
+    }
+    const gone = () => giveUp(failed('gone', 'given up'));
+    const stalled = () => giveUp(failed('stalled', `no answer in ${clock.now() - asked} ms`));
+
+    /**
+     * Returns whether the answer is there after all. When this process was held up, its timers run before what has come
+     * meanwhile is read, and the engine must not be blamed for it.
+     */
+    async function answered(): Promise<boolean> {
+      for (let turn = 0; turn < 2 && !settled; turn++) await setImmediate();
+      return settled;
+    }
+    async function late() {
+      over = new AbortController();
+      stopClock = clock.after(Math.max(0, asked + limits.streamPatienceMs.value - clock.now()), () => void tooLate());
+      if (!(await answered()) && (await step.mayGiveUp(over.signal))) stalled();
+    }
+    async function tooLate() {
+      if (!(await answered())) stalled();
+    }
+
+    step.signal.addEventListener('abort', gone, { once: true });
+    engine
+      .infer({
+        model: step.model,
+        inputs: step.inputs,
+        outputs: step.outputs,
+        priority: classes.indexOf(step.class) + 1,
+        timeoutMicros: step.stallMs * 1_000,
+        signal: cancel.signal,
+        sequence: step.sequence,
+      })
+      .then((outcome) => {
+        if (outcome.ok) settle(outcome);
+        else if (outcome.status === 400) settle(failed('forgotten', outcome.detail));
+        else settle(failed(outcome.retryable ? 'lost' : 'wrong', outcome.detail));
+      });
+  });
+}
+
 /**
- * The way of streams to the engine, beside that of whole utterances: neither can take the other's slots. A2: the most
- * urgent class first, inside a class the one that has waited longest.
+ * The queue of streams before the engine. It has slots of its own beside those of whole utterances. A2: the most urgent
+ * class first, inside a class in order of arrival.
  */
 export function createSteps({ engine, slots: most, capacity, clock }: StepsOptions): Steps {
   const slots = createSlots({ slots: most, capacity, now: clock.now });
-
-  function ask(step: Step): Promise<StepOutcome> {
-    return new Promise((resolve) => {
-      const cancel = new AbortController();
-      const asked = clock.now();
-      let over: AbortController | undefined;
-      let settled = false;
-      let stopClock = clock.after(step.stallMs, () => void late());
-
-      function settle(outcome: StepOutcome) {
-        if (settled) return;
-        settled = true;
-        over?.abort(DONE);
-        stopClock();
-        step.signal.removeEventListener('abort', gone);
-        resolve(outcome);
-      }
-      // An engine that does not even notice that it was given up must not hold the stream.
-      function giveUp(outcome: StepOutcome) {
-        settle(outcome);
-        cancel.abort(DONE);
-      }
-      const gone = () => giveUp(failed('gone', 'given up'));
-      const stalled = () => giveUp(failed('stalled', `no answer in ${clock.now() - asked} ms`));
-
-      /**
-       * Whether the answer is there after all. When this process was held up, its timers run before what has come
-       * meanwhile is read, and the engine must not be blamed for it.
-       */
-      async function answered(): Promise<boolean> {
-        for (let turn = 0; turn < 2 && !settled; turn++) await setImmediate();
-        return settled;
-      }
-      async function late() {
-        over = new AbortController();
-        stopClock = clock.after(Math.max(0, asked + limits.streamPatienceMs.value - clock.now()), () => void tooLate());
-        if (!(await answered()) && (await step.mayGiveUp(over.signal))) stalled();
-      }
-      async function tooLate() {
-        if (!(await answered())) stalled();
-      }
-
-      step.signal.addEventListener('abort', gone, { once: true });
-      engine
-        .infer({
-          model: step.model,
-          inputs: step.inputs,
-          outputs: step.outputs,
-          priority: classes.indexOf(step.class) + 1,
-          timeoutMicros: step.stallMs * 1_000,
-          signal: cancel.signal,
-          sequence: step.sequence,
-        })
-        .then((outcome) => {
-          if (outcome.ok) settle(outcome);
-          else if (outcome.status === 400) settle(failed('forgotten', outcome.detail));
-          else settle(failed(outcome.retryable ? 'lost' : 'wrong', outcome.detail));
-        });
-    });
-  }
 
   return {
     run: (step) =>
@@ -141,7 +142,7 @@ export function createSteps({ engine, slots: most, capacity, clock }: StepsOptio
           { class: step.class, deadline, signal: step.signal },
           {
             async begin() {
-              const outcome = await ask(step);
+              const outcome = await askEngine(engine, clock, step);
               return () => resolve(outcome);
             },
             giveUp: (why) => resolve(failed('unsent', UNSENT[why])),
