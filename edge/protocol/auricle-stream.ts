@@ -22,7 +22,7 @@ const id = z
   .nonnegative()
   .max(2 ** 31);
 
-/** What a client of `/v1/stream` says in text (`shared/stream/PROTOCOL.md` §2). */
+/** Text messages of a client of `/v1/stream` (`shared/stream/PROTOCOL.md` §1). */
 export const clientMessage = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('start'),
@@ -46,7 +46,7 @@ const usual = { interim: true, endpointingMs: 500 } as const;
 
 const invalid = (rule: string): ClientCommand[] => [{ type: 'close', refusal: refuse('frame_invalid', { rule }) }];
 
-/** Our own protocol: nothing of the session is hidden, and nothing has to be guessed. */
+/** Adapter of `/v1/stream`, which passes session events on as they are. */
 class AuricleStream implements LiveProtocol {
   readonly name = 'auricle-stream';
   readonly resumes = true;
@@ -54,7 +54,7 @@ class AuricleStream implements LiveProtocol {
   #session = '';
   #request = '';
   #started = false;
-  #greeted = false;
+  #hasStarted = false;
   #options: z.infer<typeof streamOptions> = usual;
 
   open({ id: session, request }: { id: string; request: string }): ClientFrame[] {
@@ -64,39 +64,39 @@ class AuricleStream implements LiveProtocol {
   }
 
   receive(message: string | Uint8Array): ClientCommand[] {
-    return typeof message === 'string' ? this.#hearText(message) : this.#hearAudio(message);
+    return typeof message === 'string' ? this.#receiveText(message) : this.#receiveAudio(message);
   }
 
-  #hearAudio(message: Uint8Array): ClientCommand[] {
+  #receiveAudio(message: Uint8Array): ClientCommand[] {
     if (!this.#started) return invalid('audio came before start');
     if (message.length < POSITION_BYTES) return invalid('a binary message begins with six bytes of position');
     return [{ type: 'audio', audio: message.subarray(POSITION_BYTES), position: readPosition(message, 0) }];
   }
 
-  #hearText(text: string): ClientCommand[] {
+  #receiveText(text: string): ClientCommand[] {
     const json = readText(text);
     if (!json.ok) return [{ type: 'close', refusal: json.refusal }];
     const parsed = clientMessage.safeParse(json.value);
     if (!parsed.success) return invalid(ruleOf(parsed.error, json.value));
-    const said = parsed.data;
-    if (said.type === 'ping') {
-      const alive: ClientCommand = { type: 'alive', ...(said.seen !== undefined && { seen: said.seen }) };
+    const command = parsed.data;
+    if (command.type === 'ping') {
+      const alive: ClientCommand = { type: 'alive', ...(command.seen !== undefined && { seen: command.seen }) };
       return [alive, { type: 'reply', frames: ['{"type":"pong"}'] }];
     }
-    if (said.type === 'start') return this.#start(said);
+    if (command.type === 'start') return this.#start(command);
     if (!this.#started) return invalid('the first message is start');
-    if (said.type === 'options') {
-      this.#options = { ...this.#options, ...present(said.options) };
+    if (command.type === 'options') {
+      this.#options = { ...this.#options, ...present(command.options) };
       return [{ type: 'options', options: this.#options }];
     }
-    return [said];
+    return [command];
   }
 
-  #start(said: Extract<ClientMessage, { type: 'start' }>): ClientCommand[] {
+  #start(command: Extract<ClientMessage, { type: 'start' }>): ClientCommand[] {
     if (this.#started) return invalid('start came twice');
     this.#started = true;
-    this.#options = { ...usual, ...present(said.options ?? {}) };
-    const { model, language, format, resume, next } = said;
+    this.#options = { ...usual, ...present(command.options ?? {}) };
+    const { model, language, format, resume, next } = command;
     const request = {
       model,
       format,
@@ -109,14 +109,14 @@ class AuricleStream implements LiveProtocol {
   }
 
   render(event: SessionEvent): ClientFrame[] {
-    if (event.type === 'resumed') return [this.#greet({ position: event.position, time: event.time })];
+    if (event.type === 'resumed') return [this.#renderStarted({ position: event.position, time: event.time })];
     if (event.type !== 'ready') return [JSON.stringify(event)];
-    const greeting = this.#greeted ? [] : [this.#greet({ position: 0, time: 0 })];
-    return [...greeting, JSON.stringify(event)];
+    const started = this.#hasStarted ? [] : [this.#renderStarted({ position: 0, time: 0 })];
+    return [...started, JSON.stringify(event)];
   }
 
-  #greet(where: { position: number; time: number }): string {
-    this.#greeted = true;
+  #renderStarted(where: { position: number; time: number }): string {
+    this.#hasStarted = true;
     const windowBytes = limits.streamClientBytes.value;
     return JSON.stringify({ type: 'started', v: 1, session: this.#session, ...where, windowBytes });
   }
@@ -125,14 +125,14 @@ class AuricleStream implements LiveProtocol {
     if ('final' in ending) return { frames: [JSON.stringify(ending.final)], code: 1000, reason: '' };
     const { refusal } = ending;
     const { reason } = refusal;
-    const told = { type: 'refusal', reason, message: publicText(refusal), request: this.#request };
-    return { frames: [JSON.stringify(told)], code: refusals[reason].close, reason: `${reason} ${this.#request}` };
+    const body = { type: 'refusal', reason, message: publicText(refusal), request: this.#request };
+    return { frames: [JSON.stringify(body)], code: refusals[reason].close, reason: `${reason} ${this.#request}` };
   }
 }
 
 export const auricleStream: LiveProtocolFactory = () => ok(new AuricleStream());
 
-/** Members that are there: a patch must not take anything away. */
+/** Returns the members that are present, so that a patch removes nothing. */
 const present = <T extends object>(patch: T): { [K in keyof T]: Exclude<T[K], undefined> } =>
   Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined)) as never;
 

@@ -4,13 +4,13 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import { sniffBytes, sniffFormat } from '../../shared/speech/format.ts';
 import type { Encoding, StreamFormat } from '../../shared/stream/format.ts';
 
-/** Sound that was in a container, and how it is written; the format comes with the first of it. */
+/** Audio from a container, and its format. */
 export interface Unpacked {
   readonly format: StreamFormat;
   readonly audio: Uint8Array;
 }
 
-/** `wFormatTag` and bits of a sample (RIFF multimedia data standard) → encoding. */
+/** Encodings by `wFormatTag` and bits of a sample (RIFF multimedia data standard). */
 const wavEncodings: Readonly<Record<string, Encoding>> = {
   '1 16': 'linear16',
   '3 32': 'linear32',
@@ -19,47 +19,50 @@ const wavEncodings: Readonly<Record<string, Encoding>> = {
 };
 const EXTENSIBLE = 0xfffe;
 
-/** Names of chunks, as numbers of most significant byte first. */
+/** Names of chunks, as big-endian numbers. */
 const FORMAT = 0x666d7420;
 const DATA = 0x64617461;
 
 /**
- * Finds out what a client sends that did not say: a WAV file as it is written, or Ogg Opus. Of a WAV only the samples
- * come out, of Ogg everything, since the agent reads it page by page. Holds at most `limits.streamHeaderBytes`, and looks
- * at each chunk once, however small the pieces are that it comes in.
+ * Detects the format of a stream whose client named none: a WAV file as it is written, or Ogg Opus. Returns the samples
+ * of a WAV, and all of Ogg, which the agent reads page by page. Buffers at most `limits.streamHeaderBytes`, and reads each
+ * chunk once, however small the messages are.
  */
 export class Container {
-  /** What came so far, and room for more. */
-  #room = new Uint8Array(0);
+  /** Buffered bytes, with spare capacity. */
+  #buffer = new Uint8Array(0);
   #filled = 0;
   #isWav = false;
-  /** Where the next chunk of a WAV begins, how many were before it, and what one of them said. */
+  /** Offset of the next chunk of a WAV, number of chunks before it, and the format of one of them. */
   #at = 12;
   #chunks = 0;
-  #told: StreamFormat | undefined;
+  #wavFormat: StreamFormat | undefined;
   #format: StreamFormat | undefined;
-  /** Nothing more is looked at, or held. */
+  /** The refusal that every later call repeats. */
   #refused: Result<never> | undefined;
-  /** Bytes of samples still to come; tags may follow. */
+  /** Bytes of samples left; tags may follow them. */
   #left = Number.POSITIVE_INFINITY;
 
-  /** Sound in what arrived; `undefined` while it is not known yet. Refuses with `audio_live_unsupported` or `audio_invalid`. */
+  /**
+   * Returns the audio in a message, or undefined while the format is unknown. Refuses with `audio_live_unsupported` or
+   * `audio_invalid`.
+   */
   push(bytes: Uint8Array): Result<Unpacked | undefined> {
     if (this.#format) return ok(this.#take(this.#format, bytes));
     if (this.#refused) return this.#refused;
-    const read = this.#look(this.#hold(bytes));
+    const read = this.#detect(this.#append(bytes));
     if (read.ok) return read;
     this.#refused = read;
-    this.#give();
+    this.#flush();
     return read;
   }
 
-  #look(held: Uint8Array<ArrayBuffer>): Result<Unpacked | undefined> {
+  #detect(held: Uint8Array<ArrayBuffer>): Result<Unpacked | undefined> {
     if (this.#isWav) return this.#readWav(held);
     const sniffed = sniffFormat(held);
     if (sniffed === 'opus') {
       this.#format = { encoding: 'ogg-opus', rate: 48_000, channels: 1 };
-      return ok({ format: this.#format, audio: this.#give() });
+      return ok({ format: this.#format, audio: this.#flush() });
     }
     this.#isWav = sniffed === 'wav';
     if (this.#isWav) return this.#readWav(held);
@@ -67,10 +70,10 @@ export class Container {
     return no(refuse('audio_live_unsupported', undefined, `stream without encoding: ${sniffed ?? 'unknown'}`));
   }
 
-  /** Everything since the beginning; the container holds none of it any more. */
-  #give(): Uint8Array {
-    const held = this.#room.subarray(0, this.#filled);
-    this.#room = new Uint8Array(0);
+  /** Returns the buffered bytes and empties the buffer. */
+  #flush(): Uint8Array {
+    const held = this.#buffer.subarray(0, this.#filled);
+    this.#buffer = new Uint8Array(0);
     this.#filled = 0;
     return held;
   }
@@ -81,17 +84,17 @@ export class Container {
     return { format, audio };
   }
 
-  /** All that came. Room doubles, so that single bytes cost no more than what they are. */
-  #hold(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  /** Buffers a message and returns all buffered bytes. Capacity doubles, so the cost per byte is constant. */
+  #append(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
     const filled = this.#filled + bytes.length;
-    if (filled > this.#room.length) {
-      const room = new Uint8Array(Math.max(filled, 2 * this.#room.length));
-      room.set(this.#room.subarray(0, this.#filled));
-      this.#room = room;
+    if (filled > this.#buffer.length) {
+      const grown = new Uint8Array(Math.max(filled, 2 * this.#buffer.length));
+      grown.set(this.#buffer.subarray(0, this.#filled));
+      this.#buffer = grown;
     }
-    this.#room.set(bytes, this.#filled);
+    this.#buffer.set(bytes, this.#filled);
     this.#filled = filled;
-    return this.#room.subarray(0, filled);
+    return this.#buffer.subarray(0, filled);
   }
 
   #readWav(held: Uint8Array<ArrayBuffer>): Result<Unpacked | undefined> {
@@ -105,7 +108,7 @@ export class Container {
       if (name === FORMAT) {
         const read = readFormat(new DataView(held.buffer, held.byteOffset + body, size));
         if (!read.ok) return read;
-        this.#told = read.value;
+        this.#wavFormat = read.value;
       }
       this.#chunks += 1;
       if (this.#chunks > limits.streamHeaderChunks.value) return tooLong('chunks', limits.streamHeaderChunks.value);
@@ -115,12 +118,12 @@ export class Container {
     return ok(undefined);
   }
 
-  /** The rest is sound. */
+  /** Begins the samples, which are the rest of the file. */
   #begin(size: number, first: Uint8Array): Result<Unpacked> {
-    if (!this.#told) return no(refuse('audio_invalid', { rule: 'it has no format chunk before its data' }));
-    this.#format = this.#told;
-    this.#give();
-    // Who writes while recording does not know the size and leaves 0, or a number beyond all recordings.
+    if (!this.#wavFormat) return no(refuse('audio_invalid', { rule: 'it has no format chunk before its data' }));
+    this.#format = this.#wavFormat;
+    this.#flush();
+    // A writer that records does not know the size, and leaves 0 or a number beyond all recordings.
     if (size !== 0 && size < 0x7fff0000) this.#left = size;
     return ok(this.#take(this.#format, first));
   }
@@ -135,7 +138,7 @@ function readFormat(chunk: DataView): Result<StreamFormat> {
   const channels = chunk.getUint16(2, true);
   const rate = chunk.getUint32(4, true);
   const bits = chunk.getUint16(14, true);
-  // The first two bytes of the sub-format GUID are the tag of old.
+  // The first two bytes of the sub-format GUID are the format tag.
   const actual = tag === EXTENSIBLE && chunk.byteLength >= 26 ? chunk.getUint16(24, true) : tag;
   const encoding = wavEncodings[`${actual} ${bits}`];
   const detail = `wav tag ${actual}, ${bits} bit, ${channels} channels, ${rate} Hz`;

@@ -16,7 +16,7 @@ type Segment = Extract<SessionEvent, { type: 'segment' }>;
 const controlMessage = z.looseObject({ type: z.string().max(100) });
 type Control = z.infer<typeof controlMessage>;
 
-/** What a running session can be told; the rest of it is in the address. */
+/** Features that a running session can change; the address sets the rest. */
 const configuration = z.object({
   features: z
     .object({
@@ -29,12 +29,12 @@ const configuration = z.object({
     .optional(),
 });
 
-/** One channel of one: what several were is mixed down before it is heard. */
+/** Channel 0 of 1: the agent mixes channels down. */
 const CHANNEL = [0, 1];
 
 const milli = (seconds: number) => Math.round(seconds * 1_000) / 1_000;
 
-/** `GET /v1/listen` as a WebSocket: Deepgram's interface to live sound, version 1. */
+/** Makes the adapter of `GET /v1/listen` as a WebSocket: Deepgram's live interface, version 1. */
 export function deepgramListen(url: URL): Result<LiveProtocol> {
   const query = readLiveQuery(url.searchParams);
   return query.ok ? ok(new DeepgramListen(query.value)) : query;
@@ -52,15 +52,15 @@ class DeepgramListen implements LiveProtocol {
   readonly #hash = createHash('sha256');
   #started = false;
   #revision = '';
-  /** End of what was told as final, seconds. */
-  #told = 0;
-  /** Some of the sound was transcribed. */
-  #heard = false;
-  /** The last interim result. */
-  #hinted = '';
+  /** End of the last final result, seconds. */
+  #finalEnd = 0;
+  /** Some of the audio was transcribed. */
+  #hasTranscript = false;
+  /** Index and text of the last interim result. */
+  #lastInterim = '';
   #finalizes = 0;
   #finalized = 0;
-  /** A result of the `Finalize` that waits for its answer was told. */
+  /** A result of the pending `Finalize` was sent. */
   #flushed = false;
 
   constructor(query: LiveQuery) {
@@ -79,13 +79,13 @@ class DeepgramListen implements LiveProtocol {
     return [];
   }
 
-  /** The address says it all, unless the sound has to. */
+  /** Starts at once when the address names the format. */
   begin(): readonly ClientCommand[] {
     return this.#start(this.#query.format);
   }
 
   receive(message: string | Uint8Array): readonly ClientCommand[] {
-    if (typeof message !== 'string') return this.#listen(message);
+    if (typeof message !== 'string') return this.#receiveAudio(message);
     const json = readText(message);
     if (!json.ok) return this.#complain(json.refusal);
     const control = controlMessage.safeParse(json.value);
@@ -102,8 +102,8 @@ class DeepgramListen implements LiveProtocol {
     Configure: (control) => this.#configure(control),
   };
 
-  /** An empty message is no sound; clients of old ended a stream with it, but also send it by mistake. */
-  #listen(bytes: Uint8Array): readonly ClientCommand[] {
+  /** Ignores an empty message: old clients end a stream with it, and others send it by mistake. */
+  #receiveAudio(bytes: Uint8Array): readonly ClientCommand[] {
     if (bytes.length === 0) return [{ type: 'alive' }];
     this.#hash.update(bytes);
     if (!this.#container) return [{ type: 'audio', audio: bytes }];
@@ -134,8 +134,8 @@ class DeepgramListen implements LiveProtocol {
   }
 
   #configure(control: Control): readonly ClientCommand[] {
-    const wished = configuration.safeParse(control);
-    const features = wished.data?.features;
+    const parsed = configuration.safeParse(control);
+    const features = parsed.data?.features;
     if (!features) {
       const description = 'Only "features" with interim_results, endpointing and utterance_end_ms can change.';
       const failure = { type: 'ConfigureFailure', request_id: this.#request, error_code: 'field_invalid', description };
@@ -160,11 +160,11 @@ class DeepgramListen implements LiveProtocol {
   }
 
   render(event: SessionEvent): readonly ClientFrame[] {
-    const told = this.#tell(event);
-    return told ? [typeof told === 'string' ? told : JSON.stringify(told)] : [];
+    const message = this.#renderEvent(event);
+    return message ? [typeof message === 'string' ? message : JSON.stringify(message)] : [];
   }
 
-  #tell(event: SessionEvent): string | object | undefined {
+  #renderEvent(event: SessionEvent): string | object | undefined {
     switch (event.type) {
       case 'ready':
         this.#revision = event.revision;
@@ -173,37 +173,37 @@ class DeepgramListen implements LiveProtocol {
         if (!this.#query.vadEvents) return undefined;
         return { type: 'SpeechStarted', channel: CHANNEL, timestamp: milli(event.at) };
       case 'interim':
-        return this.#hint(event);
+        return this.#renderInterim(event);
       case 'segment':
-        this.#told = Math.max(this.#told, event.end);
+        this.#finalEnd = Math.max(this.#finalEnd, event.end);
         this.#flushed ||= event.ending === 'finalize';
         return this.#result(event, event.ending === 'endpoint' || event.ending === 'finalize', true);
       case 'utterance_end':
         return { type: 'UtteranceEnd', channel: CHANNEL, last_word_end: milli(event.lastWordEnd) };
       case 'finalized':
         this.#finalized = Math.max(this.#finalized, event.id);
-        // Nothing was being said: who waits for the answer gets it all the same.
+        // A Finalize without speech is answered by an empty result.
         return this.#flushed ? undefined : this.#nothing(true);
       default:
         return undefined;
     }
   }
 
-  /** Half a word would flicker: it is shown when it was spoken to its end, or with the final result. */
-  #hint(interim: Interim): object | undefined {
+  /** Renders an interim without a half-spoken word, which would flicker. */
+  #renderInterim(interim: Interim): object | undefined {
     if (!this.#query.options.interim) return undefined;
     const { words, whole = words.length } = interim;
-    const said = words.slice(0, whole);
-    const text = said.map(({ word }) => word).join(' ');
-    const [first, last] = [said[0], said.at(-1)];
-    if (!first || !last || `${interim.index} ${text}` === this.#hinted) return undefined;
-    this.#hinted = `${interim.index} ${text}`;
-    const seen = { ...interim, text, words: said, start: first.start, end: last.end };
+    const spoken = words.slice(0, whole);
+    const text = spoken.map(({ word }) => word).join(' ');
+    const [first, last] = [spoken[0], spoken.at(-1)];
+    if (!first || !last || `${interim.index} ${text}` === this.#lastInterim) return undefined;
+    this.#lastInterim = `${interim.index} ${text}`;
+    const seen = { ...interim, text, words: spoken, start: first.start, end: last.end };
     return this.#result(whole < words.length ? seen : interim, false, false);
   }
 
   commit(time: number): readonly ClientFrame[] {
-    this.#heard ||= time > 0;
+    this.#hasTranscript ||= time > 0;
     return [];
   }
 
@@ -228,7 +228,7 @@ class DeepgramListen implements LiveProtocol {
       type: 'Results',
       channel_index: CHANNEL,
       duration: 0,
-      start: milli(this.#told),
+      start: milli(this.#finalEnd),
       is_final: true,
       speech_final: false,
       channel: { alternatives: [{ transcript: '', confidence: 0, words: [] }] },
@@ -249,7 +249,7 @@ class DeepgramListen implements LiveProtocol {
   close(end: Outcome): { frames: readonly ClientFrame[]; code: number; reason: string } {
     if ('refusal' in end) {
       const { refusal } = end;
-      return { frames: [this.#error(refusal)], ...closing(refusal, this.#heard) };
+      return { frames: [this.#error(refusal)], ...closing(refusal, this.#hasTranscript) };
     }
     const { model } = this.#query;
     const uuid = modelUuid(model, this.#revision);
@@ -286,15 +286,15 @@ class DeepgramListen implements LiveProtocol {
 }
 
 /**
- * Deepgram's own codes where it has one. Its clients come back after every other close than 1000, so what would be
- * refused again is closed as done, after the error has been told.
+ * Returns Deepgram's close code. Its clients reconnect after every close but 1000, so a refusal that would repeat closes
+ * with 1000, after the error message.
  */
-function closing({ reason }: Refusal, heard: boolean): { code: number; reason: string } {
+function closing({ reason }: Refusal, hasTranscript: boolean): { code: number; reason: string } {
   if (reason === 'stream_idle') return { code: 1011, reason: 'NET-0001 no audio or text message within the timeout' };
-  // After sound that was understood the next may be, too. What never was would bring its client back for ever.
-  if (reason.startsWith('audio_')) return { code: heard ? 1008 : 1000, reason: `DATA-0000 ${reason}` };
+  // After audio that was transcribed the next may be, too; otherwise the client would reconnect for ever.
+  if (reason.startsWith('audio_')) return { code: hasTranscript ? 1008 : 1000, reason: `DATA-0000 ${reason}` };
   if (reason === 'message_too_large') return { code: 1008, reason: `DATA-0000 ${reason}` };
-  // The next session goes on where this one had to end.
+  // The client goes on in its next session.
   if (reason === 'stream_too_long' || reason === 'reader_slow') return { code: 1011, reason: `NET-0000 ${reason}` };
   if (refusals[reason].retry === 'never') return { code: 1000, reason };
   return { code: 1011, reason: `NET-0000 ${reason}` };

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** Deepgram names models by UUID: one made of the name and the revision (RFC 9562 §5.8, version 8). */
+/** Returns the UUID of a model for Deepgram's clients, made of name and revision (RFC 9562 §5.8, version 8). */
 export function modelUuid(model: string, revision: string): string {
   const hex = createHash('sha256').update(`${model} ${revision}`).digest('hex');
   const variant = ((Number.parseInt(hex.charAt(16), 16) & 3) | 8).toString(16);

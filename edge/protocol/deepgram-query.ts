@@ -7,15 +7,15 @@ import type { WavFormat } from '../../shared/speech/wav.ts';
 import { type Encoding, encodings, type StreamFormat } from '../../shared/stream/format.ts';
 import type { StreamOptions } from '../../shared/stream/link.ts';
 
-/** What both ways to `/v1/listen` understand of their query. */
+/** Query members of live streams and recordings on `/v1/listen`. */
 export interface ListenQuery {
   readonly model: string;
-  /** BCP 47 tag; absent when left open (`multi`, `auto`, `detect_language`). */
+  /** BCP 47 tag; undefined for `multi`, `auto` and `detect_language`. */
   readonly language: string | undefined;
 }
 
 export interface LiveQuery extends ListenQuery {
-  /** Absent: the first bytes of the sound say it. */
+  /** Undefined when the first bytes of the audio tell it. */
   readonly format: StreamFormat | undefined;
   readonly options: StreamOptions;
   /** Send `SpeechStarted`. */
@@ -23,15 +23,15 @@ export interface LiveQuery extends ListenQuery {
 }
 
 export interface RecordingQuery extends ListenQuery, RecordingWishes {
-  /** The body is samples and nothing else. */
+  /** Format of a body of bare samples. */
   readonly samples: WavFormat | undefined;
 }
 
 /**
- * What changes what a transcript says or leaves out, and nothing here does it. A wish of that kind is refused: who asks
- * for redaction must not get a transcript that looks as if it had been redacted.
+ * Options that change the text of a transcript and are not available. They are refused: a client that asks for redaction
+ * must not get a transcript that looks redacted.
  */
-const undone: Readonly<Record<string, string>> = {
+const unavailable: Readonly<Record<string, string>> = {
   redact: 'is not available: nothing is redacted here',
   diarize: 'is not available: speakers are not told apart',
   diarize_model: 'is not available: speakers are not told apart',
@@ -50,10 +50,10 @@ const undone: Readonly<Record<string, string>> = {
 /*
  * Accepted without effect, since the transcript is what it would have been: `punctuate`, `smart_format`, `numerals`,
  * `measurements`, `dictation`, `filler_words`, `no_delay` (form), `keyterm`, `keywords` (hints), `version`,
- * `mip_opt_out` (nothing is kept), `callback_method`, and whatever is not known.
+ * `mip_opt_out` (nothing is stored), `callback_method`, and unknown members.
  */
 
-/** Milliseconds of silence when the client names none, or says only that there is to be an end. */
+/** Milliseconds of silence that end an utterance, unless the client names another number. */
 const ENDPOINTING_MS = 300;
 
 const isOff = (value: string) => value === '' || value.toLowerCase() === 'false';
@@ -61,7 +61,7 @@ const isOff = (value: string) => value === '' || value.toLowerCase() === 'false'
 const invalid = (field: string, rule: string): Result<never> => no(refuse('field_invalid', { field, rule }));
 
 function readShared(query: URLSearchParams): Result<ListenQuery> {
-  for (const [field, rule] of Object.entries(undone)) {
+  for (const [field, rule] of Object.entries(unavailable)) {
     if (query.getAll(field).some((value) => !isOff(value))) return invalid(field, rule);
   }
   const model = query.get('model');
@@ -90,7 +90,7 @@ function readInteger(query: URLSearchParams, field: string, least: number, most:
   return invalid(field, `must be an integer from ${least} to ${most}`);
 }
 
-/** Rates that need not be told: telephone companding has one, and Opus is decoded at one (RFC 7845 §5.1). */
+/** Default sample rates: telephone companding has one, and Opus is decoded at one (RFC 7845 §5.1). */
 const impliedRates: Readonly<Partial<Record<Encoding, number>>> = {
   mulaw: 8_000,
   alaw: 8_000,
@@ -121,12 +121,12 @@ function readEndpointing(query: URLSearchParams): Result<number | false> {
   const value = query.get('endpointing')?.toLowerCase() ?? '';
   if (value === 'false') return ok(false);
   if (value === '' || value === 'true') return ok(ENDPOINTING_MS);
-  const wish = readInteger(query, 'endpointing', 0, 10_000);
-  if (!wish.ok) return invalid('endpointing', 'must be "false" or an integer from 0 to 10000');
-  return ok(Math.max(limits.endpointingLeastMs.value, wish.value ?? ENDPOINTING_MS));
+  const silence = readInteger(query, 'endpointing', 0, 10_000);
+  if (!silence.ok) return invalid('endpointing', 'must be "false" or an integer from 0 to 10000');
+  return ok(Math.max(limits.endpointingLeastMs.value, silence.value ?? ENDPOINTING_MS));
 }
 
-/** The query of a WebSocket. Refuses with `field_missing` or `field_invalid`. */
+/** Reads the query of a WebSocket. Refuses with `field_missing` or `field_invalid`. */
 export function readLiveQuery(query: URLSearchParams): Result<LiveQuery> {
   const shared = readShared(query);
   if (!shared.ok) return shared;
@@ -148,18 +148,18 @@ export function readLiveQuery(query: URLSearchParams): Result<LiveQuery> {
   return ok({ ...shared.value, format: format.value, options, vadEvents: vadEvents.value });
 }
 
-/** Recordings are files, or samples that a header makes one of. */
+/** Returns the format of bare samples, for which the edge writes a WAV header; undefined for files. */
 function readSamples(format: StreamFormat | undefined): Result<WavFormat | undefined> {
   if (!format) return ok(undefined);
   const { encoding, rate, channels } = format;
   if (encoding === 'linear16') return ok({ rate, channels, bits: 16, float: false });
   if (encoding === 'linear32') return ok({ rate, channels, bits: 32, float: true });
-  // Ogg Opus is a file that says itself what it is.
+  // Ogg Opus is a file that names its own format.
   if (encoding === 'ogg-opus') return ok(undefined);
   return invalid('encoding', 'must be linear16 or linear32, or the recording a WAV, FLAC, MP3 or Ogg Opus file');
 }
 
-/** The query of a recording. Refuses with `field_missing` or `field_invalid`. */
+/** Reads the query of a recording. Refuses with `field_missing` or `field_invalid`. */
 export function readRecordingQuery(query: URLSearchParams): Result<RecordingQuery> {
   const shared = readShared(query);
   if (!shared.ok) return shared;

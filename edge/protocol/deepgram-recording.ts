@@ -7,12 +7,12 @@ import { modelUuid } from './deepgram-model.ts';
 import { refuseAsDeepgram } from './deepgram-refuse.ts';
 import type { Source } from './openai-audio.ts';
 
-/** What is known when all was heard. */
+/** Facts of a finished transcription. */
 export type Facts = Omit<RecordingFacts, 'sha256'> & { readonly sha256: () => string };
 
 /**
- * Turns the neutral events of a transcription into Deepgram's answer to a recording: one body, when all is known.
- * Whatever throws, the source hears of exactly one end.
+ * Renders the events of a transcription as Deepgram's answer to a recording: one body, at the end. The source gets exactly
+ * one end, also after an error.
  */
 export async function answerRecording(source: Source, wishes: RecordingWishes, facts: Facts): Promise<Response> {
   try {
@@ -34,7 +34,7 @@ async function answerEvents(source: Source, wishes: RecordingWishes, facts: Fact
     if (!event.ok) return refuseNow(event.refusal);
     const { value } = event;
     if (value.type === 'ready') {
-      // Another agent starts over; what the lost one said was shown to nobody.
+      // Another agent starts over. The client has nothing of the lost one.
       segments = [];
       words = 0;
     } else if (value.type === 'form') {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { publicText, type Reason, type Refusal, refusals } from '../../shared/refusal.ts';
 import { refuseWith } from '../refuse.ts';
 
-/** What Deepgram calls it, where it has a name; otherwise the reason. */
+/** Deepgram's error codes; other reasons keep their name. */
 const codes: Readonly<Partial<Record<Reason, string>>> = {
   token_missing: 'INVALID_AUTH',
   token_invalid: 'INVALID_AUTH',
@@ -20,7 +20,7 @@ const codes: Readonly<Partial<Record<Reason, string>>> = {
   client_slow: 'SLOW_UPLOAD',
 };
 
-/** The body of a refusal; `reason` and `type` are what OpenAI's shape calls `code` and `type`. */
+/** Body of a refusal; `reason` and `type` are `code` and `type` of OpenAI's shape. */
 export const deepgramError = z.object({
   err_code: z.string(),
   err_msg: z.string(),
@@ -30,8 +30,8 @@ export const deepgramError = z.object({
 });
 
 /**
- * A refusal in Deepgram's shape, with the headers of every other one. Its clients try a refused handshake once, and
- * those that can read headers show `dg-error`.
+ * Renders a refusal in Deepgram's shape, with the headers of every refusal. Its clients do not retry a refused handshake,
+ * and those that read headers show `dg-error`.
  */
 export function refuseAsDeepgram(refusal: Refusal, request: string): Response {
   const { status, headers } = refuseWith(refusal);
@@ -48,7 +48,7 @@ export function refuseAsDeepgram(refusal: Refusal, request: string): Response {
   const body = new TextEncoder().encode(JSON.stringify(error));
   headers.set('content-length', String(body.byteLength));
   headers.set('dg-request-id', request);
-  // A header holds Latin-1 only, and a caller's own words may be in the text.
+  // A header holds Latin-1 only, and the text may quote the caller.
   headers.set('dg-error', text.replace(/[^\x20-\x7e]/g, '?'));
   return new Response(body, { status, headers });
 }

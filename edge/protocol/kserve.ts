@@ -16,12 +16,12 @@ export interface CallSource extends Ends {
   next(): Promise<Result<Event>>;
 }
 
-/** Nothing on the way may pack it: Triton's clients unpack what they asked to be packed and nothing else. */
+/** Forbids intermediaries to compress: Triton's clients decompress only what they asked for. */
 const UNCHANGED = 'no-store, no-transform';
 
 /**
- * A refusal as Triton's clients read it: `error` is a string, and nothing but 200 is a success. They unpack no refusal,
- * whatever they asked for, and not everything on the way honours `no-transform`: what has a coding is left as it is.
+ * Renders a refusal for Triton's clients: `error` is a string, and only 200 is a success. They decompress no refusal,
+ * and some intermediaries ignore `no-transform`, but leave a body alone that has a coding.
  */
 export function refuseKserve(refusal: Refusal): Response {
   const { status, headers } = refuseWith(refusal);
@@ -37,9 +37,8 @@ const errorFrame = (refusal: Refusal, { request }: CallSource): string =>
   `data: ${JSON.stringify({ error: publicText(refusal), ...(request !== undefined && { request_id: request }) })}\n\n`;
 
 /**
- * Turns an agent's answer into the one the client reads. A small one is waited for whole, so that until its end every
- * refusal is an ordinary error; a large one is passed on piece by piece, the last of them once the end is recorded.
- * Whatever throws, the source hears of exactly one end.
+ * Renders an agent's answer. Buffers a small one, so that a refusal until its end is an ordinary error; streams a large
+ * one, its last piece after the end is recorded. The source gets exactly one end, also after an error.
  */
 export async function answerCall(source: CallSource, tell: TellRefusal = refuseKserve): Promise<Response> {
   try {
@@ -49,7 +48,7 @@ export async function answerCall(source: CallSource, tell: TellRefusal = refuseK
   }
 }
 
-/** How a refusal reads where the answer goes. */
+/** Renders a refusal for the client of the answer. */
 type TellRefusal = (refusal: Refusal) => Response;
 
 const lost = (detail: string): Refusal => refuse('pool_lost', undefined, detail);
@@ -67,7 +66,7 @@ async function answerEvents(source: CallSource, tell: TellRefusal): Promise<Resp
     if (!event.ok) return refuseNow(event.refusal);
     const { value } = event;
     if (value.type === 'ready') {
-      // Another agent starts over; what the lost one said was shown to nobody.
+      // Another agent starts over. The client has nothing of the lost one.
       [head, pieces, length] = [undefined, [], 0];
     } else if (value.type === 'answer') {
       head = value;
@@ -87,16 +86,16 @@ async function answerEvents(source: CallSource, tell: TellRefusal): Promise<Resp
   }
 }
 
-/** Already packed, if the headers say so. */
+/** Compressed already, if the headers say so. */
 function respond(head: Head, body: BodyInit): Response {
   const headers = { 'cache-control': UNCHANGED, ...head.headers };
   return new Response(body, { headers, encodeBody: 'manual' });
 }
 
-/** What one turn of a stream has for the caller; `broken` breaks the connection off. */
+/** One piece of a stream for the caller; `broken` aborts the connection. */
 type Turn = { readonly bytes?: Uint8Array | undefined; readonly over?: boolean; readonly broken?: boolean };
 
-/** A body that is made when the caller has room for it. */
+/** A body that is read as fast as the caller takes it. */
 function stream(
   source: CallSource,
   head: Head,
@@ -126,7 +125,7 @@ function stream(
   return respond(head, body);
 }
 
-/** A large answer. Its status has left, so that a late failure can only be shown by breaking off. */
+/** Streams a large answer. Its status has left, so a late failure aborts the connection. */
 function streamPieces(source: CallSource, head: Head, first: readonly Uint8Array[]): Response {
   let held: Uint8Array = Buffer.concat(first);
   let length = held.byteLength;
@@ -149,7 +148,7 @@ function streamPieces(source: CallSource, head: Head, first: readonly Uint8Array
   return stream(source, head, turn, () => ({ broken: true }));
 }
 
-/** Server-sent events, each at once. Every ending but the caller's own has a frame that says so. */
+/** Streams server-sent events. Every end but the caller's own has a frame. */
 function streamFrames(source: CallSource, head: Head, first: readonly Uint8Array[]): Response {
   const encoder = new TextEncoder();
   const told = (text: string, over: boolean): Turn => ({ bytes: encoder.encode(text), over });

@@ -5,27 +5,27 @@ type Interim = Extract<SessionEvent, { type: 'interim' }>;
 type Segment = Extract<SessionEvent, { type: 'segment' }>;
 
 /** An event for the client, without its id. */
-export type Told = { readonly type: string } & Readonly<Record<string, unknown>>;
+export type ServerEvent = { readonly type: string } & Readonly<Record<string, unknown>>;
 
-/** A piece of sound that becomes one item of the conversation. */
+/** A span of audio that becomes one item of the conversation. */
 interface Item {
   readonly id: string;
-  /** When speech was heard to begin and to end, seconds. */
+  /** Start and end of speech, seconds. */
   startedAt: number | undefined;
   stoppedAt: number | undefined;
-  /** Text of the segments so far, and how much of it was told in deltas. */
+  /** Text of the segments so far, and its part that was sent in deltas. */
   text: string;
-  told: string;
+  sentText: string;
   logprobs: Logprob[];
   words: Segment['words'][number][];
   seconds: number;
 }
 
-/** What the client asked for and the agent has not answered yet, oldest first. */
-type Asked =
-  /** A commit without turn detection: the item was announced at once, all segments until the answer are its own. */
+/** A request without an answer of the agent. */
+type PendingRequest =
+  /** A commit without turn detection: the item is announced at once and owns all segments until the answer. */
   | { readonly id: number; readonly kind: 'commit'; readonly item: Item }
-  /** A commit besides turn detection: whatever is cut first answers it. */
+  /** A commit with turn detection: the next end of a turn answers it. */
   | { readonly id: number; readonly kind: 'flush'; answered: boolean }
   | { readonly id: number; readonly kind: 'clear' };
 
@@ -37,9 +37,9 @@ interface Logprob {
 
 export interface ItemsOptions {
   readonly session: string;
-  /** The retired shape says `conversation.item.created`. */
+  /** Whether the client speaks the retired shape, with `conversation.item.created`. */
   readonly beta: () => boolean;
-  /** Whether turns are detected: then speech makes items by itself. */
+  /** Whether turns are detected, so that speech makes items without a commit. */
   readonly turns: () => boolean;
   readonly logprobs: () => boolean;
   /** NVIDIA's client prints words with their times. */
@@ -52,10 +52,10 @@ const milli = (seconds: number) => Math.round(seconds * 1_000);
 const round = (seconds: number) => milli(Math.max(0, seconds)) / 1_000;
 const join = (before: string, text: string) => (before === '' || text === '' ? before + text : `${before} ${text}`);
 
-/** A logarithm that JSON can hold. */
+/** Stands for the logarithm of 0, which JSON cannot hold. */
 const CERTAINLY_NOT = -100;
 
-/** As NVIDIA's service tells them: times in milliseconds, one speaker. */
+/** Renders words as NVIDIA's service does: times in milliseconds, one speaker. */
 const showWords = (words: Segment['words']) => ({
   words_info: {
     words: words.map(({ word, start, end, confidence }) => {
@@ -65,7 +65,7 @@ const showWords = (words: Segment['words']) => ({
   is_last_result: false,
 });
 
-/** Words stand for tokens: the smallest thing that the decoder's posterior is about. */
+/** Renders words as tokens: a word is the smallest unit with a posterior of the decoder. */
 const logprobsOf = (words: readonly { word: string; confidence: number }[], isFirst: boolean): Logprob[] =>
   words.map(({ word, confidence }, index) => {
     const token = isFirst && index === 0 ? word : ` ${word}`;
@@ -74,15 +74,14 @@ const logprobsOf = (words: readonly { word: string; confidence: number }[], isFi
   });
 
 /**
- * From what the session tells to the items of an OpenAI conversation. What holds for each item, whatever the agent
- * says: its events come in the customary order, its deltas joined are its transcript, and it is completed or failed
- * once it was committed.
+ * Renders session events as items of an OpenAI conversation. For each item, whatever the agent sends: events come in the
+ * documented order, the joined deltas are the transcript, and a committed item is completed or failed once.
  */
 export class Items {
   readonly #options: ItemsOptions;
-  /** Items nobody committed yet; more than one only while the words of an earlier one are still to come. */
+  /** Items without a commit, oldest first; more than one only while words of an earlier one are missing. */
   #open: Item[] = [];
-  readonly #asked: Asked[] = [];
+  readonly #pending: PendingRequest[] = [];
   #previous: string | null = null;
   #count = 0;
 
@@ -90,63 +89,65 @@ export class Items {
     this.#options = options;
   }
 
-  /** Commits and clears without an answer. */
+  /** Number of commits and clears without an answer. */
   get waiting(): number {
-    return this.#asked.length;
+    return this.#pending.length;
   }
 
-  /** The client wants what it sent so far transcribed; `seconds` of it. */
-  commit(id: number, seconds: number): Told[] {
+  /** Commits the audio so far, `seconds` of it. */
+  commit(id: number, seconds: number): ServerEvent[] {
     if (this.#options.turns()) {
-      this.#asked.push({ id, kind: 'flush', answered: false });
+      this.#pending.push({ id, kind: 'flush', answered: false });
       return [];
     }
     const item = this.#open.shift() ?? this.#create();
     this.#open = [];
     item.seconds = seconds;
-    this.#asked.push({ id, kind: 'commit', item });
+    this.#pending.push({ id, kind: 'commit', item });
     return this.#announce(item);
   }
 
   clear(id: number): void {
-    this.#asked.push({ id, kind: 'clear' });
+    this.#pending.push({ id, kind: 'clear' });
   }
 
-  render(event: SessionEvent): Told[] {
+  render(event: SessionEvent): ServerEvent[] {
     if (event.type === 'speech_started') return this.#options.turns() ? this.#begin(event.at) : [];
     if (event.type === 'speech_ended') return this.#options.turns() ? this.#stop(this.#open.at(-1), event.at) : [];
-    if (event.type === 'interim') return this.#hint(event);
-    if (event.type === 'segment') return this.#take(event);
+    if (event.type === 'interim') return this.#addInterim(event);
+    if (event.type === 'segment') return this.#addSegment(event);
     if (event.type === 'finalized' || event.type === 'cleared') return this.#answer(event.id);
     return [];
   }
 
-  /** Nothing more will be said of what came before: speech without words was noise, and its item has its end, too. */
-  completeBefore(time: number): Told[] {
-    const told: Told[] = [];
-    while (this.#open[0]?.stoppedAt !== undefined && this.#open[0].stoppedAt <= time) told.push(...this.#passOver());
-    return told;
+  /** Completes the items before `time`: speech without words was noise. */
+  completeBefore(time: number): ServerEvent[] {
+    const events: ServerEvent[] = [];
+    while (this.#open[0]?.stoppedAt !== undefined && this.#open[0].stoppedAt <= time) events.push(...this.#passOver());
+    return events;
   }
 
-  /** The first item has no words. */
-  #passOver(): Told[] {
+  /** Completes the first item without words. */
+  #passOver(): ServerEvent[] {
     const item = this.#open.shift();
     if (!item) return [];
     item.seconds = (item.stoppedAt ?? 0) - (item.startedAt ?? 0);
-    const [asked] = this.#asked;
-    if (asked?.kind === 'flush') asked.answered = true;
+    const [request] = this.#pending;
+    if (request?.kind === 'flush') request.answered = true;
     return [...this.#announce(item), ...this.#complete(item)];
   }
 
-  /** All was said: what was announced has its end. */
-  finish(): Told[] {
-    return this.#asked.splice(0).flatMap((asked) => (asked.kind === 'commit' ? this.#complete(asked.item) : []));
+  /** Completes every announced item at the end of the session. */
+  finish(): ServerEvent[] {
+    return this.#pending
+      .splice(0)
+      .flatMap((request) => (request.kind === 'commit' ? this.#complete(request.item) : []));
   }
 
-  /** Fails every item that the client knows and that was not completed: its words are lost. */
-  fail(error: Readonly<Record<string, unknown>>): Told[] {
-    const committed = this.#asked.splice(0).flatMap((asked) => (asked.kind === 'commit' ? [asked.item] : []));
-    const open = this.#open.splice(0).filter(({ startedAt, told }) => startedAt !== undefined || told !== '');
+  /** Fails every item that the client knows and that was not completed. */
+  fail(error: Readonly<Record<string, unknown>>): ServerEvent[] {
+    const committed = this.#pending.splice(0).flatMap((request) => (request.kind === 'commit' ? [request.item] : []));
+    const open = this.#open.splice(0).filter(({ startedAt, sentText }) => startedAt !== undefined || sentText !== '');
     return [...committed, ...open].map(({ id }) => ({
       type: `${PREFIX}.failed`,
       item_id: id,
@@ -158,10 +159,19 @@ export class Items {
   #create(): Item {
     this.#count += 1;
     const id = `item_${this.#options.session}_${this.#count}`;
-    return { id, startedAt: undefined, stoppedAt: undefined, text: '', told: '', logprobs: [], words: [], seconds: 0 };
+    return {
+      id,
+      startedAt: undefined,
+      stoppedAt: undefined,
+      text: '',
+      sentText: '',
+      logprobs: [],
+      words: [],
+      seconds: 0,
+    };
   }
 
-  #begin(at: number): Told[] {
+  #begin(at: number): ServerEvent[] {
     const last = this.#open.at(-1);
     if (last && last.startedAt !== undefined && last.stoppedAt === undefined) return [];
     const item = last && last.startedAt === undefined ? last : this.#create();
@@ -169,78 +179,78 @@ export class Items {
     return this.#start(item, at);
   }
 
-  #start(item: Item, at: number): Told[] {
+  #start(item: Item, at: number): ServerEvent[] {
     if (item.startedAt !== undefined) return [];
     item.startedAt = at;
     return [{ type: 'input_audio_buffer.speech_started', audio_start_ms: milli(at), item_id: item.id }];
   }
 
-  #stop(item: Item | undefined, at: number): Told[] {
+  #stop(item: Item | undefined, at: number): ServerEvent[] {
     if (!item || item.startedAt === undefined || item.stoppedAt !== undefined) return [];
     item.stoppedAt = Math.max(at, item.startedAt);
     return [{ type: 'input_audio_buffer.speech_stopped', audio_end_ms: milli(item.stoppedAt), item_id: item.id }];
   }
 
-  /** The item that words from `start` on belong to, and the end of those before it that had none. */
-  #itemAt(start: number): { item: Item; told: Told[] } {
-    const [asked] = this.#asked;
-    if (asked?.kind === 'commit') return { item: asked.item, told: [] };
-    const told: Told[] = [];
+  /** Returns the item of words that start at `start`, and the events that complete items before it. */
+  #itemAt(start: number): { item: Item; events: ServerEvent[] } {
+    const [request] = this.#pending;
+    if (request?.kind === 'commit') return { item: request.item, events: [] };
+    const events: ServerEvent[] = [];
     for (;;) {
       const [first, second] = this.#open;
       if (!first) {
         const item = this.#create();
         this.#open.push(item);
-        return { item, told };
+        return { item, events };
       }
       const isBehind = second && first.stoppedAt !== undefined && start >= first.stoppedAt;
-      if (!isBehind) return { item: first, told };
-      told.push(...this.#passOver());
+      if (!isBehind) return { item: first, events };
+      events.push(...this.#passOver());
     }
   }
 
-  #hint(interim: Interim): Told[] {
-    const { item, told } = this.#itemAt(interim.start);
-    const began = this.#options.turns() && !this.#isAsked(item) ? this.#start(item, interim.start) : [];
+  #addInterim(interim: Interim): ServerEvent[] {
+    const { item, events } = this.#itemAt(interim.start);
+    const began = this.#options.turns() && !this.#isCommitted(item) ? this.#start(item, interim.start) : [];
     const words = interim.words.slice(0, interim.stable);
-    return [...told, ...began, ...this.#tell(item, join(item.text, stableText(interim)), words)];
+    return [...events, ...began, ...this.#sendDelta(item, join(item.text, stableText(interim)), words)];
   }
 
-  #take(segment: Segment): Told[] {
-    const { item, told } = this.#itemAt(segment.start);
-    const isAsked = this.#isAsked(item);
-    const cut = this.#options.turns() && !isAsked;
+  #addSegment(segment: Segment): ServerEvent[] {
+    const { item, events } = this.#itemAt(segment.start);
+    const isCommitted = this.#isCommitted(item);
+    const cut = this.#options.turns() && !isCommitted;
     if (cut) {
-      told.push(...this.#start(item, segment.start), ...this.#stop(item, segment.end), ...this.#announce(item));
+      events.push(...this.#start(item, segment.start), ...this.#stop(item, segment.end), ...this.#announce(item));
     }
     item.text = join(item.text, segment.text);
-    told.push(...this.#tell(item, item.text, segment.words));
+    events.push(...this.#sendDelta(item, item.text, segment.words));
     item.logprobs.push(...logprobsOf(segment.words, item.logprobs.length === 0));
     item.words.push(...segment.words);
-    if (!cut) return told;
+    if (!cut) return events;
     this.#open = this.#open.filter((one) => one !== item);
     item.seconds = (item.stoppedAt ?? segment.end) - (item.startedAt ?? segment.start);
-    const [asked] = this.#asked;
-    if (asked?.kind === 'flush') asked.answered = true;
-    return [...told, ...this.#complete(item)];
+    const [request] = this.#pending;
+    if (request?.kind === 'flush') request.answered = true;
+    return [...events, ...this.#complete(item)];
   }
 
-  #isAsked(item: Item): boolean {
-    return this.#asked.some((asked) => asked.kind === 'commit' && asked.item === item);
+  #isCommitted(item: Item): boolean {
+    return this.#pending.some((request) => request.kind === 'commit' && request.item === item);
   }
 
-  /** Adds to the deltas what `text` has more than was told; nothing when they have gone apart. */
-  #tell(item: Item, text: string, words: Segment['words']): Told[] {
-    if (!text.startsWith(item.told) || text.length === item.told.length) return [];
-    const delta = text.slice(item.told.length);
-    const isFirst = item.told === '';
-    item.told = text;
+  /** Sends a delta with the new part of `text`; none when `text` no longer starts with the sent text. */
+  #sendDelta(item: Item, text: string, words: Segment['words']): ServerEvent[] {
+    if (!text.startsWith(item.sentText) || text.length === item.sentText.length) return [];
+    const delta = text.slice(item.sentText.length);
+    const isFirst = item.sentText === '';
+    item.sentText = text;
     const count = delta.split(' ').filter(Boolean).length;
     const logprobs = this.#options.logprobs() ? { logprobs: logprobsOf(words.slice(-count), isFirst) } : {};
     return [{ type: `${PREFIX}.delta`, item_id: item.id, content_index: 0, delta, ...logprobs }];
   }
 
-  #announce({ id }: Item): Told[] {
+  #announce({ id }: Item): ServerEvent[] {
     const previous_item_id = this.#previous;
     this.#previous = id;
     const content = [{ type: 'input_audio', transcript: null }];
@@ -254,7 +264,7 @@ export class Items {
     ];
   }
 
-  #complete({ id, text, seconds, logprobs, words }: Item): Told[] {
+  #complete({ id, text, seconds, logprobs, words }: Item): ServerEvent[] {
     const body = { item_id: id, content_index: 0, transcript: text };
     const usage = { type: 'duration', seconds: round(seconds) };
     return [
@@ -268,17 +278,17 @@ export class Items {
     ];
   }
 
-  #answer(id: number): Told[] {
-    const index = this.#asked.findIndex((asked) => asked.id === id);
+  #answer(id: number): ServerEvent[] {
+    const index = this.#pending.findIndex((request) => request.id === id);
     if (index < 0) return [];
-    const [asked] = this.#asked.splice(index, 1);
-    if (asked?.kind === 'commit') return this.#complete(asked.item);
-    if (asked?.kind === 'clear') {
+    const [request] = this.#pending.splice(index, 1);
+    if (request?.kind === 'commit') return this.#complete(request.item);
+    if (request?.kind === 'clear') {
       this.#open = [];
       return [{ type: 'input_audio_buffer.cleared' }];
     }
-    if (!asked || asked.answered) return [];
-    // Nothing was said: the commit is answered all the same.
+    if (!request || request.answered) return [];
+    // A commit without speech is answered by an empty item.
     const item = this.#open.shift() ?? this.#create();
     return [...this.#announce(item), ...this.#complete(item)];
   }

@@ -7,14 +7,14 @@ import type { StreamFormat } from '../../shared/stream/format.ts';
 import type { StreamOptions } from '../../shared/stream/link.ts';
 import { refuseField } from '../refuse-field.ts';
 
-/** What a client may ask to be told with each transcript. */
+/** Additional members that a client may request for each transcript. */
 export const LOGPROBS = 'item.input_audio_transcription.logprobs';
 
 const { audioRateMin, audioRateMax } = limits;
 const rateRule = `must be an integer from ${audioRateMin.value} to ${audioRateMax.value}`;
 const rate = z.int(rateRule).min(audioRateMin.value, rateRule).max(audioRateMax.value, rateRule);
 
-/** The hosted service takes 24 kHz only; other rates cost nothing here, the agent resamples. */
+/** Sample rates. The hosted service takes 24 kHz only; here the agent resamples. */
 const format = z.discriminatedUnion(
   'type',
   [
@@ -39,7 +39,7 @@ const milliseconds = (least: number, most: number) => {
 };
 const threshold = z.number('must be a number').min(0, 'must be at least 0').max(1, 'must be at most 1');
 
-/** Defaults are the hosted service's. Only the silence has an effect: voice is detected by the pool's own measure. */
+/** Turn detection with the hosted service's defaults. Only the silence has an effect: the agent detects voice itself. */
 const turnDetection = z.discriminatedUnion(
   'type',
   [
@@ -65,13 +65,13 @@ const turnDetection = z.discriminatedUnion(
 );
 type TurnDetection = z.infer<typeof turnDetection>;
 
-/** No model of turns here: eagerness is how long a pause may be. The cautious one still ends in a second and a half. */
+/** Longest pause by eagerness, in place of a model of turns. */
 const eagernessMs = { low: 1_500, medium: 800, high: 400, auto: 800 } as const;
 
 const noiseReduction = z.looseObject({ type: z.enum(['near_field', 'far_field'], 'must be near_field or far_field') });
 const include = z.array(z.literal(LOGPROBS, `must be "${LOGPROBS}"`));
 
-/** The part of a session that is not `null` and not changed by leaving it out. */
+/** Members of a session that are neither null nor absent. */
 const gaSession = z.object({
   type: z.literal('transcription', 'must be "transcription": this address only transcribes').optional(),
   audio: z
@@ -89,7 +89,7 @@ const gaSession = z.object({
   include: include.nullish(),
 });
 
-/** `none` is what NVIDIA's client calls the samples of a file. */
+/** Formats of audio. NVIDIA's client says `none` for the samples of a file. */
 const betaFormats = {
   pcm16: 'audio/pcm',
   g711_ulaw: 'audio/pcmu',
@@ -98,7 +98,7 @@ const betaFormats = {
 } as const;
 const formatNames = Object.keys(betaFormats) as (keyof typeof betaFormats)[];
 
-/** The retired shape; `input_audio_params` is what NVIDIA's client of that shape adds. */
+/** The retired shape; NVIDIA's client adds `input_audio_params`. */
 const betaSession = z.object({
   input_audio_format: z.enum(formatNames, 'must be pcm16, g711_ulaw or g711_alaw').optional(),
   input_audio_transcription: transcription.optional(),
@@ -113,7 +113,7 @@ const betaSession = z.object({
 /** A session as clients send it: members of both shapes. */
 export const sessionBody = gaSession.extend(betaSession.shape);
 
-/** What holds for a session. Plain data: it also travels inside a client secret. */
+/** Configuration of a session. Plain data, since client secrets carry it. */
 export interface SessionConfig {
   readonly format: Format;
   readonly model: string | undefined;
@@ -136,8 +136,8 @@ export const defaultConfig: SessionConfig = {
 };
 
 /**
- * The configuration after an update: what it names is replaced, the rest stays. Both shapes are understood whichever
- * the client speaks; members nobody here knows are ignored, as tools send their own. Refuses with `field_invalid` or `field_missing`.
+ * Returns the configuration after an update, which replaces the members it names. Reads both shapes, and ignores unknown
+ * members, since tools send their own. Refuses with `field_invalid` or `field_missing`.
  */
 export function updateConfig(config: SessionConfig, session: unknown): Result<SessionConfig> {
   if (typeof session !== 'object' || session === null || Array.isArray(session)) {
@@ -178,7 +178,7 @@ function mergeTranscription(
   wishes: z.infer<typeof transcription> | undefined,
 ): Pick<SessionConfig, 'model' | 'language' | 'prompt'> {
   if (!wishes) return { model, language, prompt };
-  // One language of a list is a choice; several leave it to the model, which is told nothing it could use.
+  // A list of one language is a choice; a longer list leaves the language to the model.
   const [only, ...others] = wishes.languages ?? [];
   const chosen = wishes.language !== undefined ? wishes.language : others.length === 0 ? only : undefined;
   const kept = <T>(wish: T | null | undefined, before: T | undefined) =>
@@ -190,7 +190,7 @@ function mergeTranscription(
   };
 }
 
-/** How the sound of a session is written, for the pool. */
+/** Returns the audio format of a session. */
 export function formatOf({ format: { type }, format: all }: SessionConfig): StreamFormat {
   if (type === 'audio/pcmu') return { encoding: 'mulaw', rate: 8_000, channels: 1 };
   if (type === 'audio/pcma') return { encoding: 'alaw', rate: 8_000, channels: 1 };
@@ -215,7 +215,7 @@ const shownTranscription = ({ model, language, prompt }: SessionConfig) => ({
   ...(prompt !== undefined && { prompt }),
 });
 
-/** The session as OpenAI's clients read it. */
+/** Renders the session in OpenAI's current shape. */
 export function showSession(config: SessionConfig, { id, expiresAt }: SessionFacts) {
   return {
     type: 'transcription',
@@ -234,7 +234,7 @@ export function showSession(config: SessionConfig, { id, expiresAt }: SessionFac
   };
 }
 
-/** The same in the retired shape. */
+/** Renders the session in the retired shape. */
 export function showBetaSession(config: SessionConfig, { id, expiresAt }: SessionFacts) {
   const [name] = Object.entries(betaFormats).find(([, type]) => type === config.format.type) ?? ['pcm16'];
   return {
@@ -252,7 +252,7 @@ export function showBetaSession(config: SessionConfig, { id, expiresAt }: Sessio
   };
 }
 
-/** What cannot change under a recogniser at work; the name of the first such member that did. */
+/** Returns the first changed member that a running session cannot change. */
 export function changed(before: SessionConfig, after: SessionConfig): string | undefined {
   if (before.model !== after.model) return 'audio.input.transcription.model';
   if (before.language !== after.language) return 'audio.input.transcription.language';
@@ -260,7 +260,7 @@ export function changed(before: SessionConfig, after: SessionConfig): string | u
   return one.encoding === other.encoding && one.rate === other.rate ? undefined : 'audio.input.format';
 }
 
-/** NVIDIA's client of the retired shape shows itself by members that only it sends. */
+/** Reports whether NVIDIA's client sent a session: only it sends these members. */
 export const isNvidia = (session: unknown): boolean =>
   typeof session === 'object' &&
   session !== null &&

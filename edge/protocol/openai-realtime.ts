@@ -6,7 +6,7 @@ import { errorObject } from '../../shared/speech/openai-stream.ts';
 import type { Final } from '../../shared/speech/transcript.ts';
 import { bytesPerSecond } from '../../shared/stream/format.ts';
 import type { ClientCommand, ClientFrame, LiveProtocol, LiveRoute, Outcome, SessionEvent } from './live-protocol.ts';
-import { COMPLETED, Items, type Told } from './openai-realtime-items.ts';
+import { COMPLETED, Items, type ServerEvent } from './openai-realtime-items.ts';
 import {
   changed,
   defaultConfig,
@@ -23,7 +23,7 @@ import {
 import { readBase64 } from './read-base64.ts';
 import { readText } from './read-text.ts';
 
-/** The configuration a client secret was made with, JSON with percent signs; set by the route, never by a client. */
+/** Header with the configuration of a client secret, percent-encoded JSON; only the edge sets it. */
 export const CONFIG_HEADER = 'auricle-realtime-config';
 
 const clientEvent = z.looseObject({ type: z.string().max(100), event_id: z.string().max(512).optional() });
@@ -32,18 +32,18 @@ type ClientEvent = z.infer<typeof clientEvent>;
 const APPEND = 'input_audio_buffer.append';
 
 /**
- * Looks like sound, told without reading all of it: most clients say so in front, perhaps behind an id; those that write
- * the members of OpenAI's Python classes in their order say it behind the sound.
+ * Reports whether a text looks like audio, without parsing it: most clients write the type first, perhaps behind an id.
+ * OpenAI's Python classes write it last.
  */
-const saysAppend = (text: string): boolean => text.slice(0, 640).includes(APPEND) || text.slice(-640).includes(APPEND);
+const isAppend = (text: string): boolean => text.slice(0, 640).includes(APPEND) || text.slice(-640).includes(APPEND);
 
-/** How OpenAI ends a session that has become too long, which clients look for to open another one. */
+/** Close code and reason of OpenAI for a session at its longest duration, after which clients open another one. */
 const expired = { code: 1001, reason: 'session_expired' } as const;
 
-/** With a piece of sound: what was said so far is to be transcribed now. */
+/** NVIDIA's member of an append that commits the audio so far. */
 const forcesEnd = z.object({ force_eou: z.union([z.literal(true), z.literal('true')]) });
 
-/** `GET /v1/realtime`: a transcription session of OpenAI's, in its current shape or the retired one. */
+/** Makes the adapter of `GET /v1/realtime`: OpenAI's transcription session, in its current or its retired shape. */
 export function openaiRealtime(url: URL, headers: Headers): Result<LiveProtocol> {
   const config = readConfig(headers);
   const { searchParams } = url;
@@ -60,7 +60,7 @@ export function openaiRealtime(url: URL, headers: Headers): Result<LiveProtocol>
   return ok(new OpenAiRealtime(given.value, asksForBeta(headers), intent === 'transcription'));
 }
 
-/** Tells a client that got no session why. */
+/** Renders the refusal of a client without a session. */
 export const refusedRealtime: Pick<LiveProtocol, 'close'> = {
   close: (end, _, request) => new OpenAiRealtime(defaultConfig, false, true).close(end, 0, request),
 };
@@ -72,12 +72,12 @@ function readConfig(headers: Headers): SessionConfig {
   return kept.ok ? kept.value : defaultConfig;
 }
 
-/** Browsers say it with a sub-protocol, of which the route makes this header. */
+/** Reports whether the client asks for the retired shape. A browser's sub-protocol becomes this header in the route. */
 const asksForBeta = (headers: Headers): boolean => /\brealtime=v1\b/.test(headers.get('openai-beta') ?? '');
 
 class OpenAiRealtime implements LiveProtocol {
   readonly name = 'openai-realtime';
-  /** Official clients cannot name the session that they resume. */
+  /** Official clients cannot name a session to resume. */
   readonly resumes = false;
   readonly endsByClosing = true;
   readonly idleMs = limits.realtimeIdleMs.value;
@@ -90,18 +90,18 @@ class OpenAiRealtime implements LiveProtocol {
   #request: string | undefined;
   #items: Items;
   #events = 0;
-  /** Ids of commits and clears. */
-  #asked = 0;
+  /** Last id of a commit or clear. */
+  #lastRequest = 0;
   #started = false;
-  /** The client knows that audio without a model is dropped; cleared by each update of the session. */
+  /** The client was events that audio without a model is dropped; reset by each update of the session. */
   #unconfigured = false;
-  /** Bytes that were appended, and those of them that a commit or the end of a turn has taken. */
+  /** Bytes appended, and bytes committed by the client or the end of a turn. */
   #appended = 0;
   #committed = 0;
-  /** NVIDIA's client commits after every piece: then a commit says nothing. It wants words, and to hear which result is the last. */
+  /** NVIDIA's client: it commits after every append, so commits have no effect. It gets words and a last result. */
   #nvidia = false;
   #transcript = '';
-  /** What the last wish would replace, and the id of the event that said it. */
+  /** Configuration before the last update, and the id of that update's event. */
   #before: { readonly config: SessionConfig; readonly eventId: string | undefined } | undefined;
 
   constructor(config: SessionConfig, beta: boolean, transcribes: boolean) {
@@ -148,7 +148,7 @@ class OpenAiRealtime implements LiveProtocol {
     if (typeof message !== 'string') {
       return this.#complain(refuse('frame_invalid', { rule: 'messages are JSON text, audio is in their base64' }));
     }
-    const json = readText(message, saysAppend);
+    const json = readText(message, isAppend);
     if (!json.ok) return this.#complain(json.refusal);
     const event = clientEvent.safeParse(json.value);
     if (!event.success)
@@ -217,11 +217,11 @@ class OpenAiRealtime implements LiveProtocol {
     this.#appended += bytes.length;
     steps.push({ type: 'audio', audio: bytes });
     if (this.#nvidia && forcesEnd.safeParse(runtime_config).success) {
-      const crowded = this.#crowded();
-      if (crowded) return ok([...steps, ...this.#complain(crowded)]);
-      this.#asked += 1;
-      this.#items.commit(this.#asked, 0);
-      steps.push({ type: 'finalize', id: this.#asked });
+      const full = this.#refuseFull();
+      if (full) return ok([...steps, ...this.#complain(full)]);
+      this.#lastRequest += 1;
+      this.#items.commit(this.#lastRequest, 0);
+      steps.push({ type: 'finalize', id: this.#lastRequest });
     }
     return ok(steps);
   }
@@ -234,31 +234,31 @@ class OpenAiRealtime implements LiveProtocol {
       const heard = Math.floor(seconds * 1_000);
       return no(refuse('input_audio_buffer_commit_empty', { least, milliseconds: heard }));
     }
-    const crowded = this.#crowded();
-    if (crowded) return no(crowded);
+    const full = this.#refuseFull();
+    if (full) return no(full);
     this.#committed = this.#appended;
-    this.#asked += 1;
-    const told = this.#items.commit(this.#asked, seconds);
-    return ok([{ type: 'finalize', id: this.#asked }, ...(told.length > 0 ? [this.#reply(told)] : [])]);
+    this.#lastRequest += 1;
+    const events = this.#items.commit(this.#lastRequest, seconds);
+    return ok([{ type: 'finalize', id: this.#lastRequest }, ...(events.length > 0 ? [this.#reply(events)] : [])]);
   }
 
-  #crowded(): Refusal | undefined {
+  #refuseFull(): Refusal | undefined {
     const most = limits.streamAsks.value;
     return this.#items.waiting < most ? undefined : refuse('frame_invalid', { rule: `${most} like it wait already` });
   }
 
   #clear(): Result<readonly ClientCommand[]> {
     if (!this.#started) return ok([this.#reply([{ type: 'input_audio_buffer.cleared' }])]);
-    const crowded = this.#crowded();
-    if (crowded) return no(crowded);
+    const full = this.#refuseFull();
+    if (full) return no(full);
     this.#committed = this.#appended;
-    this.#asked += 1;
-    this.#items.clear(this.#asked);
-    return ok([{ type: 'clear', id: this.#asked }]);
+    this.#lastRequest += 1;
+    this.#items.clear(this.#lastRequest);
+    return ok([{ type: 'clear', id: this.#lastRequest }]);
   }
 
   render(event: SessionEvent): readonly ClientFrame[] {
-    // The end of a turn commits what was said: the client cannot commit it a second time.
+    // The end of a turn commits its audio, which the client cannot commit again.
     if (event.type === 'segment' && this.#config.turnDetection !== null) {
       this.#committed = Math.max(this.#committed, Math.min(this.#appended, event.end * this.#rate()));
     }
@@ -276,8 +276,12 @@ class OpenAiRealtime implements LiveProtocol {
     request = this.#request,
   ): { frames: readonly ClientFrame[]; code: number; reason: string } {
     if ('final' in end) {
-      const told = this.#items.finish();
-      return { frames: this.#frames(this.#nvidia ? [...told, this.#last(end.final)] : told), code: 1000, reason: '' };
+      const events = this.#items.finish();
+      return {
+        frames: this.#frames(this.#nvidia ? [...events, this.#last(end.final)] : events),
+        code: 1000,
+        reason: '',
+      };
     }
     const { refusal } = end;
     const { reason } = refusal;
@@ -287,13 +291,13 @@ class OpenAiRealtime implements LiveProtocol {
     return reason === 'stream_too_long' ? { frames, ...expired } : { frames, code: refusals[reason].close, reason };
   }
 
-  /** Bytes of one second. */
+  /** Returns the bytes of one second. */
   #rate(): number {
     return bytesPerSecond(formatOf(this.#config)) ?? 1;
   }
 
-  /** All that was said, for a client that waits for the last result. */
-  #last({ durationSeconds }: Final): Told {
+  /** Renders the whole transcript, for a client that waits for the last result. */
+  #last({ durationSeconds }: Final): ServerEvent {
     const usage = { type: 'duration', seconds: durationSeconds };
     const body = {
       item_id: `item_${this.#facts.id.slice(5)}_all`,
@@ -308,7 +312,7 @@ class OpenAiRealtime implements LiveProtocol {
     return this.#beta ? showBetaSession(this.#config, this.#facts) : showSession(this.#config, this.#facts);
   }
 
-  #error(refusal: Refusal, eventId?: string): Told {
+  #error(refusal: Refusal, eventId?: string): ServerEvent {
     const { error } = errorObject(refusal, this.#request);
     const code = refusal.reason === 'stream_too_long' ? expired.reason : error.code;
     return { type: 'error', error: { ...error, code, event_id: eventId ?? null } };
@@ -318,12 +322,12 @@ class OpenAiRealtime implements LiveProtocol {
     return [this.#reply([this.#error(refusal, eventId)])];
   }
 
-  #reply(told: readonly Told[]): ClientCommand {
-    return { type: 'reply', frames: this.#frames(told) };
+  #reply(events: readonly ServerEvent[]): ClientCommand {
+    return { type: 'reply', frames: this.#frames(events) };
   }
 
-  #frames(told: readonly Told[]): string[] {
-    return told.map(({ type, ...body }) => {
+  #frames(events: readonly ServerEvent[]): string[] {
+    return events.map(({ type, ...body }) => {
       this.#events += 1;
       return JSON.stringify({ type, event_id: `event_${this.#facts.id.slice(5)}_${this.#events}`, ...body });
     });

@@ -3,13 +3,12 @@ import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 
 /**
- * What a client says in text, as JSON. Reading it costs up to a hundred times what sending it does, most of all where it
- * is nested, so what is long is refused unread: with `message_too_large`, but for what `isSound`, which may be long and
- * has next to nothing in brackets. What is no JSON is `frame_invalid`.
+ * Parses a text message as JSON. Parsing costs up to a hundred times what sending does, most of all for nested values.
+ * Refuses a long text with `message_too_large`, unless `isAudio` and flat, and text that is not JSON with `frame_invalid`.
  */
-export function readText(text: string, isSound?: (text: string) => boolean): Result<unknown> {
+export function readText(text: string, isAudio?: (text: string) => boolean): Result<unknown> {
   const limit = limits.streamControlCharacters.value;
-  if (text.length > limit && !(isSound?.(text) && isFlat(text))) return no(refuse('message_too_large', { limit }));
+  if (text.length > limit && !(isAudio?.(text) && isFlat(text))) return no(refuse('message_too_large', { limit }));
   try {
     return ok(JSON.parse(text));
   } catch {

@@ -1,4 +1,4 @@
-// What TorchServe's management API says of models and their versions, as far as it is said here.
+// Models and their versions as TorchServe's management API renders them.
 import { z } from 'zod';
 import type { ModelState } from '../../shared/model/contract.ts';
 import { STABLE } from '../../shared/model/registry.ts';
@@ -9,7 +9,7 @@ import type { Snapshot } from '../../shared/pool/heartbeat.ts';
 import { publicText, type Reason, type Refusal, refusals } from '../../shared/refusal.ts';
 import { refuseWith } from '../refuse.ts';
 
-/** What stands before its addresses, so that none is one of OpenAI's: the base URL of its clients. */
+/** Prefix of its paths, which keeps them apart from OpenAI's: the base URL of its clients. */
 export const TORCHSERVE = '/v1/torchserve';
 
 export const torchserveError = z.object({
@@ -18,7 +18,7 @@ export const torchserveError = z.object({
   message: z.string(),
 });
 
-/** Its own names where it has one for the reason; otherwise that of the status. */
+/** TorchServe's names of errors; other reasons take the name of the status. */
 const types: Readonly<Partial<Record<Reason, string>>> = {
   model_unknown: 'ModelNotFoundException',
   revision_unknown: 'ModelVersionNotFoundException',
@@ -39,7 +39,7 @@ const typesOfStatus: Readonly<Record<number, string>> = {
 const typeOf = (reason: Reason, status: number): string =>
   types[reason] ?? typesOfStatus[status] ?? (status >= 500 ? 'InternalServerException' : 'BadRequestException');
 
-/** With the headers of every other refusal. */
+/** Renders a refusal, with the headers of every refusal. */
 export function refuseAsTorchserve(refusal: Refusal): Response {
   const { status, headers } = refuseWith(refusal);
   const { reason } = refusal;
@@ -65,7 +65,7 @@ export const listedVersions = z.object({
   ),
 });
 
-/** What agents do not say of each model – batches, queues, memory – is left out. */
+/** Describes a version, without what agents do not report: batches, queues, memory. */
 export const describedVersion = z.object({
   modelName: z.string(),
   modelVersion: z.string(),

@@ -3,7 +3,7 @@ import type { Claims } from '../../shared/tenant/claims.ts';
 import type { Surroundings } from '../clock.ts';
 import { sockets } from './sockets.ts';
 
-/** Why the edge ends sockets without a close frame of the client, for the platform's log. */
+/** Reason of an abort, for the platform's log. */
 export const UNANSWERED = 'the client did not answer the close frame';
 
 interface Options {
@@ -25,7 +25,7 @@ export class ClosingSockets {
     this.#options = options;
   }
 
-  /** How many are past `limits.streamUnansweredMs`, and stay only because another connection is in use. */
+  /** Number of sockets past `limits.streamUnansweredMs`, which stay open only beside a connection in use. */
   get overdue(): number {
     const now = this.#options.surroundings.now();
     return [...this.#sockets.values()].filter(({ at }) => now - at >= limits.streamUnansweredMs.value).length;

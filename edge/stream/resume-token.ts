@@ -8,7 +8,7 @@ import { checkpoint } from '../../shared/stream/link.ts';
 import { derivedKey } from '../derived-key.ts';
 import type { Settings } from '../settings.ts';
 
-/** All that is needed to go on with a session, by an edge that has never heard of it. */
+/** State of a session for an edge that does not know the session. */
 const resumable = z.object({
   v: z.literal(1),
   session: z.string(),
@@ -41,7 +41,7 @@ export function sealResume(token: Resumable, settings: Settings): string {
   return Buffer.concat([nonce, sealed, cipher.getAuthTag()]).toString('base64url');
 }
 
-/** Refuses with `resume_invalid` what was not made here, or is of the past. */
+/** Opens a token. Refuses with `resume_invalid` one that this edge did not make, or that has expired. */
 export function openResume(text: string, settings: Settings, now: number): Result<Resumable> {
   const invalid = (detail: string): Result<never> => no(refuse('resume_invalid', undefined, detail));
   if (text.length > limits.streamTokenCharacters.value) return invalid('too long');

@@ -1,10 +1,10 @@
 import type { Segment, Word } from './transcript.ts';
 
-/** What is on the screen at once. Times in seconds. */
+/** One subtitle on the screen. Times in seconds. */
 export interface Cue {
   readonly start: number;
   readonly end: number;
-  /** One line, or two with a line break between. */
+  /** One line, or two lines separated by a line break. */
   readonly text: string;
 }
 
@@ -20,7 +20,7 @@ const fits = (words: readonly Word[]) => {
   return textOf(words).length <= CUE_CHARACTERS && (last?.end ?? 0) - (first?.start ?? 0) <= CUE_SECONDS;
 };
 
-/** Number of words that make the next cue: all that fit, or fewer where the speaker paused longest near the end. */
+/** Returns the number of words of the next cue: all that fit, or fewer, up to the longest pause near the end. */
 function cut(words: readonly Word[]): number {
   let most = 1;
   while (most < words.length && fits(words.slice(0, most + 1))) most++;
@@ -31,7 +31,7 @@ function cut(words: readonly Word[]): number {
   return best;
 }
 
-/** Breaks what is longer than a line at the space nearest to its middle. */
+/** Breaks a text longer than a line at the space nearest to its middle. */
 function wrap(text: string): string {
   if (text.length <= LINE_CHARACTERS) return text;
   const middle = text.length / 2;

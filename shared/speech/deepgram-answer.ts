@@ -67,12 +67,12 @@ export const recordingAnswer = z.object({
 
 export interface RecordingFacts {
   readonly request: string;
-  /** Of the bytes that were sent, hexadecimal. */
+  /** Digest of the received bytes, hexadecimal. */
   readonly sha256: string;
-  /** Milliseconds since 1970. */
+  /** Epoch ms. */
   readonly created: number;
   readonly model: string;
-  /** Ids of utterances come from here; UUIDs. */
+  /** Returns a UUID for an utterance. */
   readonly newId: () => string;
 }
 
@@ -86,7 +86,7 @@ export interface RecordingWishes {
   readonly extra: Readonly<Record<string, string>>;
 }
 
-/** Times are sample counts divided by a rate; the tail of binary fractions says nothing. */
+/** Rounds a time, which is a sample count divided by a rate. */
 const milli = (seconds: number) => Math.round(seconds * 1_000) / 1_000;
 
 export const showWords = (words: readonly Word[]): z.infer<typeof word>[] =>
@@ -98,14 +98,14 @@ export const showWords = (words: readonly Word[]): z.infer<typeof word>[] =>
     punctuated_word: word,
   }));
 
-/** Mean of the words: what clients put beside a transcript. */
+/** Returns the mean confidence of words, which clients show beside a transcript. */
 const confidenceOf = (words: readonly Word[]): number =>
   words.length === 0 ? 0 : words.reduce((sum, { confidence }) => sum + confidence, 0) / words.length;
 
-/** What a recognition model is called. `uuid` names the revision as 128 bits. */
+/** Describes a recognition model. `uuid` names the revision as 128 bits. */
 export const showModel = (name: string, version: string): ModelInfo => ({ name, version, arch: 'auricle' });
 
-/** A finished transcript in the shape of Deepgram's answer to a recording. `uuid` is that of the model's revision. */
+/** Renders a finished transcript as Deepgram's answer to a recording. `uuid` is that of the model's revision. */
 export function renderRecording(
   { segments, final }: Transcript,
   wishes: RecordingWishes,
@@ -144,7 +144,7 @@ export function renderRecording(
   };
 }
 
-/** One paragraph for each segment: the model writes no sentences, a pause is the end of one. */
+/** Renders one paragraph for each segment: the model writes no sentences, and a pause ends one. */
 function showParagraphs(segments: readonly Segment[]) {
   const spoken = segments.filter(({ text }) => text !== '');
   return {
@@ -158,7 +158,7 @@ function showParagraphs(segments: readonly Segment[]) {
   };
 }
 
-/** Words with no pause of `split` seconds between them belong together. */
+/** Groups words that have no pause of `split` seconds between them. */
 function showUtterances(words: readonly Word[], split: number, newId: () => string): z.infer<typeof utterance>[] {
   const groups: Word[][] = [];
   for (const next of words) {

@@ -18,7 +18,7 @@ function isMpegFrame(bytes: Uint8Array): boolean {
   );
 }
 
-/** Where the first packet of an Ogg page starts (RFC 3533 §6): 27 bytes and the lacing table. */
+/** Returns the offset of the first packet of an Ogg page (RFC 3533 §6): 27 bytes and the lacing table. */
 const oggPacket = (bytes: Uint8Array) => 27 + (bytes[26] ?? 0);
 
 const signatures: readonly { format: SoundFormat; matches: (bytes: Uint8Array) => boolean }[] = [
@@ -33,8 +33,8 @@ const signatures: readonly { format: SoundFormat; matches: (bytes: Uint8Array) =
 ];
 
 /**
- * The container a file is in, told by its first `sniffBytes` bytes (fewer when the file is shorter);
- * `undefined` for everything that is not decoded here.
+ * Detects the container of a file by its first `sniffBytes` bytes, fewer when the file is shorter. Returns undefined for
+ * every file that agents do not decode.
  */
 export function sniffFormat(bytes: Uint8Array): SoundFormat | undefined {
   return signatures.find(({ matches }) => matches(bytes))?.format;

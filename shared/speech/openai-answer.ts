@@ -37,7 +37,7 @@ export interface Rendered {
   readonly body: string;
 }
 
-/** Official clients parse by content type: JSON under another type is handed on as a string, SRT as JSON throws. */
+/** Content types. Official clients parse by them: JSON under another type stays a string, and SRT as JSON throws. */
 const contentTypes: Readonly<Record<ResponseFormat, string>> = {
   json: 'application/json',
   verbose_json: 'application/json',
@@ -54,7 +54,7 @@ const renderers: Readonly<Record<ResponseFormat, (transcript: Transcript, form: 
   vtt: ({ segments }) => renderVtt(segments),
 };
 
-/** A finished transcript as the caller asked for it. Pure; the same code runs at the edge and in a sealing client. */
+/** Renders a finished transcript in the requested format. Runs at the edge and in a sealing client. */
 export function renderTranscript(transcript: Transcript, form: TranscriptionForm): Rendered {
   return {
     contentType: contentTypes[form.responseFormat],
@@ -64,7 +64,7 @@ export function renderTranscript(transcript: Transcript, form: TranscriptionForm
 
 const alwaysWordy: ReadonlySet<ResponseFormat> = new Set(['srt', 'vtt']);
 
-/** Whether the answer to a form shows words by themselves or cuts between them, and not the text alone. */
+/** Reports whether the answer to a form needs the words of segments, and not the text alone. */
 export const needsWords = ({ responseFormat, granularities }: TranscriptionForm): boolean =>
   alwaysWordy.has(responseFormat) || (responseFormat === 'verbose_json' && granularities.includes('word'));
 
@@ -121,12 +121,12 @@ const verboseSegment = (segment: Segment, temperature: number): z.infer<typeof w
   no_speech_prob: 0,
 });
 
-/** Times are sample counts divided by a rate; the tail of binary fractions says nothing. */
+/** Rounds a time, which is a sample count divided by a rate. */
 const milli = (seconds: number) => Math.round(seconds * 1_000) / 1_000;
 
 const english = new Intl.DisplayNames(['en'], { type: 'language', fallback: 'code' });
 
-/** The hosted interface answers `english`, not `en`. A tag nobody knows stays as it is. */
+/** Returns `english` for `en`, as the hosted interface does. An unknown tag stays as it is. */
 function languageName(tag: string): string {
   try {
     return (english.of(tag.split('-')[0] as string) ?? tag).toLowerCase();

@@ -3,7 +3,7 @@ import { limits } from '../limits.ts';
 import { refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
 
-/** What `response_format` may name. `diarized_json` is refused: nothing here tells speakers apart. */
+/** Values of `response_format`. `diarized_json` is refused: agents do not separate speakers. */
 export const responseFormats = ['json', 'text', 'srt', 'verbose_json', 'vtt'] as const;
 export type ResponseFormat = (typeof responseFormats)[number];
 
@@ -33,7 +33,7 @@ export const transcriptionFields = z.object({
     .default(false),
 });
 
-/** Fields that repeat. Those that ask for something nobody here can do are refused rather than ignored. */
+/** Fields that repeat. Unsupported values are refused, not ignored. */
 export const repeatedFields = z.object({
   timestamp_granularities: z
     .array(z.enum(granularities, 'each must be "word" or "segment"'))
@@ -46,13 +46,13 @@ export const repeatedFields = z.object({
 
 export interface TranscriptionForm {
   readonly model: string;
-  /** BCP 47 tag; absent when the caller left it open or said `auto`. */
+  /** BCP 47 tag; absent for `auto`. */
   readonly language: string | undefined;
   readonly prompt: string | undefined;
   readonly responseFormat: ResponseFormat;
   readonly temperature: number;
   readonly stream: boolean;
-  /** Matters to `verbose_json` only; with other formats it is read and has no effect. */
+  /** Has an effect on `verbose_json` only. */
   readonly granularities: readonly Granularity[];
 }
 
@@ -94,7 +94,7 @@ export function readForm(fields: Readonly<Record<string, readonly string[]>>): R
 
 const known = new Map<string, Result<TranscriptionForm>>();
 
-/** The same for forms that are asked for again and again: short ones are remembered, `limits.knownForms` of them. */
+/** Reads a form with a cache of short ones, at most `limits.knownForms`. */
 export function readKnownForm(fields: Readonly<Record<string, readonly string[]>>): Result<TranscriptionForm> {
   const name = JSON.stringify(fields);
   const before = known.get(name);

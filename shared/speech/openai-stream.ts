@@ -36,5 +36,5 @@ export function errorObject(refusal: Refusal, request?: string) {
   };
 }
 
-/** Sent before any cut: official clients raise it as an error with code; a bare cut they report as "terminated". */
+/** Frame before an abort: official clients raise it as an error with a code; an abort alone reads "terminated". */
 export const errorFrame = (refusal: Refusal, request?: string): string => frame(errorObject(refusal, request));

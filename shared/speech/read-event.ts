@@ -2,7 +2,7 @@ import { type AnswerEvent, answerEvent, type Final, type Segment, type Word } fr
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** The event that a record holds; `undefined` when it is nothing that an agent of this version says. */
+/** Decodes the event of a record. Returns undefined for an event that no agent of this version sends. */
 export function readTranscriptEvent(record: Uint8Array): AnswerEvent | undefined {
   try {
     const value: unknown = JSON.parse(decoder.decode(record));

@@ -9,7 +9,7 @@ function clock(seconds: number, separator: ',' | '.'): string {
   return `${two(whole / 3_600_000)}:${two((whole / 60_000) % 60)}:${two((whole / 1_000) % 60)}${separator}${milliseconds}`;
 }
 
-/** A cue ends at an empty line, so none may be inside; `-->` would be read as a timing line. */
+/** Escapes the text of a cue: an empty line would end the cue, and `-->` would read as a timing line. */
 const cueText = (text: string) =>
   text
     .replace(/\s*\n\s*/g, '\n')

@@ -2,8 +2,7 @@ import { z } from 'zod';
 import { isReason, type Reason } from '../refusal.ts';
 
 /**
- * What an agent answers while it works on a short request: neutral events, rendered into a client's dialect by
- * whoever holds the plaintext. Times are seconds from the first sample, counted in samples and never by a clock.
+ * Events of an agent's answer to a transcription request, which the edge or a sealing client renders in the client's protocol. Times are seconds from the first sample, counted in samples and never by a clock.
  * Order: `ready`, then any of `keepalive`, `form`, `segment`, then exactly one `final` or `refusal`.
  * An answer that ends without one of those two was cut off.
  */
@@ -33,7 +32,7 @@ export const final = z.object({
   revision: z.string(),
   language: z.string(),
   durationSeconds: z.number().nonnegative(),
-  /** Seconds in which voice was found. */
+  /** Seconds of detected speech. */
   speechSeconds: z.number().nonnegative(),
   segments: z.number().int().nonnegative(),
 });

@@ -1,9 +1,9 @@
 import type { WavFormat } from './wav.ts';
 
-/** Sizes of who does not know how long it will be: readers go on until the file ends. */
+/** Size in the header of a file of unknown length; readers go on until the file ends. */
 const OPEN_ENDED = 0xffffffff;
 
-/** What makes a WAV file of samples that follow it: 44 bytes (RIFF multimedia data standard). */
+/** Returns the header of a WAV file, 44 bytes (RIFF multimedia data standard). */
 export function wavHeader({ rate, channels, bits, float }: WavFormat): Uint8Array<ArrayBuffer> {
   const header = new Uint8Array(44);
   const view = new DataView(header.buffer);

@@ -3,7 +3,7 @@ import { type Refusal, refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
 import type { SoundBlock } from './format.ts';
 
-/** How samples lie in the data chunk: little endian, channels interleaved. */
+/** Format of samples in the data chunk: little-endian, channels interleaved. */
 export interface WavFormat {
   readonly rate: number;
   readonly channels: number;
@@ -13,7 +13,7 @@ export interface WavFormat {
 
 /** Reads a WAV file as it arrives. It holds at most one header field and one frame between calls. */
 export interface WavReader {
-  /** Sound in the bytes so far; `undefined` while there is none. Refuses what is not PCM or float, or makes no sense. */
+  /** Returns the audio in the bytes so far, or undefined without any. Refuses formats other than PCM and float. */
   push(bytes: Uint8Array): Result<SoundBlock | undefined>;
   /** Ends the file. Refuses one without a sample (`audio_empty`), or shorter than its header says (`audio_truncated`). */
   finish(): Result<undefined>;
@@ -32,7 +32,7 @@ const isOpenEnded = (size: number) => size === 0 || size >= 0x7fff0000;
 
 const invalid = (rule: string): Refusal => refuse('audio_invalid', { rule });
 
-/** Judges a `fmt ` chunk (RIFF multimedia data standard, WAVEFORMATEXTENSIBLE). */
+/** Parses a `fmt ` chunk (RIFF multimedia data standard, WAVEFORMATEXTENSIBLE). */
 export function readWavFormat(chunk: Uint8Array): Result<WavFormat> {
   if (chunk.length < 16) return no(invalid('its format chunk is too short'));
   const view = new DataView(chunk.buffer, chunk.byteOffset, chunk.byteLength);
@@ -43,7 +43,7 @@ export function readWavFormat(chunk: Uint8Array): Result<WavFormat> {
   const bits = view.getUint16(14, true);
   if (tag === WAVE_FORMAT_EXTENSIBLE) {
     if (chunk.length < 26) return no(invalid('its format chunk is too short'));
-    // The first two bytes of the sub-format GUID are the tag of old.
+    // The first two bytes of the sub-format GUID are the format tag.
     tag = view.getUint16(24, true);
   }
   if (rate === 0) return no(invalid('its header says 0 Hz'));
@@ -62,7 +62,7 @@ const readers: Record<string, (view: DataView, at: number) => number> = {
   'int 16': (view, at) => view.getInt16(at, true) / 0x8000,
   'int 24': (view, at) => ((view.getInt8(at + 2) << 16) | view.getUint16(at, true)) / 0x800000,
   'int 32': (view, at) => view.getInt32(at, true) / 0x80000000,
-  // A float file may hold anything; what is not a number is silence, what is too loud is clipped.
+  // Samples of a float file that are not numbers become silence, and loud ones are clipped.
   'float 32': (view, at) => Math.max(-1, Math.min(1, view.getFloat32(at, true) || 0)),
 };
 
@@ -92,12 +92,12 @@ export function createWavReader(): WavReader {
   let state: State = { at: 'riff' };
   let held: Uint8Array = new Uint8Array(0);
   let format: WavFormat | undefined;
-  /** True once the data chunk was read to its end; chunks after it are tags nobody needs. */
+  /** The data chunk was read to its end; later chunks are tags. */
   let done = false;
   /** Whether a byte of the data chunk arrived. */
   let begun = false;
 
-  /** Takes one header field off the front, or waits for more bytes. */
+  /** Removes one header field from the front, or waits for more bytes. */
   function take(count: number): Uint8Array | undefined {
     if (held.length < count) return undefined;
     const taken = held.subarray(0, count);
@@ -117,7 +117,7 @@ export function createWavReader(): WavReader {
     return ok({ at: 'data', left: size, openEnded: isOpenEnded(size) });
   }
 
-  /** One step of the header; `undefined` when more bytes are needed. */
+  /** Reads one part of the header; undefined when more bytes are needed. */
   function step(): Result<State> | undefined {
     if (state.at === 'riff') return take(12) && ok({ at: 'header' });
     if (state.at === 'header') {
@@ -151,7 +151,7 @@ export function createWavReader(): WavReader {
     held = held.slice(whole);
     if (!data.openEnded) {
       data.left -= whole;
-      // A last part of a frame is not sound; writers that miscount leave one.
+      // A partial last frame is not audio; writers that miscount leave one.
       done = data.left < frameBytes && held.length >= data.left;
     }
     return block;
@@ -169,7 +169,7 @@ export function createWavReader(): WavReader {
       }
       while (state.at !== 'data') {
         const next = step();
-        // What is kept must not hold on to the caller's chunk.
+        // A copy, so that the buffer does not retain the caller's chunk.
         if (!next) held = held.slice();
         if (!next) return ok(undefined);
         if (!next.ok) return next;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** How live audio is written, as Deepgram names encodings. `opus` is one raw packet per message (RFC 6716). */
+/** Encodings of live audio, as Deepgram names them. `opus` is one raw packet per message (RFC 6716). */
 export const encodings = ['linear16', 'linear32', 'mulaw', 'alaw', 'opus', 'ogg-opus'] as const;
 export type Encoding = (typeof encodings)[number];
 

@@ -24,10 +24,10 @@ const isInterim = ({ index, start, end, text, words, stable, whole, confidence }
   isShare(confidence);
 
 /**
- * The events that come all the time, looked at by hand: a schema that is interpreted costs the edge more than sealing
- * does. Members that the schema does not know are the agent's, which is attested, and do no harm.
+ * Checks of frequent events by hand: an interpreted schema costs the edge more than sealing. Unknown members are
+ * harmless, since the agent is attested.
  */
-const often: Readonly<Record<string, (json: Json) => boolean>> = {
+const frequent: Readonly<Record<string, (json: Json) => boolean>> = {
   keepalive: () => true,
   heard: ({ position, time }) => isCount(position) && isTime(time),
   interim: isInterim,
@@ -35,7 +35,7 @@ const often: Readonly<Record<string, (json: Json) => boolean>> = {
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** What a record of an agent says; `undefined` for what no agent of this version says. */
+/** Decodes the event of a record. Returns undefined for an event that no agent of this version sends. */
 export function decodeLinkEvent(record: Uint8Array): LinkEvent | undefined {
   let json: unknown;
   try {
@@ -45,7 +45,7 @@ export function decodeLinkEvent(record: Uint8Array): LinkEvent | undefined {
   }
   if (typeof json !== 'object' || json === null) return undefined;
   const { type } = json as Json;
-  const known = typeof type === 'string' && Object.hasOwn(often, type) ? often[type] : undefined;
+  const known = typeof type === 'string' && Object.hasOwn(frequent, type) ? frequent[type] : undefined;
   if (known) return known(json as Json) ? (json as LinkEvent) : undefined;
   return linkEvent.safeParse(json).data;
 }

@@ -5,7 +5,7 @@ import type { Room } from '../seal/records.ts';
 import { type LinkControl, linkControl } from './link.ts';
 import { POSITION_BYTES, readPosition, writePosition } from './position.ts';
 
-/** First byte of what a record from the edge to the agent holds. */
+/** First byte of a record from the edge to the agent. */
 const CONTROL = 0;
 const AUDIO = 1;
 
@@ -19,7 +19,7 @@ export function encodeControl(control: LinkControl): Uint8Array {
   return concat(Uint8Array.of(CONTROL), new TextEncoder().encode(JSON.stringify(control)));
 }
 
-/** `room`: a place for so many bytes, which may have been used before. */
+/** `room`: returns memory for so many bytes, which may be reused. */
 export function encodeAudio(position: number, audio: Uint8Array, room: Room = newRoom): Uint8Array {
   const record = room(1 + POSITION_BYTES + audio.length);
   record[0] = AUDIO;
@@ -28,7 +28,7 @@ export function encodeAudio(position: number, audio: Uint8Array, room: Room = ne
   return record;
 }
 
-/** Refuses with `seal_broken` what no edge of this version sends; the detail says what it was. */
+/** Decodes a record. Refuses with `seal_broken` one that no edge of this version sends. */
 export function decodeLinkRecord(record: Uint8Array): Result<LinkMessage> {
   const wrong = (detail: string) => no(refuse('seal_broken', undefined, `stream record: ${detail}`));
   if (record[0] === AUDIO) {

@@ -4,7 +4,7 @@ import { final, segment, word } from '../speech/transcript.ts';
 import { streamFormat } from './format.ts';
 
 /**
- * What edge and agent say to each other about one live stream (`PROTOCOL.md`), each message in a sealed record.
+ * Messages between edge and agent about one live stream (`PROTOCOL.md`), each in a sealed record.
  * Positions are bytes of audio as the client sent them, counted from the beginning of the session; times are seconds
  * from its first sample, counted in samples and never by a clock.
  */
@@ -21,7 +21,7 @@ export const streamOptions = z.object({
 });
 export type StreamOptions = z.infer<typeof streamOptions>;
 
-/** Where another agent can take over: everything before `position` is settled and its segments were sent. */
+/** Place where another agent can take over: everything before `position` is final and its segments were sent. */
 export const checkpoint = z.object({
   position,
   /** Time of `position`. */
@@ -46,16 +46,16 @@ export const linkControl = z.discriminatedUnion('type', [
     /** Absent at the beginning of a session. Audio follows from its position on. */
     from: checkpoint.optional(),
   }),
-  /** What was said before `position` is transcribed now; `finalized` with the same id answers, after its segments. */
+  /** Transcribes the audio before `position` now; `finalized` with the same id answers, after its segments. */
   z.object({ type: z.literal('finalize'), id: z.number().int().nonnegative(), position }),
-  /** What was said since the last segment and before `position` is forgotten; `cleared` answers. */
+  /** Discards speech between the last segment and `position`; `cleared` answers. */
   z.object({ type: z.literal('clear'), id: z.number().int().nonnegative(), position }),
   z.object({ type: z.literal('options'), options: streamOptions }),
   z.object({ type: z.literal('end') }),
 ]);
 export type LinkControl = z.infer<typeof linkControl>;
 
-/** Why an utterance ended. */
+/** Reasons why an utterance ended. */
 export const endings = ['endpoint', 'finalize', 'length', 'end'] as const;
 
 /** Agent to edge. `ready` comes first; `final` or `refusal` last, in the record with the final flag. */
