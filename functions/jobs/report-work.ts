@@ -101,8 +101,5 @@ async function report(
 ) {
   const about = createHash('sha256').update(`${tenant} ${id} ${what}`).digest();
   const told = await context.audit?.report(asked.zone, draft, eventId(created, about.subarray(0, 10)));
-  if (told && !told.ok) throw new Unrecorded(told.refusal.detail);
+  if (told && !told.ok) throw new Error(told.refusal.detail);
 }
-
-/** Whatever called comes again, as after any failure. */
-class Unrecorded extends Error {}

@@ -29,7 +29,7 @@ const isOfRow = (status: number) => status >= 400 && status < 500 && !OF_THE_CAL
 export function openUsage({ EDGE_URL, SERVICE_KEY }: Pick<Settings, 'EDGE_URL' | 'SERVICE_KEY'>): Usage {
   if (EDGE_URL === undefined || SERVICE_KEY === undefined) return { tell: async () => {} };
   const key = importJWK(SERVICE_KEY, 'ES256');
-  // Its failure is met where it is used.
+  // A failure surfaces where it is used.
   key.catch(() => {});
   const address = new URL('/v1/usage', EDGE_URL);
   return {

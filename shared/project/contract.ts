@@ -30,7 +30,7 @@ export const newProject = z.object({
   id: projectId,
   tenant: tenantName,
   subject: z.string().max(256).optional(),
-  /** As of an upload. */
+  /** As in an upload. */
   commitment: commitment.optional(),
   class: z.enum(classes),
   model: z.string().min(1).max(128),
@@ -45,7 +45,7 @@ export const newProject = z.object({
       .min(1)
       .max(limits.projectDocuments.value),
   }),
-  /** As of an upload. */
+  /** As in an upload. */
   fingerprint: fingerprint.optional(),
 });
 export type NewProject = z.infer<typeof newProject>;
@@ -68,7 +68,7 @@ const documentRow = z.object({
   seconds: z.number().optional(),
   refusal: plainRefusal.optional(),
   audio: z.enum(['none', 'held', 'deleted']),
-  /** As of an upload. */
+  /** As in an upload. */
   waiting: waiting.optional(),
 });
 export type DocumentRow = z.infer<typeof documentRow>;
@@ -125,7 +125,7 @@ export type ProjectGrant = z.infer<typeof projectGrant>;
 
 /** Another text for a segment: a sealed file of the name `1/pieces/<s>-<edition>`, in base64. */
 export const newSegment = z.object({
-  /** One more than the document has: whoever is second reads it again. */
+  /** One more than the document's edition: the second of two concurrent edits reads it again. */
   edition: z.number().int().min(1).max(999_999),
   file: z.base64().max(Math.ceil((limits.projectEditBytes.value * 4) / 3) + 4),
 });

@@ -1,6 +1,6 @@
-// How the edge asks an agent for a spoken document: a short request (`POST /v1/short`) whose record 0 is this head, JSON,
-// and which has no body. The tenant is the ticket's. The answer is as that of a call (kserve/call.ts): `ready`, `answer`,
-// the body, `final`.
+// Request of the edge to an agent for a spoken document: a short request (`POST /v1/short`) without a body,
+// whose record 0 is this head, JSON. The tenant is the ticket's. The answer is as that of a call
+// (kserve/call.ts): `ready`, `answer`, the body, `final`.
 import { z } from 'zod';
 import { readAt } from '../upload/contract.ts';
 import { workId } from '../upload/job.ts';

@@ -73,7 +73,7 @@ function readBlock(block: DocumentBlocks[number]): Result<string[]> {
   return ok(segments);
 }
 
-/** One segment as it was given: it is not cut, and so refused when it is too long. */
+/** A segment as given: it is not cut, and is refused when too long. */
 export function readSegment(given: string): Result<string> {
   const wrong = check(given);
   if (!wrong.ok) return wrong;

@@ -1,6 +1,6 @@
-// Names of projects and of their documents. A project is a UUID of version 8 (RFC 9562 §5.8) that sorts by the time it
-// was made and ends in `ff`; its documents are the same with their number in the place of the last byte. So a document
-// says whose it is, no list of documents can get lost, and neither is ever taken for an upload (version 7).
+// Ids of projects and documents. A project is a UUID of version 8 (RFC 9562 §5.8) that sorts by its creation
+// time and ends in `ff`; its documents have their index in place of the last byte. So a document names its
+// project, no list of documents can get lost, and neither id can be an upload's (version 7).
 import { limits } from '../limits.ts';
 
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{10}([0-9a-f]{2})$/;
@@ -25,6 +25,6 @@ export const projectIdOf = (unique: string): string => `${unique.slice(0, 14)}8$
 export const documentId = (project: string, index: number): string =>
   `${project.slice(0, COMMON)}${index.toString(16).padStart(2, '0')}`;
 
-/** Whose a document is, and which one. */
+/** Returns the project of a document, and its index. */
 export const projectOf = (document: string): string => `${document.slice(0, COMMON)}${PROJECT}`;
 export const indexOf = (document: string): number => Number.parseInt(document.slice(COMMON), 16);

@@ -1,4 +1,4 @@
-// What stands in the file of a spoken document: one line of JSON, its manifest, then its sound, a WAV file.
+// The file of a spoken document: one line of JSON, its manifest, then a WAV file.
 import { z } from 'zod';
 
 const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/);
@@ -7,17 +7,17 @@ const manifestSegment = z.object({
   /** In the document, from 0: what a change of it names. */
   index: z.number().int().nonnegative(),
   text: z.string(),
-  /** Where its sound begins and how long it is, in samples of the file. */
+  /** Start and length of its sound, in samples of the file. */
   start_sample: z.number().int().nonnegative(),
   samples: z.number().int().nonnegative(),
   /** The same in seconds. */
   start: z.number().nonnegative(),
   end: z.number().nonnegative(),
-  /** How often the document had been changed when the segment was given this text; 0 for the first one. */
+  /** Edition of the document that gave the segment this text; 0 for the first one. */
   edition: z.number().int().nonnegative(),
-  /** Of its samples. */
+  /** Sample rate. */
   digest,
-  /** There was something in it to say. */
+  /** Reports whether the segment has words to speak. */
   spoken: z.boolean(),
 });
 
@@ -40,7 +40,7 @@ export const manifest = z.object({
     samples: z.number().int().nonnegative(),
     seconds: z.number().nonnegative(),
     bytes: z.number().int().positive(),
-    /** Of the WAV file. */
+    /** Length of the WAV file. */
     digest,
   }),
   gaps: z.object({ segment_ms: z.number().int(), block_ms: z.number().int() }),

@@ -1,11 +1,11 @@
-// How a document is to be spoken, as its owner wished; goes with each of its jobs. No content.
+// Speech settings of a document, part of each of its jobs. No content.
 import { z } from 'zod';
 import { limits } from '../limits.ts';
 
 const gap = z.number().int().min(0).max(limits.projectGapMs.value);
 
 export const speech = z.object({
-  /** Which document of its project, from 0. */
+  /** Index of the document in its project, from 0. */
   document: z
     .number()
     .int()

@@ -11,7 +11,7 @@ const ABBREVIATIONS: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** What ends a sentence, the quotes and brackets that close behind it included. */
+/** End of a sentence, with closing quotes and brackets. */
 const END = /([.!?…]+|[。！？]+)["'”’»›)\]」』]*/gu;
 const FULL_WIDTH = /^[。！？]/u;
 /** The last word before a full stop, with stops inside it. */
@@ -48,7 +48,7 @@ export function splitBlock(block: string, most: number = limits.projectSegmentCh
   return segments;
 }
 
-/** One line, in one spelling: what looks the same is the same. */
+/** Returns one line in a canonical spelling (Unicode NFC, single spaces). */
 export const tidy = (text: string): string => text.normalize('NFC').replace(/\s+/gu, ' ').trim();
 
 function endsHere(text: string, from: number, start: number, end: number, mark: string): boolean {
@@ -65,7 +65,7 @@ function endsHere(text: string, from: number, start: number, end: number, mark: 
   return !ABBREVIATIONS.has(word.toLowerCase());
 }
 
-/** Where a speaker pauses, best first; each is found behind its sign. */
+/** Pauses of a speaker, best first; each is found behind its sign. */
 const PAUSES = [/[;:](?=\s|$)|[；：]/gu, /,(?=\s|$)|[、，]/gu, /\s[–—-](?=\s)/gu, /\s/gu];
 /** A cut before this share of the length would leave a splinter. */
 const EARLIEST = 0.4;
@@ -91,7 +91,7 @@ function findPause(text: string, most: number): number {
     for (const found of window.matchAll(pause)) last = found.index + found[0].length;
     if (last >= Math.max(1, most * EARLIEST)) return last;
   }
-  // One word without an end. Letters are not torn from their marks, nor halves of a character from each other.
+  // A word that is too long. Marks stay with their letters, and surrogate halves together.
   let at = most;
   while (at > 1 && /^(?:\p{M}|\u200d|[\udc00-\udfff])/u.test(text.slice(at, at + 2))) at -= 1;
   return at > 1 ? at : most;

@@ -1,4 +1,4 @@
-// How a file goes to storage in blocks (Azure Blob Storage: Put Block, Put Block List), for whoever has the address.
+// Sends a file to storage in blocks (Azure Blob Storage: Put Block, Put Block List), given its address.
 
 /** Prefix of block names where all attempts send the same bytes. */
 const PREFIX = 'block-';
@@ -20,8 +20,8 @@ export function blockList(count: number, prefix = PREFIX): string {
 }
 
 /**
- * What a file is sent with: once. An attempt whose answer was lost is repeated, and the repetition must not replace a file
- * that has been taken meanwhile, or its work would be refused as that of a file which was changed.
+ * Headers of a file, which is sent once. A retry after a lost answer must not replace a file that was taken
+ * meanwhile, which would then be refused as changed.
  */
 export const fileHeaders: Readonly<Record<string, string>> = { 'x-ms-blob-type': 'BlockBlob', 'if-none-match': '*' };
 

@@ -27,12 +27,12 @@ export const transcriptFormats = ['json', 'text', 'srt', 'vtt'] as const;
 /** Digest of a request with an Idempotency-Key. The edge repeats such a request under the id of the first. */
 export const fingerprint = z.string().min(1).max(64);
 
-/** What the edge knows of an upload when it is asked for; checked against the tenant's claims already. */
+/** Request of the edge for an upload, already checked against the tenant's claims. */
 export const newUpload = z.object({
   id: uploadId,
   tenant: tenantName,
   subject: z.string().max(256).optional(),
-  /** Of the subject, as the tenant's gate in the zone makes it: what the zone's log is told. */
+  /** Commitment of the subject, made by the tenant's gate in the zone: the zone's log has it. */
   commitment: commitment.optional(),
   class: z.enum(classes).default('batch'),
   model: z.string().min(1).max(128),
@@ -43,17 +43,17 @@ export const newUpload = z.object({
   bytes: z.number().int().min(1).max(limits.uploadBytes.value).optional(),
   sealed: z.boolean(),
   formats: z.array(z.enum(transcriptFormats)).min(1).default(['json']),
-  /** Who is told of the end. */
+  /** Receiver of the notice. */
   callback: z.url().max(limits.callbackCharacters.value).optional(),
   zone: zoneName,
-  /** Where the edge keeps the tenant's allowance; given back with what the upload used (usage.ts). */
+  /** Zone of the tenant's allowance; returned with the usage (usage.ts). */
   home: zoneName.optional(),
-  /** What the tenant may have on its way at once, where that is less than the limits of all. */
+  /** Bounds on the tenant's open uploads, where lower than the general limits. */
   most: z
     .object({
       open: z.number().int().positive(),
       bytes: z.number().int().positive(),
-      /** Of sound in one file: what the tenant may use in a day. */
+      /** Seconds of audio in one file: the tenant's daily allowance. */
       seconds: z.number().positive(),
     })
     .partial()
@@ -69,7 +69,7 @@ export type NewUpload = z.infer<typeof newUpload>;
 
 export const uploadGrant = z.object({
   id: uploadId,
-  /** Where to PUT the file: create and write this one blob, nothing else. A secret until it expires. */
+  /** Address for the PUT of the file: it creates and writes this one blob. A secret until it expires. */
   url: z.url(),
   /** Headers the PUT must have. */
   headers: z.record(z.string(), z.string()),
@@ -91,7 +91,7 @@ export const plainRefusal = z.object({
 
 /** `upload`: the file; `slot`: a place among the tenant's queued jobs; `queue`: the job queue; `pool`: an agent of a pool. */
 export const waitingFor = ['upload', 'slot', 'queue', 'pool'] as const;
-/** What open work waits for, and since when. Absent while an agent works on it. */
+/** Why open work waits, and since when. Absent while an agent works on it. */
 export const waiting = z.object({ for: z.enum(waitingFor), since: z.number().int() });
 export type Waiting = z.infer<typeof waiting>;
 
@@ -116,9 +116,9 @@ export const uploadRow = z.object({
   /** Milliseconds since 1970, all times. */
   created: z.number().int(),
   updated: z.number().int(),
-  /** Until when it can be uploaded. */
+  /** Deadline of the upload of the file. */
   expires: z.number().int(),
-  /** When it was over. */
+  /** Time of the end. */
   ended: z.number().int().optional(),
   bytes: z.number().int().optional(),
   seconds: z.number().optional(),
@@ -126,12 +126,12 @@ export const uploadRow = z.object({
   piecesDone: z.number().int(),
   warnings: z.array(z.string()),
   refusal: plainRefusal.optional(),
-  /** Whether the audio is there: not yet, still, or no more. */
+  /** Whether the audio exists: not yet, still, or no more. */
   audio: z.enum(['none', 'held', 'deleted']),
   transcript: z.enum(['none', 'held', 'deleted']),
   /** Deliveries of the notice to `callback`. */
   notice: z.enum(['none', 'pending', 'delivered', 'failed']),
-  /** How many of them there were. */
+  /** Number of deliveries. */
   noticeTries: z.number().int().optional(),
   /** In the answer about one upload only, as of functions that know it. */
   waiting: waiting.optional(),
@@ -142,7 +142,7 @@ export type UploadRow = z.infer<typeof uploadRow>;
 export const uploadList = z.object({ uploads: z.array(uploadRow), next: uploadId.optional() });
 export type UploadList = z.infer<typeof uploadList>;
 
-/** Where to read a blob, and the version it must be: the reader sends it as `if-match`. */
+/** Address of a blob and its required version, which the reader sends as `if-match`. */
 export const readAt = z.object({ url: z.url(), etag: z.string().optional() });
 
 export const openedTranscript = z.object({
@@ -172,13 +172,13 @@ export const openedJob = z.object({
     sealed: z.boolean(),
     /** Size of the file. */
     bytes: z.number().int(),
-    /** How much sound it may unpack to, where that is less than `limits.uploadSeconds`. */
+    /** Longest audio it may unpack to, where less than `limits.uploadSeconds`. */
     secondsMax: z.number().positive().optional(),
     formats: z.array(z.enum(transcriptFormats)),
     /** The key that what the agent writes is sealed to. */
     zoneKeyId: z.string(),
     pieces: z.number().int(),
-    /** Of a document: how it is spoken. Absent, something is to be recognised. */
+    /** Speech settings of a document. Absent in jobs of transcription. */
     speech: speech.optional(),
     /** In which change each piece was made, where not in the first. */
     edits: z.record(z.string(), z.number().int()).optional(),
@@ -186,9 +186,9 @@ export const openedJob = z.object({
   /** By name: `upload`, `pieces/N`, `plan`, `results/N` (job.ts). */
   read: z.record(z.string(), readAt),
   /**
-   * By name: create this one blob, with PUT, `x-ms-blob-type: BlockBlob`, `if-none-match: *` and the metadata of
-   * outcome.ts as `x-ms-meta-*`. The address creates and never replaces: 409 and 403 mean that it is there already,
-   * written by somebody else or by an earlier try of one's own; as good as done.
+   * By name: addresses that create one blob, with PUT, `x-ms-blob-type: BlockBlob`, `if-none-match: *` and
+   * the metadata of outcome.ts as `x-ms-meta-*`. An address never replaces: 409 and 403 mean that the blob
+   * exists, written by another agent or an earlier try, which counts as done.
    */
   write: z.record(z.string(), z.object({ url: z.url() })),
   /** Milliseconds since 1970; past it, open again. */

@@ -1,5 +1,6 @@
-// What lies in a queue: which work is to be done, and nothing else. No audio, no text, no secret, no address. Whoever
-// takes a job asks the back office to open it (open-job.ts); a job that is no longer wanted is refused there and deleted.
+// A message of a job queue: it names the work, without audio, text, secrets or addresses. The agent that
+// takes it asks the back office to open it (open-job.ts); a job that is no longer wanted is refused there and
+// deleted.
 import { z } from 'zod';
 import { sha256 } from '../audit/sha256.ts';
 import { toHex } from '../hex.ts';
@@ -31,20 +32,20 @@ export const uploadJob = z.object({
   kind: z.enum(jobKinds),
   tenant: tenantName,
   upload: workId,
-  /** Which run of the upload, from 1. A job of an earlier run is no longer wanted. */
+  /** Run of the upload, from 1. A job of an earlier run is no longer wanted. */
   run: z.number().int().min(1).max(999_999),
-  /** Of a `work` job: which piece, from 0. */
+  /** Piece of a `work` job, from 0. */
   piece: z
     .number()
     .int()
     .min(0)
     .max(Math.max(limits.uploadPieces.value, limits.projectSegments.value) - 1)
     .optional(),
-  /** Of a document that was changed: which change the job belongs to. */
+  /** Edition of a changed document that the job belongs to. */
   edition: z.number().int().min(1).max(999_999).optional(),
   /** For pools without accelerators as long as there are some: its own queue. */
   light: z.literal(true).optional(),
-  /** How often the job was put into the queue, from 1. */
+  /** Number of times that the job was queued, from 1. */
   attempt: z.number().int().min(1),
   zone: zoneName,
   /** Says in which queue it lies: an agent asks only those of models it serves. */
@@ -54,7 +55,7 @@ export const uploadJob = z.object({
 
 export type UploadJob = z.infer<typeof uploadJob>;
 
-/** Body of a queue message → the job. @returns `undefined` for anything else; such a message is nobody's work. */
+/** Parses the body of a queue message. @returns `undefined` for anything else; such a message is dropped. */
 export function readJob(body: string): UploadJob | undefined {
   try {
     const { data } = uploadJob.safeParse(JSON.parse(body));
@@ -69,7 +70,7 @@ function isWhole({ kind, piece, upload, edition }: UploadJob): boolean {
   return edition === undefined || !isUploadId(upload);
 }
 
-/** Names the work, whoever does it and however often it is queued. Sorts by upload, and its merge before its work. */
+/** Identifies the work across attempts. Sorts by upload, and its merge before its work. */
 export const jobKey = ({
   upload,
   run,
@@ -82,7 +83,7 @@ export const jobKey = ({
 /** In which change each piece was made, where not in the first. */
 export type Edits = Readonly<Record<string, number>>;
 
-/** What a job reads below its run; `upload` stands for the uploaded file. */
+/** Names that a job reads below its run; `upload` stands for the uploaded file. */
 export function readsOf(job: UploadJob, pieces: number, edits: Edits = {}): ('upload' | OutcomeName)[] {
   if (job.kind === 'plan') return ['upload'];
   if (job.kind === 'work') return [inEdition(`pieces/${job.piece ?? 0}`, job.edition ?? 0)];
@@ -90,7 +91,7 @@ export function readsOf(job: UploadJob, pieces: number, edits: Edits = {}): ('up
   return ['plan', ...results];
 }
 
-/** What a job may write below its run, each once. */
+/** Names that a job may write below its run, each once. */
 export function writesOf(job: UploadJob): OutcomeName[] {
   const { edition = 0 } = job;
   if (job.kind === 'work') return [inEdition(`results/${job.piece ?? 0}`, edition), 'refusal'];
@@ -99,7 +100,7 @@ export function writesOf(job: UploadJob): OutcomeName[] {
   return ['plan', ...(isUploadId(job.upload) ? ['transcript' as const] : []), 'refusal', ...pieces];
 }
 
-/** What the names of all queues of a zone begin with. */
+/** Prefix of the names of a zone's queues. */
 export const zoneQueues = (prefix: string, zone: string): string => `${prefix}-${zone}-`;
 /**
  * Queue of a model in a zone. One for each, because a message has no way back that does not count: an agent that gave a
@@ -107,10 +108,10 @@ export const zoneQueues = (prefix: string, zone: string): string => `${prefix}-$
  */
 export const jobQueue = (prefix: string, zone: string, model = ''): string =>
   `${zoneQueues(prefix, zone)}${queueWord(model)}`;
-/** Of the jobs that pools without accelerators take first. */
+/** Queue of jobs that pools without accelerators take first. */
 export const lightQueue = (prefix: string, zone: string, model = ''): string =>
   `${jobQueue(prefix, zone, model)}-light`;
-/** For jobs of a zone that nobody could finish. */
+/** Dead-letter queue of a zone. */
 export const deadQueue = (prefix: string, zone: string): string => `${zoneQueues(prefix, zone)}dlq`;
 
 /** Names of queues have 80 characters, and few kinds of them; the digest tells models apart that look the same so. */

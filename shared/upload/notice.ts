@@ -1,5 +1,5 @@
-// What a receiver is told when an upload is over: which one, how it ended, and nothing that was said in it. Sent as
-// standard-webhooks has it: headers `webhook-id`, `webhook-timestamp`, `webhook-signature`.
+// The notice of an upload's end: its id and outcome, without content. Sent as standard-webhooks defines:
+// headers `webhook-id`, `webhook-timestamp`, `webhook-signature`.
 import { publicText, refuse } from '../refusal.ts';
 import type { UploadRow } from './contract.ts';
 import { isUploadId } from './paths.ts';
@@ -7,7 +7,7 @@ import { isUploadId } from './paths.ts';
 export interface UploadNotice {
   /** `upload.done`, `upload.refused`, `upload.cancelled` or `upload.expired`; `project.` and the same but the last. */
   readonly type: string;
-  /** When it was over; RFC 3339. */
+  /** Time of the end; RFC 3339. */
   readonly timestamp: string;
   readonly data: {
     readonly id: string;

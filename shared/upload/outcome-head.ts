@@ -1,6 +1,6 @@
-// How the edge asks an agent for a transcript: a short request (`POST /v1/short`) whose record 0 is this head, JSON, and
-// which has no body. The tenant is the ticket's, and the model of the ticket is the upload's. The answer is `segment`
-// events and `final`, as for a recording that was recognised just now.
+// Request of the edge to an agent for a transcript: a short request (`POST /v1/short`) without a body, whose
+// record 0 is this head, JSON. The tenant is the ticket's, and the model of the ticket is the upload's. The
+// answer is `segment` events and `final`, as for a fresh recognition.
 import { z } from 'zod';
 import { readAt } from './contract.ts';
 import { uploadId } from './job.ts';
@@ -9,7 +9,7 @@ export const outcomeHead = z.object({
   v: z.literal(1),
   task: z.literal('outcome'),
   upload: uploadId,
-  /** Which run of the upload the transcript is of. */
+  /** Run of the upload that made the transcript. */
   run: z.number().int().min(1),
   /** `read` of `openedTranscript`. */
   read: readAt,

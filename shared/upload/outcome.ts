@@ -10,9 +10,9 @@ const count = z.coerce.number().int().min(0);
 export const warning = z.string().regex(/^[a-z][a-z0-9_]{0,31}$/);
 
 const outcomeMetadata = z.object({
-  /** Of `plan`: how many pieces there are, at least one. */
+  /** In `plan`: number of pieces, at least one. */
   pieces: count.max(Math.max(limits.uploadPieces.value, limits.projectSegments.value)).optional(),
-  /** Of a document's `plan`: how many segments each block has, with commas between them. */
+  /** In `plan` of a document: numbers of segments of its blocks, with commas between them. */
   blocks: z
     .string()
     .regex(/^[1-9]\d{0,3}(,[1-9]\d{0,3})*$/)
@@ -23,7 +23,7 @@ const outcomeMetadata = z.object({
   seconds: z.coerce.number().min(0).optional(),
   /** Bytes of the uploaded file that were read, in `plan` and `transcript`. */
   bytes: count.optional(),
-  /** Which agent wrote it. */
+  /** Agent that wrote it. */
   agent: z.string().max(63).optional(),
   /** With commas between them; in `plan` and `transcript`. */
   warnings: z
@@ -32,9 +32,9 @@ const outcomeMetadata = z.object({
     .transform((text) => text.split(',').filter(Boolean))
     .pipe(z.array(warning).max(16))
     .optional(),
-  /** Of `refusal`: why, one of `shared/refusal.ts`. */
+  /** In `refusal`: a reason of `shared/refusal.ts`. */
   reason: z.string().refine(isReason).optional(),
-  /** Of `refusal`: JSON of the parameters of the sentence. */
+  /** In `refusal`: JSON of the parameters of the sentence. */
   params: z.string().max(1_024).optional(),
 });
 
@@ -72,7 +72,7 @@ function readParams(text: string | undefined): { params: Record<string, string |
   }
 }
 
-/** What the writer of an outcome puts beside it. Parameters that are not ASCII are left out: they would be no header. */
+/** Metadata of an outcome. Parameters that are not ASCII are left out, since headers cannot carry them. */
 export function outcomeMetadataOf(facts: OutcomeFacts): Record<string, string> {
   const { pieces, blocks, seconds, bytes, agent, warnings = [], refusal } = facts;
   const params = refusal?.params && JSON.stringify(refusal.params);
@@ -88,5 +88,5 @@ export function outcomeMetadataOf(facts: OutcomeFacts): Record<string, string> {
   };
 }
 
-/** Whether somebody should look at it, or the sender has to change the file. */
+/** Whether an operator must act, or the sender must change the file. */
 export const isOurFault = (reason: Reason): boolean => refusals[reason].type === 'server_error';

@@ -1,5 +1,5 @@
-// Where an upload and what becomes of it lie: tenant, id, run and kind ↔ blob name. Whoever may write a blob chooses its
-// name, so a name is read strictly, and read back must give the same name.
+// Blob names of an upload and its outcomes: tenant, id, run and kind ↔ blob name. The writer of a blob
+// chooses its name, so parsing is strict, and formatting the result must give the same name.
 import { limits } from '../limits.ts';
 import { isDocumentId, isProjectId } from '../project/id.ts';
 
@@ -28,11 +28,10 @@ export interface UploadPlace {
 }
 
 /**
- * What agents write for one run of an upload, by its name below the run:
- * `plan` (the pieces and where each begins), `pieces/N` (sound of a piece), `results/N` (what was recognised in it),
- * `transcript` (the whole), `refusal` (why there is none; its reason is in the metadata, it has no bytes).
- * Of a document the pieces are texts of segments, the results their sound, and the transcript is the sound of all; what
- * was made anew after a change has the change's number behind it: `pieces/3-1`, `transcript-2`.
+ * Outcomes of a run by name below it: `plan` (pieces and where each begins), `pieces/N` (sound of a piece),
+ * `results/N` (its recognition), `transcript` (the whole), `refusal` (no bytes; the reason is in the
+ * metadata). The pieces of a document are texts of segments, the results their sound, and the transcript is
+ * the sound of all; files made after a change have its edition at the end: `pieces/3-1`, `transcript-2`.
  */
 type Edition = '' | `-${number}`;
 export type OutcomeName =
@@ -47,7 +46,7 @@ export const inEdition = <T extends string>(name: T, edition: number): T | `${T}
   edition === 0 ? name : `${name}-${edition}`;
 
 export interface OutcomePlace extends UploadPlace {
-  /** Which run of the upload, from 1. */
+  /** Run of the upload, from 1. */
   readonly run: number;
   readonly name: OutcomeName;
 }
@@ -58,16 +57,16 @@ export const uploadBlob = ({ tenant, id }: UploadPlace): string => `${tenant}/${
 /** Name of an outcome in the container `outcomes`. */
 export const outcomeBlob = ({ tenant, id, run, name }: OutcomePlace): string => `${tenant}/${id}/${run}/${name}`;
 
-/** What all outcomes of an upload begin with. */
+/** Prefix of all outcomes of an upload. */
 export const outcomePrefix = ({ tenant, id }: UploadPlace): string => `${tenant}/${id}/`;
 
-/** @returns `undefined` for a name that nobody was told to write. */
+/** @returns `undefined` for a name that no address was given for. */
 export function readUploadBlob(blob: string): UploadPlace | undefined {
   const [tenant = '', id = '', ...rest] = blob.split('/');
   return rest.length === 0 && TENANT.test(tenant) && isWorkId(id) ? { tenant, id } : undefined;
 }
 
-/** @returns `undefined` for a name that nobody was told to write. */
+/** @returns `undefined` for a name that no address was given for. */
 export function readOutcomeBlob(blob: string): OutcomePlace | undefined {
   const [tenant = '', id = '', run = '', ...rest] = blob.split('/');
   if (!TENANT.test(tenant) || !isWorkId(id) || !NUMBER.test(run) || run === '0') return undefined;
@@ -78,7 +77,7 @@ export function readOutcomeBlob(blob: string): OutcomePlace | undefined {
 const WHOLE = /^(?:plan|(?:transcript|refusal)(-[1-9][0-9]{0,5})?)$/;
 const PART = /^(?:pieces|results)\/(0|[1-9][0-9]{0,5})(-[1-9][0-9]{0,5})?$/;
 
-/** How many pieces it may have. */
+/** Bound on the number of pieces. */
 export const piecesMax = (id: string): number =>
   isUploadId(id) ? limits.uploadPieces.value : limits.projectSegments.value;
 

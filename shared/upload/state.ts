@@ -34,19 +34,19 @@ export interface UploadState {
   /** Size and version of the file as it was taken. */
   readonly bytes?: number | undefined;
   readonly etag?: string | undefined;
-  /** How many pieces there are; 0 until that is known. */
+  /** Number of pieces; 0 until it is known. */
   readonly pieces: number;
-  /** Which of them are done, in rising order. */
+  /** Finished pieces in ascending order. */
   readonly done: readonly number[];
   /** Seconds of sound. */
   readonly seconds?: number | undefined;
   readonly warnings: readonly string[];
   readonly refusal?: Refusal | undefined;
-  /** What it is, when it is no upload: text is spoken in the same steps, and changed afterwards. */
+  /** Kind, when it is no upload: text is spoken in the same steps, and may be changed afterwards. */
   readonly of?: 'document' | 'project' | undefined;
-  /** Of a document: how many segments each of its blocks has. */
+  /** In a document: number of segments of each block. */
   readonly blocks?: readonly number[] | undefined;
-  /** Of a document: how often it was changed or begun again. Of a project: the sum over its documents when it ended. */
+  /** In a document: number of changes and reruns. In a project: the sum over its documents at its end. */
   readonly edition?: number | undefined;
   /** In which of those changes a piece was made, where not in the first. */
   readonly edits?: Edits | undefined;
@@ -96,8 +96,8 @@ const ENDS: ReadonlySet<UploadStatus> = new Set<Ends>(['done', 'refused', 'cance
 export const isOver = (status: UploadStatus): boolean => ENDS.has(status);
 
 /**
- * Which status follows; what is missing changes nothing. `recount` is decided by the pieces that are known and done:
- * their number and their results come in any order.
+ * Decides the next status; an event without effect changes nothing. `recount` compares known with finished
+ * pieces, since their number and their results come in any order.
  */
 const moves: Readonly<Record<UploadStatus, Partial<Record<UploadEvent['type'], UploadStatus | 'recount'>>>> = {
   granted: { arrived: 'uploaded', refused: 'refused', cancelled: 'cancelled', expired: 'expired' },
@@ -106,7 +106,7 @@ const moves: Readonly<Record<UploadStatus, Partial<Record<UploadEvent['type'], U
   planned: { recognised: 'recount', merged: 'done', refused: 'refused', cancelled: 'cancelled' },
   working: { recognised: 'recount', merged: 'done', refused: 'refused', cancelled: 'cancelled' },
   merging: { merged: 'done', refused: 'refused', cancelled: 'cancelled' },
-  // Run again if somebody wants that and the audio is still there, which is for the caller to know.
+  // The caller checks that a rerun is wanted and the audio exists.
   done: { rerun: 'admitted' },
   refused: { rerun: 'admitted' },
   cancelled: { rerun: 'admitted' },
@@ -150,7 +150,7 @@ function learn(state: UploadState, event: UploadEvent): UploadState | undefined 
     }
     case 'recognised':
       if ((event.edition ?? 0) !== (state.edits?.[event.piece] ?? 0)) return undefined;
-      // A piece that the plan does not know is nobody's result.
+      // A piece outside the plan does not count.
       if (state.done.includes(event.piece) || (state.pieces > 0 && event.piece >= state.pieces)) return undefined;
       return { ...state, done: [...state.done, event.piece].sort((a, b) => a - b) };
     case 'merged': {
@@ -191,7 +191,7 @@ function change(
 function nextOfProject(state: UploadState, event: UploadEvent): UploadState | undefined {
   if (state.status === 'cancelled') return undefined;
   const { refusal: _, ...kept } = state;
-  // Each end is another run, so that whoever is told can tell them apart.
+  // Each end is another run, so that receivers can tell them apart.
   const base = { ...kept, seq: state.seq + 1, run: isOver(state.status) ? state.run + 1 : state.run };
   if (event.type === 'cancelled') return { ...base, status: 'cancelled' };
   if (event.type !== 'gathered' || (isOver(state.status) && event.edition === state.edition)) return undefined;
@@ -211,7 +211,7 @@ export function follow(state: UploadState, events: readonly UploadEvent[]): Uplo
   return end === state ? undefined : end;
 }
 
-/** Of a change that was followed by another. */
+/** The result of a change that another change followed. */
 const isStale = (state: UploadState, edition: number | undefined): boolean =>
   edition !== undefined && edition !== (state.edition ?? 0);
 

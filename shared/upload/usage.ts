@@ -1,6 +1,6 @@
-// What the back office tells the edge of a run of an upload that is over: what it used. `POST /v1/usage` at the edge, with
-// `authorization: Bearer <JWT>`: ES256, header `typ` and `kid` as in callers.ts, claims `iss`, `aud`, `iat`, `exp` and
-// `tenant`. It is told until it is answered with 200, so it comes more than once; the edge books each run once.
+// Usage of a finished run, sent by the back office to the edge. `POST /v1/usage` at the edge, with
+// `authorization: Bearer <JWT>`: ES256, header `typ` and `kid` as in callers.ts, claims `iss`, `aud`, `iat`,
+// `exp` and `tenant`. It is repeated until the answer is 200; the edge books each run once.
 import { z } from 'zod';
 import { limits } from '../limits.ts';
 import { classes } from '../tenant/claims.ts';
@@ -13,13 +13,13 @@ export const uploadUsage = z.object({
   tenant: tenantName,
   upload: uploadId,
   run: z.number().int().min(1).max(999_999),
-  /** Where the tenant's allowance is kept, as the edge said when it asked for the upload. */
+  /** Zone of the tenant's allowance, as the edge stated with the upload. */
   home: zoneName,
   subject: z.string().max(256).optional(),
   class: z.enum(classes),
   model: z.string().min(1).max(128),
   language: z.string().min(1).max(64).optional(),
-  /** As in HTTP: 200 for a transcript, that of the refusal, or 499 when its owner stopped it. */
+  /** HTTP status: 200 for a transcript, that of the refusal, or 499 after a cancellation. */
   status: z.number().int(),
   /** Absent when there is a transcript. */
   reason: z.string().max(64).optional(),
