@@ -34,6 +34,11 @@ import { acceptBody, acceptedGap, listedGaps } from './audit/gaps.ts';
 import { outboxPage } from './audit/outbox.ts';
 import { listedLog } from './audit/read-log.ts';
 import { listedHits } from './audit/search.ts';
+import { projectBody, segmentBody } from './jobs/ask-project.ts';
+import { uploadBody } from './jobs/ask-upload.ts';
+import { replayedJobs } from './jobs/replay-jobs.ts';
+import { listedProjects, madeProject, projectStatus } from './jobs/tell-project.ts';
+import { grantedUpload, listedUploads, uploadStatus } from './jobs/tell-upload.ts';
 import { aliasBody } from './model/ask-model.ts';
 import { listedModel } from './models.ts';
 import { kserveSchemas } from './openapi/kserve-schemas.ts';
@@ -42,16 +47,11 @@ import { rateLimitComponents, withRateLimits } from './openapi/rate-limit.ts';
 import { input, output } from './openapi/values.ts';
 import { listedPools } from './operate.ts';
 import { knownReleases, toldRelease } from './pool/release.ts';
-import { projectBody, segmentBody } from './project/ask-project.ts';
-import { listedProjects, madeProject, projectStatus } from './project/tell-project.ts';
 import { deepgramError } from './protocol/deepgram-refuse.ts';
 import { clientSecretBody, grantBody } from './protocol/grant-request.ts';
 import { clientSecretAnswer, grantAnswer } from './protocol/issue-tokens.ts';
 import { sessionBody } from './protocol/openai-realtime-session.ts';
 import { describedVersion, listedVersions, statusAnswer, torchserveError } from './protocol/torchserve.ts';
-import { uploadBody } from './upload/ask.ts';
-import { replayedJobs } from './upload/replay-jobs.ts';
-import { grantedUpload, listedUploads, uploadStatus } from './upload/tell.ts';
 
 function transcriptionBody() {
   const fields = input(transcriptionFields) as { properties: Record<string, unknown> };

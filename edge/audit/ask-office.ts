@@ -6,8 +6,8 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import { backOfficeRefusal } from '../../shared/upload/contract.ts';
 import { late } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
-import { callFunctions, ruleOf } from '../upload/back-office.ts';
-import { CircuitOpen } from '../upload/circuits.ts';
+import { callFunctions, ruleOf } from '../functions/back-office.ts';
+import { CircuitOpen } from '../functions/circuits.ts';
 import { commitmentOfReader, type Reader } from './reader.ts';
 
 export interface AuditQuestion {

@@ -3,9 +3,9 @@ import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, ownerOf } from '../../shared/tenant/claims.ts';
 import type { RequestContext } from '../context.ts';
-import { askBackOffice, type Question } from '../upload/back-office.ts';
-import { uploadZones } from '../upload/place.ts';
+import { askBackOffice, type Question } from '../functions/back-office.ts';
 import type { JobKind, JobRow } from './kinds.ts';
+import { uploadZones } from './place-upload.ts';
 
 export interface Found<T> {
   readonly value: T | undefined;

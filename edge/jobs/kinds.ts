@@ -7,8 +7,8 @@ import type { Scope } from '../../shared/tenant/claims.ts';
 import { type UploadRow, uploadList, uploadRow } from '../../shared/upload/contract.ts';
 import { isUploadId } from '../../shared/upload/paths.ts';
 import { isOver } from '../../shared/upload/state.ts';
-import { tellProject } from '../project/tell-project.ts';
-import { tellUpload } from '../upload/tell.ts';
+import { tellProject } from './tell-project.ts';
+import { tellUpload } from './tell-upload.ts';
 
 /** A job as the functions describe it. */
 export interface JobRow {

@@ -2,11 +2,11 @@ import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, ownerOf } from '../../shared/tenant/claims.ts';
 import type { RequestContext } from '../context.ts';
+import { askBackOffice } from '../functions/back-office.ts';
 import { readWhole } from '../read-whole.ts';
-import { askBackOffice } from '../upload/back-office.ts';
-import { uploadZones } from '../upload/place.ts';
 import { distinct } from './find-job.ts';
 import type { JobKind, JobPage, JobRow } from './kinds.ts';
+import { uploadZones } from './place-upload.ts';
 
 interface PageQuery {
   readonly after: string | undefined;

@@ -18,11 +18,11 @@ import {
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { PathParams, RequestContext } from '../context.ts';
+import { askBackOffice, type Question } from '../functions/back-office.ts';
 import { readJson } from '../json-body.ts';
 import { refuseWith } from '../refuse.ts';
 import { refuseField } from '../refuse-field.ts';
 import { admit } from '../tenant/admit.ts';
-import { askBackOffice, type Question } from '../upload/back-office.ts';
 
 /** `GET /v1/models/{model}/revisions?at=`: stages and aliases, now or at a time. */
 export const showRevisions = (request: Request, context: RequestContext, { name }: PathParams): Promise<Response> =>

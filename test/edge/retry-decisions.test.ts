@@ -1,14 +1,6 @@
 // Decisions of the circuit breaker and of Idempotency-Keys, without a clock, a network or storage.
 import { describe, expect, it } from 'vitest';
 import {
-  claimKey,
-  endKey,
-  holdsKey,
-  type KeyClaim,
-  type KeyDecision,
-  type StoredKey,
-} from '../../edge/tenant/idempotency.ts';
-import {
   admitCall,
   beginProbe,
   type Circuit,
@@ -16,7 +8,15 @@ import {
   endProbe,
   isHealthy,
   retryAfterSeconds,
-} from '../../edge/upload/circuit-breaker.ts';
+} from '../../edge/functions/circuit-breaker.ts';
+import {
+  claimKey,
+  endKey,
+  holdsKey,
+  type KeyClaim,
+  type KeyDecision,
+  type StoredKey,
+} from '../../edge/tenant/idempotency.ts';
 import { limits } from '../../shared/limits.ts';
 
 const NOW = 1_700_000_000_000;

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { realSurroundings } from '../../edge/clock.ts';
+import { openFilePart } from '../../edge/jobs/file-part.ts';
+import { readBody } from '../../edge/jobs/pass-through.ts';
 import type { ReadBytes } from '../../edge/multipart.ts';
-import { openFilePart } from '../../edge/upload/file-part.ts';
-import { readBody } from '../../edge/upload/pass-through.ts';
 import { ok } from '../../shared/result.ts';
 import { openSmall } from '../../shared/seal/envelope-stream.ts';
 import { generateZoneKey, importZoneKey } from '../../shared/seal/zone-key.ts';

@@ -14,7 +14,7 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, clampClass, classes } from '../../shared/tenant/claims.ts';
 import { zoneName } from '../../shared/upload/job.ts';
 import { refuseField } from '../refuse-field.ts';
-import { callbackField } from '../upload/ask.ts';
+import { callbackField } from './ask-upload.ts';
 
 const gap = z.number().int().min(0).max(limits.projectGapMs.value);
 

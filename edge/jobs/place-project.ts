@@ -5,8 +5,8 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import type { RequestContext } from '../context.ts';
 import { readSnapshots } from '../pool/snapshot.ts';
-import { uploadZones } from '../upload/place.ts';
 import type { ProjectBody } from './ask-project.ts';
+import { uploadZones } from './place-upload.ts';
 
 /** AES-256-GCM. */
 const SUITE = 0x0005;

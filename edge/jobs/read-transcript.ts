@@ -10,14 +10,14 @@ import { type Claims, clampClass } from '../../shared/tenant/claims.ts';
 import { type OpenedTranscript, openedTranscript } from '../../shared/upload/contract.ts';
 import type { OutcomeHead } from '../../shared/upload/outcome-head.ts';
 import type { PathParams, RequestContext } from '../context.ts';
-import { callJob } from '../jobs/find-job.ts';
-import { UPLOADS } from '../jobs/kinds.ts';
 import { readSnapshots } from '../pool/snapshot.ts';
 import { refuseWith } from '../refuse.ts';
 import { CallerBody } from '../short/body.ts';
 import { Relay } from '../short/relay.ts';
 import { refusedWith, Session } from '../short/session.ts';
 import { admit, recordDenial } from '../tenant/admit.ts';
+import { callJob } from './find-job.ts';
+import { UPLOADS } from './kinds.ts';
 
 const ACTION = 'upload.transcript';
 

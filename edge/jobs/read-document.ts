@@ -5,8 +5,6 @@ import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, clampClass } from '../../shared/tenant/claims.ts';
 import type { PathParams, RequestContext } from '../context.ts';
-import { callJob } from '../jobs/find-job.ts';
-import { PROJECTS } from '../jobs/kinds.ts';
 import { readSnapshots } from '../pool/snapshot.ts';
 import { answerCall } from '../protocol/kserve.ts';
 import { refuseWith } from '../refuse.ts';
@@ -14,6 +12,8 @@ import { CallerBody } from '../short/body.ts';
 import { Relay } from '../short/relay.ts';
 import { refusedWith, Session } from '../short/session.ts';
 import { admit, recordDenial } from '../tenant/admit.ts';
+import { callJob } from './find-job.ts';
+import { PROJECTS } from './kinds.ts';
 import { readPlace } from './read-place.ts';
 
 /** `GET …/documents/{d}/audio` */

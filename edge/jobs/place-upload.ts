@@ -4,7 +4,7 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import type { RequestContext } from '../context.ts';
 import { readSnapshots } from '../pool/snapshot.ts';
-import type { UploadBody } from './ask.ts';
+import type { UploadBody } from './ask-upload.ts';
 
 /** AES-256-GCM. */
 const SUITE = 0x0005;

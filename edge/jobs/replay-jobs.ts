@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { refuse } from '../../shared/refusal.ts';
 import type { RequestContext } from '../context.ts';
-import { distinct } from '../jobs/find-job.ts';
+import { askBackOffice } from '../functions/back-office.ts';
 import { refuseWith } from '../refuse.ts';
 import { admit } from '../tenant/admit.ts';
-import { askBackOffice } from './back-office.ts';
+import { distinct } from './find-job.ts';
 
 const count = z.number().int();
 

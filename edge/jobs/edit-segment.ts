@@ -7,13 +7,13 @@ import { sealSmall } from '../../shared/seal/envelope-stream.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import { inEdition } from '../../shared/upload/paths.ts';
 import type { PathParams, RequestContext } from '../context.ts';
-import { callJob, type Found } from '../jobs/find-job.ts';
-import { inSession } from '../jobs/in-session.ts';
-import { answerJob } from '../jobs/job-routes.ts';
-import { PROJECTS } from '../jobs/kinds.ts';
 import { readJson } from '../json-body.ts';
 import { refuseField } from '../refuse-field.ts';
 import { mayBePlain, segmentBody } from './ask-project.ts';
+import { callJob, type Found } from './find-job.ts';
+import { inSession } from './in-session.ts';
+import { answerJob } from './job-routes.ts';
+import { PROJECTS } from './kinds.ts';
 import { readPlace, type SegmentPlace } from './read-place.ts';
 
 /** Number of the run that makes a document; edits stay in it. */

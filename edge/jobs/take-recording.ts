@@ -5,7 +5,7 @@ import type { RequestContext } from '../context.ts';
 import { readRecordingQuery } from '../protocol/deepgram-query.ts';
 import { refuseAsDeepgram } from '../protocol/deepgram-refuse.ts';
 import { admit, recordDenial } from '../tenant/admit.ts';
-import { readUploadBody } from './ask.ts';
+import { readUploadBody } from './ask-upload.ts';
 import { ACTION, grantUpload, SCOPE } from './create-upload.ts';
 import { passThrough, readBody } from './pass-through.ts';
 
