@@ -38,9 +38,8 @@ export function createUtteranceHistogram(registry: Registry): Histogram {
   });
 }
 
-/** Prometheus metrics of one agent (R14). Labels are classes and refusal reasons only: no tenant, no content. */
-export function createMetrics(levels: Levels) {
-  const registry = new Registry();
+/** Counters and histograms of requests. */
+function createRequestMetrics(registry: Registry) {
   const registers = [registry];
   const requests = new Counter({
     name: 'auricle_agent_requests_total',
@@ -67,6 +66,14 @@ export function createMetrics(levels: Levels) {
     buckets: buckets.service,
     registers,
   });
+  return { requests, audio, speech, utterances, service };
+}
+
+/** Prometheus metrics of one agent (R14). Labels are classes and refusal reasons only: no tenant, no content. */
+export function createMetrics(levels: Levels) {
+  const registry = new Registry();
+  const registers = [registry];
+  const { requests, audio, speech, utterances, service } = createRequestMetrics(registry);
   registerGauges(registry, {
     auricle_agent_requests_in_flight: ['Short requests being worked on', () => levels.busy()],
     auricle_agent_slots_used: ['Utterances at the engine', () => levels.slotsUsed()],
