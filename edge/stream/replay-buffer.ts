@@ -13,6 +13,8 @@ const MAX_PIECE = limits.sealSegmentBytes.value - 64;
 /** Buffered messages are joined up to this size: sealing has a fixed cost per record. */
 const MAX_JOINED = limits.streamTogetherBytes.value;
 const WINDOW = limits.streamWindowBytes.value;
+/** Memory of a joined frame, reused: its receiver has sealed it before the next call. */
+const joined = new Uint8Array(MAX_JOINED);
 
 /** One record for the agent. */
 export type Frame =
@@ -225,7 +227,7 @@ export class ReplayBuffer {
     this.#endSent = false;
   }
 
-  /** Returns the next frame that the window allows. Its audio is valid until the next call that changes the buffer. */
+  /** Returns the next frame that the window allows. Its audio is valid until the next call of any replay buffer. */
   next(): Frame | undefined {
     const item = this.#ring.at(this.#cursor);
     if (!item) {
@@ -255,16 +257,15 @@ export class ReplayBuffer {
       this.#cursor += 1;
     }
     if (this.#cursor === from) return first;
-    const audio = new Uint8Array(total);
-    audio.set(first.audio);
+    joined.set(first.audio);
     let filled = first.audio.length;
     for (let number = from; number < this.#cursor; number++) {
       const item = this.#ring.at(number);
       if (item?.kind !== 'audio') break;
-      audio.set(item.audio, filled);
+      joined.set(item.audio, filled);
       filled += item.audio.length;
     }
-    return { kind: 'audio', position: first.position, audio };
+    return { kind: 'audio', position: first.position, audio: joined.subarray(0, total) };
   }
 
   /**

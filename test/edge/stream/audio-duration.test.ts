@@ -4,7 +4,7 @@ import type { Encoding } from '../../../shared/stream/format.ts';
 
 const format = (encoding: Encoding, channels: 1 | 2 = 1) => ({ encoding, rate: 8_000, channels });
 
-describe('how long a message of audio is', () => {
+describe('the duration of a message', () => {
   it.each([
     ['linear16', 1, 0.1],
     ['linear16', 2, 0.05],
@@ -29,7 +29,7 @@ describe('how long a message of audio is', () => {
     expect(secondsOf(Uint8Array.of((config << 3) | code, second), format('opus'))).toBeCloseTo(seconds, 9);
   });
 
-  it('an empty packet is nothing, and Ogg does not tell', () => {
+  it('is 0 for an empty packet, and unknown for Ogg', () => {
     expect(secondsOf(new Uint8Array(), format('opus'))).toBe(0);
     expect(secondsOf(new Uint8Array(100), format('ogg-opus'))).toBeUndefined();
   });

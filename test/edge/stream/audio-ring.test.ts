@@ -13,7 +13,7 @@ const steps = fc.array(
   { maxLength: 200 },
 );
 
-/** Everything the ring has, as it would be sent again. */
+/** Everything in the ring, as a replay would send it. */
 function read(ring: AudioRing): { audio: number[]; positions: number[]; marks: [number, number][] } {
   const [audio, positions, marks]: [number[], number[], [number, number][]] = [[], [], []];
   for (let number = ring.first; number < ring.next; number++) {
@@ -28,8 +28,8 @@ function read(ring: AudioRing): { audio: number[]; positions: number[]; marks: [
   return { audio, positions, marks };
 }
 
-describe('the ring of unsettled audio', () => {
-  it('gives back every byte from the settled position on, in order and at its place', () => {
+describe('the audio ring', () => {
+  it('returns every byte behind the trimmed position, in order', () => {
     fc.assert(
       fc.property(steps, fc.integer({ min: 0, max: 1_000 }), (all: Step[], from) => {
         const ring = new AudioRing(from, { bytes: 60, items: 40, marks: 0 });
@@ -68,13 +68,13 @@ describe('the ring of unsettled audio', () => {
     );
   });
 
-  it('keeps what is not settled as it came while memory is used again, messages larger than a piece of it included', () => {
+  it('keeps messages intact while slabs are reused, larger ones included', () => {
     const size = fc.oneof(fc.integer({ min: 1, max: 6_000 }), fc.integer({ min: 1, max: 40_000 }));
     const step = fc.record({ size, percent: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 60 })) });
     fc.assert(
       fc.property(fc.array(step, { minLength: 20, maxLength: 60 }), (all) => {
         const ring = new AudioRing(0);
-        // Whoever brings a message uses its memory again, too.
+        // The caller reuses the memory of its message, too.
         const message = new Uint8Array(40_000);
         const sent: { position: number; size: number; fill: number }[] = [];
         for (const [fill, { size, percent }] of all.entries()) {
@@ -99,7 +99,7 @@ describe('the ring of unsettled audio', () => {
     );
   });
 
-  it('keeps the numbers of what stays, so that a reader goes on where it was', () => {
+  it('keeps the numbers of items, so that a reader can go on', () => {
     const ring = new AudioRing(0);
     for (let at = 0; at < 300; at++) ring.push(Uint8Array.of(at % 251), 0.1);
     for (let settled = 0; settled < 300; settled += 7) {
@@ -110,7 +110,7 @@ describe('the ring of unsettled audio', () => {
     }
   });
 
-  it('keeps where messages began, and cuts the first one where the settled part ends', () => {
+  it('keeps positions of messages, and cuts the first one', () => {
     const ring = new AudioRing(100);
     ring.push(new Uint8Array(10).fill(1), 1);
     ring.push(new Uint8Array(10).fill(2), 1);
@@ -119,7 +119,7 @@ describe('the ring of unsettled audio', () => {
     expect(ring.at(1)).toMatchObject({ position: 110, seconds: 1 });
   });
 
-  it('§3-18 notes what is asked when it is full of messages, and no more than so many', () => {
+  it('§3-18 takes a bounded number of marks when full of messages', () => {
     const ring = new AudioRing(0, { bytes: 60, items: 4, marks: 2 });
     for (let at = 0; at < 4; at++) expect(ring.push(Uint8Array.of(at), 0.1)).toBe(true);
     expect(ring.push(Uint8Array.of(4), 0.1)).toBe(false);
@@ -131,7 +131,7 @@ describe('the ring of unsettled audio', () => {
     ]);
   });
 
-  it('throws when what was never there is settled: that is a bug', () => {
+  it('throws when it is trimmed outside its range', () => {
     const ring = new AudioRing(10);
     expect(() => ring.trim(11, () => true)).toThrow(RangeError);
     expect(() => ring.trim(9, () => true)).toThrow(RangeError);

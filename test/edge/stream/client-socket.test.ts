@@ -5,7 +5,7 @@ import { ClientSocket } from '../../../edge/stream/client-socket.ts';
 import type { Handover } from '../../../edge/stream/handover.ts';
 import { limits } from '../../../shared/limits.ts';
 
-/** A client that never reads, with a protocol that says so many bytes of each event. */
+/** A client that never reads, with a protocol that renders each event as so many bytes. */
 function connect(bytes: number, acknowledges = false, hear: LiveProtocol['receive'] = () => []) {
   let sent = 0;
   let receive: (event: { data: string }) => void = () => {};
@@ -43,8 +43,8 @@ function connect(bytes: number, acknowledges = false, hear: LiveProtocol['receiv
 const word = (type: 'interim' | 'segment', at: number) => ({ type, index: 0, start: at, end: at + 1 }) as SessionEvent;
 const burst = limits.streamUnreadBytes.value;
 
-describe('§3-18 what a client that does not say what it reads may leave unread', () => {
-  it('interims stop at so many bytes for each second of sound, and what stays is told', () => {
+describe('§3-18 unread events of a client that does not count', () => {
+  it('drops interims beyond the allowance, and sends segments', () => {
     const { client, sent, steps } = connect(20_000);
     const seconds = 400;
     for (let at = 0; at < seconds; at++) {
@@ -59,13 +59,13 @@ describe('§3-18 what a client that does not say what it reads may leave unread'
     expect(steps).toEqual([]);
   });
 
-  it('speech never gets there: a hundred bytes for each of five words a second, three times over', () => {
+  it('drops nothing of an hour of fast speech', () => {
     const { client, sent } = connect(1_500);
     for (let at = 0; at < 3_600; at++) for (let turn = 0; turn < 3; turn++) client.send(word('interim', at));
     expect(sent()).toBe(3_600 * 3 * 1_500);
   });
 
-  it('with twice as much of what has to be told it is sent away', () => {
+  it('refuses reader_slow at twice the allowance of segments', () => {
     const { client, sent, steps } = connect(20_000);
     for (let turn = 0; steps.length === 0 && turn < 1_000; turn++) client.send(word('segment', 0));
     expect(steps).toMatchObject([{ type: 'close', refusal: { reason: 'reader_slow' } }]);
@@ -73,7 +73,7 @@ describe('§3-18 what a client that does not say what it reads may leave unread'
   });
 });
 
-describe('§3-18 what a client may ask for', () => {
+describe('§3-18 requests of a client', () => {
   const answered = (seen?: (asked: number) => number): LiveProtocol['receive'] => {
     let asked = 0;
     return () => {
@@ -88,7 +88,7 @@ describe('§3-18 what a client may ask for', () => {
   it.each([
     ['does not count', undefined],
     ['counts without reading', (asked: number) => asked - 1],
-  ])('one that %s, and only asks, is sent away before the runtime keeps much', (_, seen) => {
+  ])('refuses a client that %s and only sends requests', (_, seen) => {
     const { steps, sent, receive } = connect(0, true, answered(seen));
     const closed = () => steps.find(({ type }) => type === 'close');
     for (let turn = 0; !closed() && turn < 100_000; turn++) receive('ping');
@@ -96,7 +96,7 @@ describe('§3-18 what a client may ask for', () => {
     expect(sent() / 'pong'.length).toBeLessThanOrEqual(burst / limits.streamAskBytes.value);
   });
 
-  it('audio pays for it: a ping with each frame, for as long as there are frames', () => {
+  it('accepts a ping with each audio message', () => {
     const { steps, receive } = connect(0, true, () => [
       { type: 'audio', audio: new Uint8Array(3_200) },
       { type: 'alive' },
@@ -106,7 +106,7 @@ describe('§3-18 what a client may ask for', () => {
     expect(steps.some(({ type }) => type === 'close')).toBe(false);
   });
 
-  it('text counts as what it is before anything is said to it, and sound in it counts for nothing', () => {
+  it('charges text by its length, and audio in it not at all', () => {
     const heard: number[] = [];
     const hear: LiveProtocol['receive'] = (message) => {
       heard.push(message.length);
@@ -120,13 +120,13 @@ describe('§3-18 what a client may ask for', () => {
     const sound = connect(0, false, () => [{ type: 'audio', audio: new Uint8Array(3_200) }]);
     for (let turn = 0; turn < 4_000; turn++) sound.receive('x'.repeat(4_400));
     expect(sound.steps.some(({ type }) => type === 'close')).toBe(false);
-    // A byte of sound does not carry a megabyte of something else.
+    // A byte of audio does not pay for a megabyte of text.
     const hollow = connect(0, false, () => [{ type: 'audio', audio: Uint8Array.of(1) }]);
     for (let turn = 0; turn < 2; turn++) hollow.receive('x'.repeat(1_000_000));
     expect(hollow.steps.at(-1)).toMatchObject({ type: 'close', refusal: { reason: 'reader_slow' } });
   });
 
-  it('one that says to have seen more than there was is refused', () => {
+  it('refuses a client that has seen more than was sent', () => {
     const { steps, receive } = connect(
       0,
       true,
@@ -137,8 +137,8 @@ describe('§3-18 what a client may ask for', () => {
   });
 });
 
-describe('MUST 34 what is kept for a client that is away', () => {
-  it('is so many events and no more; of interims the last counts', () => {
+describe('MUST 34 events for a disconnected client', () => {
+  it('are buffered up to a limit, with the last interim only', () => {
     const sender = new ClientSender();
     const most = limits.streamHeldEvents.value;
     for (let at = 0; at < most - 1; at++) expect(sender.send({ type: 'speech_started', at })).toBe(true);

@@ -17,21 +17,26 @@ const calm: Times = {
 const due = (change: Partial<Times>, now: number) => dueAt({ ...calm, ...change }, now);
 const NOW = 1_000_000;
 
-describe('what is due in a session', () => {
+describe('deadlines of a session', () => {
   it.each<[string, Partial<Times>, number, string[]]>([
     ['nothing', {}, NOW, []],
-    ['an agent that is silent', { agent: NOW - limits.streamSilenceMs.value - 1 }, NOW, ['agent_silent']],
+    ['a silent agent', { agent: NOW - limits.streamSilenceMs.value - 1 }, NOW, ['agent_silent']],
     ['none yet', { agent: undefined }, NOW, []],
-    ['a client that says nothing', { client: NOW - limits.streamIdleMs.value - 1 }, NOW, ['idle']],
-    ['a client that is away', { client: undefined, disconnected: NOW - limits.streamResumeMs.value }, NOW, []],
-    ['one that stays away', { client: undefined, disconnected: NOW - limits.streamResumeMs.value - 1 }, NOW, ['gone']],
-    ['a rest that takes long', { finishing: NOW - limits.streamFinishMs.value - 1, client: NOW }, NOW, ['overdue']],
+    ['a silent client', { client: NOW - limits.streamIdleMs.value - 1 }, NOW, ['idle']],
+    ['a disconnected client', { client: undefined, disconnected: NOW - limits.streamResumeMs.value }, NOW, []],
+    [
+      'a client that does not come back',
+      { client: undefined, disconnected: NOW - limits.streamResumeMs.value - 1 },
+      NOW,
+      ['gone'],
+    ],
+    ['an overdue rest', { finishing: NOW - limits.streamFinishMs.value - 1, client: NOW }, NOW, ['overdue']],
     ['the end in sight', { client: HOUR, agent: HOUR }, HOUR - limits.streamEndingMs.value, ['ending']],
     ['the end', { client: HOUR, agent: HOUR }, HOUR, ['too_long']],
     ['the end by audio', { received: 3_600 }, NOW, ['too_long']],
     ['no idleness while the rest is awaited', { finishing: NOW, client: 0 }, NOW, []],
     [
-      'nothing but coming back once all is said',
+      'nothing but the return of the client when done',
       { done: true, client: undefined, disconnected: NOW, finishing: 0 },
       NOW,
       [],
@@ -40,7 +45,7 @@ describe('what is due in a session', () => {
     expect(due(change, now)).toEqual(expected);
   });
 
-  it('counts the longer of clock and audio', () => {
+  it('count the longer of clock and audio', () => {
     expect(millisecondsLeft({ ...calm, received: 1_800 }, 600_000)).toBe(1_800_000);
     expect(millisecondsLeft({ ...calm, received: 60 }, 600_000)).toBe(3_000_000);
   });

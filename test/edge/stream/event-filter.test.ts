@@ -11,8 +11,8 @@ const interim = (index: number, text: string, stable: number): ClientEvent => ({
 });
 const segment = (index: number) => segmentOf({ type: 'segment', index, text: 'x', start: 0, end: 1 });
 
-describe('what a client was told', () => {
-  it('is told once: a segment by its index, moments by their time', () => {
+describe('the event filter', () => {
+  it('passes each event once: segments by index, others by time', () => {
     const filter = new EventFilter(3);
     const judge = (...events: ClientEvent[]) => events.map((event) => filter.check(event));
     expect(judge(segment(2), segment(3), segment(3), segment(5), segment(4))).toEqual([
@@ -40,7 +40,7 @@ describe('what a client was told', () => {
     expect(filter.next).toBe(5);
   });
 
-  it('what was stable stays until it is cleared', () => {
+  it('keeps stable words until they are cleared', () => {
     const filter = new EventFilter(0);
     expect(filter.check(interim(0, 'we meet at', 2))).toBe('new');
     expect(filter.check(interim(0, 'we', 1))).toBe('repeated');
@@ -53,7 +53,7 @@ describe('what a client was told', () => {
     expect(filter.check(interim(0, 'they', 1))).toBe('repeated');
   });
 
-  it('never takes back a word, whatever several agents say', () => {
+  it('never takes back a stable word, whatever agents send', () => {
     const said = fc.record({
       index: fc.integer({ min: 0, max: 3 }),
       words: fc.array(fc.constantFrom('a', 'b'), { minLength: 1, maxLength: 5 }),

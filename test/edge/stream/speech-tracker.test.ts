@@ -10,7 +10,7 @@ const interim = (start: number) => ({ type: 'interim', start }) as SessionEvent;
 const cleared: SessionEvent = { type: 'cleared', id: 1 };
 const tail = limits.streamTailMs.value / 1_000;
 
-describe('R14 all words of a session were said', () => {
+describe('R14 the client has all words of a session', () => {
   it.each<[string, readonly (SessionEvent | number)[], number, boolean]>([
     ['after a segment', [started(1), segment(1, 2)], 2 + tail, true],
     ['not before the sound behind it is settled', [segment(1, 2)], 2.1 + tail, false],
