@@ -71,7 +71,10 @@ function make(keeps = true) {
   const config = configOf('whole', steps);
   const plan = planEnsemble(config, ({ model_name }) => (model_name === 'first' ? first : second).config);
   if (!plan.ok) throw new Error(plan.refusal.reason);
-  const whole = serveEnsemble(config, 1, plan.value, find, new VersionStatistics(), new HandClock());
+  const whole = serveEnsemble({
+    ...{ config, version: 1, plan: plan.value, find },
+    ...{ statistics: new VersionStatistics(), clock: new HandClock() },
+  });
   const ask = (id: number, value: number, signal?: AbortSignal) =>
     whole.infer({
       inputs: [fp32Tensor('X', Float32Array.of(value), [1, 1])],

@@ -121,7 +121,7 @@ export class Batcher {
     const before = this.#delivered;
     const { promise, resolve } = Promise.withResolvers<void>();
     if (this.#policy.preserveOrder) this.#delivered = promise;
-    const outcomes = await execute(this.#config, instance, jobs, now, this.#statistics);
+    const outcomes = await execute(this.#config, instance, jobs, { startedAt: now, statistics: this.#statistics });
     this.#free.push(instance);
     this.#advance();
     if (this.#policy.preserveOrder) await before;

@@ -44,6 +44,12 @@ async function attempt(config: ModelConfig, instance: Instance, jobs: readonly J
   return ok({ results: results.value, input: assembled - began + moving, infer, output: nowNs() - back });
 }
 
+export interface Execution {
+  /** ms of the engine's clock. */
+  readonly startedAt: number;
+  readonly statistics: VersionStatistics;
+}
+
 /**
  * Runs a batch and returns the outcome of each job. After a failed batch its jobs run one by one, so that a
  * request that the network rejects does not fail the others.
@@ -52,17 +58,17 @@ export async function execute(
   config: ModelConfig,
   instance: Instance,
   jobs: readonly Job[],
-  startedAt: number,
-  statistics: VersionStatistics,
+  execution: Execution,
 ): Promise<Outcome[]> {
-  const run = await attempt(config, instance, jobs);
-  if (!run.ok && jobs.length > 1) {
+  const { startedAt, statistics } = execution;
+  const made = await attempt(config, instance, jobs);
+  if (!made.ok && jobs.length > 1) {
     const outcomes: Outcome[] = [];
-    for (const job of jobs) outcomes.push(...(await execute(config, instance, [job], startedAt, statistics)));
+    for (const job of jobs) outcomes.push(...(await execute(config, instance, [job], execution)));
     return outcomes;
   }
-  if (!run.ok) return jobs.map((job) => failed(config, job, run.refusal));
-  const { results, input, infer, output } = run.value;
+  if (!made.ok) return jobs.map((job) => failed(config, job, made.refusal));
+  const { results, input, infer, output } = made.value;
   const size = jobs.reduce((sum, job) => sum + job.size, 0);
   statistics.executed(size, { input, infer, output });
   return jobs.map((job, index) => {

@@ -52,7 +52,7 @@ export function planEnsemble(config: ModelConfig, configOf: (step: Step) => Mode
   for (const step of steps) {
     const model = configOf(step);
     if (!model) return fault(`${self} depends on '${step.model_name}' which has no loaded version`);
-    const complaint = checkStep(config, step, model, wires, written);
+    const complaint = checkStep(config, step, model, { wires, written });
     if (complaint !== undefined) return fault(`in ${self}, ${complaint}`);
   }
   const missing = config.output.find(({ name }) => !written.has(name));
@@ -60,7 +60,13 @@ export function planEnsemble(config: ModelConfig, configOf: (step: Step) => Mode
   return order(config, steps, written);
 }
 
-function checkStep(ensemble: ModelConfig, step: Step, model: ModelConfig, wires: Wires, written: Set<string>) {
+interface Tensors {
+  readonly wires: Wires;
+  /** Names of the ensemble tensors that have a value. */
+  readonly written: Set<string>;
+}
+
+function checkStep(ensemble: ModelConfig, step: Step, model: ModelConfig, { wires, written }: Tensors) {
   const name = step.model_name;
   if (ensemble.max_batch_size > model.max_batch_size) {
     return `the maximum batch size is ${ensemble.max_batch_size}, but model '${name}' only allows ${model.max_batch_size}`;

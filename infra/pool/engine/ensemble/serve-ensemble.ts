@@ -16,15 +16,17 @@ import { Turns } from './turns.ts';
  */
 export type Find = (name: string, version: number | undefined) => Result<Served, EngineRefusal>;
 
+export interface ServedEnsemble {
+  readonly config: ModelConfig;
+  readonly version: number;
+  readonly plan: Plan;
+  readonly find: Find;
+  readonly statistics: VersionStatistics;
+  readonly clock: Clock;
+}
+
 /** Serves an ensemble. It has no queue and no statistics of waiting: its steps have. */
-export function serveEnsemble(
-  config: ModelConfig,
-  version: number,
-  plan: Plan,
-  find: Find,
-  statistics: VersionStatistics,
-  clock: Clock,
-): Served {
+export function serveEnsemble({ config, version, plan, find, statistics, clock }: ServedEnsemble): Served {
   const turns = new Turns();
   const keepers = () =>
     plan.steps.flatMap((step) => {
@@ -48,7 +50,8 @@ export function serveEnsemble(
       const began = clock.now();
       const elapsedNs = () => (clock.now() - began) * 1000;
       const checked = checkRequest(config, call);
-      const go = ({ outputs }: Checked) => walk(config.name, neededSteps(plan, outputs), outputs, call, find);
+      const go = ({ outputs }: Checked) =>
+        walk({ name: config.name, steps: neededSteps(plan, outputs), outputs }, call, find);
       const inTurn = (wanted: Checked) => {
         // Steps before the stateful one may have several instances, which would reorder a sequence.
         const { mark } = call;
@@ -74,14 +77,15 @@ const add = (a: Durations, b: Durations): Durations => ({
   output: a.output + b.output,
 });
 
+interface Walk {
+  /** Name of the ensemble. */
+  readonly name: string;
+  readonly steps: readonly Step[];
+  readonly outputs: readonly string[];
+}
+
 /** Runs each step once its tensors exist; the first refusal stops steps that have not started. */
-async function walk(
-  name: string,
-  steps: readonly Step[],
-  outputs: readonly string[],
-  call: Call,
-  find: Find,
-): Promise<Answer> {
+async function walk({ name, steps, outputs }: Walk, call: Call, find: Find): Promise<Answer> {
   const stop = new AbortController();
   const signal = call.signal ? AbortSignal.any([call.signal, stop.signal]) : stop.signal;
   const tensors = new Map(call.inputs.map((tensor) => [tensor.name, tensor]));

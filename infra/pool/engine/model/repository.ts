@@ -227,7 +227,10 @@ export class Repository {
       return;
     }
     const serve = (version: number) =>
-      serveEnsemble(config, version, plan.value, this.find, slot.statistics(version), systemClock);
+      serveEnsemble({
+        ...{ config, version, plan: plan.value, find: this.find },
+        ...{ statistics: slot.statistics(version), clock: systemClock },
+      });
     slot.serve(versions.map(serve));
   }
 

@@ -24,24 +24,28 @@ export async function warmUp(
   for (const sample of config.model_warmup) {
     const inputs: Tensor[] = [];
     for (const [name, input] of Object.entries(sample.inputs)) {
-      const tensor = await sampleTensor(config, sample, name, input, directory);
+      const tensor = await sampleTensor({ config, sample, directory }, name, input);
       if (!tensor.ok) return tensor;
       inputs.push(tensor.value);
     }
     const checked = checkRequest(config, { inputs, outputs: [] });
     if (!checked.ok) return fault(`warm-up '${sample.name}': ${checked.refusal.reason}`);
-    const runs = instances.map((instance) => runSample(config, sample, instance, inputs, checked.value));
+    const runs = instances.map((instance) => runSample({ config, sample, inputs }, instance, checked.value));
     const failed = (await Promise.all(runs)).find((run) => !run.ok);
     if (failed) return failed;
   }
   return ok(undefined);
 }
 
+interface SampleInputs {
+  readonly config: ModelConfig;
+  readonly sample: Message<'Warmup'>;
+  readonly inputs: readonly Tensor[];
+}
+
 async function runSample(
-  config: ModelConfig,
-  sample: Message<'Warmup'>,
+  { config, sample, inputs }: SampleInputs,
   instance: Instance,
-  inputs: readonly Tensor[],
   { outputs, size }: Checked,
 ): Promise<Read<void>> {
   // Each item gets a sequence of its own, which ends at once.
@@ -55,12 +59,17 @@ async function runSample(
   return ok(undefined);
 }
 
+interface SampleSource {
+  readonly config: ModelConfig;
+  readonly sample: Message<'Warmup'>;
+  /** Folder of the model. */
+  readonly directory: string;
+}
+
 async function sampleTensor(
-  config: ModelConfig,
-  sample: Message<'Warmup'>,
+  { config, sample, directory }: SampleSource,
   name: string,
   input: Message<'WarmupInput'>,
-  directory: string,
 ): Promise<Read<Tensor>> {
   const datatype = fromConfigName(input.data_type)!;
   const shape = config.max_batch_size > 0 ? [Math.max(1, sample.batch_size), ...input.dims] : input.dims;

@@ -56,7 +56,7 @@ async function fill(out: FileHandle, { head, sources, key, plain = [] }: Plan): 
   let at = bytesOf(MANIFEST, encodeManifest(manifest).length) + bytesOf(MANIFEST_DIGEST, digestLine(manifest).length);
   for (const [index, source] of sorted.entries()) {
     const artifact = artifacts[index] as Manifest['artifacts'][number];
-    artifact.sha256 = await store(out, at, source, artifact, secret, bound);
+    artifact.sha256 = await store({ out, at }, source, artifact, { secret, bound });
     at += bytesOf(artifactPath(artifact.name), artifact.bytes);
   }
   await out.truncate(at + 2 * 512);
@@ -111,12 +111,10 @@ async function measure(source: Source): Promise<{ size: number; digest: Uint8Arr
 
 /** Writes one artifact with its header; returns the digest of the stored bytes. */
 async function store(
-  out: FileHandle,
-  from: number,
+  { out, at: from }: { readonly out: FileHandle; readonly at: number },
   source: Source,
   { name, bytes, nonce }: Manifest['artifacts'][number],
-  secret: Secret | undefined,
-  bound: Uint8Array,
+  { secret, bound }: { readonly secret: Secret | undefined; readonly bound: Uint8Array },
 ): Promise<string> {
   const hash = createHash('sha256');
   let at = from;

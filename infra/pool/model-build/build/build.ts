@@ -58,7 +58,7 @@ async function put(
   const assembled = assemble(pipeline, manifests, settings, parts);
   if (!assembled.ok) return assembled;
   const { head, renamed, advice } = assembled.value;
-  const sources = await extract(archives, renamed, head, added, scratch);
+  const sources = await extract(archives, { renamed, head, added }, scratch);
   if (!sources.ok) return sources;
   const words = await checkWords(head, sources.value);
   if (!words.ok) return words;
@@ -101,12 +101,18 @@ async function readFiles({
   return ok({ settings: kept, parts, sources });
 }
 
+interface Selection {
+  readonly head: Head;
+  /** Artifact → its name in the pipeline, for each archive. */
+  readonly renamed: readonly Readonly<Record<string, string>>[];
+  /** Files of options, which replace artifacts of their name. */
+  readonly added: readonly Source[];
+}
+
 /** Decrypts the artifacts that the pipeline uses; checkpoints and other imports are left out. */
 async function extract(
   archives: readonly Archive[],
-  renamed: readonly Readonly<Record<string, string>>[],
-  head: Head,
-  added: readonly Source[],
+  { renamed, head, added }: Selection,
   scratch: string,
 ): Promise<Made<Source[]>> {
   const used = new Set([

@@ -75,19 +75,28 @@ export async function measureRevision(given: Measure): Promise<Made<Measured>> {
   else {
     const list = await readRecordings(given.recordings);
     if (!list.ok) return list;
-    const heard = await measureHearing(given, given.engine, revision, revision.model, list.value, notes);
+    const heard = await measureHearing(
+      given,
+      { engine: given.engine, revision, model: revision.model, list: list.value },
+      notes,
+    );
     if (!heard.ok) return heard;
     evidence.push(...heard.value);
   }
   return measured();
 }
 
+interface Subject {
+  readonly engine: string;
+  readonly revision: Revision;
+  readonly model: SpeechModel;
+  readonly list: RecordingList;
+}
+
+/** Measures latency and quality. Adds to `notes` why one of them is missing. */
 async function measureHearing(
   given: Measure,
-  engine: string,
-  revision: Revision,
-  model: SpeechModel,
-  list: RecordingList,
+  { engine, revision, model, list }: Subject,
   notes: string[],
 ): Promise<Made<Evidence[]>> {
   const recogniserOf = createRecognisers();

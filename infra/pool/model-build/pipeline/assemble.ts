@@ -72,7 +72,7 @@ export function assemble(
   const settings = settle(pipeline, archives, given);
   const timing = checkTiming(settings);
   if (!timing.ok) return timing;
-  const judged = judge(pipeline, flows.value, graphs.value, allParts, settings);
+  const judged = judge(pipeline, { flows: flows.value, graphs: graphs.value, parts: allParts, settings });
   if (!judged.ok) return judged;
   const name = [given.name ?? archives[0]?.name ?? '', given.domain_name].filter((one) => one).join('-');
   if (!nameShape.safeParse(name).success || name.includes('/'))
@@ -185,19 +185,21 @@ function meantFor([flow]: readonly Flow[]): PipelineName | undefined {
   return is(doors.speak) ? 'speech_synthesis' : undefined;
 }
 
+interface PipelineParts {
+  readonly flows: readonly Flow[];
+  readonly graphs: readonly Graph[];
+  readonly parts: Record<string, string>;
+  readonly settings: Record<string, string>;
+}
+
 /** Checks that the pipeline is complete, and derives what the agent can do with it. */
-function judge(
-  pipeline: PipelineName,
-  flows: readonly Flow[],
-  graphs: readonly Graph[],
-  parts: Record<string, string>,
-  settings: Record<string, string>,
-): Made<Judged> {
+function judge(pipeline: PipelineName, all: PipelineParts): Made<Judged> {
+  const { flows, parts, settings } = all;
   const rules: Pipeline = pipelines[pipeline];
   const meant = meantFor(flows);
   if (meant !== undefined && meant !== pipeline)
     return problem('artifact', `by what it takes and gives this is no model for ${pipeline}, but for ${meant}`);
-  if (pipeline === 'speech_recognition') return judgeRecogniser(flows, graphs, parts, settings);
+  if (pipeline === 'speech_recognition') return judgeRecogniser(all);
   const missing = rules.parts.find(({ part, needed }: PartRule) => needed && parts[part] === undefined);
   if (missing)
     return problem(
@@ -222,12 +224,7 @@ function judge(
   return ok({ flows, task: speaks ? 'speak' : 'infer', advice });
 }
 
-function judgeRecogniser(
-  flows: readonly Flow[],
-  graphs: readonly Graph[],
-  parts: Record<string, string>,
-  settings: Record<string, string>,
-): Made<Judged> {
+function judgeRecogniser({ flows, graphs, parts, settings }: PipelineParts): Made<Judged> {
   const live = flows.some(({ suffix }) => suffix === 'stream');
   if (settings.streaming === 'true' && !live) {
     return problem(

@@ -27,7 +27,7 @@ function printMessage(message: MessageName, value: object, indent: string): stri
       lines.push(...printField(field, shape.type, given, indent));
     } else if (shape.form === 'map') {
       for (const [key, item] of Object.entries(given as object))
-        lines.push(...printEntry(field, shape, key, item, indent));
+        lines.push(...printEntry(field, shape, [key, item], indent));
     } else lines.push(...printList(field, shape.type, given as unknown[], indent));
   }
   return lines;
@@ -57,8 +57,7 @@ function printList(field: string, type: FieldShape['type'], list: unknown[], ind
 function printEntry(
   field: string,
   { key = 'string', type }: FieldShape,
-  name: string,
-  item: unknown,
+  [name, item]: readonly [string, unknown],
   indent: string,
 ): string[] {
   const value = printField('value', type, item, `${indent}  `);
