@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { findPython, type Python } from './find-python.ts';
 import { run } from './run.ts';
 
-/** Something the person who installs can put right, said in one line. */
+/** A problem that the user can solve. */
 export class InstallProblem extends Error {}
 
 /** A Triton that can be started. All paths are absolute. */
@@ -20,7 +20,7 @@ export interface Installed {
 }
 
 export interface InstallOptions {
-  /** Where everything goes; 275 MB. */
+  /** Folder of the installation; 275 MB. */
   readonly folder: string;
   /** Hears what takes time. */
   readonly say?: (line: string) => void;
@@ -150,7 +150,7 @@ async function dropLeftovers(root: string): Promise<void> {
 async function replace(root: string, name: string, make: (folder: string) => Promise<void>): Promise<void> {
   const making = path.join(root, `${name}.making-${process.pid}`);
   await rm(making, { recursive: true, force: true });
-  // What is stopped halfway leaves nothing; where this does not work, the next installation clears it away.
+  // An interrupted installation leaves nothing; a kill leaves files that the next one removes.
   const drop = () => rmSync(making, { recursive: true, force: true, maxRetries: 3 });
   process.once('exit', drop);
   try {
@@ -164,8 +164,8 @@ async function replace(root: string, name: string, make: (folder: string) => Pro
 }
 
 /**
- * Files that Python compiled beside a model would belong to its revision, which nobody has signed with them. The backend's
- * Python reads no environment variables, so it is told by a file of its environment.
+ * Stops Python from compiling files beside a model, which would change its revision. The backend's Python reads no
+ * environment variables, so a file of its environment does it.
  */
 async function forbidBytecode(root: string, { version }: Pick<Python, 'version'>): Promise<void> {
   const file = path.join(root, 'environment/lib', `python${version}`, 'site-packages', 'auricle.pth');

@@ -14,7 +14,7 @@ export interface StartOptions {
   readonly installed: Installed;
   /** The model repository, for Triton. */
   readonly repository: string;
-  /** What to load at the start; default all. */
+  /** Models to load at the start; default all. */
   readonly models?: readonly string[];
   /** 0 or absent: a free one. */
   readonly ports?: { readonly http?: number; readonly grpc?: number; readonly metrics?: number };
@@ -65,7 +65,7 @@ function describeArguments(
     `--backend-config=python,shm-region-prefix-name=${region}`,
     '--model-control-mode=explicit',
     ...models.map((model) => `--load-model=${model}`),
-    // Nothing here authenticates, so nothing listens beyond this machine; what is not told an address takes all.
+    // No listener authenticates, so each binds to this machine; Triton's default is every address.
     `--http-address=${HOST}`,
     `--http-port=${http}`,
     `--grpc-address=${HOST}`,
@@ -164,7 +164,7 @@ async function untilReady(url: string): Promise<true | string> {
   return `not ready within ${limits.tritonReadyMs.value} ms`;
 }
 
-/** What Triton's log says went wrong, without time and place. That there is no GPU is no error here. */
+/** Returns the error in Triton's log without its time and source. A missing GPU is none. */
 function complaintIn(log: string): string | undefined {
   const errors = log.split('\n').filter((line) => /^(E\d{4} |error: )/.test(line) && !/cuda/i.test(line));
   const cause = errors.find((line) => line.includes('failed to load')) ?? errors.at(-1);
@@ -189,6 +189,6 @@ function killGroup(pid: number | undefined): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // Nobody is left.
+    // The process has ended.
   }
 }

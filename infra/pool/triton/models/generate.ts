@@ -74,7 +74,7 @@ export interface Delay {
   /** Further time for each item in it, in milliseconds. */
   readonly itemMs: number;
   readonly maxBatchSize: number;
-  /** How long a request may wait for others, in microseconds. */
+  /** Longest wait of a request for a batch, in microseconds. */
   readonly queueMicros: number;
   readonly instances: number;
 }
