@@ -1,14 +1,14 @@
-// What a verb found out: text for people or a value for programs, and the exit code.
+// The result of a command: text for people, a value for programs, and the exit code.
 import { z } from 'zod';
 import { jsonOf } from '../../shared/json-text.ts';
 
-/** `note`: beside it, for people, where the text itself may be kept in a file. */
+/** `note` goes to stderr: the text itself may be redirected to a file. */
 export type Answer = { exit: number; text: string; value: unknown; note?: string };
 
-/** Exit codes: 0 done, 1 the edge said no or could not be reached, 2 the command was written wrongly. */
+/** Exit codes: 0 done, 1 refused or unreachable, 2 invalid command. */
 export const wrong = (text: string): Answer => ({ exit: 2, text, value: { error: { message: text } } });
 
-/** A command that is written well and cannot be done. */
+/** A valid command that cannot be executed. */
 export const impossible = (text: string): Answer => ({ ...wrong(text), exit: 1 });
 
 /** Returns the text of a refusal with the request id by which an operator finds it. */
@@ -17,7 +17,7 @@ export const withRequest = (text: string | undefined, request: string | undefine
 
 const refusal = z.object({ error: z.object({ code: z.string().nullish(), message: z.string() }) });
 
-/** A refusal in the words of the edge, with the id under which its operator finds it. */
+/** Returns a refusal in the words of the edge, with the request id for its operator. */
 export async function refused(response: Response): Promise<Answer> {
   const body = await response.text();
   const id = response.headers.get('x-request-id');
@@ -32,11 +32,11 @@ export async function refused(response: Response): Promise<Answer> {
   return { exit: 1, text, value };
 }
 
-/** Answers for an error of a command that asks no edge: a file, or something in one. */
+/** Returns the answer for an error of a command without an edge. */
 export const failedLocally = (error: unknown): Answer =>
   wrong(localProblem(error) ?? (error instanceof Error ? error.message : String(error)));
 
-/** Answers for an error of a command: a file, the network, or an edge that answers something else. */
+/** Returns the answer for an error of a file, of the network, or of an invalid response. */
 export function unreachable(edge: string, error: unknown): Answer {
   const local = localProblem(error);
   if (local !== undefined) return wrong(local);

@@ -34,17 +34,17 @@ export function createProgress(screen: Screen, now: () => number = () => perform
   };
 }
 
-/** Aborted by the first Ctrl-C, so that what was measured can be told; the second one ends the process as ever. */
+/** Returns a signal that the first Ctrl-C aborts; the second one ends the process. */
 export function untilInterrupted(): AbortSignal {
   const interrupt = new AbortController();
   process.once('SIGINT', () => interrupt.abort());
   return interrupt.signal;
 }
 
-/** What a shell calls a command that was ended by Ctrl-C. */
+/** Exit code of a command that Ctrl-C ended. */
 export const INTERRUPTED = 130;
 
-/** What a load run is given besides its arguments. */
+/** The surroundings of a load run, which tests replace. */
 export interface Watched {
   readonly signal?: AbortSignal;
   readonly screen?: Screen;

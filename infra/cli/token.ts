@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { Arguments } from './options.ts';
 import { type Environment, readText } from './place.ts';
 
-/** Whether a header can carry it: visible characters of ASCII, and no others. */
+/** Reports whether a header can carry the token: visible ASCII only. */
 export const isToken = (token: string): boolean => /^[\x21-\x7e]+$/.test(token);
 
 /**

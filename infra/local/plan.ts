@@ -55,16 +55,20 @@ export function storageConnection(ports: Ports): string {
   );
 }
 
+export interface PartsPlan {
+  readonly state: string;
+  readonly edgePort: number;
+  readonly ports: Ports;
+  readonly identity: Identity;
+  readonly triton?: Installed | undefined;
+}
+
+type Variables = Readonly<Record<string, string>>;
+
 /** Plans the parts. With `triton` the engines are Tritons of that installation, otherwise embedded ones. */
-export function planParts(
-  state: string,
-  edgePort: number,
-  ports: Ports,
-  identity: Identity,
-  triton?: Installed,
-): Part[] {
+export function planParts(plan: PartsPlan): Part[] {
+  const { state, edgePort, ports, identity, triton } = plan;
   const edgeUrl = `http://${HOST}:${edgePort}`;
-  const storage = storageConnection(ports);
   const sqs = {
     SQS_ENDPOINT: `http://${HOST}:${ports.sqs}`,
     SQS_REGION,
@@ -72,6 +76,22 @@ export function planParts(
     AWS_ACCESS_KEY_ID: 'local',
     AWS_SECRET_ACCESS_KEY: 'local',
   };
+  return [
+    ...planStores(state, ports),
+    planFunctions(plan, edgeUrl, sqs),
+    planRelease(ports, identity),
+    planWitness(state, ports, identity),
+    ...pools.flatMap((pool) => {
+      const agent = planAgent(pool, plan, edgeUrl, sqs);
+      return triton
+        ? [planTriton(state, pool, ports, triton), onTriton(agent, pool)]
+        : [planEngine(pool, ports), agent];
+    }),
+    planEdge(state, edgePort, ports, identity),
+  ];
+}
+
+function planStores(state: string, ports: Ports): Part[] {
   const port = (name: string) => String(ports[name]);
   return [
     {
@@ -102,46 +122,41 @@ export function planParts(
       ready: 'message',
       stopTurn: 4,
     },
-    {
-      name: 'functions',
-      entry: 'infra/local/part/functions.ts',
-      needs: ['functions/triggers.ts'],
-      env: {
-        PORT: port('functions'),
-        AzureWebJobsStorage: storage,
-        STORAGE_CONNECTION: storage,
-        ...sqs,
-        ZONES: JSON.stringify(zonesOf()),
-        ZONE_KEYS: JSON.stringify(identity.zoneKeys.publicKeys),
-        EDGE_KEYS: JSON.stringify(identity.edge.jwks),
-        ISSUERS: JSON.stringify([poolIssuer(identity)]),
-        ATTESTATION: JSON.stringify(attestation(identity)),
-        WEBHOOK_KEY_FILE: identity.webhookKeyFile,
-        AUDIT_ORIGIN,
-        AUDIT_KEY_FILE: identity.audit.keyFile,
-        AUDIT_P256_KEY_FILE: identity.audit.p256KeyFile,
-        AUDIT_WITNESSES: `witness local ${identity.audit.witnessKey} http://${HOST}:${ports.witness}\nquorum local\n`,
-        AUDIT_SIDECAR_KEY_FILE: identity.audit.sidecarKeyFile,
-        AUDIT_VERIFIER: path.join(state, 'verifier'),
-        EDGE_URL: edgeUrl,
-        SERVICE_KEY_FILE: identity.service.privateFile,
-        MODEL_SIGNERS: JSON.stringify(identity.signers),
-        MODE: 'development',
-      },
-      after: ['blob', 'sqs'],
-      ready: 'message',
-      stopTurn: 3,
-    },
-    planRelease(ports, identity),
-    planWitness(state, ports, identity),
-    ...pools.flatMap((pool) => {
-      const agent = planAgent(state, pool, ports, edgeUrl, identity, sqs);
-      return triton
-        ? [planTriton(state, pool, ports, triton), onTriton(agent, pool)]
-        : [planEngine(pool, ports), agent];
-    }),
-    planEdge(state, edgePort, ports, identity),
   ];
+}
+
+function planFunctions({ state, ports, identity }: PartsPlan, edgeUrl: string, sqs: Variables): Part {
+  const storage = storageConnection(ports);
+  return {
+    name: 'functions',
+    entry: 'infra/local/part/functions.ts',
+    needs: ['functions/triggers.ts'],
+    env: {
+      PORT: String(ports.functions),
+      AzureWebJobsStorage: storage,
+      STORAGE_CONNECTION: storage,
+      ...sqs,
+      ZONES: JSON.stringify(zonesOf()),
+      ZONE_KEYS: JSON.stringify(identity.zoneKeys.publicKeys),
+      EDGE_KEYS: JSON.stringify(identity.edge.jwks),
+      ISSUERS: JSON.stringify([poolIssuer(identity)]),
+      ATTESTATION: JSON.stringify(attestation(identity)),
+      WEBHOOK_KEY_FILE: identity.webhookKeyFile,
+      AUDIT_ORIGIN,
+      AUDIT_KEY_FILE: identity.audit.keyFile,
+      AUDIT_P256_KEY_FILE: identity.audit.p256KeyFile,
+      AUDIT_WITNESSES: `witness local ${identity.audit.witnessKey} http://${HOST}:${ports.witness}\nquorum local\n`,
+      AUDIT_SIDECAR_KEY_FILE: identity.audit.sidecarKeyFile,
+      AUDIT_VERIFIER: path.join(state, 'verifier'),
+      EDGE_URL: edgeUrl,
+      SERVICE_KEY_FILE: identity.service.privateFile,
+      MODEL_SIGNERS: JSON.stringify(identity.signers),
+      MODE: 'development',
+    },
+    after: ['blob', 'sqs'],
+    ready: 'message',
+    stopTurn: 3,
+  };
 }
 
 /** Returns the part with another model repository. */
@@ -256,14 +271,7 @@ function onTriton(agent: Part, pool: Pool): Part {
   return { ...agent, after: [`engine-${pool.name}`] };
 }
 
-function planAgent(
-  state: string,
-  pool: Pool,
-  ports: Ports,
-  edgeUrl: string,
-  identity: Identity,
-  sqs: Readonly<Record<string, string>>,
-): Part {
+function planAgent(pool: Pool, { state, ports, identity }: PartsPlan, edgeUrl: string, sqs: Variables): Part {
   const name = `agent-${pool.name}`;
   const url = `http://${HOST}:${ports[name]}`;
   return {

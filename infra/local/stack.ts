@@ -82,7 +82,9 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const ports: Ports = Object.fromEntries(portNames.map((name, index) => [name, numbers[index] as number]));
     const given = AbortSignal.any([ending.signal, ...(options.signal ? [options.signal] : [])]);
     const plan = (triton?: Installed) => {
-      const parts = planParts(state, port, ports, identity, triton).map((part) => withLimits(part, options.limits));
+      const parts = planParts({ state, edgePort: port, ports, identity, triton }).map((part) =>
+        withLimits(part, options.limits),
+      );
       return choose(models === undefined ? parts : parts.map((part) => onModels(part, models)), options.parts);
     };
     const needsTriton = options.engine === 'triton' && plan().some(({ name }) => name.startsWith('engine-'));
@@ -91,7 +93,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const { present, missing } = splitByCode(plan(triton));
     await Promise.race([
       aborted(given),
-      startParts(present, running, lock, state, options.quiet ?? false, ending.signal).then(() =>
+      startParts(present, { running, lock, state, quiet: options.quiet ?? false, ending: ending.signal }).then(() =>
         waitForClients(present, url, identity.token, given),
       ),
     ]);
@@ -128,15 +130,17 @@ async function waitForClients(present: Part[], url: string, token: string, signa
   if (has('edge')) await waitUntilServing(url, token, joining, signal);
 }
 
+interface Starting {
+  /** Receives each started part. */
+  readonly running: Supervised[];
+  readonly lock: StateLock;
+  readonly state: string;
+  readonly quiet: boolean;
+  readonly ending: AbortSignal;
+}
+
 /** Starts every part once its dependencies are ready. */
-async function startParts(
-  parts: Part[],
-  running: Supervised[],
-  lock: StateLock,
-  state: string,
-  quiet: boolean,
-  ending: AbortSignal,
-): Promise<void> {
+async function startParts(parts: Part[], { running, lock, state, quiet, ending }: Starting): Promise<void> {
   const started = new Map<PartName, Promise<void>>();
   const echo = quiet ? undefined : (line: string) => process.stderr.write(`${line}\n`);
   const begin = async (part: Part): Promise<void> => {

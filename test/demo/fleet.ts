@@ -105,7 +105,7 @@ export async function planNode(
   const [engine, metrics, agent] = await choosePorts(3);
   const own = { [`engine-${POOL.name}`]: engine, [`metrics-${POOL.name}`]: metrics, [`agent-${POOL.name}`]: agent };
   const ports = { ...stack.ports, ...(own as Record<string, number>) };
-  const running: Supervised[] = planParts(state, Number(new URL(stack.url).port), ports, identity)
+  const running: Supervised[] = planParts({ state, edgePort: Number(new URL(stack.url).port), ports, identity })
     .filter((part) => [`engine-${POOL.name}`, `agent-${POOL.name}`].includes(part.name))
     .map((part) => withLimits(onModels(part, repository), limits))
     .map((part) => ({ ...part, name: `${part.name}-${name}` }))

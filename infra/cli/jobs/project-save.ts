@@ -9,12 +9,17 @@ import { manifest } from '../../../shared/project/manifest.ts';
 import { type Answer, refused } from '../answer.ts';
 import type { ProjectState } from './project-state.ts';
 
+export interface ProjectSource {
+  /** Address of the project. */
+  readonly url: string;
+  readonly headers: Record<string, string>;
+  readonly fetch: typeof fetch;
+}
+
 export async function saveDocuments(
-  url: string,
   { documents }: ProjectState,
   folder: string,
-  headers: Record<string, string>,
-  send: typeof fetch,
+  { url, headers, fetch: send }: ProjectSource,
 ): Promise<{ readonly files: string[] } | Answer> {
   await mkdir(folder, { recursive: true });
   const files: string[] = [];

@@ -4,7 +4,7 @@ import { pendingShape, pendingWords } from './upload-follow.ts';
 const count = z.object({ total: z.number(), done: z.number() });
 const error = z.object({ code: z.string(), message: z.string() }).optional();
 
-/** What of a project the command line looks at. */
+/** Members of a project that the command line reads. */
 export const projectState = z.looseObject({
   id: z.string(),
   status: z.string(),

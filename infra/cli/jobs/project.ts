@@ -1,4 +1,4 @@
-// auricle project: text becomes sound. The text is sealed here, unless it may be sent as it is and somebody wants that.
+// auricle project: synthesizes text. Seals the text here unless --plain is given.
 
 import { isUtf8 } from 'node:buffer';
 import { mkdir, readFile } from 'node:fs/promises';
@@ -24,7 +24,7 @@ import { realWorld, type UploadWorld } from './upload-world.ts';
 type Headers = Record<string, string>;
 
 export async function project(given: Arguments, headers: Headers, world: UploadWorld = realWorld()): Promise<Answer> {
-  const [what = '', id = '', ...more] = given.operands;
+  const [what = '', id = ''] = given.operands;
   const url = `${given.edge}/v1/projects/${encodeURIComponent(id)}`;
   if (what === 'list') return list(given, headers, world);
   // Any other first word is the name of a file.
@@ -32,7 +32,7 @@ export async function project(given: Arguments, headers: Headers, world: UploadW
   if (what === 'delete') return ask(url, 'DELETE', headers, world);
   if (what === 'rerun') return ask(`${url}/rerun`, 'POST', headers, world);
   if (what === 'save') return tell(url, { ...given, wait: true }, headers, world);
-  return what === 'edit' ? edit(url, given, more, headers, world) : ask(url, 'GET', headers, world);
+  return what === 'edit' ? edit(url, given, headers, world) : ask(url, 'GET', headers, world);
 }
 
 const page = z.object({ data: z.array(projectState.extend({ created: z.string() })) });
@@ -47,7 +47,7 @@ async function list(given: Arguments, headers: Headers, world: UploadWorld): Pro
 }
 
 const text = z.string().optional();
-/** A file of JSON: a body of `POST /v1/projects`, of which at least the documents are said. */
+/** A JSON file: a body of `POST /v1/projects` with at least the documents. */
 const projectFile = z.looseObject({
   documents: z.array(z.strictObject({ title: text, text, blocks: documentBlocks.optional() })).min(1),
 });
@@ -79,14 +79,14 @@ async function make(file: string, given: Arguments, headers: Headers, world: Upl
   return { exit: 0, text: projectLine(begun), value: shown };
 }
 
-/** Before anything is sent: what is spoken would have nowhere to go. */
+/** Makes the output folder before anything is sent. */
 const makeFolder = (folder: string): Promise<boolean> =>
   mkdir(folder, { recursive: true }).then(
     () => true,
     () => false,
   );
 
-/** What is asked for, and the plaintext of each document that is sealed; a text when it cannot be. */
+/** Returns the request and the plaintext of each sealed document, or why the file is invalid. */
 function describe(file: string, content: string, given: Arguments): { body: object; files: Uint8Array[] } | string {
   const { model, language, voice, rate, zone, callback, plain } = given;
   const named = {
@@ -118,7 +118,7 @@ function describe(file: string, content: string, given: Arguments): { body: obje
   return { body: { ...named, ...asked, documents, sealed: true }, files };
 }
 
-/** Seals one document and puts it where it is expected; says what went wrong. */
+/** Seals and uploads one document. Returns what failed. */
 async function put(
   bytes: Uint8Array,
   index: number,
@@ -152,14 +152,8 @@ async function ask(url: string, method: string, headers: Headers, { fetch: send 
   return { exit: 0, text: projectLine(value), value };
 }
 
-async function edit(
-  url: string,
-  given: Arguments,
-  operands: readonly string[],
-  headers: Headers,
-  world: UploadWorld,
-): Promise<Answer> {
-  const [document = '', segment = '', words = ''] = operands;
+async function edit(url: string, given: Arguments, headers: Headers, world: UploadWorld): Promise<Answer> {
+  const [, , document = '', segment = '', words = ''] = given.operands;
   const change = { document, segment, text: words, plain: given.plain };
   const done = await editProject(url, change, headers, world.fetch);
   if ('exit' in done) return done;
@@ -167,7 +161,7 @@ async function edit(
   return { exit: 0, text: projectLine(done.edited), value: done.edited };
 }
 
-/** Waits for the end, and saves what came out. */
+/** Waits for the end and saves the audio. */
 async function tell(url: string, given: Arguments, headers: Headers, world: UploadWorld): Promise<Answer> {
   const { fetch: send, pause } = world;
   const changed = (now: ProjectState) => world.say(projectLine(now));
@@ -175,7 +169,7 @@ async function tell(url: string, given: Arguments, headers: Headers, world: Uplo
   if (end instanceof Response) return refused(end);
   if (end.status !== 'done') return { exit: 1, text: projectLine(end), value: end };
   if (given.out === undefined) return { exit: 0, text: projectLine(end), value: end };
-  const saved = await saveDocuments(url, end, given.out, headers, send);
+  const saved = await saveDocuments(end, given.out, { url, headers, fetch: send });
   if ('exit' in saved) return saved;
   return { exit: 0, text: saved.files.join('\n'), value: { ...end, files: saved.files } };
 }

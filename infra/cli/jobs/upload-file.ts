@@ -15,7 +15,7 @@ import {
 } from '../../../shared/upload/blocks.ts';
 import type { Journal } from './upload-journal.ts';
 
-/** Where the file goes; `envelope` when it is sealed. */
+/** The destination of the file, with the `envelope` of a sealed one. */
 export interface Target {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -24,14 +24,14 @@ export interface Target {
 
 export interface Sending {
   readonly target: Target;
-  /** What was sent before, and where to note what is sent now. */
+  /** The record of blocks that were sent. */
   readonly journal: Journal;
   readonly fetch: typeof fetch;
   readonly pause: (attempt: number) => Promise<void>;
   readonly progress: (sent: number, of: number) => void;
 }
 
-/** The store said no, or the file is not what it was. `again`: another run of the same command may do. */
+/** The store refused, or the file changed. `again`: another run of the same command may succeed. */
 export class SendProblem extends Error {
   readonly again: boolean;
   constructor(message: string, again: boolean) {

@@ -18,7 +18,7 @@ export function pendingWords({ waiting, callback, callback_attempts: tries = 0 }
   return told ? `${wait}, callback ${callback} after ${tries} attempts` : wait;
 }
 
-/** What of an upload the command line looks at. */
+/** Members of an upload that the command line reads. */
 export const uploadState = z.looseObject({
   id: z.string(),
   status: z.string(),
@@ -35,14 +35,14 @@ export interface Following<T> {
   readonly changed: (now: T) => void;
 }
 
-/** The upload when it is over, or the refusal of whoever was asked. */
+/** Returns the ended upload, or the refusal. */
 export const followUpload = (
   url: string,
   headers: Record<string, string>,
   following: Following<UploadState>,
 ): Promise<UploadState | Response> => follow(url, headers, following, uploadState);
 
-/** The same for whatever has events like those of an upload. */
+/** Follows any job with the events of an upload. */
 export async function follow<T>(
   url: string,
   headers: Record<string, string>,
@@ -67,7 +67,7 @@ export async function follow<T>(
         if (event.name === 'end') return data;
       }
     } catch {
-      // A connection that broke; the next one tells where things are.
+      // The connection broke. The next one begins with the current state.
     }
   }
   throw new Error('the edge tells nothing any more', { cause: new Error('no events') });

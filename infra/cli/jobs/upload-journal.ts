@@ -1,5 +1,5 @@
-// What has been sent of a file, one line for each step, so that a run that was interrupted is gone on with. It holds the
-// key of that one file and an address that can be written to: readable by its owner only, and gone when all is sent.
+// The journal of an upload, a line for each step, from which an interrupted run resumes. It holds the key of the file and
+// a writable address, so only its owner may read it, and the end of the upload deletes it.
 
 import { createHash } from 'node:crypto';
 import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { jsonOf } from '../../../shared/json-text.ts';
 import { limits } from '../../../shared/limits.ts';
 
-/** What makes two runs the same one. */
+/** The identity of a run. */
 export interface JournalName {
   readonly edge: string;
   readonly file: string;
@@ -62,7 +62,7 @@ export function findJournal(folder: string, name: JournalName, now: number): Jou
   const digests = new Map<number, string>();
   const sent = new Set<number>();
   for (const line of lines.slice(1)) {
-    // The last line may have been cut off; what it would have said is done once more.
+    // The last line may be cut off: its step is repeated.
     const { data } = step.safeParse(jsonOf(line));
     if (!data) continue;
     if ('sent' in data) sent.add(data.sent);

@@ -24,7 +24,7 @@ interface Sent {
   readonly state: UploadState | undefined;
 }
 
-/** Whether the operands name more than one file. */
+/** Reports whether the operands name more than one file. */
 export async function namesMany(operands: readonly string[]): Promise<boolean> {
   const [first = '', second] = operands;
   return second !== undefined || (await isFolder(first));

@@ -1,4 +1,4 @@
-// What the command line says of one upload.
+// Text about one upload.
 
 import { z } from 'zod';
 import { transcriptFormats } from '../../../shared/upload/contract.ts';
@@ -17,14 +17,14 @@ interface Listed {
 export const listLine = ({ id, created, status }: Listed, more: string): string =>
   [id, created, status.padEnd(9), more].join('  ').trimEnd();
 
-/** Why a transcript cannot be had in that form. */
+/** Returns why a transcript format is invalid. */
 export function formatProblem(format: string | undefined): string | undefined {
   const known: readonly string[] = transcriptFormats;
   if (format === undefined || known.includes(format)) return undefined;
   return `--format ${format} is not one of ${known.join(', ')}`;
 }
 
-/** How it stands, or what became of asking for it. */
+/** Sends a request about an upload and returns its state. */
 export async function tellUpload(
   url: string,
   method: 'GET' | 'DELETE' | 'POST',
@@ -37,7 +37,7 @@ export async function tellUpload(
   return { exit: 0, text: line(value), value };
 }
 
-/** Follows it to its end and tells the transcript. */
+/** Follows an upload to its end and returns the transcript. */
 export async function tellEnd(
   url: string,
   given: Arguments,

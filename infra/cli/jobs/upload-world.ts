@@ -1,7 +1,7 @@
 import { limits } from '../../../shared/limits.ts';
 import { journalFolder } from './upload-journal.ts';
 
-/** What of the world a test may replace. */
+/** The environment of an upload, which tests replace. */
 export interface UploadWorld {
   readonly fetch: typeof fetch;
   readonly now: () => number;

@@ -72,7 +72,7 @@ export async function upload(
   return tell();
 }
 
-/** A file that can be sent, or why it cannot. */
+/** Returns the facts of a readable file, or why it cannot be sent. */
 async function look(file: string): Promise<Stats | string> {
   try {
     const facts = await stat(file);
@@ -93,7 +93,7 @@ const UNREADABLE: Readonly<Record<string, string>> = {
   EPERM: 'may not be read by you',
 };
 
-/** What the edge is asked for. */
+/** Returns the body of the request. */
 function askedOf(given: Arguments, file: string, bytes: number): Record<string, unknown> {
   const { model, language, plain, zone, callback, keepDays } = given;
   return {
@@ -101,7 +101,7 @@ function askedOf(given: Arguments, file: string, bytes: number): Record<string, 
     ...(language !== undefined && { language }),
     filename: path.basename(file),
     sealed: !plain,
-    // Of a sealed file the size is known only when it is known whose it is.
+    // The size of a sealed file depends on the tenant, which only the edge knows.
     ...(plain && { bytes }),
     ...(zone !== undefined && { zone }),
     ...(callback !== undefined && { callback }),
@@ -109,7 +109,7 @@ function askedOf(given: Arguments, file: string, bytes: number): Record<string, 
   };
 }
 
-/** Whether a run that was interrupted can be gone on with, or had even sent everything. */
+/** Reports whether an interrupted run can resume (`yes`), or has sent everything (`taken`). */
 async function stillWaits(
   given: Arguments,
   headers: Record<string, string>,
@@ -117,7 +117,7 @@ async function stillWaits(
   world: UploadWorld,
 ): Promise<'yes' | 'no' | 'taken'> {
   const response = await world.fetch(`${given.edge}/v1/uploads/${begun.id}`, { headers });
-  // Nothing is known then, and what was noted may still be of use.
+  // The state is unknown, so the journal stays.
   if (response.status >= 500) throw new Error('busy', { cause: new Error(`it answers ${response.status}`) });
   const { data } = uploadState.safeParse(await response.json());
   if (data?.status === 'granted') return 'yes';

@@ -35,7 +35,7 @@ const replayed = z.object({
   zones: z.array(z.object({ zone: z.string(), replayed: z.number(), rerun: z.number(), dropped: z.number() })),
 });
 
-/** Jobs that nobody could finish go back into their queue. Done twice, it changes nothing. */
+/** Puts dead-lettered jobs back into their queue. Idempotent. */
 export async function replay(given: Arguments, headers: Record<string, string>): Promise<Answer> {
   const query = given.zone === undefined ? '' : `?zone=${encodeURIComponent(given.zone)}`;
   const response = await fetch(`${given.edge}/v1/jobs/replay${query}`, { method: 'POST', headers });

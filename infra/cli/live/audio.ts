@@ -5,7 +5,7 @@ import { createWavReader } from '../../../shared/speech/wav.ts';
 
 /** Length of a frame, as official clients send them. */
 export const FRAME_SECONDS = 0.1;
-/** Silence between two passes: the end of an utterance, as when somebody draws breath. */
+/** Silence between two passes, which ends an utterance. */
 const PAUSE_SECONDS = 1;
 
 export interface LiveAudio {
@@ -16,7 +16,7 @@ export interface LiveAudio {
 
 const names: Readonly<Record<Exclude<SoundFormat, 'wav'>, string>> = { flac: 'FLAC', mp3: 'MP3', opus: 'Ogg Opus' };
 
-/** What is wrong with a file, as the rest of a sentence that begins with its name. */
+/** `problem` completes a sentence that begins with the name of the file. */
 type Read = { readonly audio: LiveAudio } | { readonly problem: string };
 
 /** Reads a WAV file. Several channels become their mean. */

@@ -1,7 +1,7 @@
-// How long words take. Pure: times are handed in.
+// Latency of words. Pure: the caller passes the times.
 import { FRAME_SECONDS } from './audio.ts';
 
-/** Words of one utterance as an event tells them: where each ends, seconds from the first sample of the stream. */
+/** Words of one utterance in an event, as the end of each in seconds from the start of the stream. */
 export interface Shown {
   /** Utterances are counted; an utterance's words come in order, and interims may change them. */
   readonly utterance: number;
@@ -12,7 +12,7 @@ export interface Shown {
 export interface Measured {
   readonly kind: 'partial' | 'final';
   readonly milliseconds: number;
-  /** Where in the audio the word, or the utterance's last one, ends, seconds. */
+  /** End of the word, or of the last word of the utterance, in seconds of audio. */
   readonly at: number;
 }
 
@@ -20,9 +20,9 @@ export interface WordClock {
   /** Frame `index` was handed to the connection. */
   sent(index: number, now: number): void;
   /**
-   * What an event measures. A word's `partial` is the time from the moment when the audio up to its end had been sent
-   * to the first event, interim or final, that shows as many words of its utterance. An utterance's `final` is the time
-   * from the end of its last word to the final event. Where a word ends is what the event itself says.
+   * Returns the latencies that an event completes. `partial` of a word: from sending the audio at its end to the first
+   * event that shows as many words of its utterance. `final` of an utterance: from sending the audio at the end of its
+   * last word to the final event. The event itself gives the end of each word.
    */
   shown(shown: Shown, now: number): Measured[];
 }
@@ -36,7 +36,7 @@ export function createWordClock(): WordClock {
   let utterance = -1;
   let words = 0;
 
-  /** `undefined` when that was too long ago, or is said to end in the future. */
+  /** Returns `undefined` for audio that was not sent, or too long ago. */
   function sentAt(seconds: number): number | undefined {
     const index = Math.max(0, Math.ceil(seconds / FRAME_SECONDS - 1e-6) - 1);
     return index < frames && index >= frames - KEPT ? times[index % KEPT] : undefined;

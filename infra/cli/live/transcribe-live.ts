@@ -43,7 +43,7 @@ export async function transcribeLive(given: Arguments, token: string, screen: Sc
   const { code, message } = await stream.finish();
   if (code !== undefined) return failed(edge, { code, message });
   const text = segments.filter(Boolean).join(' ');
-  // Where they were shown as they came they are not said again.
+  // A terminal has shown the words already.
   return { exit: 0, text: screen.isTTY && !given.json ? '' : text, value: { text, segments } };
 }
 

@@ -69,7 +69,7 @@ export async function load(
   return { exit: interrupted ? INTERRUPTED : exit, text: interrupted ? `interrupted: ${text}` : text, value };
 }
 
-/** Measuring what serves nobody would only take time. */
+/** Returns the answer when the warm-up has no served request. */
 function failedWarmUp(warmUp: Summary): Answer {
   const sentence = `none of the ${warmUp.requests} requests of the warm-up was served, so nothing was measured`;
   const text = [sentence, ...describeErrors(warmUp)].join('\n');

@@ -1,10 +1,10 @@
-// What a load run adds up to. Pure: times are handed in.
+// Statistics of a load run. Pure: the caller passes the times.
 
 /** One request. `code` is the reason of the refusal, `http_<status>` of an answer that is not the edge's, or the code of the network error. */
 export interface Outcome {
   readonly milliseconds: number;
   readonly code: string | undefined;
-  /** What the edge or the network said of it, for people. */
+  /** Message of the edge or the network. */
   readonly message?: string | undefined;
   /** Seconds of audio the answer says it covers. */
   readonly audioSeconds: number;
@@ -15,7 +15,7 @@ export interface Summary {
   readonly served: number;
   /** Code → how often. */
   readonly errors: Readonly<Record<string, number>>;
-  /** Code → what was said the first time. */
+  /** Code → message of its first occurrence. */
   readonly messages: Readonly<Record<string, string>>;
   readonly wallSeconds: number;
   /** Served requests per second. */
@@ -23,7 +23,7 @@ export interface Summary {
   readonly audioSeconds: number;
   /** Seconds of audio served per second of time; above 1 is faster than real time. */
   readonly audioSecondsPerSecond: number;
-  /** Of served requests, milliseconds from the first byte sent to the last received; absent when none was served. */
+  /** Milliseconds from the first byte sent to the last received, of served requests. */
   readonly latency: Latency | undefined;
 }
 
@@ -56,7 +56,7 @@ export function summarize(outcomes: readonly Outcome[], wallMilliseconds: number
   };
 }
 
-/** How often each code came, and what was said the first time. */
+/** Returns the count of each code and the message of its first occurrence. */
 export function countErrors(
   outcomes: readonly Pick<Outcome, 'code' | 'message'>[],
 ): Pick<Summary, 'errors' | 'messages'> {
@@ -76,7 +76,7 @@ export const describeErrors = ({ errors, messages }: Pick<Summary, 'errors' | 'm
     .sort(([, one], [, other]) => other - one)
     .map(([code, count]) => `error       ${code}: ${count}${messages[code] ? ` (${messages[code]})` : ''}`);
 
-/** Of any times, in milliseconds; `undefined` when there are none. */
+/** Returns the percentiles of times in milliseconds, `undefined` without any. */
 export function latencyOf(times: readonly number[]): Latency | undefined {
   const sorted = [...times].sort((one, other) => one - other);
   const max = sorted.at(-1);

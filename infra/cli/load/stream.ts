@@ -76,7 +76,7 @@ export interface StreamSummary {
   readonly ended: number;
   /** Code → how many streams did not. */
   readonly errors: Readonly<Record<string, number>>;
-  /** Code → what was said the first time. */
+  /** Code → message of its first occurrence. */
   readonly messages: Readonly<Record<string, string>>;
   /** Code → how often: another agent or connection went on, and nothing was lost. */
   readonly notices: Readonly<Record<string, number>>;

@@ -1,4 +1,4 @@
-// Whether transcripts hold the words that a recording is known to hold. Case and punctuation do not count.
+// Compares transcripts with the known words of a recording, without case and punctuation.
 import path from 'node:path';
 import { readText } from '../place.ts';
 
@@ -26,7 +26,7 @@ export interface Passes {
   readonly tail: number;
 }
 
-/** How a transcript differs; `undefined` when it does not. */
+/** Returns how a transcript differs, `undefined` when it does not. */
 export function wordProblem(
   heard: readonly string[],
   expected: readonly string[],

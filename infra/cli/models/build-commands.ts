@@ -31,13 +31,17 @@ ${Object.entries(problems)
   .map(([kind, { exit, means }]) => `  ${String(exit).padStart(2)}  ${kind}: ${means}`)
   .join('\n')}`;
 
-const row = (name: string, operands: string, does: string, own: NonNullable<Command['own']>, more = ''): Command => ({
-  ...{ name: `model ${name}`, operands, does, own: { ...own, force, json, help }, local: true },
-  more: `${more === '' ? '' : `${more}\n\n`}${ending}`,
-});
+/** `usage` is the name of the command and its operands. */
+const row = (usage: string, does: string, own: NonNullable<Command['own']>, more = ''): Command => {
+  const [name, ...operands] = usage.split(' ');
+  return {
+    ...{ name: `model ${name}`, operands: operands.join(' '), does, own: { ...own, force, json, help }, local: true },
+    more: `${more === '' ? '' : `${more}\n\n`}${ending}`,
+  };
+};
 
 export const buildCommands: readonly Command[] = [
-  row('import', 'SOURCE', 'makes an archive of a .nemo, an .onnx, or a folder of a Triton repository', {
+  row('import SOURCE', 'makes an archive of a .nemo, an .onnx, or a folder of a Triton repository', {
     out,
     role: { value: 'ROLE', means: 'which network of its pipeline an .onnx is; default network' },
     graph: { value: 'ROLE=FILE.onnx', many: true, means: 'a further network, such as one exported from a .nemo' },
@@ -49,30 +53,27 @@ export const buildCommands: readonly Command[] = [
     cipher,
   }),
   row(
-    'build',
-    'PIPELINE OUT[:KEY] IN[:KEY]…',
+    'build PIPELINE OUT[:KEY] IN[:KEY]…',
     'makes one archive of a pipeline',
     { cipher },
     `Pipelines: ${Object.keys(pipelines).join(', ')}. \`model build PIPELINE -h\` lists the options of one, as
 --OPTION=VALUE. The other spelling is --config-path=…asr --config-name=streaming output_path=OUT 'source_path=[IN]'.`,
   ),
   row(
-    'deploy',
-    'IN[:KEY]… REPOSITORY',
+    'deploy IN[:KEY]… REPOSITORY',
     'makes models of a Triton repository of archives',
     targets,
     'Options of pipelines may follow as --OPTION=VALUE. Further targets are configs/NAME.pbtxt, for --model-config-name.',
   ),
-  row('init', '', 'deploys every .apipeline and .rmir of a folder; models that are there stay unless -f', {
+  row('init', 'deploys every .apipeline and .rmir of a folder; models that are there stay unless -f', {
     archives: { value: 'DIR', means: 'folder of the archives' },
     models: { value: 'DIR', means: 'repository to write' },
     key: { value: 'KEY', means: 'key of the archives' },
     ...targets,
   }),
-  row('inspect', 'FILE[:KEY]', 'shows what is in an archive; with a key its content is checked, too', {}),
+  row('inspect FILE[:KEY]', 'shows what is in an archive; with a key its content is checked, too', {}),
   row(
-    'quantise',
-    '[FOLDER|MODEL…]',
+    'quantise [FOLDER|MODEL…]',
     'makes a model with weights of 8 bits; with --watch of each MODEL revision that missed its promise',
     {
       out: folderOut,
@@ -88,8 +89,7 @@ export const buildCommands: readonly Command[] = [
     },
   ),
   row(
-    'measure',
-    'REPOSITORY MODEL',
+    'measure REPOSITORY MODEL',
     'measures evidence for the first gate, for promote --evidence (GATES.md)',
     {
       out: { value: 'FILE', means: 'file to write' },

@@ -51,6 +51,6 @@ export async function digestFolder(folder: string, parts: readonly string[]): Pr
 
 const ENDINGS: Record<HashName, string> = { sha256: '.sig', sm3: '.sm2.sig' };
 
-/** Where the signature of a folder lies, and that of parts of it: beside them, named after the first. */
+/** Returns the path of a signature: in the folder, named after the first part. */
 export const signatureOf = (folder: string, [first = 'model']: readonly string[], hash: HashName): string =>
   path.join(folder, `${first}${ENDINGS[hash]}`);

@@ -7,7 +7,7 @@ import type { Made } from '../../pool/model-build/problem.ts';
 import type { Answer } from '../answer.ts';
 import type { Words } from './words.ts';
 
-/** What an archive says of itself; what can be opened is opened and checked. */
+/** Describes an archive and checks every artifact that can be opened. */
 export async function runInspect(given: Words): Promise<Made<Answer>> {
   const [named = ''] = given.operands;
   const opened = await openArchive(named, process.env);

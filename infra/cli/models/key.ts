@@ -21,7 +21,7 @@ const bytesOf = (pem: string): Uint8Array => {
 
 /** The curve of SM2, as DER names it: 1.2.156.10197.1.301. */
 const SM2_OID = '06082a811ccf5501822d';
-/** What stands before the number in an ECPrivateKey (RFC 5915): version 1, an octet string of 32 bytes. */
+/** Bytes before the number in an ECPrivateKey (RFC 5915): version 1, an octet string of 32 bytes. */
 const NUMBER = '0201010420';
 
 export const noKeyIn = (file: string): string => `${file} holds no private key of P-256 or SM2`;

@@ -13,7 +13,7 @@ import { readFlags, type Words } from './words.ts';
 
 const flags = ['out', 'engine', 'recordings', 'sla', 'parallel', 'against', 'against-models', 'language'] as const;
 
-/** Who says so: the version of what measures, as evidence names it. */
+/** Name and version of this tool in evidence. */
 const TOOL = 'auricle model measure 0.1.0';
 
 /** The address of an engine, as it is asked. */

@@ -72,7 +72,7 @@ export async function promote(given: Arguments, headers: Headers): Promise<Answe
   if ('exit' in shown) return shown;
   const reason = given.reason === undefined ? {} : { reason: given.reason };
   const statement = { model, revision, from, to, at: Date.now(), evidence: shown.value, ...reason };
-  return send(given, headers, model, writeStatement(statement), key);
+  return send(given, headers, { model, key }, writeStatement(statement));
 }
 
 /** Problems that are shown of a file: the others are of the same kind. */
@@ -100,7 +100,7 @@ export async function takeover(given: Arguments, headers: Headers): Promise<Answ
   if ('exit' in found) return found;
   const { revision, at } = found;
   const statement = { model, revision, from: at, to: at, at: Date.now(), evidence: [], reason };
-  return send(given, headers, model, writeStatement(statement), key);
+  return send(given, headers, { model, key }, writeStatement(statement));
 }
 
 export async function approve(given: Arguments, headers: Headers): Promise<Answer> {
@@ -108,29 +108,28 @@ export async function approve(given: Arguments, headers: Headers): Promise<Answe
   if ('exit' in asked) return asked;
   const { model, named: id, key } = asked;
   const kept = await ask(
-    given,
-    headers,
+    { edge: given.edge, headers },
     `${encodeURIComponent(model)}/transitions/${encodeURIComponent(id)}`,
     keptTransition,
   );
   if ('exit' in kept) return kept;
   const payload = new Uint8Array(Buffer.from(kept.value.envelope.payload, 'base64'));
-  // What is signed is what was asked for, and not what an answer makes of it.
+  // The signature covers the requested transition, not a substitute in the answer.
   if (statementId(payload) !== id || readStatement(payload)?.model !== model) {
     return wrong(`what was answered is not the transition ${id} of ${model}`);
   }
-  return send(given, headers, model, payload, key);
+  return send(given, headers, { model, key }, payload);
 }
 
+/** Signs a transition and sends it. */
 async function send(
   given: Arguments,
   headers: Headers,
-  model: string,
+  { model, key }: Pick<Asked, 'model' | 'key'>,
   payload: Uint8Array,
-  key: SigningKey,
 ): Promise<Answer> {
   const body = { envelope: await signPayload(payload, key) };
-  const found = await ask(given, headers, `${encodeURIComponent(model)}/transitions`, transitionRow, {
+  const found = await ask({ edge: given.edge, headers }, `${encodeURIComponent(model)}/transitions`, transitionRow, {
     method: 'POST',
     body,
   });

@@ -1,4 +1,4 @@
-// How the command line asks about revisions: plain HTTP, and what it finds by a few characters of a digest.
+// Requests about revisions over HTTP, and the lookup of a revision by a prefix of its digest.
 import { readFileSync, statSync } from 'node:fs';
 import type { z } from 'zod';
 import { jsonOf } from '../../../shared/json-text.ts';
@@ -9,10 +9,15 @@ import { signatureOf } from './files.ts';
 
 export type Headers = Record<string, string>;
 
-/** The answer, or what to say when it is none. */
+/** The edge and the credentials of a request. */
+export interface Caller {
+  readonly edge: string;
+  readonly headers: Headers;
+}
+
+/** Sends a request. Returns the parsed value, or the answer for a refusal. */
 export async function ask<T extends z.ZodType>(
-  { edge }: Pick<Arguments, 'edge'>,
-  headers: Headers,
+  { edge, headers }: Caller,
   path: string,
   schema: T,
   sent?: { readonly method: 'POST' | 'PUT'; readonly body: unknown },
@@ -27,7 +32,7 @@ export async function ask<T extends z.ZodType>(
 
 export const askState = (given: Pick<Arguments, 'edge' | 'at'>, headers: Headers, model: string) => {
   const at = given.at === undefined ? '' : `?at=${encodeURIComponent(given.at)}`;
-  return ask(given, headers, `${encodeURIComponent(model)}/revisions${at}`, modelState);
+  return ask({ edge: given.edge, headers }, `${encodeURIComponent(model)}/revisions${at}`, modelState);
 };
 
 /** As few characters of it as say which; `undefined` when it is none of them, or one of several. */
@@ -51,7 +56,7 @@ export function readBundle(place: string): { readonly value: unknown } | Answer 
   return file === undefined ? undefined : readJsonFile(file);
 }
 
-/** What a file says, or that it is no JSON. */
+/** Returns the value of a JSON file, or the answer for an invalid one. */
 export function readJsonFile(file: string): { readonly value: unknown } | Answer {
   const value = jsonOf(readFileSync(file, 'utf8'));
   return value === undefined ? wrong(`${file} is no JSON`) : { value };

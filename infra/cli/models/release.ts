@@ -37,7 +37,7 @@ const register: Run = async (given, headers) => {
   const versions = anyVersions.safeParse(bundle.value);
   if (versions.success) return registerAll(given, headers, model, versions.data);
   const body = { bundle: bundle.value };
-  const found = await ask(given, headers, `${encodeURIComponent(model)}/revisions`, revisionRow, {
+  const found = await ask({ edge: given.edge, headers }, `${encodeURIComponent(model)}/revisions`, revisionRow, {
     method: 'POST',
     body,
   });
@@ -53,7 +53,10 @@ async function registerAll(given: Arguments, headers: Headers, model: string, ve
   const rows: z.infer<typeof revisionRow>[] = [];
   for (const { bundle, description } of versions.flatMap((one) => readModelVersion(one) ?? [])) {
     const route = `${encodeURIComponent(model)}/revisions`;
-    const found = await ask(given, headers, route, revisionRow, { method: 'POST', body: { bundle, description } });
+    const found = await ask({ edge: given.edge, headers }, route, revisionRow, {
+      method: 'POST',
+      body: { bundle, description },
+    });
     if ('exit' in found) return found;
     rows.push(found.value);
   }
@@ -71,7 +74,7 @@ const exportVerb: Run = async (given, headers) => {
   const versions: ReturnType<typeof toModelVersion>[] = [];
   for (const { revision } of state.value.revisions) {
     const route = `${encodeURIComponent(model)}/revisions/${encodeURIComponent(revision)}`;
-    const kept = await ask(given, headers, route, keptRevision);
+    const kept = await ask({ edge: given.edge, headers }, route, keptRevision);
     if ('exit' in kept) return kept;
     versions.push(toModelVersion('auricle', model, versions.length + 1, kept.value));
   }
@@ -92,7 +95,7 @@ async function exportOne(given: Arguments, headers: Headers, state: ModelState, 
   const found = digest === undefined ? undefined : findVersion(state, digest);
   if (!found) return unknownRevision(named);
   const route = `${encodeURIComponent(state.model)}/revisions/${encodeURIComponent(found.row.revision)}`;
-  const kept = await ask(given, headers, route, keptRevision);
+  const kept = await ask({ edge: given.edge, headers }, route, keptRevision);
   if ('exit' in kept) return kept;
   return written(given, toModelEntity(state.model, Number(found.version), kept.value), `version ${found.version}`);
 }
@@ -118,7 +121,7 @@ const evidence: Run = async (given, headers) => {
   const known = findRevision(state.value, named);
   if (!known) return unknownRevision(named);
   const route = `${encodeURIComponent(model)}/revisions/${encodeURIComponent(known.revision)}/evidence`;
-  const found = await ask(given, headers, route, liveEvidence);
+  const found = await ask({ edge: given.edge, headers }, route, liveEvidence);
   if ('exit' in found) return found;
   const { verdict, verdicts, windows, ...at } = found.value;
   const lines = [
@@ -139,7 +142,7 @@ const alias: Run = async (given, headers) => {
   const to = named === 'none' ? undefined : findRevision(state.value, named);
   if (named !== 'none' && !to) return unknownRevision(named);
   const from = state.value.aliases.find((one) => one.alias === name)?.revision;
-  return move(given, headers, model, name, from, to?.revision);
+  return move(given, headers, { model, name, from, revision: to?.revision });
 };
 
 const rollback: Run = async (given, headers) => {
@@ -149,20 +152,21 @@ const rollback: Run = async (given, headers) => {
   if ('exit' in state) return state;
   const now = state.value.aliases.find((one) => one.alias === name);
   if (now?.before === undefined) return impossible(`nothing is known that "${name}" named before`);
-  return move(given, headers, model, name, now.revision, now.before);
+  return move(given, headers, { model, name, from: now.revision, revision: now.before });
 };
 
-async function move(
-  given: Arguments,
-  headers: Headers,
-  model: string,
-  name: string,
-  from: string | undefined,
-  revision: string | undefined,
-): Promise<Answer> {
+interface Move {
+  readonly model: string;
+  /** Name of the alias. */
+  readonly name: string;
+  readonly from: string | undefined;
+  readonly revision: string | undefined;
+}
+
+async function move(given: Arguments, headers: Headers, { model, name, from, revision }: Move): Promise<Answer> {
   const body = { ...(from && { from }), ...(revision && { revision }), ...(given.reason && { reason: given.reason }) };
   const path = `${encodeURIComponent(model)}/aliases/${encodeURIComponent(name)}`;
-  const found = await ask(given, headers, path, aliasRow, { method: 'PUT', body });
+  const found = await ask({ edge: given.edge, headers }, path, aliasRow, { method: 'PUT', body });
   if ('exit' in found) return found;
   return { exit: 0, text: `${name}: ${shortOf(from)} → ${shortOf(found.value.revision)}`, value: found.value };
 }
@@ -176,7 +180,11 @@ const log: Run = async (given, headers) => {
   const entries: Entry[] = [];
   let after: number | undefined = 0;
   while (after !== undefined) {
-    const page: Found = await ask(given, headers, `${encodeURIComponent(model)}/transitions?after=${after}`, logPage);
+    const page: Found = await ask(
+      { edge: given.edge, headers },
+      `${encodeURIComponent(model)}/transitions?after=${after}`,
+      logPage,
+    );
     if ('exit' in page) return page;
     const known: Entry[] = page.value.entries.filter(({ at }) => at <= until);
     entries.push(...known);

@@ -1,9 +1,8 @@
-// auricle model quantise --watch: whoever has the files of revisions makes smaller ones of those that missed what was promised
-// of them. What is wanted stands in the log of the model, so that nothing is lost with a machine, and nothing made twice.
+// auricle model quantise --watch: quantises revisions that missed their SLA, on a machine that has their files. The log of
+// the model holds the requests, so a lost machine loses none, and none is served twice.
 import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { z } from 'zod';
 import { limits } from '../../../shared/limits.ts';
 import { keptRevision, type RevisionRow, revisionRow, transitionRow } from '../../../shared/model/contract.ts';
 import { digestOfFiles } from '../../../shared/model/revision.ts';
@@ -25,9 +24,9 @@ export interface Watch {
   readonly edge: string;
   readonly headers: Headers;
   readonly models: readonly string[];
-  /** Where repositories lie. */
+  /** Repositories with the files of revisions. */
   readonly repositories: readonly string[];
-  /** Where those that are made go, a folder each. */
+  /** Folder of the made revisions, one folder each. */
   readonly out: string;
   readonly key: SigningKey;
   /** Without recordings nothing is made with the method "static". */
@@ -47,7 +46,7 @@ export interface MadeRevision {
   readonly problem?: string;
 }
 
-/** Until it is stopped, or with `once` until nothing is wanted that can be made here. */
+/** Makes requested revisions until stopped, or with `once` until none is left. */
 export async function watchRevisions(watch: Watch): Promise<Answer> {
   const all: MadeRevision[] = [];
   for (;;) {
@@ -90,7 +89,7 @@ async function makeOne(
   const { revision: from } = row;
   const named = `${model} ${shortOf(from)}, ${method}`;
   if (method === 'static' && !watch.calibrate) return void watch.say(`${named}: wants --calibrate`);
-  const kept = await askModel(watch, `${model}/revisions/${from}`, keptRevision);
+  const kept = await ask(watch, `${model}/revisions/${from}`, keptRevision);
   if ('exit' in kept) return kept;
   const manifest = readManifest(readPayload(Buffer.from(kept.value.bundle.dsseEnvelope.payload, 'base64')));
   // Agents name what they serve by its place in a repository.
@@ -108,20 +107,17 @@ async function makeOne(
   if (!made.ok) return giveUp(watch, row, facts, `${made.refusal.kind}: ${made.refusal.text}`);
   const samples = Math.max(0, ...made.value.networks.map((one) => one.samples));
   const parameters = { weights: 'int8', softmax: 'fp32', ...(samples > 0 && { samples }) };
-  const registered = await register(watch, model, folder, source.parts, { from, method, parameters });
+  const registered = await register(watch, { model, folder, parts: source.parts, made: { from, method, parameters } });
   if ('exit' in registered) return registered;
   const { revision } = registered.value;
   watch.say(`${named}: ${revision}, in ${folder}`);
   return { ...facts, revision, folder };
 }
 
-const askModel = <T extends z.ZodType>({ edge, headers }: Watch, place: string, schema: T, body?: unknown) =>
-  ask({ edge }, headers, place, schema, body === undefined ? undefined : { method: 'POST', body });
-
-/** Where the files lie that were signed: they are read before they are believed. */
+/** Returns the repository whose files match the signature. */
 async function findSource(repositories: readonly string[], manifest: Manifest, revision: string) {
   const named = new Set(manifest.pieces.map(({ file }) => file.split('/')[0] as string));
-  // The one that gives the revision its name first, as whoever signed has named it.
+  // The part that names the revision comes first, as the signer ordered them.
   const parts = [...named].sort((one, other) => Number(other === manifest.name) - Number(one === manifest.name));
   for (const repository of repositories) {
     if (!parts.every((part) => existsSync(path.join(repository, part)))) continue;
@@ -131,9 +127,14 @@ async function findSource(repositories: readonly string[], manifest: Manifest, r
   return undefined;
 }
 
-type Lineage = NonNullable<Manifest['made']>;
+interface MadeFiles {
+  readonly model: string;
+  readonly folder: string;
+  readonly parts: readonly string[];
+  readonly made: NonNullable<Manifest['made']>;
+}
 
-async function register(watch: Watch, model: string, folder: string, parts: readonly string[], made: Lineage) {
+async function register(watch: Watch, { model, folder, parts, made }: MadeFiles) {
   const algorithm = algorithmOf(watch.key.publicKey) ?? 'ecdsa-p256';
   const hash = digestOf[algorithm];
   const digests = await digestFolder(folder, parts);
@@ -142,10 +143,10 @@ async function register(watch: Watch, model: string, folder: string, parts: read
   const payload = writeManifest(parts[0] ?? model, hash, listed, revision, { made });
   const bundle = makeBundle(await signPayload(payload, watch.key));
   writeFileSync(signatureOf(folder, parts, hash), JSON.stringify(bundle));
-  return askModel(watch, `${encodeURIComponent(model)}/revisions`, revisionRow, { bundle });
+  return ask(watch, `${encodeURIComponent(model)}/revisions`, revisionRow, { method: 'POST', body: { bundle } });
 }
 
-/** Said to whoever waits, so that nobody waits for what never comes. */
+/** Records that a revision cannot be made, which ends the request. */
 async function giveUp(
   watch: Watch,
   row: RevisionRow,
@@ -166,7 +167,7 @@ async function giveUp(
   const at = Math.max(Date.now(), row.since);
   const payload = writeStatement({ model, revision: from, from: stands, to: stands, at, evidence });
   const body = { envelope: await signPayload(payload, watch.key) };
-  const told = await askModel(watch, `${encodeURIComponent(model)}/transitions`, transitionRow, body);
+  const told = await ask(watch, `${encodeURIComponent(model)}/transitions`, transitionRow, { method: 'POST', body });
   if ('exit' in told) return told;
   watch.say(`${model} ${shortOf(from)}, ${method}: ${problem}`);
   return { ...wanted, problem };

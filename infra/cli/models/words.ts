@@ -2,7 +2,7 @@ import { ok } from '../../../shared/result.ts';
 import { type Made, problem } from '../../pool/model-build/problem.ts';
 import type { Option } from '../options.ts';
 
-/** What follows a verb of `auricle model`: flags may be given more than once. */
+/** The words after a verb of `auricle model`. Flags may repeat. */
 export interface Words {
   readonly operands: readonly string[];
   readonly flags: Readonly<Record<string, readonly string[]>>;
@@ -47,7 +47,7 @@ export function pairs({ flags }: Words, name: string): Made<Record<string, strin
   return ok(found);
 }
 
-/** What each of these flags says, which may be given once; any but these and `others` is a mistake. */
+/** Returns the values of flags that are given at most once. Refuses any flag but these and `others`. */
 export function readFlags<Name extends string>(
   given: Words,
   names: readonly Name[],

@@ -40,7 +40,7 @@ export async function listenToBlobs(
   const deliver = async (found: Found): Promise<void> => {
     const times = binding.source === 'EventGrid' ? context.deliveries(eventOf(target, container, found)) : 1;
     const attempts = Array.from({ length: times }, () =>
-      attempt(context, target, triggerName, binding, container, found),
+      attempt(context, { target, triggerName, binding }, container, found),
     );
     await Promise.all(attempts);
   };
@@ -108,11 +108,15 @@ function openCursor(container: ContainerClient, name: string) {
   };
 }
 
+interface Trigger {
+  readonly target: RegisteredFunction;
+  readonly triggerName: string;
+  readonly binding: Binding;
+}
+
 async function attempt(
   context: HostContext,
-  target: RegisteredFunction,
-  triggerName: string,
-  binding: Binding,
+  { target, triggerName, binding }: Trigger,
   container: ContainerClient,
   { item, etag, names }: Found,
 ): Promise<void> {
@@ -128,7 +132,7 @@ async function attempt(
     binding.properties?.supportsDeferredBinding === 'true'
       ? referenceTo(binding, container, item.name)
       : { bytes: await client.downloadToBuffer(0, undefined, { conditions: { ifMatch: etag } }) };
-  const response = await invoke(target, newRequest(target, triggerName, data, metadata));
+  const response = await invoke(target, newRequest(target, triggerName, data, { metadata }));
   await writeOutputs(context, target, response, names);
 }
 

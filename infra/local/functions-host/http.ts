@@ -34,7 +34,7 @@ export async function serveHttp(
   timers: Map<string, RunNow>,
 ): Promise<Server> {
   const server = createServer((request, response) => {
-    const answering = answer(context, request, response, routes, timers).catch((error) => {
+    const answering = answer(request, response, { context, routes, timers }).catch((error) => {
       context.log('error', `${request.method} failed: ${describe(error)}`);
       if (!response.headersSent) response.statusCode = 500;
       response.end();
@@ -48,12 +48,16 @@ export async function serveHttp(
   return server;
 }
 
+interface Served {
+  readonly context: HostContext;
+  readonly routes: readonly Route[];
+  readonly timers: ReadonlyMap<string, RunNow>;
+}
+
 async function answer(
-  context: HostContext,
   request: IncomingMessage,
   response: ServerResponse,
-  routes: Route[],
-  timers: Map<string, RunNow>,
+  { context, routes, timers }: Served,
 ): Promise<void> {
   const url = readUrl(request);
   if (!url) {
@@ -104,7 +108,7 @@ function readUrl({ url = '/', headers }: IncomingMessage): URL | undefined {
 }
 
 async function call(context: HostContext, route: Route, http: HttpData, response: ServerResponse): Promise<void> {
-  const request = newRequest(route.target, route.triggerName, { http }, {}, http.headers?.traceparent);
+  const request = newRequest(route.target, route.triggerName, { http }, { traceParent: http.headers?.traceparent });
   const result = await invoke(route.target, request);
   await writeOutputs(context, route.target, { outputData: result.outputData ?? [] }, http.params ?? {});
   const answered = result.returnValue?.http;

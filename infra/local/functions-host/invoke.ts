@@ -16,14 +16,13 @@ export function newRequest(
   target: RegisteredFunction,
   triggerName: string,
   data: TypedData,
-  triggerMetadata: Record<string, TypedData>,
-  traceParent = '',
+  { metadata = {}, traceParent = '' }: { metadata?: Record<string, TypedData>; traceParent?: string | undefined } = {},
 ): InvocationRequest {
   return {
     invocationId: randomUUID(),
     functionId: target.metadata.functionId,
     inputData: [{ name: triggerName, data }],
-    triggerMetadata,
+    triggerMetadata: metadata,
     traceContext: { traceParent, traceState: '', attributes: {} },
   };
 }

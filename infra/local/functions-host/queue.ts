@@ -26,13 +26,15 @@ export async function listenToQueue(
         ? message.messageText
         : Buffer.from(message.messageText, 'base64').toString('utf8');
     const request = newRequest(target, triggerName, text(body), {
-      QueueTrigger: text(body),
-      Id: text(message.messageId),
-      DequeueCount: json(message.dequeueCount),
-      InsertionTime: text(message.insertedOn.toISOString()),
-      ExpirationTime: text(message.expiresOn.toISOString()),
-      NextVisibleTime: text(message.nextVisibleOn.toISOString()),
-      PopReceipt: text(message.popReceipt),
+      metadata: {
+        QueueTrigger: text(body),
+        Id: text(message.messageId),
+        DequeueCount: json(message.dequeueCount),
+        InsertionTime: text(message.insertedOn.toISOString()),
+        ExpirationTime: text(message.expiresOn.toISOString()),
+        NextVisibleTime: text(message.nextVisibleOn.toISOString()),
+        PopReceipt: text(message.popReceipt),
+      },
     });
     await writeOutputs(context, target, await invoke(target, request), { queueTrigger: body });
     await queue.deleteMessage(message.messageId, message.popReceipt);

@@ -26,7 +26,7 @@ export function listenToTimer(
     // Never past due: runs missed while the stack was down are skipped (DIFFERENCES.md).
     const timer = { schedule: { adjustForDST: true }, scheduleStatus: status, isPastDue: false };
     try {
-      const request = newRequest(target, triggerName, json(timer), {});
+      const request = newRequest(target, triggerName, json(timer));
       await writeOutputs(context, target, await invoke(target, request), {});
       return true;
     } catch (error) {
