@@ -57,7 +57,7 @@ export async function startPath(state: string, counted: boolean, delayMs: number
   const told = (text: string) => [...replaced].reduce((now, [from, to]) => now.replaceAll(from, to), text);
   const stores = new Set(['blob', 'sqs']);
   const wanted = new Set([...stores, 'release', 'functions', `engine-${pool.name}`, AGENT, 'edge']);
-  const parts = planParts(state, port, ports, identity)
+  const parts = planParts({ state, edgePort: port, ports, identity })
     .filter(({ name }) => wanted.has(name))
     .map((part): Part => {
       const env = Object.fromEntries(
