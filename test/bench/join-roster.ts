@@ -20,14 +20,13 @@ export interface Told {
 export interface Joining {
   readonly sealKey: JsonWebKey;
   readonly port: number;
-  readonly lanes?: boolean;
   /** The double accepts live streams. */
   readonly live?: boolean;
   /** Called with the attestation token before the roster gets it. */
   readonly onAttested: (token: string) => void;
 }
 
-export async function joinRoster(told: Told, { sealKey, port, lanes, live, onAttested }: Joining): Promise<void> {
+export async function joinRoster(told: Told, { sealKey, port, live, onAttested }: Joining): Promise<void> {
   const signKey = await generateKeyPair('ES256');
   const { kty, crv, x, y } = await exportJWK(signKey.publicKey);
   const { attestationKeyFile: keyFile, attestationIssuer: issuer } = told;
@@ -45,7 +44,6 @@ export async function joinRoster(told: Told, { sealKey, port, lanes, live, onAtt
     accelerator: 'cpu',
     slots: 1_024,
     suites: [5],
-    ...(lanes !== undefined && { lanes }),
     models: [
       {
         name: MODEL,

@@ -1,4 +1,4 @@
-// One run of wrk against one gateway, with the CPU time of the gateway's process.
+// One run of wrk against one gateway, and the CPU time of the gateway's process.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -15,6 +15,8 @@ export interface Ask {
   readonly bytes: number;
   readonly connections: number;
   readonly seconds: number;
+  /** Pause of each connection between two requests, ms; 0 for none. */
+  readonly pauseMs: number;
 }
 
 export interface Run {
@@ -22,9 +24,10 @@ export interface Run {
   readonly perSecond: number;
   /** Latency, microseconds. */
   readonly p50: number;
+  readonly p99: number;
   /** CPU time of the gateway per request, microseconds. */
   readonly cpu: number;
-  /** Share of one core that the gateway used; well under 1 the load or the upstream was the limit. */
+  /** Share of one core that the gateway used. Well under 1, the load or the upstream was the limit. */
   readonly busy: number;
 }
 
@@ -40,25 +43,29 @@ const UNITS: Record<string, number> = { us: 1, ms: 1e3, s: 1e6, m: 60e6 };
 
 /** Throws when a request failed: a fast error is not a fast gateway. */
 export async function load(ask: Ask, loadCore: string): Promise<Run> {
-  const { url, upstream, pid, token, bytes, connections, seconds } = ask;
+  const { url, upstream, pid, token, bytes, connections, seconds, pauseMs } = ask;
   const script = path.join(import.meta.dirname, 'request.lua');
   const wrk = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '10s', '--latency', '-s', script];
   const before = cpuSeconds(pid);
   const began = performance.now();
   const said = await output('taskset', [
     ...['-c', loadCore, 'wrk', ...wrk, `${url}${PATH}`, '--'],
-    ...[String(bytes), token, upstream, MODEL],
+    ...[String(bytes), token, upstream, MODEL, String(pauseMs)],
   ]);
   const wall = (performance.now() - began) / 1_000;
   const cpu = cpuSeconds(pid) - before;
   const bad = /Non-2xx.*|Socket errors: connect [1-9].*|Socket errors:.*(?:read|write|timeout) [1-9].*/.exec(said);
   const requests = Number(/(\d+) requests in/.exec(said)?.[1] ?? 0);
   if (bad || requests === 0) throw new Error(`${url}, ${bytes} bytes, ${connections} connections: ${bad?.[0] ?? said}`);
-  const [, value, unit] = /\s50%\s+([\d.]+)(us|ms|s|m)/.exec(said) ?? [];
+  const latency = (percent: number) => {
+    const [, value, unit] = new RegExp(`\\s${percent}%\\s+([\\d.]+)(us|ms|s|m)`).exec(said) ?? [];
+    return Number(value) * (UNITS[unit ?? ''] ?? Number.NaN);
+  };
   return {
     requests,
     perSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(said)?.[1]),
-    p50: Number(value) * (UNITS[unit ?? ''] ?? Number.NaN),
+    p50: latency(50),
+    p99: latency(99),
     cpu: (cpu / requests) * 1e6,
     busy: cpu / wall,
   };

@@ -1,6 +1,8 @@
--- wrk -s request.lua URL -- BYTES TOKEN UPSTREAM MODEL: one multipart form with a file of BYTES, as OpenAI's clients
--- send it. Portkey's two headers go to everybody, so that all get the same request.
+-- wrk -s request.lua URL -- BYTES TOKEN UPSTREAM MODEL PAUSE: one multipart form with a file of BYTES, as OpenAI's
+-- clients send it, PAUSE ms after the answer before it. Every system gets Portkey's two headers.
 function init(args)
+  local pause = tonumber(args[5])
+  if pause > 0 then function delay() return pause end end
   local boundary = 'XXBOUNDARYXX'
   wrk.method = 'POST'
   wrk.headers['authorization'] = 'Bearer ' .. args[2]

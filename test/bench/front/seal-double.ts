@@ -72,29 +72,10 @@ export function createRecipient(attestation: () => string) {
 const KEY_LABEL = bytes('SFrame 1.0 Secret key ', number(0, 8), number(SUITE, 2));
 const SALT_LABEL = bytes('SFrame 1.0 Secret salt ', number(0, 8), number(SUITE, 2));
 
-/** Seals up to eight short records, in order. */
-export function createAnswerSealer(baseKey: Uint8Array): (plaintext: Buffer, final: boolean) => Buffer {
-  const secret = extract('sha512', NONE, baseKey);
-  const key = expand('sha512', secret, KEY_LABEL, 32);
-  const salt = expand('sha512', secret, SALT_LABEL, 12);
-  let counter = 0;
-  return (plaintext, final) => {
-    const nonce = Buffer.from(salt);
-    nonce[11] = (nonce[11] ?? 0) ^ counter;
-    const header = Uint8Array.of(counter++);
-    const flag = Uint8Array.of(final ? 1 : 0);
-    const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(bytes(header, flag));
-    const sealed = cipher.update(plaintext);
-    cipher.final();
-    const length = flag.length + header.length + sealed.length + 16;
-    return bytes(number(0x4000 | length, 2), flag, header, sealed, cipher.getAuthTag());
-  };
-}
-
-/** Counters of one request on a lane. */
+/** Counters of one request of a session. */
 const FRAMES = 2 ** 24;
 
-/** Seals whole answers with the answer key of a lane: one record that holds all messages. */
+/** Seals whole answers with the answer key of a session: one record that holds all messages. */
 export function createLaneSealer(baseKey: Uint8Array): (request: number, packed: Buffer) => Buffer {
   const secret = extract('sha512', NONE, baseKey);
   const key = expand('sha512', secret, KEY_LABEL, 32);

@@ -1,18 +1,17 @@
-// The upstream of all gateways, in a process of its own so that its cost counts for none. A plain request
-// gets a fixed JSON answer; a sealed one gets the same words, sealed as an agent does. It joins the roster by
-// signed heartbeats, like any agent.
+// The upstream of every gateway, in a process of its own. A plain request gets a fixed JSON answer; a sealed one gets the
+// same words as an agent seals them. Signed heartbeats keep it in the roster, as any agent.
 import { createCipheriv } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import process from 'node:process';
 import { numberAt } from '../../../shared/seal/lane.ts';
 import { packMessages } from '../../../shared/seal/pack.ts';
-import { createOpener, type Opener, openerFrom } from '../../../shared/seal/records.ts';
+import { type Opener, openerFrom } from '../../../shared/seal/records.ts';
 import { frameKey } from '../../../shared/seal/sframe.ts';
 import { suites } from '../../../shared/seal/suites.ts';
 import type { AnswerEvent } from '../../../shared/speech/transcript.ts';
 import { AGENT, joinRoster, type Told as RosterTold } from '../join-roster.ts';
 import { createPlainServer, type Serve } from './plain-http.ts';
-import { createAnswerSealer, createLaneSealer, createRecipient } from './seal-double.ts';
+import { createLaneSealer, createRecipient } from './seal-double.ts';
 import { MODEL, REVISION, WORDS } from './words.ts';
 
 /** Sealed bodies that the real code opens before the measuring starts. */
@@ -43,7 +42,7 @@ const asChunk = (bytes: Buffer) =>
   Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]);
 const event = (value: AnswerEvent) => Buffer.from(JSON.stringify(value));
 
-/** Answer to the floor: the words, encrypted with the fixed key of zeroes. */
+/** What the floor is answered: the words, sealed with the key it has, which is none. */
 const floorAnswer = (() => {
   const cipher = createCipheriv('aes-256-gcm', Buffer.alloc(32), Buffer.alloc(12)).setAAD(Buffer.alloc(6));
   return withLength(Buffer.concat([cipher.update(json), cipher.final(), cipher.getAuthTag()]));
@@ -61,7 +60,7 @@ const rest = [
     text: WORDS,
     confidence: 0.9,
     logProbability: -0.1,
-    // Agents omit words from a text-only answer.
+    // As agents leave them out of an answer whose form asks for the text alone.
     words: [],
   }),
 ];
@@ -91,7 +90,7 @@ async function prove(sealed: Buffer, opener: Opener, heads: number, expected: nu
   process.send?.({ proved: true });
 }
 
-/** Collects the bodies of the first requests, for the proof that the real code opens them. */
+/** What comes with a request whose body is proved: the first ones only. */
 function proving(opener: () => Promise<Opener>, heads: number, end: () => void): ReturnType<Serve> {
   if (unproved === 0) return { end };
   unproved -= 1;
@@ -108,16 +107,17 @@ function proving(opener: () => Promise<Opener>, heads: number, end: () => void):
 const laneSealers = new Map<string, ReturnType<typeof createLaneSealer>>();
 const packed = Buffer.from(packMessages([ready, ...rest, final]));
 
-/** Answers as a fast agent that needs no keep-alive: in one piece, with its length. */
-function serveOnLane(head: string, send: (bytes: Buffer) => void, enc: string): ReturnType<Serve> {
+/** Answers as an agent that finishes at once: one piece, with its length. */
+function serveSealed(head: string, send: (bytes: Buffer) => void): ReturnType<Serve> {
   const ticket = header(head, 'auricle-ticket');
+  const enc = encOf(ticket);
   let seal = laneSealers.get(ticket);
   if (!seal) {
     seal = createLaneSealer(recipient.baseKey(enc, 'lane answer', ticket));
     laneSealers.set(ticket, seal);
   }
   const streams = /\r\ntransfer-encoding:/i.test(head);
-  // A long body is being sent still when it is time to say something.
+  // A streamed body is still arriving when an agent starts its answer.
   if (streams) send(sealedHead);
   let number = 0;
   const end = () => {
@@ -138,37 +138,25 @@ function serveOnLane(head: string, send: (bytes: Buffer) => void, enc: string): 
   };
 }
 
-/** HPKE encapsulations by ticket: the ticket of a lane's first request carries it. */
-const encs = new Map<string, string | undefined>();
+/** Encapsulated keys of sessions, by ticket. */
+const encs = new Map<string, string>();
 
-function encOf(ticket: string): string | undefined {
-  if (!encs.has(ticket)) {
-    const { v, enc } = JSON.parse(Buffer.from(ticket.split('.')[1] ?? '', 'base64url').toString());
-    encs.set(ticket, v === 2 ? enc : undefined);
-  }
-  return encs.get(ticket);
+function encOf(ticket: string): string {
+  const known = encs.get(ticket) ?? JSON.parse(Buffer.from(ticket.split('.')[1] ?? '', 'base64url').toString()).enc;
+  encs.set(ticket, known);
+  return known;
 }
 
 const serve: Serve = ({ head, send }) => {
   if (/\r\nbench-floor:/i.test(head)) return { end: () => send(floorAnswer) };
   if (!/\r\nauricle-ticket:/i.test(head)) return { end: () => send(plainAnswer) };
-  const lane = /\r\nauricle-enc:/i.test(head) ? undefined : encOf(header(head, 'auricle-ticket'));
-  if (lane !== undefined) return serveOnLane(head, send, lane);
-  const [ticket, enc] = [header(head, 'auricle-ticket'), header(head, 'auricle-enc')];
-  const seal = createAnswerSealer(recipient.baseKey(enc, 'answer', ticket));
-  send(Buffer.concat([sealedHead, asChunk(seal(ready, false))]));
-  const end = () => {
-    const records = [...rest.map((one) => seal(one, false)), seal(final, true)];
-    send(Buffer.concat([asChunk(Buffer.concat(records)), lastChunk]));
-  };
-  return proving(() => createOpener(recipient.baseKey(enc, 'request', ticket), 5), 1, end);
+  return serveSealed(head, send);
 };
 
 async function join(told: Told): Promise<void> {
   await joinRoster(told, {
     sealKey: recipient.jwk,
     port: (server.address() as AddressInfo).port,
-    lanes: process.env.BENCH_LANES !== 'no',
     onAttested(token) {
       attestation = token;
     },

@@ -1,2 +1,0 @@
-// The floor: a Worker that only answers.
-export const worker = { fetch: () => Response.json({ text: 'nothing' }) };
