@@ -18,7 +18,7 @@ type SigningKey = Awaited<ReturnType<typeof importJWK>>;
 
 const keys = new WeakMap<Settings, SigningKey>();
 
-/** What tells an agent that this edge sent the request: fields in shared/pool/PROTOCOL.md. `now` in ms since 1970. */
+/** Signs the ticket of a live stream (shared/pool/PROTOCOL.md). `now` in ms since 1970. */
 export function signTicket(facts: TicketFacts, seal: AgentSeal, settings: Settings, now: number): Promise<string> {
   const issued = Math.floor(now / 1_000);
   return sign(
@@ -38,7 +38,7 @@ export function signTicket(facts: TicketFacts, seal: AgentSeal, settings: Settin
   );
 }
 
-/** The same for all requests that will go over a lane; what each of them is, it says itself. */
+/** Signs the ticket of a sealed session, which all its requests share. */
 export function signLaneTicket(agent: string, seal: AgentSeal, settings: Settings, now: number): Promise<string> {
   const issued = Math.floor(now / 1_000);
   const expires = Math.ceil(seal.until / 1_000);

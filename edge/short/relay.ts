@@ -1,26 +1,22 @@
 import { limits } from '../../shared/limits.ts';
 import { type Outcome, outcomeOfRefusal } from '../../shared/pool/memory.ts';
-import { pickMirror } from '../../shared/pool/mirror.ts';
-import { type Attempt, pick, type RouteRequest } from '../../shared/pool/pick.ts';
+import type { Attempt, RouteRequest } from '../../shared/pool/pick.ts';
 import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { refuseThrown } from '../bug.ts';
 import type { RequestContext } from '../context.ts';
 import { dial } from '../pool/dial.ts';
-import { readSnapshots } from '../pool/snapshot.ts';
-import { agentFinished, agentStarted, knownAgents } from './agents.ts';
+import { agentFinished, agentStarted } from './agents.ts';
 import { Answer, agentRefusal, type Ended, type ReadEvent } from './answer.ts';
+import { AttemptPlan } from './attempt-plan.ts';
 import type { CallerBody } from './body.ts';
 import type { Hints } from './hints.ts';
 import { hasMirrorSlot, sendMirror } from './mirror.ts';
-import { afterFailure, answerTimeLeft, attemptsLeft, earn, fullBudget, isWorthRetry } from './retry.ts';
+import { answerTimeLeft } from './retry.ts';
 import { CLIENT_GONE, type Ending, refusedWith, type Session } from './session.ts';
 
 /** AES-256-GCM, the suite the edge seals with. */
 const SUITE = 0x0005;
-
-/** Retry budget of this isolate. Lost with it. */
-let budget = fullBudget;
 
 /** A unary request as agents get it. */
 export interface AgentRequest<E> {
@@ -69,8 +65,7 @@ export class Relay<E extends { readonly type: string } | Ended> implements Ends 
   readonly #body: CallerBody;
   readonly #agentRequest: AgentRequest<E>;
   readonly #context: RequestContext;
-  #attempts: readonly Attempt[] | undefined;
-  #made = 0;
+  readonly #plan: AttemptPlan;
   /** Time spent on calls that no agent answered, ms. */
   #dialledMs = 0;
   #dialling: AbortController | undefined;
@@ -80,8 +75,8 @@ export class Relay<E extends { readonly type: string } | Ended> implements Ends 
   #abandoned = false;
   /** Agent of the last attempt, for the record. */
   #agent: string | undefined;
-  /** Receiver of a copy, and the transcript served so far. */
-  #mirror: { readonly to: Attempt; text: string } | undefined;
+  /** The transcript served so far, of a mirrored request. */
+  #text = '';
   #signal: AbortSignal | undefined;
   /** Id of the request, for an error within an answer that has begun. */
   readonly request: string;
@@ -92,6 +87,8 @@ export class Relay<E extends { readonly type: string } | Ended> implements Ends 
     this.#agentRequest = agentRequest;
     this.#context = context;
     this.request = context.id;
+    const mayMirror = agentRequest.textOf !== undefined && session.claims.mirror !== 'forbidden';
+    this.#plan = new AttemptPlan(routeOf(session, agentRequest, context.id), mayMirror, context);
   }
 
   /** Abandons the request when its caller goes away. */
@@ -109,7 +106,7 @@ export class Relay<E extends { readonly type: string } | Ended> implements Ends 
       const event = call.ok ? await this.#receive(call.value) : call;
       if (event.ok) {
         this.#session.stillAtWork();
-        if (this.#mirror) this.#mirror.text += textAfter(this.#mirror.text, this.#agentRequest.textOf?.(event.value));
+        if (this.#plan.mirror) this.#text += textAfter(this.#text, this.#agentRequest.textOf?.(event.value));
         if (event.value.type === 'final') this.#finish('served', 'healthy');
         return event;
       }
@@ -117,12 +114,11 @@ export class Relay<E extends { readonly type: string } | Ended> implements Ends 
       const { refusal: fault } = this.#body;
       const cause = fault ?? event.refusal;
       this.#finish(cause.reason, fault ? 'neutral' : outcomeOfRefusal(cause.reason));
-      const next = afterFailure(await this.#failure(cause), budget);
-      if (!next.again) {
-        this.#close(next.refusal.reason);
-        return no(next.refusal);
+      const refusal = await this.#plan.refusalAfter(cause, this.#body.replayable, this.#delivered);
+      if (refusal) {
+        this.#close(refusal.reason);
+        return no(refusal);
       }
-      budget = next.budget;
     }
   }
 
@@ -185,29 +181,12 @@ export class Relay<E extends { readonly type: string } | Ended> implements Ends 
     this.#body.cancel();
   }
 
-  async #failure(refusal: Refusal) {
-    const { replayable } = this.#body;
-    if (isWorthRetry(refusal) && replayable && !this.#delivered) await this.#planAgain();
-    const remaining = (this.#attempts?.length ?? 0) - this.#made;
-    return { refusal, made: this.#made, remaining, replayable, delivered: this.#delivered };
-  }
-
-  async #planAgain(): Promise<void> {
-    if (!this.#attempts) return;
-    const { surroundings } = this.#context;
-    const snapshots = await this.#readSnapshots();
-    const moment = { snapshots, memory: knownAgents, now: surroundings.now(), random: surroundings.random };
-    const left = attemptsLeft(this.#attempts, this.#made, this.#route(), moment);
-    this.#attempts = [...this.#attempts.slice(0, this.#made), ...left];
-  }
-
   /** Calls the next agent. */
   async #callNext(): Promise<Result<AgentCall<E>>> {
     const { surroundings } = this.#context;
-    const picked = this.#attempts ? ok(this.#attempts) : await this.#pick();
-    if (!picked.ok) return picked;
-    const attempt = picked.value[this.#made] as Attempt;
-    this.#made += 1;
+    const planned = await this.#plan.next();
+    if (!planned.ok) return planned;
+    const { value: attempt } = planned;
     const { agent } = attempt.entry.description;
     this.#agent = agent;
     const began = surroundings.now();
@@ -245,7 +224,7 @@ export class Relay<E extends { readonly type: string } | Ended> implements Ends 
     const body = (await this.#body.gather()) ?? this.#body.open();
     if (this.#closed) return no(gone);
     this.#dialling = abort;
-    const facts = { id: `${id}.${this.#made}`, agent, tenant, class: subject.class, model: hints.model };
+    const facts = { id: `${id}.${this.#plan.made}`, agent, tenant, class: subject.class, model: hints.model };
     const startMs = answerTimeLeft(this.#dialledMs);
     const dialled = await dial({ entry, facts, head, body, signal: abort.signal, startMs }, settings, surroundings);
     if (!dialled.ok) return dialled;
@@ -257,46 +236,6 @@ export class Relay<E extends { readonly type: string } | Ended> implements Ends 
     const { freshSeal, suite } = dialled.value;
     if (freshSeal) this.#session.note({ type: 'keys', tenant, agent, action: 'setup', suite });
     return ok(answer);
-  }
-
-  /** Plans the attempts, and the copy where the request is mirrored. */
-  async #pick(): Promise<Result<readonly Attempt[]>> {
-    const { surroundings } = this.#context;
-    const { claims } = this.#session;
-    const snapshots = await this.#readSnapshots();
-    const route = this.#route();
-    const now = surroundings.now();
-    const picked = pick(route, snapshots, knownAgents, now, surroundings.random);
-    if (!picked.ok) return picked;
-    const mayMirror = this.#agentRequest.textOf && claims.mirror !== 'forbidden';
-    const to = mayMirror ? pickMirror(route, snapshots, now, surroundings.random) : undefined;
-    if (to) this.#mirror = { to, text: '' };
-    this.#attempts = picked.value;
-    budget = earn(budget);
-    return picked;
-  }
-
-  /** Reads all zones: a model of another zone is refused in other words than one that does not exist. */
-  async #readSnapshots() {
-    const { settings, env, surroundings } = this.#context;
-    return readSnapshots(settings.zones, env.ROSTER, surroundings);
-  }
-
-  #route(): RouteRequest {
-    const { claims, subject } = this.#session;
-    const { task, sticky, hints, zones = claims.zones } = this.#agentRequest;
-    return {
-      tenant: claims.tenant,
-      // Each recording is a session of its own: gates count it as one sample (`rates.ts`).
-      session: this.#context.id,
-      ...hints,
-      task,
-      sticky,
-      allowed: claims.languages,
-      zones,
-      suite: SUITE,
-      class: subject.class,
-    };
   }
 
   async #receive({ answer }: AgentCall<E>): Promise<Result<Emitted<E>>> {
@@ -328,9 +267,10 @@ export class Relay<E extends { readonly type: string } | Ended> implements Ends 
 
   /** Mirrors the served request to a revision on trial while there is a slot; the record names the copy. */
   #sendMirror(now: number): void {
-    const body = this.#mirror && this.#body.whole();
-    if (!this.#mirror || !body || !hasMirrorSlot(now)) return;
-    const { to, text } = this.#mirror;
+    const { mirror: to } = this.#plan;
+    const body = to && this.#body.whole();
+    if (!body || !hasMirrorSlot(now)) return;
+    const text = this.#text;
     if (Buffer.byteLength(text) > limits.mirrorTextBytes.value) return;
     this.#note(to, 'mirrored', now);
     const { claims } = this.#session;
@@ -344,8 +284,18 @@ export class Relay<E extends { readonly type: string } | Ended> implements Ends 
     const { pool, agent, zone } = entry.description;
     const { tenant } = this.#session.claims;
     const request = this.#context.id;
-    this.#session.note({ type: 'route', tenant, request, attempt: this.#made, pool, agent, zone, why, outcome }, now);
+    this.#session.note(
+      { type: 'route', tenant, request, attempt: this.#plan.made, pool, agent, zone, why, outcome },
+      now,
+    );
   }
+}
+
+function routeOf<E>({ claims, subject }: Session, request: AgentRequest<E>, id: string): RouteRequest {
+  const { task, sticky, hints, zones = claims.zones } = request;
+  const { tenant, languages: allowed } = claims;
+  // Each recording is a session of its own: gates count it as one sample (`rates.ts`).
+  return { tenant, session: id, ...hints, task, sticky, allowed, zones, suite: SUITE, class: subject.class };
 }
 
 const textAfter = (before: string, more: string | undefined): string =>

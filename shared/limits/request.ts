@@ -54,7 +54,7 @@ export const requestLimits = {
     value: 50,
     unit: 'ms',
     by: 'edge',
-    why: 'How long a short body may take to arrive whole before it is sent on as it comes; nobody feels it.',
+    why: 'Time for a short body to arrive whole before it is sent on as a stream; too short for a caller to notice.',
   },
   lingerBytes: {
     value: 256 * MiB,

@@ -85,7 +85,7 @@ async function measureIn(folder: string, { repeats, seconds, only }: Plan): Prom
     return load({ ...given, url, upstream: address, pid, token, seconds: time }, LOAD_CORE);
   };
   // Warm first: compilers and connection pools are not compared.
-  for (const cell of cells) if (cell.load.pauseMs === 0) await run(cell, cell.load.bytes === LARGE ? 4 : 1);
+  for (const cell of cells) if (cell.load.pauseMs === 0) await run(cell, 4);
   for (let round = 0; round < repeats; round += 1) {
     for (const cell of cells) cell.runs.push(await run(cell, seconds));
   }

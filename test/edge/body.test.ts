@@ -203,7 +203,7 @@ describe('C6 a caller that goes away', () => {
   function makeRelay() {
     const { surroundings } = makeClock();
     const ends: unknown[] = [];
-    const session = { claims: { audit: 'buffered' }, end: async (ending: unknown) => ends.push(ending) };
+    const session = { claims: { audit: 'buffered' }, subject: {}, end: async (ending: unknown) => ends.push(ending) };
     const context = { ...makeContext({}, surroundings).context };
     const request = {
       task: 'infer',

@@ -6,10 +6,10 @@ import { no, ok, type Result } from '../../../shared/result.ts';
 /** Text parts of a form by name, spelled without `[]`, values in order. */
 export type Fields = Record<string, string[]>;
 
-/** What becomes of the file part while it arrives, after the fields `before` it. A refusal ends the reading of the form. */
+/** Consumes the file part while it arrives; `before` are the fields in front of it. A refusal ends the form. */
 export type ReadFile = (bytes: AsyncIterable<Uint8Array>, before: Fields) => Promise<Result<undefined>>;
 
-/** Fields and files, and those one too many, and some that a parser passes over in silence. */
+/** Parts that the parser accepts: fields and files up to one over their bounds, and some that it ignores. */
 const PARTS = limits.formFields.value + 8;
 
 const broken = (detail: string): Refusal => refuse('form_invalid', undefined, detail);

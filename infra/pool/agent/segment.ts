@@ -7,7 +7,7 @@ import type { Decoded, DecodedWord, WordDecoder } from './decode/decoder.ts';
 import { MODEL_RATE } from './sound/mono.ts';
 import type { Utterance } from './voice/cut.ts';
 
-/** A model as it is asked: its name at the engine, its decoder, and how long one frame of its answer is. */
+/** A model at the engine: its name, its decoder, and the duration of one output frame. */
 export interface Recogniser {
   readonly model: string;
   readonly decoder: WordDecoder;
@@ -21,7 +21,7 @@ export interface Scores {
   readonly tokens: number;
 }
 
-/** Sum of the best log probability of each frame: how sure the network was, whatever the words became. */
+/** Sums the best log probability of each frame: the confidence of the network, independent of the words. */
 export function sumBest({ logProbs, frames, tokens }: Scores): number {
   let sum = 0;
   for (let row = 0; row < frames; row++) {
@@ -38,8 +38,8 @@ const round = (seconds: number) => Math.round(seconds * 1_000) / 1_000;
 const share = (value: number) => Math.max(0, Math.min(1, value));
 
 /**
- * Finds the words. A beam search over noise takes most of a second, so it lets others have a turn every now and then:
- * heartbeats, keepalives and other requests run on the same thread.
+ * Decodes words. A beam search over noise takes most of a second, so it yields to heartbeats, keepalives and other
+ * requests on the same thread after every `limits.decodeTurnFrames`.
  */
 async function findWords(decoder: WordDecoder, { logProbs, frames, tokens }: Scores): Promise<Decoded> {
   const decoding = decoder.begin();
@@ -66,7 +66,7 @@ function splitWords(words: Words, fits: (words: Words) => boolean): Words[] | un
 
 const eventBytes = (segment: Segment) => Buffer.byteLength(JSON.stringify(segment));
 
-/** What was found in an utterance, and where that lies: seconds from the beginning. */
+/** Words found in an utterance, with its start and end in seconds of the recording. */
 export interface Found {
   readonly words: Words;
   readonly start: number;

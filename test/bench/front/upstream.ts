@@ -42,7 +42,7 @@ const asChunk = (bytes: Buffer) =>
   Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]);
 const event = (value: AnswerEvent) => Buffer.from(JSON.stringify(value));
 
-/** What the floor is answered: the words, sealed with the key it has, which is none. */
+/** The answer for the floor: the words, sealed with a key of zeros. */
 const floorAnswer = (() => {
   const cipher = createCipheriv('aes-256-gcm', Buffer.alloc(32), Buffer.alloc(12)).setAAD(Buffer.alloc(6));
   return withLength(Buffer.concat([cipher.update(json), cipher.final(), cipher.getAuthTag()]));
@@ -90,7 +90,7 @@ async function prove(sealed: Buffer, opener: Opener, heads: number, expected: nu
   process.send?.({ proved: true });
 }
 
-/** What comes with a request whose body is proved: the first ones only. */
+/** Collects the body of a request that is verified; only the first few are. */
 function proving(opener: () => Promise<Opener>, heads: number, end: () => void): ReturnType<Serve> {
   if (unproved === 0) return { end };
   unproved -= 1;
