@@ -28,7 +28,7 @@ const configOf = (names: readonly OptionName[]): ParseArgsOptionsConfig =>
 
 const everyOption = configOf(Object.keys(options) as OptionName[]);
 
-/** Words of a command line that are no options and no values of options. */
+/** Returns the words of a command line that are neither options nor their values. */
 export const positionalsOf = (words: readonly string[]): string[] =>
   parseArgs({ args: [...words], options: everyOption, allowPositionals: true, strict: false }).positionals;
 

@@ -1,5 +1,5 @@
-// One run of the command line, from its words to what it prints. It speaks plain HTTP to the edge and knows nothing that
-// another client could not know.
+// One run of the command line, from its arguments to its output. It speaks plain HTTP to the edge and uses
+// nothing that other clients lack.
 import { readFileSync } from 'node:fs';
 import { type Answer, failedLocally, unreachable, wrong } from './answer.ts';
 import { positionalsOf, readArguments } from './arguments.ts';
@@ -16,7 +16,7 @@ export interface Printed {
   readonly err: string;
 }
 
-/** Runs a command. An error goes to `err`, with `--json` as JSON; what else a command finds out goes to `out`. */
+/** Runs a command. Errors go to `err` (as JSON with `--json`), results to `out`. */
 export async function commandLine(words: readonly string[], environment: Environment): Promise<Printed> {
   const json = words.includes('--json');
   const { exit, text, value, note } = await answer(words, environment);
@@ -33,7 +33,7 @@ async function answer(words: readonly string[], environment: Environment): Promi
   if (first === 'help' && rest[0] !== 'version') return showHelp(rest);
   if (first === 'help' || first === 'version' || (first === '' && words.includes('--version'))) return showVersion();
   const command = findCommand([first, ...rest]);
-  // Commands that build models read their own words.
+  // Model-building commands parse their own arguments.
   if (command?.own) return (await import('./models/build.ts')).buildModel(without(words, '--json', first));
   const given = readArguments(words, environment);
   if ('problem' in given) return wrong(`${given.problem}; \`auricle ${`help ${first}`.trim()}\` explains`);
@@ -70,7 +70,7 @@ function showHelp([first = '', second]: readonly string[]): Answer {
   return help.length > 0 ? show(help.join('\n\n')) : unknown([first]);
 }
 
-/** Explains that the words name no command. */
+/** Explains that the arguments name no command. */
 function unknown([first = '', second]: readonly string[]): Answer {
   if (first === '') return wrong(helpOfAll());
   if (groupOf(first).length === 0) return wrong(`there is no command "${first}"\n\n${helpOfAll()}`);
@@ -84,6 +84,6 @@ function showVersion(): Answer {
   return { exit: 0, text: `auricle ${manifest.version}`, value: { version: manifest.version } };
 }
 
-/** The words without the first of each of these. */
+/** Returns the words without the first occurrence of each name. */
 const without = (words: readonly string[], ...names: readonly string[]): string[] =>
   names.reduce((left, name) => left.filter((_, at) => at !== left.indexOf(name)), [...words]);

@@ -1,24 +1,24 @@
-// One row of the table of commands.
+// A row of the table of commands.
 import type { Answer } from './answer.ts';
 import { type Arguments, edgeOptions, type Option, type OptionName } from './options.ts';
 
-/** An option as the table has it, or with another meaning for this command. */
+/** An option of the shared table, optionally with a description or default for this command. */
 export type Takes = OptionName | readonly [OptionName, string] | readonly [OptionName, string, string];
 
 export interface Command {
-  /** One word, or two. */
+  /** One or two words. */
   readonly name: string;
-  /** As in the help: `[X]` may be missing, `X…` may come again. */
+  /** Help syntax: `[X]` is optional, `X…` repeats. */
   readonly operands?: string;
   readonly does: string;
   readonly takes?: readonly Takes[];
-  /** Options that only this command has, and that may be given more than once. */
+  /** Repeatable options of this command alone. */
   readonly own?: Readonly<Record<string, Option>>;
-  /** Closing lines of its help. */
+  /** Closing lines of the command's help. */
   readonly more?: string;
-  /** It runs on this machine alone: no edge, no token. */
+  /** Runs on this machine alone, without edge or token. */
   readonly local?: true | ((given: Arguments) => boolean);
-  /** Absent for commands that build models: `models/build.ts` reads their words. */
+  /** Absent for model-building commands: `models/build.ts` parses their arguments. */
   readonly run?: (given: Arguments, headers: Record<string, string>, token: string) => Promise<Answer>;
 }
 
@@ -30,7 +30,7 @@ export const takenBy = ({ takes = [], local }: Command): OptionName[] => [
 
 export const usageOf = ({ name, operands = '' }: Command): string => `${`${name} ${operands}`.trim()} [OPTION…]`;
 
-/** Fewest and most operands. */
+/** Returns the minimum and maximum number of operands. */
 export function operandCounts({ operands = '' }: Command): readonly [number, number] {
   const words = operands.split(' ').filter(Boolean);
   const fewest = words.filter((word) => !word.startsWith('[')).length;

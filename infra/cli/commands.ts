@@ -118,12 +118,12 @@ ${measured}`,
 
 export const commands: readonly Command[] = [...plainCommands, ...auditCommands, ...buildCommands, ...modelCommands];
 
-/** The command that the first words name; a group without one, as `audit`, is `undefined`. */
+/** Returns the command that the first words name; `undefined` for a bare group such as `audit`. */
 export function findCommand([first, second]: readonly string[]): Command | undefined {
   const two = second === undefined ? undefined : commands.find(({ name }) => name === `${first} ${second}`);
   return two ?? commands.find(({ name }) => name === first);
 }
 
-/** The commands of a group, as `audit`: its own and those whose first word it is. */
+/** Returns the commands of a group such as `audit`: its own and those that begin with its name. */
 export const groupOf = (first: string): readonly Command[] =>
   commands.filter(({ name }) => name === first || name.startsWith(`${first} `));

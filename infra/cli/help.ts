@@ -3,7 +3,7 @@ import { type Command, takenBy, usageOf } from './command.ts';
 import { commands, groupOf } from './commands.ts';
 import { commonOptions, edgeOptions, flagOf, type Option, options } from './options.ts';
 
-/** Columns of the left side of a list. */
+/** Width of the left column of a list. */
 const LEFT = 26;
 
 const lineOf = (left: string, right: string): string =>
@@ -37,7 +37,7 @@ const does = (rows: readonly Command[]): string =>
 export const helpOfGroup = (first: string): string =>
   `${does(groupOf(first))}\n\n\`auricle help ${first} COMMAND\` lists the options of one.`;
 
-/** One line for each first word. */
+/** Summary of each command group, by first word. */
 const groups: Readonly<Record<string, string>> = {
   audit: 'the transparency log: shows, searches, exports, verifies, erases',
   model: 'revisions of models: builds, signs, promotes through the gates, rolls back',

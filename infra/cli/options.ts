@@ -1,11 +1,11 @@
-// Every option of the command line. A command names those it takes; the parser and the help read the same rows.
+// The table of options. A command names those it takes; parser and help read the same rows.
 
 export interface Option {
   /** Placeholder of its value in the help; absent for a switch. */
   readonly value?: string;
   readonly short?: string;
   readonly default?: string;
-  /** May be given more than once: only for commands that build models. */
+  /** Repeatable: only for commands that build models. */
   readonly many?: true;
   readonly means: string;
 }
@@ -79,26 +79,26 @@ export type OptionValues = {
       : boolean;
 };
 
-/** A command line that was read. */
+/** A parsed command line. */
 export interface Arguments extends Omit<OptionValues, 'edge' | 'model' | 'state'> {
   readonly verb: string | undefined;
-  /** Words after the first one of the command. */
+  /** Operands after the command's first word. */
   readonly operands: readonly string[];
-  /** Without a slash at the end. */
+  /** URL without a trailing slash. */
   readonly edge: string;
-  /** The one that was named, or the default of the command. */
+  /** The named model, or the command's default. */
   readonly model: string;
-  /** The one that was named. */
+  /** The named model only. */
   readonly onlyModel: string | undefined;
   /** State folder of the local stack. */
   readonly state: string;
-  /** `edge` is the address of that stack: its token may go there. */
+  /** `edge` is the address of the local stack: its token may be sent there. */
   readonly isLocalEdge: boolean;
 }
 
-/** Options of every command that asks an edge. */
+/** Options of every command that calls an edge. */
 export const edgeOptions = ['edge', 'token', 'state'] as const satisfies readonly OptionName[];
 export const commonOptions = ['json', 'help'] as const satisfies readonly OptionName[];
 
-/** `warmUp` is written `--warm-up`. */
+/** Converts `warmUp` to `--warm-up`. */
 export const flagOf = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);

@@ -14,7 +14,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Members read from the file that a running local stack writes. */
 const stack = z.object({ url: z.string() });
 
-/** The state folder and the edge that are meant: an option comes before the environment, and that before a default. */
+/** Selects state folder and edge: option, else environment, else default. */
 export function readPlace(
   given: { readonly edge: string | undefined; readonly state: string | undefined },
   { AURICLE_EDGE }: Environment,

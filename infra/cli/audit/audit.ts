@@ -19,7 +19,7 @@ type Headers = Record<string, string>;
 
 type Run = (given: Arguments, headers: Headers, what: string) => Promise<Answer> | Answer;
 
-/** A verb about one log. */
+/** Wraps a command on one log. */
 const ofLog =
   (look: (found: Found, what: string, given: Arguments, headers: Headers) => Promise<Answer>): Run =>
   async (given, headers, what) => {

@@ -1,4 +1,4 @@
-// auricle audit doctor: is the record being kept, as far as can be seen from here?
+// auricle audit doctor: checks the audit log as far as a client can.
 
 import { z } from 'zod';
 import { type AuditHealth, auditHealth } from '../../../shared/audit/health.ts';
@@ -15,7 +15,7 @@ import { recall } from './memory.ts';
 export interface Check {
   readonly zone: string;
   readonly check: string;
-  /** `skip`: it cannot be told here; `detail` says why. */
+  /** `skip`: cannot be determined by this client; `detail` says why. */
   readonly outcome: 'ok' | 'fail' | 'skip';
   readonly detail: string;
 }
@@ -23,7 +23,7 @@ export interface Check {
 /** Facts about one log. Times are ms since 1970; unknown facts are absent. */
 export interface Seen {
   readonly zone: string;
-  /** Size in the checkpoint, if that is signed by the key. */
+  /** Size in the checkpoint if its signature verifies. */
   readonly signed: number | undefined;
   readonly problem?: string | undefined;
   /** Reports whether the key was given or remembered. */
@@ -34,7 +34,7 @@ export interface Seen {
   readonly health: AuditHealth | undefined;
   /** Refusal in place of the health. */
   readonly unhealthy?: string;
-  /** The checkpoint that is witnessed as the log's own policy demands, and when it was, ms since 1970. */
+  /** Newest checkpoint with the witness quorum of the log's own policy; `at` in epoch ms. */
   readonly witnessed?: { readonly size: number; readonly at: number } | undefined;
 }
 
@@ -58,7 +58,7 @@ export function judgeLog(seen: Seen): Check[] {
 }
 
 type Say = (check: string, good: boolean | undefined, detail: string) => Check;
-/** So long ago at most, and no longer ahead than clocks of writers may differ. */
+/** At most `most` ms old, and not further ahead than writers' clocks may differ. */
 const isPast = (age: number, most: number): boolean => age <= most && age >= -limits.auditClockMs.value;
 const seconds = (ms: number): string => `${Math.round(ms / 100) / 10} s`;
 
@@ -94,7 +94,7 @@ function judgeHealth({ asked, answered, witnessed }: Seen, health: AuditHealth, 
     say('room', !log?.full, log?.full ? 'none for new outboxes: their events wait' : 'for new outboxes'),
     ...(fullStores.length > 0 ? [say('storage', false, `full, so writes are refused: ${fullStores.join(', ')}`)] : []),
     say('witnessed', ...judgeWitnessed(health, witnessed, answered)),
-    // A policy that is there may be unlocked, or of a day: that it is enough cannot be seen from here.
+    // A policy may be unlocked or last one day: a client cannot tell that it suffices.
     say('write once', locked || development ? undefined : false, lockOf(locked, development)),
   ];
 }
@@ -138,8 +138,8 @@ function judgeHistory({
 }
 
 /**
- * Witnesses are asked after publishing: the newest checkpoint has not been seen by them for a moment. How old the newest
- * entry is says nothing: in a log that goes on it is always new.
+ * Evaluates the age of the witnessed checkpoint. Witnesses cosign after publication, so the newest checkpoint
+ * lacks them for a moment. The age of the newest entry proves nothing: in an active log it is always recent.
  */
 function judgeWitnessed(
   { witnesses, log }: AuditHealth,
@@ -183,7 +183,10 @@ export async function auditDoctor(
 
 const refusedAgents = z.object({ refused: z.array(z.object({ pool: z.string(), zone: z.string(), why: z.string() })) });
 
-/** Agents that the roster refuses, a wrong clock among the reasons. Operators only: others get no check. */
+/**
+ * Reports agents that the Roster refuses, for instance because of a wrong clock. Operators only: other
+ * callers get no check.
+ */
 async function checkAgents(edge: string, headers: Record<string, string>): Promise<Check[]> {
   const response = await fetch(`${edge}/v1/pools`, { headers });
   const listed = refusedAgents.safeParse(response.ok ? await response.json() : undefined);

@@ -1,4 +1,5 @@
-// Entries of a log, each of them shown to be in it: a bundle at a time, hashed and followed up to the signed root.
+// Entries of a log with proof of inclusion: reads one bundle, hashes it and follows the path to the signed
+// root.
 import type { Checkpoint } from '../../../shared/audit/checkpoint.ts';
 import type { Leaf } from '../../../shared/audit/leaf.ts';
 import { proveInclusion, verifyInclusion } from '../../../shared/audit/proof.ts';
@@ -16,13 +17,13 @@ export interface HashedEntry extends Entry {
   readonly bytes: Uint8Array;
 }
 
-/** Levels of the tree between two levels of tiles: 2^8 is the width of a tile. */
+/** Tree levels between two levels of tiles: 2^8 is the width of a tile. */
 const TILE_HEIGHT = Math.log2(TILE_WIDTH);
 
 export class ProvenEntries {
   readonly checkpoint: Checkpoint;
   readonly #reader: LogReader;
-  /** Tiles that bundles have in common. */
+  /** Tiles shared by several bundles. */
   readonly #tiles = new Map<string, Promise<Hash[]>>();
   #last: { readonly bundle: number; readonly entries: readonly HashedEntry[] } | undefined;
 
@@ -42,7 +43,7 @@ export class ProvenEntries {
     return entry;
   }
 
-  /** Throws `Invalid` where an entry is not what the log was signed for. */
+  /** Throws `Invalid` when an entry does not match the signed root. */
   async bundle(bundle: number): Promise<readonly HashedEntry[]> {
     if (this.#last?.bundle === bundle) return this.#last.entries;
     const { size, root } = this.checkpoint;
@@ -53,7 +54,7 @@ export class ProvenEntries {
       if (!equalBytes(hash, hashes[at] as Hash)) throw new Invalid(`entry ${index} and its hash do not agree`);
       return { index, hash, bytes, leaf: leafOf(bytes) };
     });
-    // The way of one entry to the root goes by all others of its tile: either all of them are in the log, or none is shown to be.
+    // The path of one entry covers all others of its tile: one proof shows the whole bundle.
     const last = entries.at(-1) as HashedEntry;
     const proof = await proveInclusion(last.index, size, (height, at) => this.#subtree(height, at));
     if (!verifyInclusion(last.index, size, last.hash, proof, root))

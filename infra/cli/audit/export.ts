@@ -1,5 +1,5 @@
-// auricle audit export --out DIR: asks for an export, waits until it is made, and fetches its files. One that was broken off
-// goes on where it was.
+// auricle audit export --out DIR: requests an export, waits for it and downloads its files. Resumes an
+// interrupted download.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -86,7 +86,7 @@ export async function exportAudit(given: ExportArguments, headers: Headers, worl
   return { exit: report.exit <= 10 ? 0 : report.exit, text, value };
 }
 
-/** The id of a new export, or why there is none. */
+/** Returns the id of a new export, or the reason for its refusal. */
 async function begin(given: ExportArguments, headers: Headers) {
   const { edge, zone, year, from, to, purpose, format, profile } = given;
   if (purpose === undefined) return wrong('--purpose TEXT: an export says what it is for');
@@ -106,7 +106,7 @@ async function begin(given: ExportArguments, headers: Headers) {
   return response.ok ? exportStatus.parse(await response.json()).id : refused(response);
 }
 
-/** Size last seen of the zone's log on this machine: the bundle proves growth from there. */
+/** Checkpoint of the zone's log last seen on this machine. The bundle proves growth from it. */
 async function knownHead({ edge, zone, year }: Pick<ExportArguments, 'edge' | 'zone' | 'year'>, headers: Headers) {
   const response = zone === undefined ? undefined : await fetch(`${edge}/v1/audit/log`, { headers });
   const logs = response?.ok ? listedLogs.parse(await response.json()).data : [];
@@ -133,7 +133,7 @@ async function waitFor(url: string, headers: Headers, { pause, tell }: ExportWor
   }
 }
 
-/** An intact file is not fetched again. */
+/** Fetches a file unless an intact copy exists. */
 async function fetchFile(
   base: string,
   { path: name, bytes, sha256 }: { readonly path: string; readonly bytes: number; readonly sha256: string },
@@ -156,7 +156,7 @@ async function fetchFile(
   return undefined;
 }
 
-/** Returns what is wrong with the reader's own policy or head, which says nothing about the bundle. */
+/** Returns the error of the reader's own policy or head. It does not concern the bundle. */
 async function problemOfTrust(folder: string, policy: string | undefined, head: string | undefined) {
   const given = policy === undefined ? undefined : readPolicy(readFileSync(policy));
   if (given && !given.ok) return `the policy ${policy} cannot be read: ${given.refusal}`;
@@ -167,10 +167,10 @@ async function problemOfTrust(folder: string, policy: string | undefined, head: 
   const logs = given?.value.logs.map(({ key }) => key) ?? [];
   if (given && !logs.some(({ name }) => name === origin))
     return `the policy ${policy} has no key of ${origin}, whose bundle this is: it names ${logs.map(({ name }) => name).join(', ')}`;
-  // Without a reader's policy the bundle names the signers, so a foreign head may be the bundle's fault.
+  // Without the reader's policy the bundle names the signers, so a foreign head may be the bundle's fault.
   if (head === undefined || !given) return undefined;
   const note = readFileSync(head);
-  // A head without a signature is the reader's own word, and one of another log is found out later.
+  // An unsigned head is the reader's own claim. A head of another log fails later.
   if (!note.includes('\n\n') || readKnownHead(note)?.origin !== origin) return undefined;
   const judge = await openJudge(given.value);
   return (await judge(note)) ? undefined : `${head}: this head is not signed by the log`;

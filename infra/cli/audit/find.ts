@@ -12,9 +12,9 @@ export interface Found {
   readonly reader: LogReader;
   /** Opens another log of the same edge. */
   readonly open: (base: string, vkey: string) => Promise<LogReader | undefined>;
-  /** The key that the edge names, which need not be the one that is believed. */
+  /** Key that the edge names; the trusted key may differ. */
   readonly offered?: string;
-  /** Zones left out, since no zone was given. */
+  /** Zones omitted because no zone was given. */
   readonly others?: readonly string[];
 }
 
@@ -31,7 +31,7 @@ async function fetchLogs({ edge, zone }: Pick<Arguments, 'edge' | 'zone'>, heade
   return listed.data.data.filter((one) => zone === undefined || one.zone === zone);
 }
 
-/** The newest log of each zone. */
+/** Returns the newest log of each zone. */
 export const newestOf = (logs: readonly Listed[]): Listed[] =>
   logs.filter((one, at) => logs.findIndex(({ zone }) => zone === one.zone) === at);
 
@@ -48,7 +48,7 @@ export async function otherZones(edge: string, headers: Headers, one: string): P
 export const tellOthers = (others: readonly string[]): string =>
   `not in here: ${others.map((zone) => `the log of ${zone} (--zone ${zone})`).join(', ')}`;
 
-/** A log in another year: its key is the same under another name, and its files are beside those of this one. */
+/** Returns the log of another year: same key under another name, files beside those of this year. */
 function logOfYear({ vkey, prefix }: Listed, year: string): Pick<Listed, 'vkey' | 'prefix'> | undefined {
   const key = readVerifierKey(vkey);
   const LAST = /\d{4}$/;
@@ -56,7 +56,10 @@ function logOfYear({ vkey, prefix }: Listed, year: string): Pick<Listed, 'vkey' 
   return { vkey: formatVerifierKey(key.name.replace(LAST, year), key.publicKey), prefix: prefix.replace(LAST, year) };
 }
 
-/** The log of a zone; the key is the one given, the one remembered, or, the first time, the one that the edge names. */
+/**
+ * Finds the log of a zone. Key: the given one, else the remembered one, else, on first use, the one that the
+ * edge names.
+ */
 export async function findLog(
   given: Pick<Arguments, 'edge' | 'zone' | 'key'> & Partial<Pick<Arguments, 'year'>>,
   headers: Headers,
@@ -69,7 +72,7 @@ export async function findLog(
   if (!newest) return wrong(zone === undefined ? 'there is no log' : `there is no log of the zone ${zone}`);
   const own = logs.filter((one) => one.zone === newest.zone);
   const named = own.find((one) => one.year === Number(year));
-  // Without an answer of the functions the edge knows only this year's log.
+  // While the functions are unavailable, the edge knows only this year's log.
   const all = newest.state === 'open' || newest.state === 'closed';
   const log = year === undefined ? newest : (named ?? (all ? undefined : logOfYear(newest, year)));
   if (!log) return wrong(`there is no log of ${year}, but of ${own.map((one) => one.year).join(', ')}`);
@@ -81,7 +84,6 @@ export async function findLog(
   return reader ? { base, vkey, reader, open, offered: log.vkey, others } : wrong(`"${vkey}" is not the key of a log`);
 }
 
-/** `auricle audit logs` */
 export async function listLogs(given: Pick<Arguments, 'edge' | 'zone'>, headers: Headers): Promise<Answer> {
   const logs = await fetchLogs(given, headers);
   if ('exit' in logs) return logs;

@@ -1,4 +1,4 @@
-// Holes of a log: numbers of an outbox or a tenant that are missing, and work of the functions that has no end.
+// Holes of a log: missing numbers of an outbox or a tenant, and work of the functions that never ended.
 import { acceptanceIn, gapIn, isOverdue, isSameGap, type Missing, workIn } from '../../../shared/audit/gaps.ts';
 import type { Leaf } from '../../../shared/audit/leaf.ts';
 import { NextNumbers, readLoss } from '../../../shared/audit/verify/next-numbers.ts';
@@ -7,7 +7,7 @@ import { leafOf } from './log.ts';
 interface Hole {
   readonly index: number;
   readonly text: string;
-  /** Absent for a hole that the log does not tell of itself: no operator can accept it. */
+  /** Absent for a hole that the log itself does not report: no operator can accept it. */
   readonly gap?: Missing;
 }
 
@@ -15,7 +15,7 @@ export class LogHoles {
   readonly #year: number | undefined;
   readonly #holes: Hole[] = [];
   readonly #begun = new Map<string, Hole & { readonly at: number }>();
-  /** By index of the entry that they accept. */
+  /** Index of the accepting entry → accepted gap. */
   readonly #accepted = new Map<number, Missing & { readonly by: string }>();
   readonly #next = new NextNumbers();
   #first: number | undefined;
@@ -27,7 +27,7 @@ export class LogHoles {
   see(entry: Uint8Array, index: number): void {
     const leaf = leafOf(entry);
     if (!leaf) return;
-    // The first log of a region begins with the first of everything; later ones go on from what was before.
+    // Numbering starts at 1 in the first log of a region; later logs continue it.
     if (index === 0 && leaf.type === 'shard.open' && !('previous' in leaf)) this.#first = 1;
     this.#count(`outbox ${leaf.p} ${leaf.ep}`, leaf.pseq, index);
     if (leaf.tn !== undefined && leaf.tseq !== undefined) this.#count(`tenant ${leaf.tn}`, leaf.tseq, index);
@@ -42,13 +42,13 @@ export class LogHoles {
     if (!loss) return;
     const gap = gapIn(leaf);
     this.#holes.push({ index, text: loss.text, ...(gap && { gap }) });
-    // Later events of a life that was broken off go on from its last number.
+    // Later events of an interrupted epoch continue from its last number.
     if (loss.to !== undefined) this.#next.pass(`outbox ${String(loss.outbox)} ${loss.epoch}`, loss.to);
   }
 
   /**
-   * Returns how an entry of a later log decides about a hole, to be called once that log is verified. `by` names the
-   * entry.
+   * Returns the effect of a later log's entry on a hole; the caller applies it once that log is verified.
+   * `by` names the entry.
    */
   decisionIn(entry: Uint8Array, by: string): (() => void) | undefined {
     const leaf = leafOf(entry);
@@ -64,7 +64,7 @@ export class LogHoles {
     return () => void this.#accepted.set(place, { ...accepted, by });
   }
 
-  /** Returns holes that count, and those that an operator has accepted. */
+  /** Returns open holes, and those that an operator has accepted. */
   found(now: number): { readonly open: string[]; readonly accepted: string[] } {
     const overdue = [...this.#begun.values()].filter(({ at }) => isOverdue(at, now));
     const all = [...this.#holes, ...overdue].sort((a, b) => a.index - b.index);

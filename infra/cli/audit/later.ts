@@ -1,4 +1,4 @@
-// Logs of later years, which end work of a year or accept its gaps.
+// Logs of later years, which finish work of a year or accept its gaps.
 import { isSameEnd, type LogEnd, previousOf, yearIn } from '../../../shared/audit/bundle/previous.ts';
 import { formatVerifierKey, readVerifierKey } from '../../../shared/audit/note-key.ts';
 import type { Found } from './find.ts';
@@ -9,9 +9,9 @@ import { recall } from './memory.ts';
 const LAST = /\d{4}$/;
 
 /**
- * Applies what the logs of later years say of holes, in order, until no hole is open. Each log is verified whole and
- * names the one before as its previous. Its key is the remembered one, or the key of `found` under its own name: the
- * edge does not choose it. Returns why a log that exists is not believed.
+ * Applies later logs' decisions about holes, in order, until no hole is open. Verifies each log completely
+ * and requires that it names its predecessor. The key is the remembered one, or the key of `found` under the
+ * log's own name: the edge does not choose it. Returns why an existing log is not trusted.
  */
 export async function readLater(found: Found, end: LogEnd, holes: LogHoles, now: number): Promise<string | undefined> {
   const key = readVerifierKey(found.vkey);
@@ -40,7 +40,7 @@ interface Following {
   readonly previous: LogEnd;
 }
 
-/** Reads one log. Returns its end, or `undefined` where there is none. */
+/** Reads one log. Returns its end, or `undefined` when the log does not exist. */
 async function readFollowing(
   { open }: Found,
   { base, vkey, year, previous }: Following,

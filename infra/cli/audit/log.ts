@@ -13,9 +13,9 @@ import { limits } from '../../../shared/limits.ts';
 import { readBounded } from '../../../shared/read-bounded.ts';
 import { zoneName } from '../../../shared/upload/job.ts';
 
-/** The log is not what it promises to be; says where. */
+/** The log violates its format or a signature; the message names the position. */
 export class Invalid extends Error {}
-/** The edge said no, or nothing. */
+/** The edge refused or answered with an error. */
 export class Refused extends Error {
   readonly response: Response;
   constructor(response: Response) {
@@ -81,7 +81,7 @@ export async function fetchCheckpoint(reader: LogReader): Promise<{ note: Uint8A
   return { note, checkpoint };
 }
 
-/** A file of the log, or nothing where it has none. */
+/** Fetches a file of the log; `undefined` when it does not exist. */
 export async function fetchIfThere(reader: LogReader, path: string): Promise<Uint8Array | undefined> {
   try {
     return await reader.fetch(path);
@@ -91,7 +91,9 @@ export async function fetchIfThere(reader: LogReader, path: string): Promise<Uin
   }
 }
 
-/** A tile of a log of `size`; of one that has grown meanwhile, the beginning of the full one. */
+/**
+ * Fetches a tile of a log of `size`. When the log has grown since, it takes the beginning of the full tile.
+ */
 async function fetchTile<T>(
   reader: LogReader,
   tile: Tile,
@@ -106,14 +108,17 @@ async function fetchTile<T>(
   return parts.slice(0, tile.width);
 }
 
-/** The entries of bundle `index` of a log of `size`. */
+/** Fetches the entries of bundle `index` of a log of `size`. */
 export const fetchEntries = (reader: LogReader, index: number, size: number): Promise<Uint8Array[]> =>
   fetchTile(reader, { ...tileWith(0, index * TILE_WIDTH, size), level: 'entries' }, unpackEntries);
 
 export const fetchHashes = (reader: LogReader, level: number, at: number, size: number): Promise<Hash[]> =>
   fetchTile(reader, tileWith(level, at, size), unpackHashes);
 
-/** An entry that is a leaf as this version writes them; others are of a newer one, and as good for the tree. */
+/**
+ * Parses an entry as a leaf of this version. Other entries come from a newer version and count for the tree
+ * all the same.
+ */
 export const leafOf = (entry: Uint8Array): Leaf | undefined => readLeaf(entry);
 
 /**
@@ -129,7 +134,7 @@ export async function walkLog(
 ): Promise<ReadonlyMap<number, Hash>> {
   const upper: { level: number; from: number; hashes: readonly Hash[] }[] = [];
   const walk = new TreeWalk(({ level, index }, hashes) => {
-    // Those of level 0 are compared with the entries, below.
+    // Level 0 is compared with the entries below.
     if (level > 0) upper.push({ level, from: index * TILE_WIDTH, hashes });
   });
   const roots = new Map<number, Hash>([[0, emptyRoot]]);

@@ -1,5 +1,5 @@
-// The memory of this machine: key and checkpoint last seen of each log, which reveal a log that became
-// shorter or another.
+// Local store of the key and checkpoint last seen of each log. It reveals a log that shrank or changed its
+// key.
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -13,7 +13,7 @@ export interface Remembered {
 
 const folder = (): string => process.env.AURICLE_AUDIT ?? path.join(os.homedir(), '.auricle', 'audit');
 
-/** Logs are told apart by where they are, not by what they say of themselves. */
+/** Identifies a log by its URL, not by the name that it claims. */
 export const fileOf = (base: string): string => path.join(folder(), `${encodeURIComponent(base)}.json`);
 
 export function recall(base: string): Remembered | undefined {
@@ -25,7 +25,7 @@ export function recall(base: string): Remembered | undefined {
   }
 }
 
-/** Whole or not at all. */
+/** Writes atomically. */
 export function remember(base: string, seen: Remembered): void {
   const file = fileOf(base);
   mkdirSync(path.dirname(file), { recursive: true });

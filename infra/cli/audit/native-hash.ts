@@ -1,4 +1,4 @@
-// Hashes of a verifier by Node's own SHA-256: several times as fast as one in JavaScript.
+// SHA-256 of the verifier with Node's native code, several times as fast as JavaScript.
 
 import * as crypto from 'node:crypto';
 import { createHash } from 'node:crypto';
@@ -8,7 +8,7 @@ import type { Hashing } from '../../../shared/audit/verify/hashing.ts';
 /** Buffer for an entry after the leaf prefix byte (RFC 6962 §2.1). */
 const leaf = new Uint8Array(1 + ENTRY_BYTES_MAX);
 
-/** Node 20.12 and newer hash in one call. */
+/** Single-call hash of Node 20.12 and newer. */
 const once = (crypto as { hash?: typeof crypto.hash }).hash;
 
 function hashLeaf(entry: Uint8Array): Uint8Array {

@@ -1,4 +1,4 @@
-// auricle audit tail|show|receipt: entries of a log, each proven to be in it.
+// auricle audit tail|show|receipt: entries of a log, each with proof of inclusion.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { yearIn } from '../../../shared/audit/bundle/previous.ts';
@@ -21,7 +21,7 @@ const openEntries = async ({ reader }: Found): Promise<ProvenEntries> =>
 
 const shownOf = ({ index, leaf }: HashedEntry): Entry => ({ index, leaf });
 
-/** The last ones, or the last ones of a type: looked for from the end of the log on. */
+/** Returns the last entries, optionally of one type. Searches backwards from the end of the log. */
 export async function tail(found: Found, type: string | undefined): Promise<Answer> {
   const log = await openEntries(found);
   const { size } = log.checkpoint;
@@ -54,8 +54,8 @@ function zoneAndYear({ reader }: Found): { readonly zone: string; readonly year:
 }
 
 /**
- * Returns the positions of a request's entries in this log, and the first position that the index does not know. Returns
- * `undefined` where the caller may not search, or the index has none.
+ * Returns the positions of a request's entries in this log, and the first position beyond the index. Returns
+ * `undefined` when the caller may not search or no index exists.
  */
 async function indexedPlaces(found: Found, request: string, { edge }: Arguments, headers: Record<string, string>) {
   const { zone, year } = zoneAndYear(found);
@@ -73,7 +73,7 @@ async function indexedPlaces(found: Found, request: string, { edge }: Arguments,
   }
 }
 
-/** A request's entries, by the index and by what came after it; where that finds none, bundle by bundle from the first. */
+/** Finds a request's entries through the index and the entries after it, else by a scan of all bundles. */
 async function ofRequest(
   found: Found,
   log: ProvenEntries,
@@ -93,7 +93,7 @@ async function ofRequest(
   return [...unique.values()].sort((a, b) => a.index - b.index);
 }
 
-/** Returns one entry by index, or all of a request; else the error of the arguments. */
+/** Returns one entry by index or all entries of a request; otherwise the error of the arguments. */
 async function entriesOf(
   found: Found,
   log: ProvenEntries,

@@ -1,4 +1,4 @@
-// auricle audit verify: everything is fetched and hashed again, and compared with what was seen before.
+// auricle audit verify: fetches and hashes the whole log and compares it with the remembered checkpoint.
 import { yearIn } from '../../../shared/audit/bundle/previous.ts';
 import { openCheckpoint } from '../../../shared/audit/checkpoint.ts';
 import { openVerifier } from '../../../shared/audit/note.ts';
@@ -19,7 +19,7 @@ interface Said {
   readonly root?: string;
   readonly detail: string;
   readonly holes?: readonly string[];
-  /** Holes that an operator has accepted, in an entry of the log. */
+  /** Holes that an operator accepted by an entry of the log. */
   readonly accepted?: readonly string[];
 }
 
@@ -30,7 +30,7 @@ const tell = (verdict: Verdict, said: Said): Answer => ({
 });
 
 interface Told {
-  /** The auditor's own policy; the log's is a suggestion. */
+  /** The auditor's own policy; it overrides the policy that the log suggests. */
   readonly policy?: string | undefined;
   readonly now?: number;
 }
@@ -41,7 +41,7 @@ export async function verifyLog(found: Found, { policy, now = Date.now() }: Told
   if (before && before.vkey !== vkey)
     return tell('diverged', { detail: `the key is not the one that was seen before, which is in ${fileOf(base)}` });
   try {
-    // Before the checkpoint, which is then of a log that is at least as long.
+    // Fetched before the checkpoint, so that the checkpoint's log is at least as long.
     const witnessed = await findWitnessed(reader, policy, now);
     const { note, checkpoint } = await fetchCheckpoint(reader);
     const seen = before && (await openCheckpoint(new TextEncoder().encode(before.note), reader.verifier));
@@ -81,8 +81,8 @@ export async function verifyLog(found: Found, { policy, now = Date.now() }: Told
 }
 
 /**
- * Returns the message for a log that verifies under the key that the edge names, and not under the
- * remembered one.
+ * Returns the message for a log that verifies under the key that the edge names but not under the remembered
+ * one.
  */
 export async function signedAnew({ base, vkey, reader, offered }: Found): Promise<string | undefined> {
   if (offered === undefined || offered === vkey || recall(base)?.vkey !== vkey) return undefined;
@@ -93,7 +93,10 @@ export async function signedAnew({ base, vkey, reader, offered }: Found): Promis
   return `signed with another key than the one remembered in ${fileOf(base)}; if this is a new log on purpose, remove that file`;
 }
 
-/** A log that goes on is ahead of its witnesses; one that they have not seen for long is witnessed no more. */
+/**
+ * Evaluates witnessing. An active log is ahead of its witnesses; one that they have not cosigned for long
+ * counts as unwitnessed.
+ */
 function judgeWitnessed(
   witnessed: Witnessed | undefined,
   size: number,

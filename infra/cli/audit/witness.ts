@@ -22,8 +22,8 @@ async function isNamed({ logs }: Policy, { name, keyId }: Verifier): Promise<boo
 }
 
 /**
- * The newest checkpoint that enough witnesses have signed; `undefined` where there is none. Throws `Invalid` when what
- * is served for one is not of this log, or not of a log that the policy names.
+ * Returns the newest checkpoint with a witness quorum, or `undefined` when there is none. Throws `Invalid`
+ * when the served checkpoint belongs to another log or to one that the policy does not name.
  */
 export async function findWitnessed(
   reader: LogReader,
@@ -35,7 +35,7 @@ export async function findWitnessed(
   if (!policy) return undefined;
   const read = readPolicy(policy);
   if (!read.ok) throw new Invalid(`the policy cannot be read: ${read.refusal}`);
-  // Also for a log without witnesses: an auditor's policy excludes other keys.
+  // Applies to a log without witnesses too: an auditor's policy excludes other keys.
   if (own && !(await isNamed(read.value, reader.verifier)))
     throw new Invalid(`the policy does not name ${reader.verifier.name} with the key that signs it`);
   const note = await fetchIfThere(reader, 'witnessed');

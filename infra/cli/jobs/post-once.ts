@@ -1,8 +1,11 @@
-// A request that makes something, sent with an Idempotency-Key so that a repeated one makes nothing else.
+// Sends a creating request with an Idempotency-Key, so that a retry creates nothing else.
 import { randomUUID } from 'node:crypto';
 import type { UploadWorld } from './upload-world.ts';
 
-/** Posts JSON with the key in `headers`, or one of its own. Sends it a second time when no answer came, the edge is unavailable, or the first is still running. */
+/**
+ * Posts JSON with the Idempotency-Key of `headers` or a new one. Retries once when there is no response, when
+ * the edge is unavailable, or when the first request is still running.
+ */
 export async function postOnce(
   url: string,
   headers: Record<string, string>,
@@ -21,9 +24,12 @@ export async function postOnce(
   return send(url, init);
 }
 
-/** The pause of a second attempt of `UploadWorld`: half a second to a second. */
+/** Attempt number passed to `UploadWorld.pause`: half a second to a second. */
 const RETRY = 2;
 
-/** Whether the edge was unavailable, or says of a conflict that it passes: the first request is still running. */
+/**
+ * Reports a retryable response: the edge is unavailable, or a 409 with `x-should-retry` because the first
+ * request still runs.
+ */
 const mayRepeat = ({ status, headers }: Response): boolean =>
   status >= 502 || (status === 409 && headers.get('x-should-retry') === 'true');

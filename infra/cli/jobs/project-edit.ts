@@ -1,4 +1,4 @@
-// Another text for one segment, sealed here for the next edition of its document.
+// Replaces the text of one segment, sealed here for the next edition of its document.
 import { limits } from '../../../shared/limits.ts';
 import { readSegment } from '../../../shared/project/document.ts';
 import { publicText } from '../../../shared/refusal.ts';

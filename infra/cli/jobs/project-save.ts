@@ -1,4 +1,4 @@
-// Writes the sound and the manifest of each document: `1.wav` and `1.json`, and so on.
+// Writes the audio and the manifest of each document: `1.wav` and `1.json`, and so on.
 import { createHash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
@@ -43,7 +43,7 @@ export async function saveDocuments(
   return { files };
 }
 
-/** Under its name only when all of it is there. */
+/** Writes atomically: the file gets its name when it is complete. */
 async function save(body: ReadableStream<Uint8Array>, file: string): Promise<string> {
   const hash = createHash('sha256');
   const part = `${file}.part`;

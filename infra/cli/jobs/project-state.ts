@@ -27,10 +27,10 @@ export const projectState = z.looseObject({
 });
 export type ProjectState = z.infer<typeof projectState>;
 
-/** One line for people: how far each document is, and how many of its blocks are whole. */
+/** Returns one line for people: progress of each document, and its finished blocks. */
 export const projectLine = (project: ProjectState): string => `${project.id}: ${project.status} ${progressOf(project)}`;
 
-/** The same without id and status. */
+/** Returns the line without id and status. */
 export function progressOf(project: ProjectState): string {
   const { documents, error: why } = project;
   const parts = documents.map(({ segments, blocks }) => {

@@ -3,7 +3,7 @@ import type { Shown } from './latency.ts';
 
 /** An event of a stream. */
 export type LiveNews =
-  /** The words of an utterance so far. */
+  /** Words of an utterance so far. */
   | ({ readonly type: 'words'; readonly text: string } & Shown)
   /** Another agent or connection continues the stream without a loss. */
   | { readonly type: 'notice'; readonly code: string };

@@ -1,4 +1,4 @@
-// A live stream by the client for apps, which sends unacknowledged audio again after a drop.
+// Live streams by the app client, which resends unacknowledged audio after a drop.
 import { WebSocket } from 'ws';
 import { StreamError } from '../../../edge/client/events.ts';
 import { openStream } from '../../../edge/client/stream.ts';

@@ -7,13 +7,13 @@ import type { Arguments } from '../options.ts';
 export async function transcribe(given: Arguments, headers: Record<string, string>): Promise<Answer> {
   const [file = ''] = given.operands;
   const form = new FormData();
-  // Parts in this order, so that the edge finds what it routes by before the recording.
+  // Fields precede the file, so that the edge finds its routing fields first.
   form.set('model', given.model);
   if (given.language) form.set('language', given.language);
   form.set('response_format', given.format ?? 'json');
   try {
     if (!statSync(file).isFile()) return wrong(`${file} is not a file`);
-    // Read from the disk while it is sent; a long recording is never held whole.
+    // Streams from disk; a long recording is never buffered whole.
     form.set('file', await openAsBlob(file), path.basename(file));
   } catch {
     return wrong(`${file} cannot be read`);
@@ -25,6 +25,6 @@ export async function transcribe(given: Arguments, headers: Record<string, strin
     return { exit: 0, text: body.trimEnd(), value: { text: body } };
   }
   const value = JSON.parse(body);
-  // Without a wish for a format, people get the words and programs get everything.
+  // Without `--format`, people get the text and programs everything.
   return { exit: 0, text: given.format === undefined ? String(value.text) : body, value };
 }

@@ -1,4 +1,4 @@
-// Sends the same request again and again, so many at a time.
+// Sends one request repeatedly from several concurrent callers.
 import { z } from 'zod';
 import { jsonOf } from '../../../shared/json-text.ts';
 import { withRequest } from '../answer.ts';
@@ -12,14 +12,14 @@ export interface Load {
   readonly fields: Readonly<Record<string, string>>;
   readonly file: Blob;
   readonly fileName: string;
-  /** Words that each answer must hold, where they are known. */
+  /** Words that each answer must contain, if known. */
   readonly expected?: readonly string[];
-  /** Requests at once, and how many each of these callers makes one after the other. */
+  /** Concurrent callers, and requests that each makes in sequence. */
   readonly parallel: number;
   readonly iterations: number;
-  /** Ends it early: what is under way then counts nowhere. */
+  /** Ends the run early; requests in flight are not counted. */
   readonly signal?: AbortSignal | undefined;
-  /** Hears how many requests have ended, and how many of them failed. */
+  /** Receives the number of ended requests, and of failed ones among them. */
   readonly onProgress?: ((ended: number, failed: number) => void) | undefined;
 }
 
@@ -27,12 +27,12 @@ const answered = z.object({ duration: z.number() }).or(z.object({ usage: z.objec
 const spoken = z.object({ text: z.string() });
 const refused = z.object({ error: z.object({ code: z.string(), message: z.string().optional() }) });
 
-/** The outcome of every request, and how long all of them took, in milliseconds. Never rejects. */
+/** Returns the outcome of every request, and the total time in milliseconds. Never rejects. */
 export async function sendLoad(load: Load): Promise<{ outcomes: Outcome[]; milliseconds: number }> {
   const outcomes: Outcome[] = [];
   const began = performance.now();
   let failed = 0;
-  // One for each request: what listens to the run's own signal would pile up there.
+  // One controller for each request: listeners would accumulate on the run's own signal.
   const underWay = new Set<AbortController>();
   load.signal?.addEventListener('abort', () => {
     for (const one of underWay) one.abort();
@@ -88,7 +88,7 @@ async function sendOne(
 function networkError(url: string, error: unknown): Pick<Outcome, 'code' | 'message'> {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'network';
-  // Several addresses that were tried in vain have no message of their own.
+  // An AggregateError of several failed addresses has no message of its own.
   const why = (cause instanceof Error && cause.message) || code;
   return { code, message: `${url} cannot be reached: ${code === 'ECONNREFUSED' ? 'connection refused' : why}` };
 }

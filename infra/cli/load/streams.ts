@@ -1,4 +1,4 @@
-// Many live streams at once, each the same recording again and again, and how long their words take.
+// Many concurrent live streams of one repeated recording, and the latency of their words.
 import { setTimeout as wait } from 'node:timers/promises';
 import { limits } from '../../../shared/limits.ts';
 import { createFrames, FRAME_SECONDS, type LiveAudio, passSeconds, toRate } from '../live/audio.ts';
@@ -10,39 +10,42 @@ import { WORDS_DIFFER, wordProblem, wordsOf } from './words.ts';
 export interface StreamLoad {
   readonly target: Omit<LiveTarget, 'rate' | 'onNews'>;
   readonly audio: LiveAudio;
-  /** Words of one pass, where they are known. */
+  /** Words of one pass, if known. */
   readonly expected?: readonly string[] | undefined;
   readonly parallel: number;
-  /** Audio of each stream that counts, and passes over the recording before it that do not. */
+  /** Measured audio of each stream, and unmeasured passes over the recording before it. */
   readonly seconds: number;
   readonly warmUp: number;
-  /** As a microphone gives it, or as fast as the connection takes it. */
+  /** Microphone pace, or as fast as the connection accepts. */
   readonly pace: 'realtime' | 'max';
-  /** Ends it early, with what was said so far. */
+  /** Ends the run early, with the results so far. */
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface StreamOutcome {
-  /** Why it did not open, or did not end as it should. */
+  /** Reason of a failed opening or an abnormal end. */
   readonly code: string | undefined;
-  /** What was said of that, for people. */
+  /** Message for people. */
   readonly message?: string | undefined;
   readonly opened: boolean;
   readonly measured: readonly Measured[];
   /** Words of the final text, without those of the warm-up. */
   readonly words: number;
-  /** Code → how often, of what lost nothing. */
+  /** Code → count, of events without loss. */
   readonly notices: Readonly<Record<string, number>>;
   /** Milliseconds from the last frame to the last word. */
   readonly finishMilliseconds: number | undefined;
   /** Seconds of audio sent, and bytes sent and received, after the warm-up. */
   readonly audioSeconds: number;
   readonly bytes: ReturnType<LiveStream['bytes']>;
-  /** When the warm-up ended, ms of `performance.now`; absent where it did not. */
+  /** End of the warm-up, ms of `performance.now`; absent when it never ended. */
   readonly warmAt?: number | undefined;
 }
 
-/** Returns the outcome of every stream, and the ms from the end of the first warm-up to the last word. Never rejects. */
+/**
+ * Returns the outcome of every stream, and the ms from the end of the first warm-up to the last word. Never
+ * rejects.
+ */
 export async function loadStreams(load: StreamLoad): Promise<{ outcomes: StreamOutcome[]; milliseconds: number }> {
   const audio = toRate(load.audio, rateFor(load.audio));
   const frameAt = createFrames(audio);
@@ -57,7 +60,7 @@ export async function loadStreams(load: StreamLoad): Promise<{ outcomes: StreamO
   }
   const began = performance.now();
   const outcomes = streams.map(async (stream, at) => {
-    // Spread over the time of one frame, as the clocks of so many people are.
+    // Starts are spread over one frame, as independent clients' clocks are.
     const start = began + (load.pace === 'realtime' ? (at / load.parallel) * FRAME_SECONDS * 1_000 : 0);
     const { pace, signal, expected } = load;
     return play(stream, { frameAt, frames, start, warmSeconds, pass: passSeconds(audio), expected, pace, signal });
@@ -71,7 +74,7 @@ interface Prepared {
   readonly opened: LiveStream | { readonly code: string; readonly message?: string };
   readonly clock: ReturnType<typeof createWordClock>;
   readonly measured: Measured[];
-  /** Words of each final text, and the end of the last word if the dialect reports it. */
+  /** Words of each final text, and the end of the last word if the protocol reports it. */
   readonly spoken: { readonly words: readonly string[]; readonly end: number | undefined }[];
   readonly notices: Record<string, number>;
 }
@@ -95,7 +98,7 @@ async function prepare({ target }: StreamLoad, rate: number): Promise<Prepared> 
 interface Play {
   readonly frameAt: (index: number) => Uint8Array;
   readonly frames: number;
-  /** When the first frame is due, ms of `performance.now`. */
+  /** Due time of the first frame, ms of `performance.now`. */
   readonly start: number;
   readonly warmSeconds: number;
   /** Seconds of one pass over the recording. */
@@ -125,7 +128,7 @@ async function play(prepared: Prepared, plan: Play): Promise<StreamOutcome> {
   let index = 0;
   let warm: { readonly at: number; readonly bytes: StreamOutcome['bytes'] } | undefined;
   for (; index < plan.frames && !lost && !plan.signal?.aborted; index += 1) {
-    // A frame is due when its last sample was spoken; the schedule is never stretched, however late we are.
+    // A frame is due when its last sample was spoken; the schedule never shifts, however late the client is.
     const due = plan.start + (index + 1) * FRAME_SECONDS * 1_000 - performance.now();
     if (plan.pace === 'realtime' && due > 0) await wait(due);
     if (index * FRAME_SECONDS >= plan.warmSeconds) warm ??= { at: performance.now(), bytes: opened.bytes() };
@@ -150,7 +153,7 @@ async function play(prepared: Prepared, plan: Play): Promise<StreamOutcome> {
   };
 }
 
-/** A stream that ended well heard the words of every pass that was sent whole. */
+/** Requires the words of every completely sent pass. */
 function judge(
   spoken: Prepared['spoken'],
   frames: number,

@@ -1,4 +1,4 @@
-// auricle model import|build|deploy|init|inspect|quantise|measure: on this machine. No edge is asked and no token needed.
+// auricle model import|build|deploy|init|inspect|quantise|measure: local, without edge or token.
 import { build } from '../../pool/model-build/build/build.ts';
 import { readCommand } from '../../pool/model-build/build/read-command.ts';
 import { describeOptions } from '../../pool/model-build/pipeline/options.ts';
@@ -15,7 +15,7 @@ import { runMeasure } from './measure.ts';
 import { runQuantise } from './quantise.ts';
 import { readWords, type Words } from './words.ts';
 
-/** The commands whose words are options and operands. */
+/** Commands that take options and operands. */
 const verbs = new Map<string, (given: Words) => Promise<Made<Answer>>>([
   ['import', runImport],
   ['deploy', runDeploy],
@@ -33,7 +33,7 @@ const refusedBy = ({ kind, text }: Problem): Answer => ({
 
 const show = (text: string): Answer => ({ exit: 0, text, value: { help: text } });
 
-/** Words after `auricle model`, without `--json`. */
+/** Runs the words after `auricle model`, without `--json`. */
 export async function buildModel([name = '', ...words]: readonly string[]): Promise<Answer> {
   const row = buildCommands.find((one) => one.name === `model ${name}`);
   if (!row?.own) throw new Error(`no command is called model ${name}`);
@@ -45,7 +45,7 @@ export async function buildModel([name = '', ...words]: readonly string[]): Prom
     const built = await runBuild(words);
     return built.ok ? built.value : refusedBy(built.refusal);
   }
-  // A deployment takes options of pipelines besides.
+  // A deployment also takes options of pipelines.
   const given = readWords(words, row.own, name === 'deploy');
   if (!given.ok) return refusedBy(given.refusal);
   const [fewest, most] = operandCounts(row);

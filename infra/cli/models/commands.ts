@@ -1,4 +1,4 @@
-// The rows of `auricle model …` about revisions in the table of commands.
+// The rows of `auricle model …` on revisions in the table of commands.
 import type { Command, Takes } from '../command.ts';
 
 const run: Command['run'] = async (given, headers) => (await import('./model.ts')).model(given, headers);

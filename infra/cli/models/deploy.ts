@@ -20,7 +20,7 @@ function readTargets(given: Words): Made<Target[]> {
   }
   const targets: Target[] = [];
   for (const name of given.flags.target ?? ['cpu']) {
-    // With several targets the GPUs are those of the one that may have several.
+    // With several targets, `--gpus` applies to the target `gpu`.
     const { gpus, ...rest } = more;
     const several = (given.flags.target ?? []).length > 1 && name !== 'gpu';
     const target = readTarget(name, several ? rest : { ...rest, ...(gpus !== undefined && { gpus }) });
@@ -53,7 +53,7 @@ export async function runDeploy(given: Words): Promise<Made<Answer>> {
   return ok({ exit: 0, text: [...describe(made.value), `in ${repository}`].join('\n'), value: made.value });
 }
 
-/** M4: every archive of a folder, one after the other; what is deployed already stays unless it is forced. */
+/** M4: deploys every archive of a folder in sequence; skips deployed ones unless forced. */
 export async function runInit(given: Words): Promise<Made<Answer>> {
   const [folder, repository, key, targets] = [
     one(given, 'archives'),

@@ -1,4 +1,4 @@
-// auricle model …: dispatches to what can be done with revisions of models.
+// auricle model …: dispatches to the commands on revisions.
 import type { Answer } from '../answer.ts';
 import type { Arguments } from '../options.ts';
 import { approve, promote, takeover } from './promote.ts';

@@ -10,7 +10,7 @@ import { keyFileOf, noKeyIn, readSigningKey } from './key.ts';
 import { watchRevisions } from './watch.ts';
 import { readFlags, type Words } from './words.ts';
 
-/** A15, A22: a model with 8 bits beside the one it is made from; what it costs in words is for the gates to find out. */
+/** A15, A22: writes an 8-bit model beside its source. The gates measure its loss of accuracy. */
 export async function runQuantise(given: Words): Promise<Made<Answer>> {
   if (given.flags.watch) return runWatch(given);
   const told = readFlags(given, ['out', 'static', 'calibrate', 'features', 'samples']);
@@ -44,7 +44,7 @@ export async function runQuantise(given: Words): Promise<Made<Answer>> {
 
 const watchFlags = ['edge', 'token', 'state', 'key', 'as', 'out', 'calibrate', 'samples'] as const;
 
-/** Smaller ones of revisions that missed what was promised of them, as the edge says which. */
+/** Quantises revisions that missed their targets, as the edge lists them. */
 async function runWatch(given: Words): Promise<Made<Answer>> {
   const told = readFlags(given, watchFlags, ['models', 'watch', 'once']);
   if (!told.ok) return told;

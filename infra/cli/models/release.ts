@@ -48,7 +48,7 @@ const register: Run = async (given, headers) => {
 
 type Versions = z.infer<typeof anyVersions>;
 
-/** Those of an export that carry a signature, one after the other. */
+/** Registers the signed versions of an export, one after the other. */
 async function registerAll(given: Arguments, headers: Headers, model: string, versions: Versions): Promise<Answer> {
   const rows: z.infer<typeof revisionRow>[] = [];
   for (const { bundle, description } of versions.flatMap((one) => readModelVersion(one) ?? [])) {
@@ -89,7 +89,7 @@ function written({ out, force }: Arguments, value: object, what: string): Answer
   return { exit: 0, text: `${out}: ${what}`, value };
 }
 
-/** By its version, or by a few characters of its digest. */
+/** Exports a revision by its version or an abbreviated digest. */
 async function exportOne(given: Arguments, headers: Headers, state: ModelState, named: string): Promise<Answer> {
   const digest = findVersion(state, named)?.row.revision ?? findRevision(state, named)?.revision;
   const found = digest === undefined ? undefined : findVersion(state, digest);
@@ -188,7 +188,7 @@ const log: Run = async (given, headers) => {
     if ('exit' in page) return page;
     const known: Entry[] = page.value.entries.filter(({ at }) => at <= until);
     entries.push(...known);
-    // Times never go back: behind the first that is later there is nothing to find.
+    // Times never decrease: after the first later entry there is nothing to find.
     after = known.length < page.value.entries.length ? undefined : page.value.next;
   }
   if (entries.length === 0) return unknownModel(given, headers, model);

@@ -16,10 +16,10 @@ import { keyFileOf, NO_KEY, noKeyIn, readPublicKey, readSigningKey } from './key
 
 const isFolder = (folder: string): boolean => statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true;
 
-/** A folder in the folder. */
+/** Reports a plain subfolder name. */
 const isPart = (part: string): boolean => part === path.basename(part) && !part.startsWith('.');
 
-/** Writes the signature of a folder into it, in place of one that is there. */
+/** Writes the signature of a folder into it, replacing an existing one. */
 export async function signModel(given: Arguments): Promise<Answer> {
   const [folder = '', ...parts] = given.operands.slice(1);
   const file = keyFileOf(given);
@@ -44,7 +44,7 @@ export async function signModel(given: Arguments): Promise<Answer> {
   return { exit: 0, text: `${signature}\n${revision}`, value: { signature, revision, files: digests.length } };
 }
 
-/** `a=1,b=2`; what is no number is none. */
+/** Parses `a=1,b=2`; invalid numbers become NaN. */
 const readNumbers = (text: string): Record<string, number> =>
   Object.fromEntries(text.split(',').map((pair) => [pair.split('=')[0], Number(pair.split('=')[1] || Number.NaN)]));
 
