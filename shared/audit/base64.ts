@@ -5,7 +5,10 @@ export function toBase64(bytes: Uint8Array): string {
   return btoa(text);
 }
 
-/** `undefined` for anything that `toBase64` would not have written: two texts must not mean the same bytes. */
+/**
+ * Decodes canonical base64; `undefined` for anything that `toBase64` would not write, since two texts must
+ * not mean the same bytes.
+ */
 export function fromBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
   try {
     const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
@@ -16,11 +19,11 @@ export function fromBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
 }
 
 const URL_DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
-/** Digit of each character; 64 stands for none. */
+/** Digit of each character; 64 marks characters outside the alphabet. */
 const urlValues = new Uint8Array(128).fill(64);
 for (let digit = 0; digit < 64; digit += 1) urlValues[URL_DIGITS.charCodeAt(digit)] = digit;
 
-/** Base64url without padding (RFC 4648 §5). By hand: what is written so is short, and there are millions of it in a log. */
+/** Encodes base64url without padding (RFC 4648 §5). Hand-written: a log has millions of short values. */
 export function toBase64Url(bytes: Uint8Array): string {
   let text = '';
   for (let at = 0; at < bytes.length; at += 3) {
@@ -33,7 +36,7 @@ export function toBase64Url(bytes: Uint8Array): string {
   return text;
 }
 
-/** `undefined` for anything that `toBase64Url` would not have written. */
+/** Decodes canonical base64url; `undefined` for anything that `toBase64Url` would not write. */
 export function fromBase64Url(text: string): Uint8Array<ArrayBuffer> | undefined {
   const over = text.length % 4;
   if (over === 1) return undefined;
@@ -49,6 +52,6 @@ export function fromBase64Url(text: string): Uint8Array<ArrayBuffer> | undefined
     bytes[to] = bits >> held;
     to += 1;
   }
-  // Bits that mean nothing have to be zero.
+  // Unused bits must be zero.
   return (bits & ((1 << held) - 1)) === 0 ? bytes : undefined;
 }

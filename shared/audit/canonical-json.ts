@@ -1,12 +1,12 @@
 /**
- * JSON with one way to write each value (RFC 8785): members by their UTF-16 names, no spaces, numbers as ECMAScript writes
- * them. Members that are `undefined` are left out.
+ * Serialises canonical JSON (RFC 8785): members sorted by UTF-16 name, no spaces, numbers as ECMAScript
+ * formats them. Omits `undefined` members.
  */
 export function canonicalJson(value: unknown): string {
   if (typeof value === 'string') return textOf(value);
   if (typeof value === 'object' && isInOrder(value, DEPTH)) {
     const text = JSON.stringify(value);
-    // Half of a surrogate pair, or what looks like one.
+    // Possibly a lone surrogate, or text that looks like one.
     if (!text.includes('\\ud')) return text;
   }
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
@@ -22,7 +22,7 @@ export function canonicalJson(value: unknown): string {
   return `{${members}}`;
 }
 
-/** Values that are nested deeper are not looked at as a whole: at each level that would be done again. */
+/** Nesting limit of the whole-value check, which each level would repeat. */
 const DEPTH = 6;
 
 /** Reports whether the platform's faster JSON output is canonical except for lone surrogates. */
@@ -39,10 +39,10 @@ function isInOrder(value: unknown, depth: number): boolean {
   return true;
 }
 
-/** A half of a surrogate pair has no UTF-8. */
+/** Replaces lone surrogates, which have no UTF-8. */
 const textOf = (text: string): string => JSON.stringify(text.isWellFormed() ? text : text.toWellFormed());
 
-/** Most values were read from such text before, and have their members in its order. */
+/** Most values were parsed from canonical text and have their members in order. */
 function namesOf(value: object): string[] {
   const names = Object.keys(value);
   for (let at = 1; at < names.length; at += 1) {

@@ -4,7 +4,7 @@ import { openNote, type Signer, signNote, type Verifier } from './note.ts';
 import { HASH_BYTES, type Hash } from './tree.ts';
 
 export interface Checkpoint {
-  /** Name of the log: an address without scheme, also the name of its key. */
+  /** Name of the log: a URL without scheme, also the name of its key. */
   readonly origin: string;
   readonly size: number;
   readonly root: Hash;
@@ -13,7 +13,7 @@ export interface Checkpoint {
 export const formatCheckpoint = ({ origin, size, root }: Checkpoint): string =>
   `${origin}\n${size}\n${toBase64(root)}\n`;
 
-/** Lines after the third are extensions, which mean nothing to us. */
+/** Parses a checkpoint. Lines after the third are extensions and ignored. */
 export function readCheckpoint(text: string): Checkpoint | undefined {
   const [origin = '', count = '', base64 = '', ...rest] = text.split('\n');
   const root = fromBase64(base64);
@@ -28,7 +28,7 @@ export function readCheckpoint(text: string): Checkpoint | undefined {
 export const signCheckpoint = (checkpoint: Checkpoint, ...signers: readonly Signer[]): Promise<string> =>
   signNote(formatCheckpoint(checkpoint), signers);
 
-/** Opens a checkpoint signed by that key. */
+/** Verifies and parses a checkpoint signed by that key. */
 export async function openCheckpoint(note: Uint8Array, verifier: Verifier): Promise<Checkpoint | undefined> {
   const opened = await openNote(note, [verifier]);
   const checkpoint = opened && readCheckpoint(opened.text);

@@ -11,7 +11,7 @@ const SALT_BYTES = 16;
 
 export { fromBase64Url, toBase64Url };
 
-/** The salt of a field: the same whenever it is asked for. */
+/** Derives the salt of a field, always the same. */
 async function saltOf(recordKey: CryptoKey, field: string): Promise<string> {
   const mac = await crypto.subtle.sign('HMAC', recordKey, new TextEncoder().encode(field));
   return toBase64Url(new Uint8Array(mac).subarray(0, SALT_BYTES));
@@ -25,7 +25,7 @@ export interface Disclosure {
   readonly value: unknown;
 }
 
-/** Disclosures of all fields of a leaf, by name. */
+/** Returns the disclosures of all fields of a leaf, by name. */
 export async function disclose(
   recordKey: Uint8Array,
   fields: Readonly<Record<string, unknown>>,

@@ -6,7 +6,7 @@ import { origin } from './event-parts.ts';
 const asked = { request: z.string().optional(), subject: z.string().optional() };
 
 export const complianceEvents = [
-  /** An export was asked for: the last of the tenant's leaves that it holds is this one. */
+  /** An export was requested. This is the last of the tenant's leaves that it holds. */
   z.object({
     ...origin,
     ...asked,
@@ -19,12 +19,12 @@ export const complianceEvents = [
     redaction: z.string(),
     /** Purpose, in the requester's words. */
     purpose: z.string().optional(),
-    /** Times and numbers that were asked for, as JSON: a bundle has to be of these. */
+    /** Requested times and numbers, as JSON: the bundle must match them. */
     range: z.string().optional(),
-    /** First `tseq` that it holds. */
+    /** First `tseq` of the export. */
     from: z.number().int().optional(),
   }),
-  /** Something of an export was fetched. */
+  /** A part of an export was downloaded. */
   z.object({
     ...origin,
     ...asked,
@@ -35,7 +35,7 @@ export const complianceEvents = [
     count: z.number().int().optional(),
     bytes: z.number().int().optional(),
   }),
-  /** A read of the record: many reads of one kind are one event, `count` of them between `since` and `at`. */
+  /** A read of the record. Reads of one kind are aggregated: `count` of them between `since` and `at`. */
   z.object({
     ...origin,
     ...asked,
@@ -56,14 +56,14 @@ export const complianceEvents = [
     type: z.literal('erasure.exec'),
     tenant: z.string(),
     outcome: z.enum(['done', 'deferred', 'nothing']),
-    /** Name of the subject: a digest under a salt that was destroyed, too. */
+    /** Name of the subject: a digest under a salt that was destroyed as well. */
     erased: z.string().optional(),
     count: z.number().int().optional(),
     /** Basis of the erasure. */
     basis: z.string().optional(),
     /** Reason of deferral: `hold`, or a class of retention. */
     waits: z.string().optional(),
-    /** Milliseconds since 1970. */
+    /** Epoch ms. */
     until: z.number().int().optional(),
   }),
   ...(['hold.set', 'hold.release'] as const).map((type) =>
@@ -83,7 +83,7 @@ export const complianceEvents = [
       reason: z.string().optional(),
     }),
   ),
-  /** An operator accepts that events are missing, or that work has no end. */
+  /** An operator accepts missing events, or work without an end. */
   z.object({
     ...origin,
     ...asked,
@@ -91,14 +91,14 @@ export const complianceEvents = [
     tenant: z.string().optional(),
     /** Year and index of the entry that shows the gap. */
     gap: z.string(),
-    /** Producer, its life, and the numbers that are missing. */
+    /** Producer, its epoch, and the missing numbers. */
     outbox: z.string(),
     epoch: z.string(),
     from: z.number().int(),
     to: z.number().int().optional(),
     reason: z.string(),
   }),
-  /** A rule that was in force has changed: digests of it before and after. */
+  /** A rule in force changed: digests of it before and after. */
   z.object({
     ...origin,
     ...asked,
@@ -110,7 +110,7 @@ export const complianceEvents = [
     before: z.string().optional(),
     after: z.string(),
   }),
-  /** A revision went from one stage to another, or did not. */
+  /** A revision moved from one stage to another, or its move was refused. */
   z.object({
     ...origin,
     ...asked,
@@ -123,11 +123,11 @@ export const complianceEvents = [
     gate: z.string().optional(),
     verdict: z.enum(['PASS', 'FAIL', 'INCONCLUSIVE']).optional(),
     alias: z.string().optional(),
-    /** Digest of what the verdict rests on. */
+    /** Digest of the verdict's evidence. */
     evidence: z.string().optional(),
     reason: z.string().optional(),
   }),
-  /** Files of an upload or a document were deleted, before or when their time had come. */
+  /** Files of an upload or a document were deleted, early or at the end of their retention. */
   z.object({
     ...origin,
     ...asked,

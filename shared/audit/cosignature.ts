@@ -43,7 +43,7 @@ export async function openCosignatureVerifier(name: string, publicKey: Uint8Arra
     keyId: cosignatureKeyId(name, publicKey),
     async verify(text, signature) {
       const time = timeIn(signature);
-      // A cosignature of a checkpoint has a time; one of zero is that of a part of a log.
+      // A cosignature of a checkpoint has a time; zero marks one of a subtree.
       if (time === undefined || time <= 0n || time >= 2n ** 63n) return false;
       const message = messageOf(time, text) as BufferSource;
       return crypto.subtle.verify('Ed25519', key, signature.slice(TIME_BYTES), message);

@@ -1,7 +1,7 @@
 // Commitments to absent members whose absence would reveal something, such as a caller without a name. Only a
 // disclosure reveals the absence (RFC 9901 §4.2.7 has decoy digests, which cannot be disclosed).
 
-/** By type of event: members that its leaf commits to, present or absent. */
+/** Event type → members that its leaf commits to, present or absent. */
 const expected: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
     'inference.attempt': ['subject'],

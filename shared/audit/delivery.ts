@@ -1,9 +1,9 @@
-// How events get from an outbox of the edge into the log of their region.
+// Delivery of events from an outbox of the edge to the log of their region.
 //
 //   POST /api/audit/{zone}/events   delivery → 200 acknowledgement   (callers.ts: the edge, for the tenant of the outbox)
 //
-// An outbox sends its rows in their order, again and again until they are acknowledged, and keeps them until then. What is
-// acknowledged is what the log holds, not what was received.
+// An outbox stores its rows and resends them in order until they are acknowledged. An acknowledgement covers what the log
+// holds, not what was received.
 import { z } from 'zod';
 import { limits } from '../limits.ts';
 import { zoneName } from '../upload/job.ts';
@@ -14,17 +14,17 @@ const producerName = z
   .string()
   .regex(/^((gate|spare)\/(@anonymous|[^\s/+]{1,128})|roster)\/[a-z0-9][a-z0-9_.-]{0,62}$/u);
 
-/** Producer of the functions' own events: each process is a life of it. */
+/** Producer of the functions' own events; each process is an epoch of it. */
 export const ownProducer = (zone: string): string => `functions/${zone}`;
 
 export const delivery = z.object({
   v: z.literal(1),
   producer: producerName,
-  /** Life of the outbox that its numbers belong to. */
+  /** Epoch of the outbox that its numbers belong to. */
   epoch: z.uuid(),
-  /** The first number that the outbox still has or will give: anything before it that the log lacks is lost. */
+  /** Lowest number that the outbox still has or will assign: a lower one that the log lacks is lost. */
   oldest: z.number().int().min(1),
-  /** Several events in one row have consecutive numbers, `to` is that of the last. `t`: when written, ms since 1970. */
+  /** Several events in one row have consecutive numbers; `to` is the last. `t`: time of writing, epoch ms. */
   rows: z
     .array(z.object({ to: z.number().int().min(1), t: z.number().int(), events: z.array(z.unknown()).min(1) }))
     .max(limits.auditDeliveryRows.value),
@@ -41,19 +41,25 @@ export interface Ack {
   readonly origin: string;
   readonly producer: string;
   readonly epoch: string;
-  /** The log has all events of that life up to this one. */
+  /** The log has all events of that epoch up to this one. */
   readonly upTo: number;
 }
 
-/** Name of the log of a region and a year. */
+/** Returns the name of the log of a region and a year. */
 export const originOfLog = (base: string, zone: string, year: number): string => `${base}/${zone}/${year}`;
 
 export const zoneOfProducer = (producer: string): string => zoneName.parse(producer.split('/').at(-1));
 
-/** Name of the key that acknowledges for a log: its own, under another name, so that neither can pass for the other. */
+/**
+ * Returns the name of the key that acknowledges for a log: the log's own key under another name, so that
+ * neither signature passes for the other.
+ */
 export const ackName = (origin: string): string => `${origin}/ack`;
 
-/** Signed, so that an impostor of the functions cannot make an outbox delete rows that the log lacks. */
+/**
+ * Signs an acknowledgement, so that an impostor of the functions cannot make an outbox delete rows that the
+ * log lacks.
+ */
 export const signAck = ({ origin, producer, epoch, upTo }: Ack, signer: Signer): Promise<string> =>
   signNote(`${ackName(origin)}\n${producer}\n${epoch}\n${upTo}\n`, [signer]);
 

@@ -1,6 +1,5 @@
-// ECDSA on P-256 with SHA-256, for signed notes of type 2: the kind of key that hardware keeps, Azure Key Vault among it,
-// which has no Ed25519. Keys and signatures are written as other people's verifiers of that type read them: public keys in
-// SPKI, signatures in DER.
+// ECDSA on P-256 with SHA-256, for signed notes of type 2. Hardware and Azure Key Vault hold such keys, but
+// no Ed25519 keys. Encodings are those of other verifiers: public keys in SPKI, signatures in DER.
 import { concat } from '../seal/bytes.ts';
 import { fromBase64 } from './base64.ts';
 import type { Signer, Verifier } from './note.ts';
@@ -17,11 +16,11 @@ const SPKI = Uint8Array.of(
 );
 const P256_SPKI_BYTES = SPKI.length + 65;
 
-/** A private key, wherever it is: here, or behind the door of a vault that signs and never shows it. */
+/** A private key in memory, or in a vault that signs and never reveals it. */
 export interface P256Key {
   /** SPKI. */
   readonly publicKey: Uint8Array;
-  /** The signature over SHA-256 of the message as two numbers of 32 bytes, r and s: what WebCrypto and vaults answer. */
+  /** Signs SHA-256 of the message. Returns r and s as two numbers of 32 bytes, as WebCrypto and vaults do. */
   sign(message: Uint8Array): Promise<Uint8Array>;
 }
 
@@ -33,7 +32,7 @@ export const p256Signer = (key: P256Key, name: string): Signer => ({
   sign: async (text) => toDer(await key.sign(text)),
 });
 
-/** A key as settings hold it: PKCS #8 in base64, or a JSON Web Key. `undefined` when it is neither. */
+/** Opens a key from settings: PKCS #8 in base64, or a JSON Web Key. Returns `undefined` for other text. */
 export async function openP256Key(written: string): Promise<P256Key | undefined> {
   try {
     const [format, data] = written.trimStart().startsWith('{')
@@ -55,7 +54,9 @@ export async function openP256Key(written: string): Promise<P256Key | undefined>
   }
 }
 
-/** The public key of a JSON Web Key as SPKI; `undefined` when its numbers are not as long as those of P-256. */
+/**
+ * Converts the public key of a JSON Web Key to SPKI; `undefined` when its coordinates have the wrong length.
+ */
 export function p256Spki({ x = '', y = '' }: Pick<JsonWebKey, 'x' | 'y'>): Uint8Array | undefined {
   const [across, up] = [fromBase64Url(x), fromBase64Url(y)];
   if (across?.length !== NUMBER_BYTES || up?.length !== NUMBER_BYTES) return undefined;
@@ -65,7 +66,7 @@ export function p256Spki({ x = '', y = '' }: Pick<JsonWebKey, 'x' | 'y'>): Uint8
 const fromBase64Url = (text: string): Uint8Array | undefined =>
   fromBase64(text.replaceAll('-', '+').replaceAll('_', '/') + '='.repeat((4 - (text.length % 4)) % 4));
 
-/** Throws when it is no public key of P-256. */
+/** Opens a P-256 public key; throws on any other. */
 export async function openP256Verifier(name: string, publicKey: Uint8Array): Promise<Verifier> {
   const key = await crypto.subtle.importKey('spki', publicKey as BufferSource, CURVE, false, ['verify']);
   return {
@@ -84,7 +85,7 @@ export const isP256 = (publicKey: Uint8Array): boolean =>
   SPKI.every((byte, at) => publicKey[at] === byte) &&
   publicKey[SPKI.length] === 4;
 
-/** A DER INTEGER: as few bytes as it takes, and never one that reads as negative. */
+/** Encodes a DER INTEGER: minimal length, never negative. */
 function toInteger(number: Uint8Array): Uint8Array {
   let from = 0;
   while (from < number.length - 1 && number[from] === 0) from += 1;
@@ -98,7 +99,7 @@ export function toDer(numbers: Uint8Array): Uint8Array {
   return concat(Uint8Array.of(0x30, r.length + s.length), r, s);
 }
 
-/** `undefined` for anything that `toDer` would not have written. */
+/** Decodes canonical DER; `undefined` for anything that `toDer` would not write. */
 export function fromDer(der: Uint8Array): Uint8Array<ArrayBuffer> | undefined {
   const numbers = new Uint8Array(2 * NUMBER_BYTES);
   let at = 2;

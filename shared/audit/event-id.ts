@@ -6,8 +6,8 @@ const digits = (bytes: Uint8Array, from: number, to: number): string => {
 };
 
 /**
- * A time-ordered unique id: UUID version 7 (RFC 9562 §5.7).
- * `now` is in milliseconds since 1970; `random` holds ten random bytes.
+ * Returns a time-ordered unique id: UUID version 7 (RFC 9562 §5.7). `now` is in epoch ms; `random` holds ten
+ * random bytes.
  */
 export function eventId(now: number, random: Uint8Array): string {
   const time = Math.floor(now).toString(16).padStart(12, '0');

@@ -1,16 +1,16 @@
-// Members that events of several kinds have.
+// Members common to several kinds of events.
 import { z } from 'zod';
 
 /**
- * What every event has. Content-free by construction: there is no member that could hold audio, a transcript or a token.
- * `subject` is a commitment by the time it is written: `c1:` and, in hex, the HMAC-SHA-256 of who held the token, under a
- * random salt of its tenant that stays in the tenant's gate.
+ * Members of every event. No member can hold audio, a transcript or a token. `subject` is stored as a
+ * commitment: `c1:` and, in hex, the HMAC-SHA-256 of the token's subject under a random salt of its tenant,
+ * which stays in the tenant's Gate.
  */
 export const origin = {
   v: z.literal(1),
   /** Time-ordered unique id (UUID version 7, RFC 9562). */
   id: z.uuid(),
-  /** Milliseconds since 1970 at the producer. */
+  /** Epoch ms at the producer. */
   at: z.number().int(),
   /** Reporter: `edge`, `functions`, or the agent's name. */
   producer: z.string(),

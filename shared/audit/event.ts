@@ -3,7 +3,7 @@ import { complianceEvents } from './compliance-event.ts';
 import { caller, origin, request } from './event-parts.ts';
 import { producerEvents } from './producer-event.ts';
 
-/** What happened, for the audit log. What of it is in the clear: `plain-members.ts`. */
+/** Events of the audit log. `plain-members.ts` lists the members in the clear. */
 export const auditEvent = z.discriminatedUnion('type', [
   z.object({
     ...origin,
@@ -21,8 +21,8 @@ export const auditEvent = z.discriminatedUnion('type', [
     /** HTTP status of the answer; 499 for a client that went away, 0 when unknown. */
     status: z.number().int(),
     /**
-     * Absent when it was served; `lost` when its worker vanished: a later end of the same request takes
-     * precedence.
+     * Absent when the request was served; `lost` when its worker vanished: a later end of the same request
+     * takes precedence.
      */
     reason: z.string().optional(),
     model: z.string().optional(),
@@ -49,11 +49,11 @@ export const auditEvent = z.discriminatedUnion('type', [
     ...request,
     type: z.literal('token.granted'),
     subject: z.string().optional(),
-    /** Subject of the token, where it is not that of the caller. */
+    /** Subject of the token, when it differs from the caller's. */
     grantee: z.string().optional(),
     action: z.string(),
     scope: z.string(),
-    /** Seconds since 1970. */
+    /** Epoch seconds. */
     expires: z.number().int(),
   }),
   z.object({
@@ -67,14 +67,14 @@ export const auditEvent = z.discriminatedUnion('type', [
     why: z.string(),
     outcome: z.string().optional(),
   }),
-  /** A live stream lost its agent, and went on at another one or nowhere. */
+  /** A live stream lost its agent and moved to another, or failed. */
   z.object({
     ...origin,
     ...request,
     type: z.literal('stream.roll'),
     from: z.string(),
     to: z.string().optional(),
-    /** Seconds of the stream's own time from which on the other agent heard it again. */
+    /** Start of the replay on the other agent, seconds of the stream's own time. */
     time: z.number(),
     reason: z.string(),
   }),
@@ -83,7 +83,7 @@ export const auditEvent = z.discriminatedUnion('type', [
     tenant: z.string().optional(),
     type: z.literal('keys'),
     agent: z.string(),
-    /** `replaced`: the roster lists another process under the name of the one before. */
+    /** `replaced`: the Roster lists another process under the name of the previous one. */
     action: z.enum(['attested', 'refused', 'replaced', 'setup', 'gone']),
     suite: z.number().int().optional(),
     attestation: z.string().optional(),
@@ -106,5 +106,5 @@ export type AuditEvent = z.infer<typeof auditEvent>;
 type Origin = 'v' | 'id' | 'at' | 'producer';
 type Without<T, Keys extends PropertyKey> = T extends unknown ? Omit<T, Keys> : never;
 
-/** An event before it has an id, a time and a producer. */
+/** An event before id, time and producer are set. */
 export type EventDraft = Without<AuditEvent, Origin>;

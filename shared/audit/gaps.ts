@@ -41,7 +41,7 @@ export const newAcceptance = z.strictObject({
 type Leaf = Readonly<Record<string, unknown>>;
 export type Missing = z.infer<z.ZodObject<typeof missing>>;
 
-/** The gap that the log's own entry tells of. */
+/** Returns the gap that the log's own entry reports. */
 export function gapIn(leaf: Leaf): Missing | undefined {
   const loss = readLoss(leaf);
   if (!loss || typeof loss.outbox !== 'string') return undefined;
@@ -49,7 +49,7 @@ export function gapIn(leaf: Leaf): Missing | undefined {
   return { outbox, epoch, from: Number(leaf.from), ...(to !== undefined && { to }) };
 }
 
-/** The functions report for the operator who accepts; an outbox of the edge cannot accept for itself. */
+/** Functions report for the accepting operator; an outbox of the edge cannot accept its own gap. */
 const isOfFunctions = (leaf: Leaf): boolean => typeof leaf.p === 'string' && leaf.p.startsWith('functions/');
 
 export function acceptanceIn(leaf: Leaf): (Missing & { readonly gap: string }) | undefined {
@@ -62,7 +62,7 @@ export const isSameGap = (a: Missing, b: Missing): boolean =>
 
 const ends: readonly unknown[] = ['inference.complete', 'inference.denied', 'inference.unknown'];
 
-/** Beginning or end of an upload or a document, which the functions report. */
+/** Returns begin or end of an upload or a document, as the functions report it. */
 export function workIn(leaf: Leaf): { readonly request: string; readonly ends: boolean } | undefined {
   const { type, req } = leaf;
   if (!isOfFunctions(leaf) || typeof req !== 'string') return undefined;
@@ -70,5 +70,5 @@ export function workIn(leaf: Leaf): { readonly request: string; readonly ends: b
   return { request: req, ends: type !== 'inference.attempt' };
 }
 
-/** Work that began so long ago should have ended. */
+/** Reports work that should have ended by now. */
 export const isOverdue = (begun: number, now: number): boolean => now - begun > limits.auditUnendedMs.value;

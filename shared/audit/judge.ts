@@ -8,24 +8,24 @@ import { isQuorum, type Policy } from './policy.ts';
 
 export interface Judged {
   readonly checkpoint: Checkpoint;
-  /** Keys of the log that signed it: at least one. */
+  /** The log's keys that signed it, at least one. */
   readonly logKeys: readonly NoteKey[];
-  /** Witnesses by their names in the policy, and times in seconds since 1970. */
+  /** Witnesses by name in the policy, and their times in epoch seconds. */
   readonly witnesses: readonly { readonly name: string; readonly time: number }[];
-  /** The policy's quorum is met. A policy without witnesses is met by none. */
+  /** The policy's quorum is met. A policy without witnesses never has one. */
   readonly quorum: boolean;
 }
 
 /**
- * `undefined` when it is no checkpoint, when no log of the policy signed it under its own name, or when a signature of a
- * key of the policy is wrong. Cosignatures from after `latest`, in seconds since 1970, count for nothing.
+ * Evaluates a note; `undefined` when it is no checkpoint, when no log of the policy signed it under its own
+ * name, or when a policy key's signature is wrong. Ignores cosignatures later than `latest`, epoch seconds.
  */
 export type Judge = (note: Uint8Array, latest?: number) => Promise<Judged | undefined>;
 
-/** Returns the latest acceptable time of a signature at `now`, ms since 1970. */
+/** Returns the latest acceptable time of a signature at `now`, epoch ms. */
 export const latestAt = (now: number): number => (now + limits.auditWitnessSkewMs.value) / 1_000;
 
-/** Throws when a key of the policy is none. */
+/** Throws on an invalid key in the policy. */
 export async function openJudge(policy: Policy): Promise<Judge> {
   const logs = await Promise.all(policy.logs.map(async (log) => ({ ...log, verifier: await openNoteKey(log.key) })));
   const witnesses = await Promise.all(

@@ -22,17 +22,17 @@ export type KeyYears = z.infer<typeof keyYears>;
 
 export const isEd25519Text = (key: string): boolean => key.length === 44;
 
-/** A key without stated years signs all. */
+/** Reports whether a key signs that year. A key without years signs all. */
 export function signsIn(years: KeyYears, key: string, year: number): boolean {
   const said = years.find((one) => one.key === key);
   return year >= (said?.from ?? 0) && year <= (said?.until ?? 9_999);
 }
 
-/** The keys of that year, `own` before others. */
+/** Returns the keys of that year, `own` before others. */
 export const keysIn = (years: KeyYears, own: readonly string[], year: number): string[] =>
   [...new Set([...own, ...years.map(({ key }) => key)])].filter((key) => signsIn(years, key, year));
 
-/** Keys of the log, which also acknowledge deliveries and sign exports in its name. */
+/** Returns the year in the name of a log's key, including those for acknowledgements and exports. */
 export function yearOfName(name: string): number | undefined {
   const [, year] = /\/(\d{4})(?:\/(?:ack|export))?$/.exec(name) ?? [];
   return year === undefined ? undefined : Number(year);

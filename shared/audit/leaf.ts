@@ -20,7 +20,7 @@ export const reportedEvent = z
   .refine((event) => !Object.keys(event).some(isForbiddenName), 'a member has a name that nothing can be hidden under');
 export type ReportedEvent = z.infer<typeof reportedEvent>;
 
-/** A leaf before it has a place: all of it that the producer knows. */
+/** A leaf before it has an index: all members that the producer knows. */
 export const leafDraft = z.looseObject({
   v: z.literal(1),
   id: z.uuid(),
@@ -30,11 +30,11 @@ export const leafDraft = z.looseObject({
   /** Tenant and request. */
   tn: z.string().optional(),
   req: z.string().optional(),
-  /** Times in ms since 1970: at the reporter, and in the outbox. */
+  /** Times in epoch ms: at the reporter, and in the outbox. */
   t: z.object({ origin: z.number(), edge: z.number() }),
-  /** Commitments by the name of the member. */
+  /** Commitments by member name. */
   sd: z.record(z.string(), z.string()).optional(),
-  /** Class of retention of its hidden values (`retention.ts`). */
+  /** Retention class of its hidden values (`retention.ts`). */
   ret: z.string().optional(),
 });
 export type LeafDraft = z.infer<typeof leafDraft>;
@@ -44,12 +44,12 @@ export const leaf = z.looseObject({
   id: z.uuid(),
   type: z.string(),
   by: z.string(),
-  /** Outbox, its life, and number of the event. */
+  /** Outbox, its epoch, and the event's number. */
   p: z.string(),
   ep: z.string(),
   pseq: z.number().int(),
   tn: z.string().optional(),
-  /** Number of the tenant's leaf in this region: from 1, without a gap. */
+  /** Number of the tenant's leaf in this region, from 1 without gaps. */
   tseq: z.number().int().optional(),
   req: z.string().optional(),
   t: z.object({ origin: z.number(), edge: z.number(), seq: z.number() }),
@@ -57,7 +57,7 @@ export const leaf = z.looseObject({
 });
 export type Leaf = z.infer<typeof leaf>;
 
-/** The leaf of an event, and what it hides: `undefined` when it hides nothing. */
+/** Returns an event's leaf and its hidden members, `undefined` when it has none. */
 export async function draftLeaf(
   event: ReportedEvent,
   written: number,
@@ -79,13 +79,13 @@ export async function draftLeaf(
   return { draft, disclosures };
 }
 
-/** Names, codes and numbers; longer values are free text. */
+/** Reports a name, code or number; longer values are free text. */
 const isShort = (value: unknown): boolean =>
   typeof value === 'number' || typeof value === 'boolean' || (typeof value === 'string' && value.length <= 256);
 
 export const encodeLeaf = (value: Leaf): Uint8Array => new TextEncoder().encode(canonicalJson(value));
 
-/** `undefined` when it is no leaf that we would have written. */
+/** Parses an entry; `undefined` for one that this version would not write. */
 export function readLeaf(entry: Uint8Array): Leaf | undefined {
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(entry);

@@ -7,7 +7,7 @@ export type LogPath =
   | { readonly kind: 'checkpoint' | 'witnessed' | 'policy' }
   | { readonly kind: 'receipt'; readonly index: number };
 
-/** `undefined` when nothing of a log has that name. */
+/** Parses a path; `undefined` when a log has no such file. */
 export function readLogPath(path: string): LogPath | undefined {
   if (path === 'checkpoint' || path === 'witnessed' || path === 'policy') return { kind: path };
   const [, digits] = /^receipt\/(0|[1-9]\d*)$/.exec(path) ?? [];

@@ -1,4 +1,4 @@
-// Which logs a zone has: what the functions tell the edge.
+// Logs of a zone, as the functions report them to the edge.
 //
 //   GET /api/audit/log/{zone}    loggedYears, the newest first
 import { z } from 'zod';
@@ -8,7 +8,7 @@ export const logYear = z.number().int().min(1_000).max(9_999);
 
 export const loggedYear = z.object({
   year: z.number().int(),
-  /** Entries that its first checkpoint covered, and those that the published one does. */
+  /** Entries of the first checkpoint, and of the published one. */
   first: z.number().int().optional(),
   size: z.number().int(),
   /** The log has ended and is published completely. */

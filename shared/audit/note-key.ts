@@ -1,4 +1,4 @@
-// Public keys of every type that is checked here, as signed notes write them: `name+keyid+key`.
+// Public keys of every supported type in the form of signed notes: `name+keyid+key`.
 import { toHex } from '../hex.ts';
 import { concat } from '../seal/bytes.ts';
 import { fromBase64, toBase64 } from './base64.ts';
@@ -9,7 +9,7 @@ import { isName, keyIdOf, openVerifier, type Verifier } from './note.ts';
 const ED25519_BYTES = 32;
 
 interface KeyKind {
-  /** The byte before the key. */
+  /** Type byte before the key. */
   readonly byte: number;
   fits(publicKey: Uint8Array): boolean;
   keyId(name: string, publicKey: Uint8Array): Uint8Array;
@@ -39,7 +39,10 @@ export function formatNoteKey({ type, name, publicKey }: NoteKey): string {
   return `${name}+${toHex(keyId(name, publicKey))}+${toBase64(concat(Uint8Array.of(byte), publicKey))}`;
 }
 
-/** `undefined` for anything that `formatNoteKey` would not have written, keys of other types among it. */
+/**
+ * Parses a canonical key text; `undefined` for anything that `formatNoteKey` would not write, including other
+ * key types.
+ */
 export function readNoteKey(text: string): NoteKey | undefined {
   const [name = '', , ...rest] = text.split('+');
   const bytes = fromBase64(rest.join('+'));
@@ -50,15 +53,15 @@ export function readNoteKey(text: string): NoteKey | undefined {
   return formatNoteKey(key) === text ? key : undefined;
 }
 
-/** Ed25519, the type of most logs. */
+/** Formats an Ed25519 key, the type of most logs. */
 export const formatVerifierKey = (name: string, publicKey: Uint8Array): string =>
   formatNoteKey({ type: 'ed25519', name, publicKey });
 
-/** The name and the raw public key of such a text; `undefined` when it is none of an Ed25519 key. */
+/** Returns name and raw public key of an Ed25519 key text, otherwise `undefined`. */
 export function readVerifierKey(text: string): { name: string; publicKey: Uint8Array } | undefined {
   const key = readNoteKey(text);
   return key?.type === 'ed25519' ? { name: key.name, publicKey: key.publicKey } : undefined;
 }
 
-/** Throws when the bytes are no key of that type: a point that is not on the curve. */
+/** Throws on an invalid key, such as a point off the curve. */
 export const openNoteKey = ({ type, name, publicKey }: NoteKey): Promise<Verifier> => kinds[type].open(name, publicKey);

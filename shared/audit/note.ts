@@ -23,7 +23,7 @@ export interface Verifier {
   verify(text: Uint8Array, signature: Uint8Array): Promise<boolean>;
 }
 
-/** One signature line of a note. */
+/** A signature line of a note. */
 export interface NoteSignature {
   readonly name: string;
   readonly keyId: Uint8Array;
@@ -34,7 +34,7 @@ export interface OpenedNote {
   readonly text: string;
   /** Names of the keys with valid signatures. */
   readonly signers: readonly string[];
-  /** The good signatures themselves, one of each key. */
+  /** Valid signatures, one for each key. */
   readonly good: readonly NoteSignature[];
 }
 
@@ -54,7 +54,7 @@ export async function openVerifier(name: string, publicKey: Uint8Array): Promise
   };
 }
 
-/** The signer of a 32-byte private key, and the public key that goes with it. */
+/** Opens a 32-byte private key; returns its signer and public key. */
 export async function openSigningKey(
   seed: Uint8Array,
 ): Promise<{ publicKey: Uint8Array; signer(name: string): Signer }> {
@@ -68,11 +68,11 @@ export async function openSigningKey(
   return { publicKey, signer: (name) => ({ name, keyId: keyIdOf(name, publicKey), sign }) };
 }
 
-/** A signature as a line of a note. */
+/** Formats a signature as a line of a note. */
 export const formatSignature = ({ name, keyId, signature }: NoteSignature): string =>
   `— ${name} ${toBase64(concat(keyId, signature))}\n`;
 
-/** `text` ends with a line break. */
+/** Signs a text, which must end with a line break. */
 export async function signNote(text: string, signers: readonly Signer[]): Promise<string> {
   const bytes = new TextEncoder().encode(text);
   const lines = await Promise.all(
@@ -96,7 +96,7 @@ export async function openNote(note: Uint8Array, verifiers: readonly Verifier[])
   const good: NoteSignature[] = [];
   for (const signature of parts.signatures) {
     const known = verifiers.find((one) => isOfKey(signature, one));
-    // Once is enough: that a key signed twice says nothing more.
+    // A key counts once.
     if (!known || good.some((one) => isOfKey(one, known))) continue;
     if (!(await known.verify(bytes, signature.signature))) return undefined;
     good.push(signature);
@@ -107,11 +107,11 @@ export async function openNote(note: Uint8Array, verifiers: readonly Verifier[])
 
 export interface NoteParts {
   readonly text: string;
-  /** Signatures that were not verified. */
+  /** Unverified signatures. */
   readonly signatures: readonly NoteSignature[];
 }
 
-/** A note taken apart, and not believed; `undefined` when it is none. */
+/** Splits a note without verification; `undefined` when malformed. */
 export function splitNote(note: Uint8Array): NoteParts | undefined {
   let whole: string;
   try {

@@ -30,7 +30,7 @@ const byType: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   }).map(([type, names]) => [type, new Set([...names, 'oversize'])]),
 );
 
-/** A type that this version does not know shows what all versions show. */
+/** Reports a member in the clear. An unknown type shows the members that every version shows. */
 export const isPlain = (type: string, member: string): boolean => (byType.get(type) ?? inference).has(member);
 
 /** Types with a list of their own, for the test that the lists are complete. */

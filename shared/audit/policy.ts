@@ -29,11 +29,11 @@ export interface Policy {
   readonly quorum: string;
 }
 
-/** Octets as characters of one byte: names mean their octets, whatever they may spell. */
+/** Maps octets to characters: names are compared by octets, whatever their encoding. */
 const toOctets = (bytes: Uint8Array): string => Array.from(bytes, (byte) => String.fromCharCode(byte)).join('');
 const fromOctets = (text: string): Uint8Array => Uint8Array.from(text, (one) => one.charCodeAt(0));
 
-/** A policy, or what is wrong with it. */
+/** Parses a policy; otherwise returns its first error. */
 export function readPolicy(bytes: Uint8Array): Result<Policy, string> {
   if (bytes.length > limits.auditPolicyBytes.value) return no('it is too long');
   const text = toOctets(bytes);
@@ -56,7 +56,7 @@ class Draft {
   quorum: string | undefined;
   readonly #members = new Set<string>();
 
-  /** The fault of the line. */
+  /** Parses a line; returns its error. */
   add([keyword = '', ...words]: readonly string[]): string | undefined {
     if (keyword === 'log') return this.#log(words);
     if (keyword === 'witness') return this.#witness(words);
@@ -111,11 +111,11 @@ class Draft {
   }
 }
 
-/** The same key under two names would count twice. */
+/** Detects a repeated key, which would count twice under two names. */
 const isAmong = (key: NoteKey, others: readonly { readonly key: NoteKey }[]): boolean =>
   others.some((one) => toOctets(one.key.publicKey) === toOctets(key.publicKey));
 
-/** Names of keys are text, unlike everything else here. */
+/** Parses a key, whose name is text, unlike other names here. */
 function keyIn(octets: string): NoteKey | undefined {
   try {
     return readNoteKey(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(fromOctets(octets)));
@@ -124,7 +124,7 @@ function keyIn(octets: string): NoteKey | undefined {
   }
 }
 
-/** Names and addresses as `readPolicy` gives them. */
+/** Formats a policy. Names and URLs are those of `readPolicy`. */
 export function formatPolicy({ logs, witnesses, groups, quorum }: Policy): Uint8Array {
   const write = (...words: readonly (string | undefined)[]) =>
     `${words.filter((word) => word !== undefined).join(' ')}\n`;
@@ -138,10 +138,10 @@ export function formatPolicy({ logs, witnesses, groups, quorum }: Policy): Uint8
   return fromOctets(lines.join(''));
 }
 
-/** Reports whether those witnesses, by their names in the policy, are a quorum. */
+/** Reports whether the named witnesses form a quorum. */
 export function isQuorum({ groups, quorum }: Policy, witnesses: ReadonlySet<string>): boolean {
   const witnessed = new Set(witnesses).add('none');
-  // Groups are made of what is defined before them.
+  // A group's members are defined before it.
   for (const { name, needed, members } of groups) {
     if (members.filter((member) => witnessed.has(member)).length >= needed) witnessed.add(name);
   }

@@ -1,4 +1,4 @@
-// How the edge asks the functions about what the record hides: erasing it, holding it, finding it.
+// Requests of the edge to the functions about hidden values: erasure, holds and search.
 //
 //   POST /api/audit/{zone}/erasures             newErasure   → 200 erasure
 //   GET  /api/audit/{zone}/erasures                          → 200 erasures that wait
@@ -7,16 +7,16 @@
 //   POST /api/audit/{zone}/holds/{id}/release   newRelease   → 200 released, 404 hold_unknown
 //   POST /api/audit/{zone}/search               newSearch    → 200 foundEntries (search.ts)
 //
-// All of it is about the tenant of the token. Subjects come as commitments: who they are only the edge is told.
+// All of them concern the tenant of the token. Subjects come as commitments: only the edge learns their identity.
 import { z } from 'zod';
 import { limits } from '../limits.ts';
 import { logYear } from './logged-years.ts';
 import { plainText } from './plain-text.ts';
 
-/** The commitment of a subject, made by a gate. */
+/** Commitment to a subject, made by a Gate. */
 export const commitment = z.string().regex(/^c1:[0-9a-f]{64}$/);
 const commitments = z.array(commitment).min(1).max(4);
-/** The short name of a rule or a case, which will stand in the log for all to read. */
+/** Public short name of a rule or a case: it appears in the log. */
 const basisName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9 ().:/_-]{0,63}$/);
 /** Basis of an erasure: a rule, a contract or a decision. */
 export const erasureBases = ['gdpr-17', 'ccpa-1798.105', 'pipl-47', 'contract', 'court-order'] as const;
@@ -42,7 +42,7 @@ export const newSearch = z.strictObject({
     .regex(/^\d{8}$/)
     .optional(),
   subjects: commitments.optional(),
-  /** Places in the log of a year, in place of a search: what the index does not know yet is found, too. */
+  /** Positions in the log of a year, in place of a search; they reach entries beyond the index. */
   year: logYear.optional(),
   indexes: z.array(z.number().int().min(0)).min(1).max(limits.auditSearchHits.value).optional(),
   disclose: z.boolean().optional(),

@@ -4,8 +4,8 @@ import { caller, origin, request } from './event-parts.ts';
 
 export const producerEvents = [
   /**
-   * Something is being reported again: the first event of a life, and the first after a rest. `previous`: the life before, if
-   * that ended without a word, and the number of its last event that is known to be safe.
+   * Opens a period of reports: the first event of an epoch or after a rest. `previous`: the preceding epoch,
+   * if it ended without a close, and its last number known to be stored.
    */
   z.object({
     ...origin,
@@ -13,9 +13,9 @@ export const producerEvents = [
     previous: z.string().optional(),
     previousLast: z.number().int().optional(),
   }),
-  /** Nothing is being reported any more: whatever has a number up to `last`, its own, is all there is, until the next `producer.open`. */
+  /** Closes a period: no number after `last`, its own, exists until the next `producer.open`. */
   z.object({ ...origin, type: z.literal('producer.close'), last: z.number().int() }),
-  /** Events that were dropped before the log had them. */
+  /** Events dropped before they reached the log. */
   z.object({ ...origin, type: z.literal('gap'), lost: z.number().int(), from: z.number().int(), to: z.number().int() }),
   /**
    * An attempt without a reported end, by the id of the request. A later end of the request takes
@@ -26,7 +26,7 @@ export const producerEvents = [
     ...request,
     ...caller,
     type: z.literal('inference.unknown'),
-    /** Time of the last sign of its worker, ms since 1970. */
+    /** Time of the worker's last sign of life, epoch ms. */
     heard: z.number().int().optional(),
   }),
   /** A request of an earlier edge, served without its record because the token allowed that in an emergency. */

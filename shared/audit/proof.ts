@@ -1,10 +1,10 @@
 // Proofs of RFC 6962 §2.1.1 and §2.1.2, made from subtrees and verified as in RFC 9162 §2.1.3.2 and §2.1.4.2.
 import { emptyRoot, equalBytes, type Hash, hashNode, splitOf } from './tree.ts';
 
-/** The hash of the complete subtree of 2^height leaves that begins at leaf `at`·2^height. */
+/** Returns the hash of the complete subtree of 2^height leaves that begins at leaf `at`·2^height. */
 export type ReadSubtree = (height: number, at: number) => Promise<Hash>;
 
-/** The siblings from the leaf to the root, with which leaf `index` of a tree of `size` leaves can be shown to be in it. */
+/** Returns the siblings from leaf to root, the inclusion proof of leaf `index` in a tree of `size` leaves. */
 export async function proveInclusion(index: number, size: number, read: ReadSubtree): Promise<Hash[]> {
   const path = async (from: number, to: number): Promise<Hash[]> => {
     if (to - from === 1) return [];
@@ -17,7 +17,7 @@ export async function proveInclusion(index: number, size: number, read: ReadSubt
   return path(0, size);
 }
 
-/** The hashes with which the tree of `before` leaves can be shown to be the beginning of that of `size`. */
+/** Returns the consistency proof from the tree of `before` leaves to that of `size`. */
 export async function proveConsistency(before: number, size: number, read: ReadSubtree): Promise<Hash[]> {
   const prove = async (from: number, to: number, whole: boolean): Promise<Hash[]> => {
     if (before === to) return whole ? [] : [await hashRange(from, to, read)];
@@ -30,7 +30,7 @@ export async function proveConsistency(before: number, size: number, read: ReadS
   return before === 0 || before === size ? [] : prove(0, size, true);
 }
 
-/** Root over the leaves `from` up to `to`, which is a subtree of the tree and may be ragged on its right. */
+/** Returns the root over the leaves `from` up to `to`, a subtree whose right side may be incomplete. */
 export async function hashRange(from: number, to: number, read: ReadSubtree): Promise<Hash> {
   const count = to - from;
   if (count === 0) return emptyRoot;
@@ -80,7 +80,7 @@ export function verifyConsistency(
   return last === 0 && equalBytes(old, rootBefore) && equalBytes(now, root);
 }
 
-// Sizes go beyond the 32 bits of the bitwise operators.
+// Sizes exceed the 32 bits of bitwise operators.
 const isOdd = (value: number): boolean => value % 2 === 1;
 const half = (value: number): number => Math.floor(value / 2);
 const isPowerOfTwo = (value: number): boolean => Number.isInteger(Math.log2(value)) && 2 ** Math.log2(value) === value;

@@ -1,4 +1,4 @@
-// That an entry is in a log, in one file that needs nothing else (C2SP tlog-proof): its place, its path to the root, and the
+// A self-contained inclusion proof of an entry (C2SP tlog-proof): its index, its path to the root, and the
 // signed checkpoint.
 import { limits } from '../limits.ts';
 import { fromBase64, toBase64 } from './base64.ts';
@@ -9,11 +9,11 @@ import { HASH_BYTES, type Hash, hashLeaf } from './tree.ts';
 const FIRST_LINE = 'c2sp.org/tlog-proof@v1';
 
 export interface Receipt {
-  /** The entry's place, from 0. */
+  /** Index of the entry, from 0. */
   readonly index: number;
   /** Siblings from the leaf to the root. */
   readonly proof: readonly Hash[];
-  /** The signed note, as it was published. */
+  /** The published signed note. */
   readonly checkpoint: string;
   /** Arbitrary data, not verified. */
   readonly extra?: Uint8Array;
@@ -29,7 +29,7 @@ export function formatReceipt({ index, proof, checkpoint, extra }: Receipt): str
   return `${lines.join('\n')}\n\n${checkpoint}`;
 }
 
-/** `undefined` for anything that `formatReceipt` would not have written. Nothing in it is believed yet. */
+/** Parses a receipt without verifying it; `undefined` for anything that `formatReceipt` would not write. */
 export function readReceipt(bytes: Uint8Array): Receipt | undefined {
   const text = decode(bytes);
   const split = text?.indexOf('\n\n') ?? -1;

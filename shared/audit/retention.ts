@@ -5,9 +5,9 @@ import { DAY_MS } from '../day.ts';
 export interface RetentionClass {
   /** Period after which the records can no longer be opened. */
   readonly days: number;
-  /** For how long a law wants them kept, so that not even their subject's wish erases them; 0 when none does. */
+  /** Legal minimum in days, which overrides an erasure request of the subject; 0 without one. */
   readonly atLeastDays: number;
-  /** The rule, and where it stands. */
+  /** The rule and its source. */
   readonly source: string;
 }
 
@@ -49,12 +49,12 @@ export const retentionNames = Object.keys(retentionClasses) as [RetentionName, .
 export const isRetention = (name: unknown): name is RetentionName =>
   typeof name === 'string' && Object.hasOwn(retentionClasses, name);
 
-/** A calendar month of UTC, as `202611`: what ends together is destroyed together. */
+/** A UTC calendar month, as `202611`: records that expire together are destroyed together. */
 export type Month = string;
 export const monthOf = (at: number): Month => new Date(at).toISOString().slice(0, 7).replace('-', '');
 export const isMonth = (text: string): boolean => /^[1-9]\d{3}(0[1-9]|1[0-2])$/.test(text);
 
-/** The first moment after a month, ms since 1970. */
+/** Returns the end of a month, epoch ms. */
 const endOfMonth = (month: Month): number => Date.UTC(Number(month.slice(0, 4)), Number(month.slice(4)), 1);
 
 /**

@@ -6,7 +6,7 @@ import { type TreeFacts, TreeWalk } from './tree-walk.ts';
 export interface LogFile {
   readonly path: string;
   readonly bytes: Uint8Array;
-  /** A partial one: of no use once the full one is there. */
+  /** A partial tile or bundle: obsolete once the full one exists. */
   readonly partial: boolean;
 }
 
@@ -15,7 +15,7 @@ export interface EdgeFacts extends TreeFacts {
   readonly bundle: readonly Uint8Array[];
 }
 
-/** The right edge of a log. Appends, and says what has to be written and what the root is now. */
+/** The right edge of a log. Appends entries and returns the files to write and the new root. */
 export class RightEdge {
   readonly #tree: TreeWalk;
   #bundle: Uint8Array[];
@@ -43,7 +43,7 @@ export class RightEdge {
     return this.#tree.root();
   }
 
-  /** The full tiles and bundles that came to be since this object was made, and the partial ones as they are now. */
+  /** Returns full tiles and bundles completed since construction, and the current partial ones. */
   files(): LogFile[] {
     const files = [...this.#full];
     this.#tree.end((tile, hashes) => files.push(...this.#filesOf(tile, hashes)));

@@ -2,7 +2,7 @@
 // several times the digest of a 65-byte tree node.
 import { sha256 as hash } from '@noble/hashes/sha2.js';
 
-/** A digest of data that arrives in pieces. */
+/** An incremental digest. */
 export interface Sha256 {
   update(bytes: Uint8Array): unknown;
   digest(): Uint8Array;

@@ -1,4 +1,4 @@
-// Subtrees of a log, read from its tiles: what proofs are made of.
+// Subtrees of a log, read from its tiles, as input of proofs.
 import type { ReadSubtree } from './proof.ts';
 import { TILE_WIDTH, type Tile, type TreeTile, tilePath, tileWith } from './tile.ts';
 import { type Hash, rootOf } from './tree.ts';
@@ -6,10 +6,13 @@ import { type Hash, rootOf } from './tree.ts';
 /** Height of a tile: 2^8 hashes. */
 const TILE_HEIGHT = 8;
 
-/** The hashes of a tile, `width` of them at least. */
+/** Returns at least `width` hashes of a tile. */
 export type ReadTile = (tile: Tile) => Promise<readonly Hash[]>;
 
-/** In which tile the root of the subtree of 2^height leaves is that begins at leaf `at`·2^height: over which of its hashes. */
+/**
+ * Returns the tile and its range of hashes under the root of the subtree of 2^height leaves at leaf
+ * `at`·2^height.
+ */
 export function placeOf(size: number, height: number, at: number): { tile: TreeTile; from: number; to: number } {
   const level = Math.floor(height / TILE_HEIGHT);
   const count = 2 ** (height % TILE_HEIGHT);
@@ -18,7 +21,7 @@ export function placeOf(size: number, height: number, at: number): { tile: TreeT
   return { tile, from, to: from + count };
 }
 
-/** Each tile is read once. */
+/** Reads each tile once. */
 export function subtreesOf(size: number, read: ReadTile): ReadSubtree {
   const tiles = new Map<string, Promise<readonly Hash[]>>();
   return async (height, at) => {

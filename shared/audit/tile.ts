@@ -5,20 +5,20 @@ import { HASH_BYTES, type Hash } from './tree.ts';
 
 /** Hashes of a full tile, and entries of a full bundle. */
 export const TILE_WIDTH = 256;
-/** An entry's length is written in two bytes. */
+/** The length of an entry takes two bytes. */
 export const ENTRY_BYTES_MAX = 65_535;
-/** 256^6 entries are beyond what a number counts exactly. */
+/** 256^6 entries exceed the exact integers of a number. */
 const LEVELS_MAX = 6;
 
-/** A place in the log: of hashes, or of entries. */
+/** A tile of hashes or a bundle of entries. */
 export interface Tile {
   readonly level: number | 'entries';
   readonly index: number;
-  /** 256 when it is full. */
+  /** 256 in a full tile. */
   readonly width: number;
 }
 
-/** A tile of the tree: one of hashes. */
+/** A tile of hashes. */
 export interface TreeTile extends Tile {
   readonly level: number;
 }
@@ -33,7 +33,7 @@ export function tilePath({ level, index, width }: Tile): string {
 
 const PATH = /^tile\/(entries|[0-5])\/((?:x\d{3}\/)*\d{3})(?:\.p\/([1-9]\d{0,2}))?$/;
 
-/** The tile of exactly that path; `undefined` when it is none, or written otherwise than `tilePath` does. */
+/** Parses a path; `undefined` unless it is the canonical one of `tilePath`. */
 export function readTilePath(path: string): Tile | undefined {
   const [, level, digits = '', width] = PATH.exec(path) ?? [];
   if (level === undefined) return undefined;
@@ -47,7 +47,7 @@ export function readTilePath(path: string): Tile | undefined {
   return known ? tile : undefined;
 }
 
-/** The last tile of each level of a log of that size, if it is not full. */
+/** Returns the partial tile of each level of a log of that size. */
 export function partialTiles(size: number): Tile[] {
   const tiles: Tile[] = [];
   for (let level = 0, count = size; count > 0 && level < LEVELS_MAX; level += 1) {
@@ -72,7 +72,7 @@ export function packHashes(hashes: readonly Hash[]): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** `undefined` when it is not a whole number of hashes. */
+/** Splits bytes into hashes; `undefined` for a partial hash. */
 export function unpackHashes(bytes: Uint8Array): Hash[] | undefined {
   if (bytes.length % HASH_BYTES !== 0) return undefined;
   return Array.from({ length: bytes.length / HASH_BYTES }, (_, at) =>
@@ -80,7 +80,7 @@ export function unpackHashes(bytes: Uint8Array): Hash[] | undefined {
   );
 }
 
-/** An entry bundle: each entry after its length. */
+/** Packs an entry bundle: each entry follows its length. */
 export function packEntries(entries: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(entries.reduce((sum, entry) => sum + 2 + entry.length, 0));
   let at = 0;
@@ -94,7 +94,7 @@ export function packEntries(entries: readonly Uint8Array[]): Uint8Array<ArrayBuf
   return bytes;
 }
 
-/** `undefined` when an entry is cut off. */
+/** Unpacks an entry bundle; `undefined` when an entry is truncated. */
 export function unpackEntries(bytes: Uint8Array): Uint8Array[] | undefined {
   const entries: Uint8Array[] = [];
   for (let at = 0; at < bytes.length; ) {

@@ -4,7 +4,7 @@ import { emptyRoot, type Hash, hashNode, rootOf } from './tree.ts';
 
 export type SeeTile = (tile: TreeTile, hashes: readonly Hash[]) => void;
 
-/** State of a walk: by level, the hashes of the tile that is not full. */
+/** State of a walk: by level, the hashes of the partial tile. */
 export interface TreeFacts {
   readonly size: number;
   readonly levels: readonly (readonly Hash[])[];
@@ -15,7 +15,7 @@ export class TreeWalk {
   readonly #levels: Hash[][];
   readonly #see: SeeTile;
 
-  /** `see` is called with every tile once it is full. */
+  /** `see` receives every full tile. */
   constructor(see: SeeTile = () => {}, { size, levels }: TreeFacts = { size: 0, levels: [] }) {
     this.#see = see;
     this.#size = size;
@@ -46,7 +46,7 @@ export class TreeWalk {
     }
   }
 
-  /** Shows the tiles that are not full, of a log that ends here. */
+  /** Passes the partial tiles of a log that ends here. */
   end(see = this.#see): void {
     let index = this.#size;
     for (const [level, hashes] of this.#levels.entries()) {

@@ -1,7 +1,7 @@
 import { sha256 } from './sha256.ts';
 
-// The Merkle tree of RFC 6962 §2.1. Leaves and nodes are hashed with different first bytes, so that no entry can pass for a
-// part of the tree.
+// The Merkle tree of RFC 6962 §2.1. Leaves and nodes are hashed with different first bytes, so that no entry
+// passes for a node.
 
 export type Hash = Uint8Array;
 
@@ -17,14 +17,14 @@ export const hashLeaf = (entry: Uint8Array): Hash => sha256(LEAF, entry);
 
 export const hashNode = (left: Hash, right: Hash): Hash => sha256(NODE, left, right);
 
-/** The largest power of two below `size`, which is at least 2. */
+/** Returns the largest power of two below `size`, which is at least 2. */
 export function splitOf(size: number): number {
   let split = 1;
   while (split * 2 < size) split *= 2;
   return split;
 }
 
-/** Root over subtrees of one height, `from` up to `to` of them. */
+/** Returns the root over subtrees of one height, `from` up to `to`. */
 export function rootOf(hashes: readonly Hash[], from = 0, to = hashes.length): Hash {
   if (to === from) return emptyRoot;
   if (to === from + 1) return hashes[from] as Hash;

@@ -1,5 +1,5 @@
-// What a log sends a witness (C2SP tlog-witness, add-checkpoint): how long it was when the witness last saw it, the proof
-// that it has only grown since, and its checkpoint.
+// Request of a log to a witness (C2SP tlog-witness, add-checkpoint): the size that the witness last saw, the consistency
+// proof from there, and the checkpoint.
 //
 //   POST {witness}/add-checkpoint   this → 200 signature lines, or 409 and the size that the witness has seen
 import { limits } from '../limits.ts';
@@ -7,9 +7,9 @@ import { fromBase64, toBase64 } from './base64.ts';
 import { HASH_BYTES, type Hash } from './tree.ts';
 
 export interface WitnessRequest {
-  /** Entries of the checkpoint that the witness cosigned last; 0 for none. */
+  /** Size of the last cosigned checkpoint; 0 for none. */
   readonly old: number;
-  /** Consistency from there to the checkpoint. */
+  /** Consistency proof from there to the checkpoint. */
   readonly proof: readonly Hash[];
   /** The signed note. */
   readonly checkpoint: Uint8Array;
@@ -26,11 +26,14 @@ export function formatWitnessRequest({ old, proof, checkpoint }: WitnessRequest)
   return whole;
 }
 
-/** `undefined` for anything that `formatWitnessRequest` would not have written. Nothing in it is believed yet. */
+/**
+ * Parses a request without verifying it; `undefined` for anything that `formatWitnessRequest` would not
+ * write.
+ */
 export function readWitnessRequest(body: Uint8Array): WitnessRequest | undefined {
   const end = body.findIndex((byte, at) => byte === 0x0a && body[at + 1] === 0x0a);
   if (end < 0) return undefined;
-  // Anything but ASCII becomes characters that no line below may have.
+  // Non-ASCII becomes characters that no line below accepts.
   const [first = '', ...lines] = new TextDecoder().decode(body.subarray(0, end)).split('\n');
   const old = readSize(/^old (\d+)$/.exec(first)?.[1]);
   if (old === undefined || lines.length > limits.auditProofHashes.value) return undefined;
@@ -39,7 +42,7 @@ export function readWitnessRequest(body: Uint8Array): WitnessRequest | undefined
   return { old, proof, checkpoint: body.slice(end + 2) };
 }
 
-/** A number of entries as decimal digits, in the one way to write it. */
+/** Parses a canonical decimal size. */
 export function readSize(digits: string | undefined): number | undefined {
   const size = Number(digits);
   return digits !== undefined && Number.isSafeInteger(size) && size >= 0 && String(size) === digits ? size : undefined;

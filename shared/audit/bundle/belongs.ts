@@ -9,7 +9,10 @@ export interface Belonging {
   readonly outbox?: unknown;
 }
 
-/** Outboxes of a tenant: its gates, and the `spare/…` outboxes of earlier edges, whose entries logs still hold. */
+/**
+ * Reports an outbox of the tenant: its Gates, and the `spare/…` outboxes of earlier edges, whose entries logs
+ * still hold.
+ */
 export const isOwnOutbox = (producer: string, tenant: string): boolean =>
   producer.startsWith(`gate/${tenant}/`) || producer.startsWith(`spare/${tenant}/`);
 

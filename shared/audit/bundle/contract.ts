@@ -1,4 +1,4 @@
-// What the edge asks the functions of exports.
+// Requests of the edge to the functions about exports.
 //
 //   POST /api/audit/exports/{zone}                             newExport → 202 exportStatus
 //   GET  /api/audit/exports/{zone}/{tenant}                    → {data: exportStatus[]}
@@ -12,7 +12,7 @@ import { logYear } from '../logged-years.ts';
 import { plainText } from '../plain-text.ts';
 import { readCursor } from './cursor.ts';
 
-/** What is disclosed: everything, nothing, or these members. */
+/** Disclosed members: all, none, or those listed. */
 export const redactionProfile = z
   .string()
   .max(512)
@@ -21,7 +21,7 @@ export const redactionProfile = z
 const time = z.number().int().min(0);
 const tseq = z.number().int().min(1);
 
-/** Times are those of the log, in ms since 1970, numbers those of the tenant. */
+/** Times are the log's, in epoch ms; numbers are the tenant's. */
 export const exportQuery = z.object({
   /** Year of the log; by default the newest at the time of the request. */
   year: logYear.optional(),
@@ -39,7 +39,7 @@ export const newExport = z.object({
   formats: z.array(z.enum(formatNames)).max(formatNames.length),
   redaction: redactionProfile,
   query: exportQuery,
-  /** Size of a checkpoint that the reader has: the bundle shows that its log has grown from that one. */
+  /** Size of a checkpoint that the reader holds: the bundle proves growth from it. */
   known_size: z.number().int().min(1).optional(),
 });
 export type NewExport = z.infer<typeof newExport>;
@@ -55,7 +55,7 @@ export const exportStatus = z.object({
   purpose: z.string(),
   redaction: z.string(),
   formats: z.array(z.string()),
-  /** Entries of the tenant in it so far, and entries of the log looked through. */
+  /** The tenant's entries collected so far, and entries of the log scanned. */
   entries: z.number().int(),
   scanned: z.number().int(),
   /** Size of the log, once the end of the export is known. */
@@ -67,7 +67,7 @@ export const exportStatus = z.object({
 });
 export type ExportStatus = z.infer<typeof exportStatus>;
 
-/** One of the tenant's leaves in a stream: CloudEvents 1.0, with the leaf and its position as data. */
+/** A leaf of the tenant in a stream: CloudEvents 1.0, with the leaf and its position as data. */
 export const streamedLeaf = z.object({
   specversion: z.literal('1.0'),
   id: z.string(),
@@ -85,7 +85,7 @@ export const streamPage = z.object({
   year: z.number().int(),
   /** Cursor of the next page: `cursor.ts`. */
   next: z.string().refine((text) => readCursor(text)?.year !== undefined),
-  /** Everything that there is now was looked at. */
+  /** All present entries were read. */
   ended: z.boolean(),
 });
 export type StreamPage = z.infer<typeof streamPage>;

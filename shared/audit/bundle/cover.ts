@@ -10,8 +10,8 @@ export interface Block {
 }
 
 /**
- * The fewest complete subtrees that are the leaves `from` up to `to`. None of them reaches across one of `cuts`, which are
- * sizes the log once had, rising: at each the hashes to its left give the root that it had.
+ * Returns the fewest complete subtrees that cover the leaves `from` up to `to`. None crosses one of the
+ * ascending `cuts`, former sizes of the log: at each, the hashes to its left give the root of that size.
  */
 export function blocksBetween(from: number, to: number, cuts: readonly number[]): Block[] {
   const blocks: Block[] = [];
@@ -27,7 +27,7 @@ export function blocksBetween(from: number, to: number, cuts: readonly number[])
   return blocks;
 }
 
-/** A log's left part, of which only the roots of its complete subtrees are held. */
+/** The left part of a log, of which only the roots of its complete subtrees are stored. */
 export class LeftPart {
   readonly #hashes: Hash[] = [];
   readonly #heights: number[] = [];
@@ -37,7 +37,7 @@ export class LeftPart {
     return this.#size;
   }
 
-  /** Adds the complete subtree that comes next. */
+  /** Appends the next complete subtree. */
   push(height: number, hash: Hash): void {
     const width = 2 ** height;
     if (this.#size % width !== 0) throw new RangeError(`no subtree of ${width} begins at ${this.#size}`);

@@ -1,17 +1,17 @@
 // Cursor of a stream: a position in the log of a year. `2026-500000`, which continues in the next log.
 
 export interface Cursor {
-  /** Without one: the newest log. */
+  /** Absent: the newest log. */
   readonly year: number | undefined;
   readonly index: number;
 }
 
 export const formatCursor = (year: number, index: number): string => `${year}-${index}`;
 
-/** A place in the log of a year, or in the newest log. */
+/** A position in the log of a year, or in the newest log. */
 export const cursor = /^(?:([0-9]{4})-)?([0-9]{1,15})$/;
 
-/** `undefined` when it is none. A number alone is a place in the newest log. */
+/** Parses a cursor; `undefined` when malformed. A bare number is a position in the newest log. */
 export function readCursor(text: string): Cursor | undefined {
   const [, year, index] = cursor.exec(text) ?? [];
   if (index === undefined) return undefined;

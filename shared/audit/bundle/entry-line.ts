@@ -9,14 +9,14 @@ export const formatEntryLine = (index: number, text: string): string => `{"index
 
 export interface EntryLine {
   readonly index: number;
-  /** The entry, byte for byte as it is in the log. */
+  /** The entry, byte for byte as in the log. */
   readonly bytes: Uint8Array;
   readonly text: string;
 }
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** `undefined` when it is not a line as `formatEntryLine` writes it, or not UTF-8. */
+/** Parses a line of `formatEntryLine`; `undefined` for other lines and invalid UTF-8. */
 export function readEntryLine(line: Uint8Array): EntryLine | undefined {
   const whole = decodeText(line);
   const start = whole === undefined ? undefined : START.exec(whole);
@@ -37,7 +37,7 @@ export function decodeText(bytes: Uint8Array): string | undefined {
 
 const LINE_BREAK = 0x0a;
 
-/** The lines of a file, one after the other: held is one at a time. What is after the last line break is a line, too. */
+/** Yields the lines of a file one at a time. Bytes after the last line break are a line, too. */
 export function* linesOf(bytes: Uint8Array): Generator<Uint8Array> {
   for (let from = 0; from < bytes.length; ) {
     const found = bytes.indexOf(LINE_BREAK, from);

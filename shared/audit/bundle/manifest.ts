@@ -8,23 +8,23 @@ export const POLICY = 'policy.txt';
 
 export interface FileDigest {
   readonly path: string;
-  /** In hex. */
+  /** Hexadecimal. */
   readonly sha256: string;
   readonly bytes: number;
 }
 
-/** Files of one part; large bundles have several, each small enough to be held in memory. */
+/** Files of one part. Large bundles have several parts, each small enough to be buffered. */
 export interface BundlePart {
   readonly entries: string;
-  /** Hashes between the entries, one after the other. */
+  /** Concatenated hashes between the entries. */
   readonly proofs: string;
-  /** Present where the profile discloses anything. */
+  /** Absent when the profile discloses nothing. */
   readonly disclosures?: string;
   /** Paths by format. */
   readonly derived: Readonly<Record<string, string>>;
 }
 
-/** A leaf of another log of the same region: the entry as it stands there, and that it does (`.tlog-proof`). */
+/** A leaf of another log of the same region: the entry, and its receipt (`.tlog-proof`). */
 export interface LinkFiles {
   readonly entry: string;
   readonly receipt: string;
@@ -36,18 +36,21 @@ export interface Manifest {
   readonly log: { readonly origin: string; readonly zone: string; readonly year: number };
   readonly tenant: string;
   readonly range: {
-    /** First and last number of the tenant; every one between them is in the bundle. Of none: one less than the first. */
+    /**
+     * First and last number of the tenant; the bundle has every one between them. Without entries the last is
+     * one less than the first.
+     */
     readonly tseq: readonly [number, number];
-    /** Places of the first and the last entry. */
+    /** Indexes of the first and the last entry. */
     readonly index: readonly [number, number];
   };
-  /** In ascending size; the last one covers the bundle. */
+  /** Ascending by size; the last one covers the bundle. */
   readonly checkpoints: readonly { readonly path: string; readonly size: number }[];
   readonly policy: typeof POLICY;
   /** The query. Disclosures and derived files cover this part of the range, entries all of it. */
   readonly query: {
     readonly year?: number | undefined;
-    /** Times in the log, ms since 1970: not before, and before. */
+    /** Log times, epoch ms: inclusive start, exclusive end. */
     readonly from?: number | undefined;
     readonly to?: number | undefined;
     readonly tseq_from?: number | undefined;
@@ -57,14 +60,14 @@ export interface Manifest {
   readonly redaction: string;
   readonly counts: {
     readonly entries: number;
-    /** Entries with disclosures, and entries whose hidden values are destroyed. */
+    /** Entries with disclosures, and entries with erased values. */
     readonly disclosed: number;
     readonly erased: number;
   };
   readonly parts: readonly BundlePart[];
   readonly files: readonly FileDigest[];
   readonly purpose: string;
-  /** Id of the request that asked for it. */
+  /** Id of the export request. */
   readonly requested_by: string;
   readonly created: string;
   /**
@@ -86,12 +89,15 @@ export interface Manifest {
 export const encodeManifest = (manifest: Manifest): Uint8Array<ArrayBuffer> =>
   new TextEncoder().encode(`${canonicalJson(manifest)}\n`);
 
-/** Name of the key that signs manifests of a log: the log's own, under another name, so that neither passes for the other. */
+/**
+ * Returns the name of the key that signs a log's manifests: the log's own key under another name, so that
+ * neither signature passes for the other.
+ */
 export const exportName = (origin: string): string => `${origin}/export`;
 
 export const manifestNoteText = (origin: string, digest: string): string => `${exportName(origin)}\n${digest}\n`;
 
-/** Names of the files of a part: the first has none, so that a small bundle is as simple as it can be. */
+/** Returns the name of a part's file. The first part has no number, so that small bundles stay simple. */
 export const numbered = (name: string, part: number): string => {
   const dot = name.lastIndexOf('.');
   return part === 0 ? name : `${name.slice(0, dot)}-${part + 1}${name.slice(dot)}`;

@@ -1,8 +1,8 @@
-// The log that another one goes on from, as that one's first leaf names it.
+// The predecessor of a log, as the log's first leaf names it.
 import { fromBase64 } from '../base64.ts';
 import { equalBytes, HASH_BYTES, type Hash } from '../tree.ts';
 
-/** A log at a size; of one that has ended: its last. */
+/** A log at a size; for an ended log its final one. */
 export interface LogEnd {
   readonly origin: string;
   readonly size: number;
@@ -12,7 +12,7 @@ export interface LogEnd {
 export const isSameEnd = (a: LogEnd, b: LogEnd): boolean =>
   a.origin === b.origin && a.size === b.size && equalBytes(a.root, b.root);
 
-/** `undefined` of the first log of all, and of a leaf that is no log's first. */
+/** Returns the predecessor; `undefined` for the very first log and for a leaf that opens no log. */
 export function previousOf(leaf: Readonly<Record<string, unknown>>): LogEnd | undefined {
   if (leaf.type !== 'shard.open' || typeof leaf.previous !== 'object' || leaf.previous === null) return undefined;
   const { origin, size, root } = leaf.previous as Readonly<Record<string, unknown>>;
@@ -21,7 +21,7 @@ export function previousOf(leaf: Readonly<Record<string, unknown>>): LogEnd | un
   return { origin, size: size as number, root: hash };
 }
 
-/** The year in the name of a log. */
+/** Returns the year in the name of a log. */
 export function yearIn(origin: string): number | undefined {
   const [, year] = /\/(\d{4})$/.exec(origin) ?? [];
   return year === undefined ? undefined : Number(year);

@@ -1,7 +1,7 @@
-// Comma-separated values as RFC 4180 says, and so that no spreadsheet takes a value for a formula.
+// Comma-separated values (RFC 4180), escaped so that no spreadsheet takes a value for a formula.
 import { type Cell, type Column, columns, type Deriving, isoTime } from './row.ts';
 
-/** What spreadsheets calculate instead of showing it. */
+/** Prefixes that spreadsheets evaluate as formulas. */
 const FORMULA = /^[=+\-@\t\r]/;
 
 function csvText(value: string): string {

@@ -1,5 +1,5 @@
-// Which codes of FHIR R4 (4.0.1), of DICOM's audit messages and of IHE's Basic Audit Log Patterns (BALP 1.1) say what a leaf
-// says. Each table names where its codes are from.
+// Codes of FHIR R4 (4.0.1), DICOM audit messages and IHE's Basic Audit Log Patterns (BALP 1.1) for the
+// members of a leaf. Each table names its source.
 
 export interface Coding {
   readonly system: string;
@@ -10,12 +10,12 @@ export interface Coding {
 const DICOM = 'http://dicom.nema.org/resources/ontology/DCM';
 const dicom = (code: string, display: string): Coding => ({ system: DICOM, code, display });
 
-/** Ours, beside those of others: nothing of a leaf's type is lost. */
+/** Our own code beside the standard ones preserves the leaf's type. */
 const own = (code: string): Coding => ({ system: 'urn:auricle:audit:type', code });
 
 /**
- * A call of ours. `rest`: hl7.org/fhir/R4/codesystem-audit-event-type.html; `operation`:
- * hl7.org/fhir/R4/codesystem-restful-interaction.html, since what we are asked for is none of FHIR's own interactions.
+ * A request to Auricle. `rest`: hl7.org/fhir/R4/codesystem-audit-event-type.html; `operation`:
+ * hl7.org/fhir/R4/codesystem-restful-interaction.html, since inference is none of FHIR's own interactions.
  */
 const call = {
   type: {
@@ -27,8 +27,9 @@ const call = {
 };
 
 /**
- * What the log does, and what is done with it: event ids and event type codes of DICOM PS3.15 A.5.3 (PS3.16 CID 400 and 401),
- * which hl7.org/fhir/R4/valueset-audit-event-type.html and valueset-audit-event-sub-type.html take over.
+ * Operations of the log and on the log: event ids and event type codes of DICOM PS3.15 A.5.3 (PS3.16 CID 400
+ * and 401), which hl7.org/fhir/R4/valueset-audit-event-type.html and valueset-audit-event-sub-type.html
+ * adopt.
  */
 const kinds: readonly (readonly [RegExp, { readonly type: Coding; readonly subtype?: Coding }])[] = [
   [/^(inference|token)\./, call],
@@ -41,7 +42,7 @@ const kinds: readonly (readonly [RegExp, { readonly type: Coding; readonly subty
 ];
 const other = { type: dicom('110100', 'Application Activity'), subtype: undefined };
 
-/** Types are few, entries of each are many. */
+/** Caches by type: types are few, entries of each are many. */
 function byType<T>(of: (type: string) => T): (type: string) => T {
   const known = new Map<string, T>();
   return (type) => {
@@ -80,13 +81,13 @@ interface Went {
 }
 
 /**
- * hl7.org/fhir/R4/codesystem-audit-event-outcome.html: 0 done, 4 a minor failure, "often equivalent to an HTTP 400 response",
- * 8 a serious one, "often equivalent to an HTTP 500 response". `undefined` of what has only begun: R4 asks for none, and
- * nothing is known yet.
+ * Maps an outcome to hl7.org/fhir/R4/codesystem-audit-event-outcome.html: 0 success, 4 minor failure ("often
+ * equivalent to an HTTP 400 response"), 8 serious failure ("often equivalent to an HTTP 500 response").
+ * `undefined` for an attempt, whose outcome is unknown; R4 requires none.
  */
 export function outcomeOf({ type, status, outcome, action, verdict }: Went): '0' | '4' | '8' | undefined {
   if (type === 'inference.attempt') return undefined;
-  // An unknown outcome is no success, and neither are missing events.
+  // An unknown outcome is no success; neither are missing events.
   if (type === 'inference.unknown' || /(^|\.)gap$/.test(type)) return '8';
   if (type === 'inference.denied' || outcome === 'deferred' || verdict === 'FAIL') return '4';
   if (type === 'keys' && action === 'refused') return '4';
@@ -99,21 +100,23 @@ const source = dicom('110153', 'Source Role ID');
 const destination = dicom('110152', 'Destination Role ID');
 
 /**
- * Who sent and who received. BALP 1.1, profiles Create, Update and Query: the client is the source, since what it asks or
- * writes goes to the server; Read: it is the destination, since what it reads comes from there.
+ * Returns the roles of client and server. BALP 1.1, profiles Create, Update and Query: the client is the
+ * source of data for the server; Read: the client is the destination.
  */
 export const rolesOf = (action: Action): { readonly client: Coding; readonly server: Coding } =>
   action === 'R' ? { client: destination, server: source } : { client: source, server: destination };
 
 const PARTICIPATION = 'http://terminology.hl7.org/CodeSystem/v3-ParticipationType';
 
-/** The user: BALP 1.1, `DataSources` of Create, Update and Delete; `IRCP` of Read and Query. */
+/**
+ * Returns the user's role: BALP 1.1, `DataSources` of Create, Update and Delete; `IRCP` of Read and Query.
+ */
 export const userOf = (action: Action): Coding =>
   action === 'C' || action === 'U' || action === 'D'
     ? { system: PARTICIPATION, code: 'AUT', display: 'author (originator)' }
     : { system: PARTICIPATION, code: 'IRCP', display: 'information recipient' };
 
-/** BALP 1.1, `BasicAuditEntityType`: the id that a call had on its way. */
+/** BALP 1.1, `BasicAuditEntityType`: the transaction id of a request. */
 export const transaction: Coding = {
   system: 'https://profiles.ihe.net/ITI/BALP/CodeSystem/BasicAuditEntityType',
   code: 'XrequestId',

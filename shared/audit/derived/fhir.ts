@@ -1,7 +1,7 @@
-// An entry as a FHIR R4 AuditEvent (hl7.org/fhir/R4/auditevent.html), by the patterns of IHE's Basic Audit Log Patterns
-// (BALP 1.1): who did what for whom, with the request's id as a transaction. No patient is named and no address of a network,
-// since the log knows none, so no profile is claimed. What FHIR has no member for is in an extension, its place in the log
-// among it.
+// Renders an entry as a FHIR R4 AuditEvent (hl7.org/fhir/R4/auditevent.html), after IHE's Basic Audit Log
+// Patterns (BALP 1.1): agent, action and tenant, with the request's id as a transaction. No profile is
+// claimed, because the log knows neither patients nor network addresses. Members that FHIR lacks, such as the
+// position in the log, are in an extension.
 import {
   actionOf,
   type Coding,
@@ -36,7 +36,7 @@ export function auditEventOf(entry: DerivedEntry, { origin }: DerivedContext): R
         url: 'urn:auricle:audit:entry',
         extension: [
           { url: 'log', valueString: origin },
-          // FHIR's whole numbers end at 2^31, and those of a log do not.
+          // FHIR integers end at 2^31; indexes of a log do not.
           { url: 'index', valueString: String(index) },
           { url: 'leaf_hash', valueString: leafHash },
         ],
@@ -51,14 +51,14 @@ export function auditEventOf(entry: DerivedEntry, { origin }: DerivedContext): R
     ...(purpose !== undefined && { purposeOfEvent: [{ text: purpose }] }),
     agent: agentsOf(entry, type),
     source: { observer: { display: textOf(leaf.p) ?? 'unknown' } },
-    // An array of FHIR's JSON is not there when it is empty.
+    // FHIR's JSON has no empty arrays.
     ...(entity.length > 0 && { entity }),
   };
 }
 
 /**
- * When it was going on. A leaf is written at the end of what it tells of, which took as long as it says, or was going on since
- * it says; what has only begun has no end.
+ * Returns the event's period. A leaf is written at the end of its event; `milliseconds` or `since` gives the
+ * start. An attempt has no end.
  */
 function periodOf(entry: DerivedEntry, type: string): { period: Record<string, string | undefined> } {
   const end = timeOf(entry, 'origin') ?? timeOf(entry, 'seq') ?? 0;
@@ -68,7 +68,7 @@ function periodOf(entry: DerivedEntry, type: string): { period: Record<string, s
   return { period: type === 'inference.attempt' ? { start } : { start, end: isoTime(end) } };
 }
 
-/** Us, the tenant, and who held its token where somebody did: one of them asked. */
+/** Returns Auricle, the tenant, and the token's subject if known. One of them is the requestor. */
 function agentsOf(entry: DerivedEntry, type: string): unknown[] {
   const { leaf } = entry;
   const action = actionOf(type);

@@ -1,5 +1,5 @@
-// An entry as an event of OCSF 1.8.0, class API Activity (6003), with the profile `ai_operation`; where it stands in the log
-// is told as the profile `record_integrity` of 1.9.0-dev does: chain, place, fingerprint, signatures.
+// Renders an entry as an event of OCSF 1.8.0, class API Activity (6003), with the profile `ai_operation`. The
+// profile `record_integrity` of 1.9.0-dev carries the entry's log, position, fingerprint and signatures.
 import { type DerivedContext, type DerivedEntry, memberOf, timeOf } from './row.ts';
 
 const VERSION = '1.8.0';
@@ -7,7 +7,7 @@ const [CATEGORY, CLASS] = [6, 6003];
 const PRODUCT = { name: 'Auricle', vendor_name: 'Auricle' };
 const PROFILES = ['ai_operation', 'record_integrity'];
 
-/** Of what the type of an event does: create, read, update, delete; 99 is everything else. */
+/** OCSF activity by event type: 1 create, 2 read, 3 update, 4 delete; 99 is everything else. */
 const ACTIVITIES: readonly (readonly [RegExp, number])[] = [
   [/^(export\.create|token\.granted|hold\.set|shard\.open|producer\.open)$/, 1],
   [/^(export\.read|access\.audit)$/, 2],
@@ -18,7 +18,7 @@ const activityOf = (type: string): number => ACTIVITIES.find(([pattern]) => patt
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
-/** Success or failure, of what has a status or is a refusal. */
+/** Returns success or failure for an event with a status or a refusal. */
 function statusOf(type: string, status: unknown): { status_id: number; severity_id: number } {
   const failed = type === 'inference.denied' || (typeof status === 'number' && (status >= 400 || status === 0));
   const known = failed || typeof status === 'number';
@@ -30,11 +30,11 @@ interface Signature {
   readonly value: string;
 }
 
-/** Lines of a note that are signatures, as name and base64. */
+/** Parses the signature lines of a note into name and base64. */
 const signaturesOf = (note: string): Signature[] =>
   [...note.matchAll(/^— (\S+) (\S+)$/gmu)].map(([, signer = '', value = '']) => ({ signer, value }));
 
-/** What the checkpoint says is the same of all entries. */
+/** Parses the checkpoint once for all entries. */
 export function openOcsf({ origin, note }: DerivedContext): (entry: DerivedEntry) => Record<string, unknown> {
   const signatures = signaturesOf(note);
   return (entry) => ocsfOf(entry, origin, signatures);
@@ -49,7 +49,7 @@ function ocsfOf(entry: DerivedEntry, origin: string, signatures: readonly Signat
   const milliseconds = memberOf(entry, 'milliseconds');
   const { status_id, severity_id } = statusOf(type, status);
   const shown = Object.keys(entry.shown).length > 0 ? entry.shown : undefined;
-  // Members in the order of their names: so they are written fastest (`canonical-json.ts`), and what is undefined is left out.
+  // Sorted members serialise fastest (`canonical-json.ts`); undefined ones are omitted.
   return {
     activity_id: activity,
     activity_name: activity === 99 ? type : undefined,
@@ -88,7 +88,7 @@ function ocsfOf(entry: DerivedEntry, origin: string, signatures: readonly Signat
       version: VERSION,
     },
     severity_id,
-    // Who called from where is never written down.
+    // The log never records network addresses.
     src_endpoint: { name: 'not recorded', type_id: 0 },
     status_code: status === undefined ? undefined : String(status),
     status_detail: reason,

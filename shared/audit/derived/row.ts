@@ -1,5 +1,5 @@
-// One entry as a row of a table: what every derived file is made of. Derived files are views for other programs; each row
-// says of which log, which entry, and which hash it is, and whoever verifies a bundle makes all of them again.
+// An entry as a row of a table, the source of every derived file. Derived files are views for other programs.
+// Each row names its log, entry and hash, and a verifier of a bundle regenerates all of them.
 import { canonicalJson } from '../canonical-json.ts';
 
 export interface DerivedEntry {
@@ -7,7 +7,7 @@ export interface DerivedEntry {
   /** Leaf hash of the entry, in hex. */
   readonly leafHash: string;
   readonly leaf: Readonly<Record<string, unknown>>;
-  /** Values that are disclosed, by name. */
+  /** Disclosed values by name. */
   readonly shown: Readonly<Record<string, unknown>>;
 }
 
@@ -26,7 +26,7 @@ export interface Column {
   readonly of: (entry: DerivedEntry, context: DerivedContext) => unknown;
 }
 
-/** A member of an event, in the clear or disclosed. */
+/** Returns a member of an event, in the clear or disclosed. */
 export const memberOf = ({ leaf, shown }: DerivedEntry, name: string): unknown => leaf[name] ?? shown[name];
 
 const member = (type: Column['type'], name: string, source = name): Column => ({
@@ -40,7 +40,7 @@ export const timeOf = ({ leaf }: DerivedEntry, which: 'origin' | 'seq'): number 
   return typeof value === 'number' ? value : undefined;
 };
 
-/** In this order for good: new ones come last. */
+/** Permanent order: new columns are appended. */
 export const columns: readonly Column[] = [
   { name: 'log', type: 'text', of: (_, { origin }) => origin },
   { name: 'index', type: 'integer', of: ({ index }) => index },
@@ -97,7 +97,7 @@ const TAKEN = new Set([
   'milliseconds',
 ]);
 
-/** All members that have no column, as JSON. */
+/** Returns all members without a column, as JSON. */
 function moreOf({ leaf, shown }: DerivedEntry): string | undefined {
   const rest: [string, unknown][] = [];
   for (const name of Object.keys(shown)) {
@@ -107,7 +107,10 @@ function moreOf({ leaf, shown }: DerivedEntry): string | undefined {
   return rest.length > 0 ? canonicalJson(Object.fromEntries(rest)) : undefined;
 }
 
-/** A cell as its column has it; what is of another type is not there (it may be in the entry all the same). */
+/**
+ * Converts a cell to its column's type; `undefined` for a value of another type, which the entry may still
+ * have.
+ */
 function cellOf({ type, of }: Column, entry: DerivedEntry, context: DerivedContext): Cell {
   const value = of(entry, context);
   if (type === 'text') return typeof value === 'string' ? value : undefined;
@@ -115,7 +118,7 @@ function cellOf({ type, of }: Column, entry: DerivedEntry, context: DerivedConte
   return type === 'number' || Number.isSafeInteger(value) ? value : undefined;
 }
 
-/** An entry with its cells, which are made once for all formats that have them. */
+/** An entry with its cells, computed once for all formats. */
 export class DerivedRow {
   readonly entry: DerivedEntry;
   readonly #context: DerivedContext;
@@ -126,23 +129,23 @@ export class DerivedRow {
     this.#context = context;
   }
 
-  /** In the order of `columns`. */
+  /** Cells in the order of `columns`. */
   get cells(): readonly Cell[] {
     this.#cells ??= columns.map((column) => cellOf(column, this.entry, this.#context));
     return this.#cells;
   }
 }
 
-/** A derived file in the making: held of it is no more than its format needs. */
+/** A derived file under construction. It buffers no more than its format needs. */
 export interface Deriving {
-  /** What the file begins with. */
+  /** Beginning of the file. */
   readonly head: string;
-  /** Takes the next row; returns what it adds to the file, where its format has lines. */
+  /** Adds a row; returns the text that a line-based format appends. */
   add(row: DerivedRow): string;
-  /** What the file ends with. */
+  /** Returns the end of the file. */
   end(): readonly Uint8Array[];
 }
 
-/** A time as text; `undefined` where no calendar reaches. */
+/** Formats a time as ISO 8601; `undefined` beyond the range of `Date`. */
 export const isoTime = (ms: number): string | undefined =>
   Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : undefined;

@@ -4,10 +4,10 @@ import { sha256 } from '../../seal/bytes.ts';
 import type { FileDigest } from '../bundle/manifest.ts';
 
 export interface BundleFiles {
-  /** Paths below the bundle, with slashes. */
+  /** Paths relative to the bundle, with slashes. */
   list(): Promise<readonly string[]>;
   read(path: string): Promise<Uint8Array | undefined>;
-  /** Digest of a file without its bytes, where the platform can stream it. */
+  /** Digest of a file without buffering it, where the platform can stream. */
   digest?(path: string): Promise<Omit<FileDigest, 'path'> | undefined>;
 }
 

@@ -8,10 +8,10 @@ import type { OpenBundle } from './open-bundle.ts';
 import type { Findings } from './verdict.ts';
 
 export interface Heads {
-  /** In ascending size. */
+  /** Ascending by size. */
   readonly checkpoints: readonly Checkpoint[];
   readonly end: Judged;
-  /** The last one as it was signed. */
+  /** Signed note of the last checkpoint. */
   readonly note: string;
 }
 
@@ -46,14 +46,14 @@ export function checkWitnesses({ end }: Heads, quorum: string, findings: Finding
   findings.add('checkpoints', 'unwitnessed', `${wanted}; the last checkpoint was witnessed by ${seen}`);
 }
 
-/** Reads a checkpoint that the reader knows from elsewhere; its signature is the reader's to verify. */
+/** Parses a checkpoint that the reader has from another source and verifies. */
 export function readKnownHead(note: Uint8Array): Checkpoint | undefined {
   const text = new TextDecoder().decode(note);
   const split = text.lastIndexOf('\n\n');
   return readCheckpoint(split < 0 ? text : text.slice(0, split + 1));
 }
 
-/** Roots of the log at sizes it once had, compared as the hashes come by. */
+/** Roots of the log at former sizes, compared as hashes arrive. */
 export class Growth {
   readonly left = new LeftPart();
   readonly #heads: Heads;
@@ -67,7 +67,7 @@ export class Growth {
     this.#findings = findings;
   }
 
-  /** At every place between two subtrees. */
+  /** Compares the roots at the current size; called between two subtrees. */
   look(): void {
     const { size } = this.left;
     for (const checkpoint of this.#heads.checkpoints) {

@@ -1,4 +1,4 @@
-// What ties the log of a bundle to those before and after it, so that a bundle of one year shows by itself that nothing of the
+// Links from the log of a bundle to those before and after it. They prove from a bundle of one year alone that nothing of the
 // tenant is missing at its ends. A log's first leaf names the last state of the log before it:
 //
 //   before  this log names that state itself: the leaf has to be in the log of that very root, or of one that is reached
@@ -22,9 +22,9 @@ import type { Findings } from './verdict.ts';
 export interface Linked {
   /** Number of the tenant's last leaf in a log before this one. */
   readonly before?: number;
-  /** Number of its first one in a log after it. */
+  /** Number of the tenant's first leaf in a later log. */
   readonly after?: number;
-  /** The leaf that says that the export was made, where that is in a log after it. */
+  /** The leaf of the export's creation, when a later log has it. */
   readonly anchor?: { readonly leaf: LeafFacts; readonly index: number; readonly origin: string };
 }
 
@@ -36,7 +36,7 @@ interface Link {
   readonly note: string;
 }
 
-/** `end`: the log of the bundle. `previous`: what its first leaf names. */
+/** `end`: the log of the bundle. `previous`: the predecessor named by its first leaf. */
 export async function checkLinks(
   bundle: OpenBundle,
   { end, previous, now }: { readonly end: LogEnd; readonly previous: LogEnd | undefined; readonly now: number },
@@ -57,7 +57,7 @@ class LinkWalk {
     this.#findings = findings;
   }
 
-  /** The number of the tenant's last leaf in the logs before. */
+  /** Returns the number of the tenant's last leaf in earlier logs. */
   async back(links: readonly LinkFiles[], previous: LogEnd | undefined): Promise<number | undefined> {
     let reached = previous;
     for (const files of links) {
@@ -102,7 +102,7 @@ class LinkWalk {
     return { ...(after !== undefined && { after }), ...(anchor && { anchor }) };
   }
 
-  /** An entry proven by its receipt. */
+  /** Reads an entry and its receipt. */
   async #read({ entry, receipt }: LinkFiles): Promise<Link | undefined> {
     const { read } = this.#bundle;
     const [bytes, proof] = [await read(entry), await read(receipt)];

@@ -1,4 +1,4 @@
-// Derived files made again, line by line, and compared by their digests: no more of them is in memory than a few lines.
+// Regenerates derived files line by line and compares their digests. Buffers only a few lines.
 import { toHex } from '../../hex.ts';
 import type { BundlePart, FileDigest } from '../bundle/manifest.ts';
 import { type DerivedFormat, derivedFormats, isFormat } from '../derived/formats.ts';
@@ -6,7 +6,7 @@ import { type DerivedContext, type DerivedEntry, DerivedRow, type Deriving } fro
 import type { Sha256 } from '../sha256.ts';
 import type { Hashing } from './hashing.ts';
 
-/** Characters that are hashed at a time. */
+/** Characters hashed at once. */
 const AT_ONCE = 65_536;
 const encoder = new TextEncoder();
 
@@ -67,7 +67,7 @@ export class DerivedAgain {
     for (const file of this.#files) file.add(row);
   }
 
-  /** Paths of those that are as the manifest lists them, and not what the entries give. */
+  /** Returns paths of files that match the manifest but not the entries. */
   async end(check: (path: string) => Promise<FileDigest | undefined>): Promise<string[]> {
     const others: string[] = [];
     for (const file of this.#files) {

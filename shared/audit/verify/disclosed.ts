@@ -52,11 +52,11 @@ export class Disclosed {
   readonly #findings: Findings;
   readonly #manifest: Manifest;
   readonly #commit: (disclosure: string) => string;
-  /** Lines of the part that were not read yet. */
+  /** Unread lines of the part. */
   #rest: Iterator<Uint8Array> = [].values();
-  /** Lines whose entries have not arrived: one, while lines are in the order of the entries. */
+  /** Lines whose entries have not arrived: one, while lines follow the order of the entries. */
   readonly #read = new Map<number, DisclosureLine>();
-  /** The largest index of a line that was read. */
+  /** Largest index read. */
   #reached = -1;
   #disclosed = 0;
   #erased = 0;
@@ -73,7 +73,10 @@ export class Disclosed {
     this.#reached = -1;
   }
 
-  /** `wanted`: it has to be there, and is looked for in the whole part if it is not in its place. */
+  /**
+   * Returns the line of an entry. `wanted`: the line is required, so an unordered part is searched
+   * completely.
+   */
   #lineOf(index: number, wanted: boolean): DisclosureLine | undefined {
     if (!this.#read.has(index)) this.#readUntil(() => this.#reached >= index);
     if (wanted && !this.#read.has(index)) this.#readUntil(() => this.#read.has(index));
@@ -96,7 +99,7 @@ export class Disclosed {
     }
   }
 
-  /** Values by name, of an entry that has been shown to be in the log. */
+  /** Returns the disclosed values of an entry whose inclusion is verified, by name. */
   of(index: number, facts: LeafFacts): Readonly<Record<string, unknown>> {
     const { sd } = facts;
     const promised = sd && isAsked(this.#manifest, facts) ? shownBy(this.#manifest.redaction, Object.keys(sd)) : [];

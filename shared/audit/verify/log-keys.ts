@@ -4,13 +4,13 @@ import { yearIn } from '../bundle/previous.ts';
 import type { NoteKey } from '../note-key.ts';
 import type { PolicyLog } from '../policy.ts';
 
-/** The name of a log without its year. */
+/** Returns the name of a log without its year. */
 const regionOf = (origin: string): string => origin.replace(/\/\d{4}$/, '');
 
 export const isLaterLog = (one: string, other: string): boolean =>
   regionOf(one) === regionOf(other) && (yearIn(one) ?? 0) > (yearIn(other) ?? 0);
 
-/** Under the name of that log. */
+/** Returns the keys under the name of that log. */
 export function keysOfLog(logs: readonly PolicyLog[], origin: string): NoteKey[] {
   const named = logs.filter(({ key: { name } }) => name === origin || isLaterLog(origin, name)).map(({ key }) => key);
   const newest = (type: NoteKey['type']) =>

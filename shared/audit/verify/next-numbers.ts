@@ -1,17 +1,17 @@
-// Numbers that come one after the other, of each that is counted by itself: which comes next, and which of them the log
-// says are lost.
+// Consecutive numbers of several independent counters: the next expected one, and those that the log reports
+// lost.
 
 export class NextNumbers {
   readonly #next = new Map<string, number>();
 
-  /** Takes a number of `name`. Returns the one that was expected: `first` where none of them was seen before. */
+  /** Takes a number of `name`. Returns the expected one: `first` when the counter is new. */
   take(name: string, number: number, first: number): number {
     const expected = this.#next.get(name) ?? first;
     this.#next.set(name, number + 1);
     return expected;
   }
 
-  /** Those up to `to` do not come any more. */
+  /** Skips lost numbers up to `to`. */
   pass(name: string, to: number): void {
     this.#next.set(name, to + 1);
   }
@@ -21,7 +21,7 @@ export class NextNumbers {
 export interface Loss {
   readonly outbox: unknown;
   readonly epoch: string;
-  /** Returns `undefined` for an interrupted life, whose losses are unknown. */
+  /** `undefined` for an interrupted epoch, whose losses are unknown. */
   readonly to: number | undefined;
   readonly text: string;
 }

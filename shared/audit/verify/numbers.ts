@@ -1,4 +1,4 @@
-// Numbers that must have no holes: those of the tenant, and those of each of its outboxes.
+// Numbers that must be consecutive: the tenant's, and those of each of its outboxes.
 import { limits } from '../../limits.ts';
 import { isOwnOutbox } from '../bundle/belongs.ts';
 import type { Manifest } from '../bundle/manifest.ts';
@@ -18,15 +18,15 @@ export class Numbers {
   #last: { readonly index: number; readonly leaf: LeafFacts } | undefined;
   #first: number | undefined;
   #shown: Readonly<Record<string, unknown>> = {};
-  /** Last number of the tenant in the log before this one, as far as the reader knows it. */
+  /** The tenant's last number in the preceding log, if the reader knows it. */
   readonly #after: number | undefined;
   /** The tenant's first leaf in the bundle. */
   #begun: { readonly tseq: number; readonly time: number } | undefined;
-  /** By outbox and life. */
+  /** Next numbers by outbox and epoch. */
   readonly #next = new NextNumbers();
   readonly #outboxes = new Set<string>();
   readonly #lives = new OutboxLives();
-  /** The outbox of the entry before: mostly it is that of the next one, too. */
+  /** Outbox of the previous entry, usually that of the next one, too. */
   #recent: { readonly p: string; readonly ep: string; readonly name: string; readonly own: boolean } | undefined;
   #time = 0;
   /** Reports whether the bundle has the log's first leaf and that continues another log. */
@@ -39,17 +39,17 @@ export class Numbers {
     this.#findings = findings;
   }
 
-  /** Takes the disclosures of an entry; the purpose of the export is compared. */
+  /** Takes the disclosures of an entry and compares the purpose of the export. */
   show(index: number, values: Readonly<Record<string, unknown>>): void {
     if (index === this.#manifest.anchor.index && !this.#isEnded) this.#shown = values;
   }
 
-  /** The log that this one goes on from, if its first leaf is here. */
+  /** Returns the predecessor of this log, if its first leaf is in the bundle. */
   get previous(): LogEnd | undefined {
     return this.#previous;
   }
 
-  /** Of a log that had ended before the export: the entry of the export is in a later log. */
+  /** Reports a log that ended before the export: a later log has the export's entry. */
   get #isEnded(): boolean {
     const { anchor, log } = this.#manifest;
     return anchor.log !== undefined && anchor.log !== log.origin;
@@ -91,7 +91,7 @@ export class Numbers {
     // Events that the producer reports as dropped.
     if (type === 'gap' && Number(leaf.lost) > 0)
       this.#findings.add('outboxes', 'incomplete', `entry ${index}: ${p} dropped ${Number(leaf.lost)} events`);
-    // A life that began before the bundle may start at any number.
+    // An epoch that began before the bundle may continue at any number.
     const expected = this.#next.take(name, pseq, this.#outboxes.has(p) ? 1 : pseq);
     this.#outboxes.add(p);
     if (pseq > expected) {
@@ -105,7 +105,7 @@ export class Numbers {
   #countLoss(leaf: LeafFacts['leaf'], index: number): void {
     const loss = readLoss(leaf);
     if (typeof loss?.outbox !== 'string' || !isOwnOutbox(loss.outbox, this.#manifest.tenant)) return;
-    // A life that was broken off has no last number, and none comes after it.
+    // An interrupted epoch has no last number and no successor in it.
     if (loss.to === undefined) this.#lives.breakOff(loss.outbox, loss.epoch);
     else this.#next.pass(`${loss.outbox} ${loss.epoch}`, loss.to);
     this.#findings.add('outboxes', 'incomplete', `entry ${index}: ${loss.text}`);
@@ -118,9 +118,9 @@ export class Numbers {
   }
 
   /**
-   * Nothing may be missing before the first number, as far as it was asked for: it is 1, or the number that was asked for,
-   * or one from before the time that was asked for, or the log begins here, and it is shown, or the reader knows, which
-   * one came before.
+   * Requires that nothing is missing before the first number, within the query. The first number must be 1,
+   * the requested one, or one from before the requested time; otherwise the log begins here, and its
+   * preceding number is proven or known to the reader.
    */
   #begin({ before, after }: Linked): void {
     const { query } = this.#manifest;
@@ -128,7 +128,7 @@ export class Numbers {
     const numbered = query.tseq_from !== undefined;
     if (!numbered && from === undefined && this.#opening === undefined)
       this.#incomplete('the first entry of the log is missing');
-    // Without an entry in this log, the next one is the first.
+    // Without an entry in this log, the next log's entry is the first.
     const begin = this.#begun ?? (after === undefined ? undefined : { tseq: after, time: Number.POSITIVE_INFINITY });
     if (begin && before !== undefined && before >= begin.tseq)
       this.#invalid(`number ${before} of the tenant is in a log before this one, and ${begin.tseq} in this one`);
@@ -180,7 +180,7 @@ export class Numbers {
     this.#checkAnchor(anchor?.leaf, anchor?.origin === said.log ? anchor?.index : undefined);
   }
 
-  /** The leaf of this very export is what all others are counted up to. `index`: where it is, if it is where it should be. */
+  /** Checks the leaf of this export, at which counting ends. `index`: its required position, if known. */
   #checkAnchor(leaf: LeafFacts | undefined, index: number | undefined): void {
     const { anchor, export_id } = this.#manifest;
     const anchored = leaf?.type === anchor.type && leaf.id === anchor.id && index === anchor.index;
@@ -197,9 +197,9 @@ export class Numbers {
   }
 }
 
-/** Compares the query with the entry of the export, where it cannot be narrowed afterwards. */
+/** Compares the query with the export's entry, so that it cannot be narrowed afterwards. */
 function isOfRequest({ range = '{}', redaction, sd }: LeafFacts['leaf'], manifest: Manifest): boolean {
-  // A profile with many names is too long to stand in a leaf, and is hidden in it.
+  // A profile with many names is too long for a plain member and is hidden.
   const hidden = redaction === undefined && isObject(sd) && 'redaction' in sd;
   if (redaction !== manifest.redaction && !hidden) return false;
   try {
@@ -209,7 +209,7 @@ function isOfRequest({ range = '{}', redaction, sd }: LeafFacts['leaf'], manifes
   }
 }
 
-/** Purpose and request are compared where they are disclosed; where they are not, the manifest's word is all there is. */
+/** Compares purpose and request where disclosed; otherwise only the manifest states them. */
 const isOfAsker = ({ purpose, req }: LeafFacts['leaf'], time: number, manifest: Manifest): boolean =>
   (purpose === undefined || purpose === manifest.purpose) &&
   (req === undefined || req === manifest.requested_by) &&

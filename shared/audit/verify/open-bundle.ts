@@ -1,4 +1,4 @@
-// Opens a bundle: policy, signature of the manifest, and from then on every file by its digest.
+// Opens a bundle: policy, signature of the manifest, then every file by its digest.
 import {
   exportName,
   type FileDigest,
@@ -19,7 +19,7 @@ import type { Findings } from './verdict.ts';
 export interface OpenBundle {
   readonly manifest: Manifest;
   readonly policy: Policy;
-  /** The bytes of a file that the manifest lists and that is as it says; anything else is found out here. */
+  /** Reads a listed file and verifies its digest; reports a mismatch. */
   read(path: string): Promise<Uint8Array | undefined>;
   /** Verifies the digest of a file without returning its bytes. */
   check(path: string): Promise<FileDigest | undefined>;
@@ -27,7 +27,7 @@ export interface OpenBundle {
   readRest(): Promise<void>;
 }
 
-/** `undefined` when the manifest is not the log's: then nothing in the bundle says anything. */
+/** Opens a bundle; `undefined` when the log did not sign the manifest: then nothing in the bundle counts. */
 export async function openBundle(
   files: BundleFiles,
   givenPolicy: Uint8Array | undefined,
@@ -35,7 +35,7 @@ export async function openBundle(
 ): Promise<OpenBundle | undefined> {
   const wrong = (text: string) => void findings.add('manifest', 'invalid', text);
   const [bytes, note] = [await files.read(MANIFEST), await files.read(MANIFEST_NOTE)];
-  // A damaged export still has its note, or a manifest that names an export; what has neither was never one.
+  // A damaged export still has its note, or a manifest that names an export. Other files never were one.
   if (!note && !(bytes && namesExport(bytes))) {
     return void findings.add('manifest', 'no-export', `there is no ${MANIFEST} of an export`);
   }
@@ -49,7 +49,7 @@ export async function openBundle(
   const { origin } = manifest.log;
   if (!policy.value.logs.some(({ key }) => key.name === origin)) return wrong(`the policy has no key of ${origin}`);
   const { log: later = origin } = manifest.anchor;
-  // When the key of the year is gone, the log with the export's entry signs the manifest.
+  // After the year's key is retired, the log with the export's entry signs the manifest.
   const names = isLaterLog(later, origin) ? [origin, later] : [origin];
   const opened = await Promise.all(names.map((name) => openManifestNote(note, policy.value, name)));
   if (opened.every((one) => !one)) return wrong(`${MANIFEST_NOTE} is not signed by ${exportName(origin)}`);

@@ -1,20 +1,20 @@
-// Lives of an outbox: one after the other, and each says that it begins and that nothing more is to come. Where the next
-// begins and the one before has not ended, the log says that it was broken off. That leaf has no number of the tenant, so
-// that nothing else would show that it was left out.
+// Epochs of an outbox, consecutive, each with an open and a close event. When an epoch begins before the
+// previous one closed, the log records an interruption. That leaf has no tenant number, so nothing else would
+// reveal its omission.
 import type { LeafFacts } from './leaf-facts.ts';
 
-/** `mute`: of a producer that says neither, and is told from others by its first event. */
+/** `mute`: the producer sends neither event; its first event identifies the epoch. */
 type Life = 'mute' | 'going' | 'ended';
 
 export class OutboxLives {
   readonly #lives = new Map<string, Map<string, Life>>();
 
-  /** The log's own word that a life was broken off. */
+  /** Records the log's own entry that an epoch was interrupted. */
   breakOff(outbox: string, epoch: string): void {
     this.#of(outbox).set(epoch, 'ended');
   }
 
-  /** Takes a leaf of an outbox. Returns the lives before it of which nothing shows that they had ended. */
+  /** Takes a leaf of an outbox. Returns earlier epochs without evidence of an end. */
   see({ type, leaf, p, ep, pseq }: LeafFacts): string[] {
     const lives = this.#of(p);
     if (type === 'producer.close') lives.set(ep, 'ended');

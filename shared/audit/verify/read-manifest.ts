@@ -1,5 +1,5 @@
-// A manifest as the verifier takes it: every member that it relies on, checked. Written by hand and without a library, so
-// that the file that auditors are given stays one that can be read.
+// Parses and checks every member of a manifest that the verifier uses. Hand-written without a library, so
+// that the verifier in a bundle stays readable.
 import { type BundlePart, type FileDigest, type Manifest, POLICY } from '../bundle/manifest.ts';
 import { isFormat } from '../derived/formats.ts';
 
@@ -12,7 +12,7 @@ const isCount = (value: unknown): value is number => Number.isSafeInteger(value)
 const isPair = (value: unknown): boolean => Array.isArray(value) && value.length === 2 && value.every(isCount);
 const isTime = (value: unknown): boolean => value === undefined || isCount(value);
 
-/** Below the bundle, and written in one way only. */
+/** Reports a canonical path inside the bundle. */
 export const isPath = (value: unknown): value is string =>
   isText(value) && /^[A-Za-z0-9_-][A-Za-z0-9._-]*(\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$/.test(value);
 
@@ -77,7 +77,7 @@ export function namesExport(bytes: Uint8Array): boolean {
   return isText(value?.export_id) && isObject(value.log);
 }
 
-/** A manifest, or which of its members is not as agreed. */
+/** Parses a manifest, or names its invalid member. */
 export function readManifest(bytes: Uint8Array): Manifest | { readonly wrong: string } {
   const manifest = readObject(bytes);
   if (!manifest) return { wrong: 'it is no JSON object' };

@@ -16,7 +16,7 @@ const sentences: Readonly<Record<Verdict, string>> = {
   'no-export': 'This is no export: no manifest of one is in it.',
 };
 
-/** Keys that come with a bundle show that it agrees with itself: a forger brings keys, too. */
+/** Keys inside a bundle only show its consistency: a forger brings keys, too. */
 const SELF_TRUST = ' No key from outside the bundle vouches for it.';
 
 export function reportOf(
@@ -45,7 +45,7 @@ function factsOf(manifest: Manifest): Facts {
   const { entries, disclosed, erased } = counts;
   const { tseq, index } = range;
   const { origin } = log;
-  // The leaf with it is the last one, which an end that was asked for leaves undisclosed, or one of another log.
+  // The anchor leaf comes last; a bounded query leaves it undisclosed, or a later log has it.
   const whole = query.to === undefined && query.tseq_to === undefined && anchor.log === undefined;
   const purposeShown = whole && shownBy(redaction, ['purpose']).length > 0;
   return {
@@ -64,7 +64,7 @@ function factsOf(manifest: Manifest): Facts {
   };
 }
 
-/** Entries of the log itself that concern the tenant have no number of it. */
+/** Log entries that concern the tenant have no number of it. */
 function numbersText({ tseq: [first, last] = [0, 0], entries = 0 }: Facts): string {
   const own = entries - (last - first + 1);
   const of = own > 0 ? ` (${own} of them the log's own, without a number)` : '';
@@ -77,7 +77,7 @@ const believed: Readonly<Record<NonNullable<Facts['trust']>, string>> = {
   'policy of the bundle': "whom the bundle's own policy names; give yours with --policy",
 };
 
-/** The report as people read it. */
+/** Formats the report for people. */
 export function reportText({ verdict, exit, summary, findings, findingCounts, facts }: Report): string {
   const { origin, tenant, disclosed, erased, size, witnesses = [], trust, redaction, purpose } = facts;
   const { purposeShown = false } = facts;

@@ -2,8 +2,8 @@
 import { limits } from '../../limits.ts';
 
 /**
- * Exit codes. `witnessed`: valid, complete, and enough witnesses have seen it. `no-export`: nothing that was given says that
- * it is an export, so there is nothing to call valid or not.
+ * Exit codes. `witnessed`: valid, complete, and cosigned by a quorum. `no-export`: no input claims to be an
+ * export, so nothing can be valid or invalid.
  */
 export const verdicts = {
   witnessed: 0,
@@ -15,7 +15,7 @@ export const verdicts = {
 } as const;
 export type Verdict = keyof typeof verdicts;
 
-/** In the order in which they are looked at. */
+/** Stages in execution order. */
 export const stages = [
   'manifest',
   'files',
@@ -30,7 +30,7 @@ export const stages = [
 ] as const;
 export type Stage = (typeof stages)[number];
 
-/** Something that is not as it should be. */
+/** A failed check. */
 export interface Finding {
   readonly stage: Stage;
   readonly verdict: Verdict;
@@ -62,7 +62,7 @@ export class Findings {
 export interface Report {
   readonly verdict: Verdict;
   readonly exit: number;
-  /** One sentence. */
+  /** A single sentence. */
   readonly summary: string;
   readonly findings: readonly Finding[];
   readonly findingCounts: Readonly<Partial<Record<Stage, number>>>;
@@ -81,7 +81,7 @@ export interface Facts {
   readonly erased?: number;
   readonly redaction?: string;
   readonly purpose?: string;
-  /** Reports whether the log confirms them, and not the manifest alone. */
+  /** Reports that the log, and not the manifest alone, confirms them. */
   readonly purposeShown?: boolean;
   readonly created?: string;
   readonly size?: number;

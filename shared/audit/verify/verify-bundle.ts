@@ -27,19 +27,19 @@ export interface VerifiedEntry {
 }
 
 export interface Asked {
-  /** The reader's policy; without it the bundle's own counts, and the report says so. */
+  /** The reader's policy; without it the bundle's own applies, and the report says so. */
   readonly policy?: Uint8Array;
-  /** A checkpoint of the log that the reader has from elsewhere. */
+  /** A checkpoint of the log from another source. */
   readonly head?: Uint8Array;
   /** Required tenant of the bundle. */
   readonly tenant?: string;
-  /** The last number of the tenant in the log before this one, where that begins here. */
+  /** The tenant's last number in the preceding log, when this log begins here. */
   readonly after?: number;
   /** Faster hashing of the platform. */
   readonly hashing?: Hashing;
-  /** Receives each entry with its verified disclosures, in the order of the log, before the verdict about the whole. */
+  /** Receives each entry with its verified disclosures, in log order, before the overall verdict. */
   readonly onEntry?: (entry: VerifiedEntry) => void;
-  /** Milliseconds since 1970: what is signed later than this cannot be. */
+  /** Epoch ms. Later signatures are invalid. */
   readonly now: number;
 }
 
@@ -67,7 +67,7 @@ async function checkEntries(bundle: OpenBundle, heads: Heads, asked: Asked, find
   walk.end(await checkLinks(bundle, ends, findings));
 }
 
-/** Goes through the entries in their order, and hashes them and what lies between them. */
+/** Walks the entries in order; hashes them and the subtrees between them. */
 class Walk {
   readonly #bundle: OpenBundle;
   readonly #heads: Heads;
@@ -93,7 +93,7 @@ class Walk {
     this.#cuts = heads.checkpoints.map(({ size }) => size);
   }
 
-  /** `false` when it makes no sense to go on. */
+  /** Returns `false` when verification cannot continue. */
   async part(part: BundlePart): Promise<boolean> {
     const { read } = this.#bundle;
     const [entries, proofs] = [await read(part.entries), await read(part.proofs)];
@@ -139,7 +139,7 @@ class Walk {
     return { index, facts, hash };
   }
 
-  /** Takes the hashes of what lies before the entry `to`. */
+  /** Takes the hashes of the subtrees before the entry `to`. */
   #fill(to: number): boolean {
     for (const { height } of blocksBetween(this.#growth.left.size, to, this.#cuts)) {
       const { bytes, at } = this.#proofs;
@@ -152,7 +152,7 @@ class Walk {
 
   #push(height: number, hash: Uint8Array): void {
     this.#growth.left.push(height, hash);
-    // Only where it may be compared: making a root of what is on the left costs more than the hash.
+    // Compared only at checkpoints: computing a root costs more than a hash.
     this.#growth.look();
   }
 
