@@ -103,6 +103,30 @@ describe('C6 the body of a caller', () => {
     await pending.catch(() => {});
   });
 
+  it.each([
+    ['fast', 0, limits.bodyLargeReadBytes.value],
+    ['slow', 100, limits.sealSegmentBytes.value],
+  ])('that is %s after its first segment is read with the buffer for its pace', async (_, tookMs, expected) => {
+    const sizes: number[] = [];
+    let time = 1_000;
+    const stream = new ReadableStream({
+      type: 'bytes',
+      pull: (controller: ReadableByteStreamController) => {
+        const request = controller.byobRequest;
+        const size = request?.view?.byteLength ?? 0;
+        time += tookMs;
+        sizes.push(size);
+        request?.respond(size);
+      },
+    });
+    const body = new CallerBody(stream, { ...makeClock().surroundings, now: () => time });
+    const reader = body.open().getReader();
+    await reader.read();
+    await reader.read();
+    expect(sizes.slice(0, 2)).toEqual([limits.sealSegmentBytes.value, expected]);
+    body.cancel();
+  });
+
   it('can not once it is larger than what is held', async () => {
     const source = makeSource();
     const body = new CallerBody(source.stream, makeClock().surroundings);
