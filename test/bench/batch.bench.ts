@@ -8,6 +8,7 @@ import { costOf, machineCost, machines, prices } from './batch/costs.ts';
 import { writeFinished } from './batch/finished.ts';
 import { AGENT, type Path, startPath } from './batch/path.ts';
 import { finish, send } from './batch/send.ts';
+import { median } from './median.ts';
 import type { Bench } from './run.ts';
 
 const clip = (name: string) => readFileSync(path.join(import.meta.dirname, '../clips', name));
@@ -36,7 +37,9 @@ export async function measure(options: string[]): Promise<Bench> {
   const figures = {
     files_per_s: round(files / many.seconds),
     burst_files_per_s: round(burst / atOnce.seconds),
-    requests_after_10000_ratio: round(flat),
+    requests_after_10000_ratio: round(flat.requests),
+    cpu_after_10000_ratio: round(flat.cpu),
+    ms_after_10000_ratio: round(flat.ms),
     audio_hours_per_hour: round((hours * 3_600) / long.seconds),
     agent_cpu_ms_per_file: round(many.agent),
     functions_cpu_ms_per_file: round(many.functions),
@@ -72,7 +75,7 @@ export async function measure(options: string[]): Promise<Bench> {
       `utterance, all on one machine with the load. Files are sealed. Files per second: ${files} recordings of 2.7 s, ` +
       `16 clients, from the first request to the last transcript. Burst: ${burst} of them at once. Ratios: files one ` +
       `by one after ${finished} finished ones, whose rows and transcripts were written through the stores, over the first of the ` +
-      'same stack: requests of the stores. ' +
+      'same stack: requests of the stores, CPU of functions and storage together, milliseconds at the median. ' +
       `Hours: ${hours} recordings of an hour, two at once. ` +
       'CPU: user and system time of the process, which also holds on a machine that others use. Memory: resident size above idle while one hour goes through, largest of looks every 50 ms, after one of five ' +
       `minutes. Cost: requests counted before the stores while ${counted} files go through one by one, scaled to 1,000; ` +
@@ -165,22 +168,38 @@ async function measureMemory(front: Path): Promise<{ agent: number; functions: n
   return { agent: most.agent - idle.agent, functions: most.functions - idle.functions };
 }
 
-/** Returns the requests of a file after so many finished ones, as a multiple of those before. */
-async function compareFinished(front: Path, finished: number): Promise<number> {
-  await finish(front, await send(front, clip('balance.wav')));
-  const first = await requestsOfFile(front);
-  await front.without('functions', () => writeFinished(front.storage, finished));
-  await finish(front, await send(front, clip('balance.wav')));
-  return (await requestsOfFile(front)) / first;
+interface Each {
+  /** Requests of the stores, CPU of functions and storage in milliseconds, and milliseconds of a file. */
+  readonly requests: number;
+  readonly cpu: number;
+  readonly ms: number;
 }
 
-/** Returns the requests of the stores for one file. */
-async function requestsOfFile(front: Path): Promise<number> {
+/** Files one by one, after so many that are over, compared with the first ones. */
+async function compareFinished(front: Path, finished: number): Promise<Each> {
+  await finish(front, await send(front, clip('balance.wav')));
+  const first = await measureEach(front);
+  await front.without('functions', () => writeFinished(front.storage, finished));
+  await finish(front, await send(front, clip('balance.wav')));
+  const later = await measureEach(front);
+  const ratio = (of: keyof Each) => later[of] / first[of];
+  return { requests: ratio('requests'), cpu: ratio('cpu'), ms: ratio('ms') };
+}
+
+async function measureEach(front: Path): Promise<Each> {
   const file = clip('balance.wav');
+  const pids = [front.pid('functions'), front.pid('blob')];
+  const used = () => pids.reduce((sum, pid) => sum + cpuMs(pid), 0);
+  const before = used();
   for (const { counts } of front.counters) counts.clear();
-  for (let at = 0; at < COMPARED; at += 1) await finish(front, await send(front, file), 20);
+  const times: number[] = [];
+  for (let at = 0; at < COMPARED; at += 1) {
+    const from = performance.now();
+    await finish(front, await send(front, file), 20);
+    times.push(performance.now() - from);
+  }
   const requests = front.counters.flatMap(({ counts }) => [...counts.values()]).reduce((sum, count) => sum + count, 0);
-  return requests / COMPARED;
+  return { requests: requests / COMPARED, cpu: (used() - before) / COMPARED, ms: median(times) };
 }
 
 /** Requests of 1,000 files. */

@@ -5,8 +5,8 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import process from 'node:process';
 import { Capacity, refuseWhenFull } from './capacity.ts';
-import { type BlobStore, listChanges } from './changed-blobs.ts';
 import { flushFirst } from './flush-first.ts';
+import { type BlobStore, indexBlobs, indexTables, type TableStore } from './indexed-stores.ts';
 import { type Database, Journal } from './journal.ts';
 
 // The emulator has no programmatic entry; these are the classes behind its command line.
@@ -90,7 +90,9 @@ for (const { httpServer, metadataStore, extentMetadataStore } of servers) {
   );
   refuseWhenFull(httpServer, capacity);
 }
-listChanges(servers[0]?.metadataStore as Store & BlobStore);
+const [blobs, , tables] = servers;
+indexBlobs(blobs?.metadataStore as Store & BlobStore);
+indexTables(tables?.metadataStore as Store & TableStore);
 await Promise.all(servers.map((server) => server.start()));
 process.on('SIGTERM', () => {
   void Promise.allSettled(servers.map((server) => server.close())).then(() => process.exit(0));

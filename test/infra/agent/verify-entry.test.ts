@@ -137,7 +137,7 @@ describe('A15: what is served has been signed', () => {
     rmSync(path.join(repository, 'network', 'more.txt'));
     expect(await why()).toBe('the file "network/more.txt" is missing');
     await sign({ name: 'ann', key: await makeP256() });
-    expect(await why(false)).toContain('nobody who is known here');
+    expect(await why(false)).toContain('not by a known key');
     await sign(ann);
     writeFileSync(path.join(repository, 'speech.sm2.sig'), '{}');
     expect(await why(false)).toContain('no sigstore bundle');
