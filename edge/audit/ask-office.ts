@@ -1,4 +1,4 @@
-// The functions of a zone, asked about its audit log.
+// Calls the functions of a zone about its audit log.
 import type { z } from 'zod';
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
@@ -14,13 +14,13 @@ export interface AuditQuestion {
   readonly zone: string;
   /** Below `/api/audit`, with the slash. */
   readonly path: string;
-  /** A POST, when there is one. */
+  /** Present in a POST. */
   readonly body?: unknown;
-  /** An operator asks, about a zone and not about a tenant. */
+  /** Queries a zone as an operator, not a tenant. */
   readonly operate?: boolean;
 }
 
-/** The answer as it comes; anything but a yes is a refusal. */
+/** Returns the successful response as received; any other becomes a refusal. */
 export async function askOffice(
   { zone, path, body, operate = false }: AuditQuestion,
   reader: Reader,
@@ -30,7 +30,7 @@ export async function askOffice(
   const office = settings.backOffices.get(zone);
   if (office === undefined || !settings.auditLogs.has(zone)) return no(refuse('audit_closed'));
   const address = `${office}/api/audit${path}`;
-  // The builder of the path has checked its parts; an address that parsing changes is not called.
+  // The path builder validated its parts. An address that URL parsing changes is not called.
   if (new URL(address).href !== address) return no(refuse('route_unknown', undefined, 'a path that leads elsewhere'));
   const named = await commitmentOfReader(zone, reader, context);
   if (!named.ok) return named;
@@ -54,7 +54,7 @@ export async function askOffice(
   return answered.ok ? ok(answered) : no(await refusalIn(answered));
 }
 
-/** What the functions say no with, if it is for the caller to know. */
+/** Returns the functions' refusal if it concerns the caller; otherwise `audit_unreachable`. */
 export async function refusalIn(answered: Response): Promise<Refusal> {
   const said = backOfficeRefusal.safeParse(await answered.json().catch(() => undefined));
   if (!said.success) return refuse('audit_unreachable', undefined, `the functions answered ${answered.status}`);
@@ -64,7 +64,7 @@ export async function refusalIn(answered: Response): Promise<Refusal> {
   return refuse(reason, params, 'from the functions');
 }
 
-/** The same, of an answer that is JSON. */
+/** Calls the functions and parses the response as JSON. */
 export async function askOfficeFor<T extends z.ZodType>(
   question: AuditQuestion,
   schema: T,

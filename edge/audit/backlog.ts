@@ -3,22 +3,22 @@ import type { GateStep } from '../tenant/gate-step.ts';
 
 interface Kept {
   readonly steps: GateStep[];
-  /** Events that had to go. */
+  /** Number of dropped events. */
   lost: number;
 }
 
 /**
- * Steps whose gate could not be reached, by its name, oldest name first. Repeating one is harmless: a place is given
- * back once, whatever the number of settles, and events have ids. Plain data, bounded over all names together: beyond
- * it the oldest go, a settle among them gives its place back by the end of its lease.
+ * Steps for unreachable Gates by name, oldest name first. Repeating a step is harmless: a slot is released
+ * once however often it is settled, and events have ids. Plain data, bounded over all names together. At the
+ * bound the oldest steps are dropped; a dropped settle releases its slot when the lease ends.
  */
 export class Backlog {
   readonly #kept = new Map<string, Kept>();
-  /** Since when a gate has not heard all that was kept for it, ms since 1970. */
+  /** Time since which a Gate has not taken all of its steps, epoch ms. */
   readonly #since = new Map<string, number>();
   readonly #bound: number;
   #size = 0;
-  /** Events lost of gates of which nothing is left here. */
+  /** Events lost of Gates without steps here. */
   #forgotten = 0;
 
   constructor(bound: number = limits.auditBacklogEvents.value) {
@@ -30,7 +30,7 @@ export class Backlog {
   }
 
   keep(name: string, steps: readonly GateStep[], now = 0): void {
-    // A place that was not kept in time has gone to somebody else.
+    // A slot that was not taken in time belongs to another request.
     const worth = steps.filter((step) => step.kind === 'settle' || step.events.length > 0 || tells(step));
     if (worth.length === 0) return;
     if (!this.#since.has(name)) this.#since.set(name, now);
@@ -44,7 +44,7 @@ export class Backlog {
     while (this.#size > this.#bound && this.#loseOldest());
   }
 
-  /** What waits for a gate, and how many events were lost before. From now on it is the caller's. */
+  /** Removes and returns a Gate's steps, and the number of events lost before. The caller owns them. */
   take(name: string): Kept | undefined {
     const kept = this.#kept.get(name);
     if (!kept) return undefined;
@@ -53,12 +53,12 @@ export class Backlog {
     return kept;
   }
 
-  /** The gate has heard what was taken. */
+  /** Records that the Gate received the taken steps. */
   heard(name: string): void {
     if (!this.#kept.has(name)) this.#since.delete(name);
   }
 
-  /** Whether so much waits for a gate, or for so long, that nothing more may be begun on trust. */
+  /** Reports a Gate with so many steps, or such old ones, that buffered mode must stop. */
   isStrained(name: string, now: number): boolean {
     const since = this.#since.get(name);
     if (since === undefined) return false;
@@ -68,7 +68,7 @@ export class Backlog {
     return events > auditStrainedEvents.value || now - since > auditStrainedMs.value;
   }
 
-  /** Events lost that no gate of their own will ever hear of. From now on they are the caller's to report. */
+  /** Returns the lost events without a Gate of their own. The caller must report them. */
   takeForgotten(): number {
     const forgotten = this.#forgotten;
     this.#forgotten = 0;
@@ -93,9 +93,9 @@ export class Backlog {
   }
 }
 
-/** A report of something, and not only of a wish. */
+/** Reports a step that informs the Gate, beyond a request for a reserve. */
 const tells = (step: GateStep): boolean =>
   step.kind === 'report' && step.report.spent + step.report.ended.length + step.report.audioSeconds > 0;
 
-/** A step costs what its events cost, and something without any. */
+/** Cost of a step: its events, at least 1. */
 const weight = (step: GateStep): number => Math.max(1, step.events.length);

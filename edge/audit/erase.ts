@@ -1,4 +1,4 @@
-// Erasing a subject, and holding what must not be erased: asked of every zone that may have something of it.
+// Erasures and holds of a subject, sent to every zone that may have its records.
 import { z } from 'zod';
 import {
   erasure,
@@ -91,14 +91,14 @@ export const releaseHold = (request: Request, context: RequestContext, { name: i
       if (!asker.ok) return asker;
       const question = { zone: one, path: `/${one}/holds/${id}/release`, body: { reason, ...asker.value } };
       const done = await askOfficeFor(question, released, claims, context);
-      // In another zone, perhaps.
+      // Another zone may have the hold.
       return !done.ok && done.refusal.reason === 'hold_unknown' ? ok([]) : list(one, done);
     },
     'hold_unknown',
   );
 };
 
-/** `GET /v1/audit/erasures`: those that wait. */
+/** `GET /v1/audit/erasures`: pending erasures. */
 export const listErasures = (request: Request, context: RequestContext): Promise<Response> =>
   inZones(request, context, undefined, async (_, one, claims) => {
     const found = await askOfficeFor({ zone: one, path: `/${one}/erasures` }, waitingErasures, claims, context);
@@ -117,7 +117,9 @@ const list = <T extends object>(one: string, answered: Result<T>): Result<object
 
 type Body<S> = S extends z.ZodType ? z.infer<S> : { readonly zone?: string };
 
-/** Asks zone after zone. What one refuses is refused; asking again changes nothing where it was done. */
+/**
+ * Calls the zones in order. A refusal of one is the answer; a retry changes nothing where the call succeeded.
+ */
 async function inZones<S extends z.ZodType<{ zone?: string | undefined }> | undefined>(
   request: Request,
   context: RequestContext,

@@ -87,11 +87,14 @@ function newExportOf(body: z.infer<typeof exportBody>, { tenant }: Claims, { id 
   return { tenant, request: id, purpose, formats, redaction, query, ...known };
 }
 
-/** A token that names zones sees nothing of others: what is of a region stays with those who are of it. */
+/**
+ * Reports whether a token may see a zone. A token that names zones sees no others: regional data stays with
+ * regional callers.
+ */
 export const isOpenTo = ({ zones }: Pick<Claims, 'zones'>, zone: string): boolean =>
   zones.length === 0 || zones.includes(zone);
 
-/** The zone that is asked for, if the token may, or its home. */
+/** Returns the requested zone if the token permits it; by default its home. */
 export function zoneOf(
   { zones }: Pick<Claims, 'zones'>,
   asked: string | undefined,
@@ -120,7 +123,7 @@ export async function listExports(request: Request, context: RequestContext): Pr
 
 const UUID_CHARACTERS = 36;
 
-/** An id begins with its zone. */
+/** Returns the zone that begins an export id. */
 const zoneIn = (id: string): string => id.slice(0, -UUID_CHARACTERS - 1);
 const NAME = /^([a-z0-9][a-z0-9_.-]*-[0-9a-f-]{36})(?:\/files\/(.+))?$/;
 
@@ -129,7 +132,7 @@ export async function readExport(request: Request, context: RequestContext, { na
   const claims = await admit(request, 'audit', context);
   if (!claims.ok) return refuseWith(claims.refusal);
   const [, id, path] = NAME.exec(name) ?? [];
-  // What is no path of a bundle would be another address of the functions.
+  // A path outside a bundle would be another address of the functions.
   if (id === undefined || (path !== undefined && !isPath(path))) return refuseWith(refuse('export_unknown'));
   const zone = zoneOf(claims.value, zoneIn(id), context);
   if (!zone.ok) return refuseWith(refuse('export_unknown'));

@@ -10,7 +10,10 @@ import { isOpenTo } from './exports.ts';
 import type { OutboxPage } from './outbox.ts';
 import { gateName } from './record.ts';
 
-/** `GET /v1/audit/health?zone=`: how the log of a zone is doing, and what waits for it at the edge. Names and numbers. */
+/**
+ * `GET /v1/audit/health?zone=`: health of a zone's log, and the events that wait for it at the edge. Names
+ * and numbers only.
+ */
 export async function lookAtHealth(request: Request, context: RequestContext): Promise<Response> {
   const claims = await admit(request, ['audit', 'operate'], context);
   if (!claims.ok) return refuseWith(claims.refusal);

@@ -2,36 +2,36 @@ import type { AuditEvent, EventDraft } from '../../shared/audit/event.ts';
 
 export type AnyDraft = EventDraft;
 export type DraftOf<Type> = Extract<AnyDraft, { type: Type }>;
-/** Anything that names a type of event. */
+/** A value with an event type. */
 export type Typed = { readonly type: AuditEvent['type'] };
 
 /**
- * An audit event before it has an id and a time: the members of its type and no others. Members that come from a spread
- * are compared, too; otherwise one that the schema lacks would travel along unseen until a reader drops it.
+ * An audit event before it has an id and a time, with exactly the members of its type. Spread members are
+ * compared as well; otherwise one that the schema lacks would travel unnoticed until a reader drops it.
  */
 export type AuditDraft<D extends Typed> = D &
   DraftOf<D['type']> &
   Record<Exclude<keyof D, keyof DraftOf<D['type']>>, never>;
 
-/** An audit event of the edge. `now` is in ms since 1970. */
+/** Creates an audit event of the edge. `now` is in epoch ms. */
 export function mint<D extends Typed>(draft: AuditDraft<D>, now: number): AuditEvent {
   return mintDraft(draft, now);
 }
 
-/** The same for a draft whose members were compared when it was made. */
+/** Creates an event from a draft whose members were already compared. */
 export const mintDraft = (draft: AnyDraft, at: number): AuditEvent => ({
   ...{ v: 1, id: newId(at), at, producer: 'edge' },
   ...draft,
 });
 
-/** An id for whatever is made at `now`, ms since 1970: time-ordered and unique. */
+/** Returns a time-ordered unique id for `now`, epoch ms. */
 export function newId(now: number): string {
   if (now !== last.now) last = { now, time: timeOf(now) };
-  // What is random in a UUID of version 4 stands where it does in one of version 7.
+  // UUID versions 4 and 7 have their random bits at the same positions.
   return `${last.time}-7${crypto.randomUUID().slice(15)}`;
 }
 
-/** Many requests begin in the same millisecond. */
+/** Cache: many requests begin in the same millisecond. */
 let last = { now: -1, time: '' };
 
 function timeOf(now: number): string {

@@ -9,16 +9,16 @@ import { readPacked } from './packed-rows.ts';
 const outboxRow = z.object({
   /** Position in this outbox: grows by one, is never reused, so a missing number is a missing event. */
   pseq: z.number().int(),
-  /** When it was written, ms since 1970. */
+  /** Time of writing, epoch ms. */
   t: z.number().int(),
   event: z.unknown(),
 });
 
 export const outboxPage = z.object({
-  /** Which life of the producer the numbers belong to. */
+  /** Epoch of the producer that the numbers belong to. */
   epoch: z.string(),
   rows: z.array(outboxRow),
-  /** How many there are in all; absent in what older edges wrote. */
+  /** Total number of rows; absent from earlier edges. */
   waiting: z.number().int().optional(),
   /** Pass as `after` to read on; absent at the end. */
   next: z.number().int().optional(),
@@ -26,21 +26,22 @@ export const outboxPage = z.object({
 export type OutboxPage = z.infer<typeof outboxPage>;
 
 /**
- * Audit events that a Durable Object holds until the log has taken them over. A row that was inserted is durable
- * once the object's answer leaves (the runtime holds answers back until then). Events that come together are one row,
- * `limits.auditRowEvents` of them: a row costs many times what an event does. It has the number of its last event.
- * Written and read by the owning object only. Lost with the object's storage, which a gap in `pseq` shows.
+ * Audit events that a Durable Object stores until the log has them. An inserted row is durable once the
+ * object's answer leaves, since the runtime holds answers back until then. Events that arrive together share
+ * a row, up to `limits.auditRowEvents`: a row costs many times what an event does. A row has the number of
+ * its last event. The owning object alone reads and writes it. A loss of the object's storage shows as a gap
+ * in `pseq`.
  */
 export class Outbox {
   readonly #sql: SqlStorage;
   readonly #bound: number;
   #count: number;
   #next: number;
-  /** Whether the log was told that something is being reported; undefined where there is no log. */
+  /** Reports whether the log was told that the producer is open; undefined without a log. */
   #open: boolean | undefined;
   readonly epoch: string;
 
-  /** `rests`: says when it begins and when it has nothing more to say, which somebody listens to. */
+  /** `rests`: announces begin and rest of the producer to the log. */
   constructor(sql: SqlStorage, bound: number = limits.auditOutboxEvents.value, rests = false) {
     this.#sql = sql;
     this.#bound = bound;
@@ -57,12 +58,12 @@ export class Outbox {
     this.#open = this.#readOpen();
   }
 
-  /** Whether so many events fit without losing an old one. A strict tenant is refused when they do not. */
+  /** Reports whether so many events fit without losing an old one. Otherwise a strict tenant is refused. */
   hasRoom(events: number): boolean {
     return this.#count + events <= this.#bound;
   }
 
-  /** Adds events, inside the caller's transaction. At the bound the oldest go, and a gap event says so. */
+  /** Adds events, inside the caller's transaction. At the bound it drops the oldest and adds a gap event. */
   add(events: readonly AuditEvent[], now: number): void {
     if (events.length === 0) return;
     if (this.#open === false) this.#say({ type: 'producer.open' }, now);
@@ -74,12 +75,12 @@ export class Outbox {
     this.#sql.exec('UPDATE meta SET next = ?', this.#next);
   }
 
-  /** Whether it has said that it begins, and not yet that it rests. */
+  /** Reports whether it announced its begin, and no rest since. */
   get isOpen(): boolean {
     return this.#open === true;
   }
 
-  /** Says that nothing more is to be expected, inside the caller's transaction. Only while nothing waits for the log. */
+  /** Announces a rest, inside the caller's transaction. Requires an empty outbox. */
   rest(now: number): void {
     if (!this.#open || !this.isEmpty) return;
     this.#say({ type: 'producer.close', last: this.#next }, now);
@@ -123,13 +124,14 @@ export class Outbox {
     return this.#count === 0;
   }
 
-  /** Number of the oldest event that is here, or of the next one. */
+  /** Number of the oldest stored event, or of the next one. */
   get oldest(): number {
     return this.#next - this.#count;
   }
 
   /**
-   * Rows after position `after` for a delivery, as the text that goes into it: at most that many characters, but one row.
+   * Returns rows after position `after` for a delivery, as JSON text: at most `characters`, but always one
+   * row.
    */
   rows(after: number, limit: number, characters: number): { readonly json: string; readonly last: number } | undefined {
     const found = this.#sql.exec<Row>(
@@ -149,7 +151,7 @@ export class Outbox {
     return texts.length > 0 ? { json: texts.join(','), last } : undefined;
   }
 
-  /** The log has taken over what is not after `upTo`. */
+  /** Deletes events up to `upTo`, which the log has. */
   forget(upTo: number): void {
     this.#sql.exec('DELETE FROM ev WHERE pseq <= ?', upTo);
     this.#count = this.#countAll();
@@ -166,7 +168,9 @@ export class Outbox {
     this.#sql.exec('INSERT INTO ev VALUES (?, ?, ?)', this.#next - 1, count === 1 ? json : `[${json}]`, now);
   }
 
-  /** A hundredth at a time and whole rows, so that a full outbox does not write one gap for each event. */
+  /**
+   * Drops a hundredth at a time in whole rows, so that a full outbox does not write one gap for each event.
+   */
   #loseOldest(room: number, now: number): void {
     const share = Math.max(1 + room, Math.ceil(this.#bound / 100));
     const [from, rows] = [
@@ -185,14 +189,14 @@ export class Outbox {
     this.#put(1, bounded({ v: 1, type: 'gap', id, at: now, producer: 'edge', lost, from, to }), now);
   }
 
-  /** After a failed transaction: what was counted in memory may not have happened. */
+  /** Resets counts after a failed transaction, which may not have happened. */
   reload(): void {
     this.#next = this.#sql.exec<{ next: number }>('SELECT next FROM meta').one().next;
     this.#count = this.#countAll();
     if (this.#open !== undefined) this.#open = this.#readOpen();
   }
 
-  /** Numbers have no holes, so the oldest one tells. */
+  /** Counts events by the oldest number, since numbers are consecutive. */
   #countAll(): number {
     const [oldest] = this.#sql.exec<Row>('SELECT pseq, body, t FROM ev ORDER BY pseq LIMIT 1').toArray();
     return oldest ? this.#next - (oldest.pseq - eventsOf(oldest.body).length + 1) : 0;
@@ -216,10 +220,13 @@ function eventsText(body: string): string {
   return body.startsWith('[') ? body : `[${body}]`;
 }
 
-/** An event over the size of a leaf is a bug somewhere; its digest keeps the record whole and shows the bug. */
+/**
+ * Replaces an event over the size of a leaf, which is a bug, by its digest. The record stays whole and shows
+ * the bug.
+ */
 function bounded(event: AuditEvent): string {
   const body = JSON.stringify(event);
-  // A character is at most three bytes.
+  // A UTF-16 unit takes at most three bytes.
   const { value: most } = limits.auditEventBytes;
   if (body.length * 3 <= most || Buffer.byteLength(body) <= most) return body;
   const { v, type, id, at, producer } = event;

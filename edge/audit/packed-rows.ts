@@ -6,7 +6,7 @@ import type { AuditEvent } from '../../shared/audit/event.ts';
 export function readPacked(stored: unknown): unknown[] {
   if (typeof stored !== 'object' || stored === null || !('packed' in stored)) return [stored];
   const { subject, packed } = stored as { readonly subject?: string; readonly packed: readonly unknown[] };
-  // Absent members became null in JSON.
+  // JSON turned absent members into null.
   const [, tenant, request, action, requestClass, model, language, ...rest] = packed.map((one) => one ?? undefined);
   const [openedAt, openedModel, openedLanguage, routedAt, attempt, pool, agent, zone, why, outcome, ...end] = rest;
   const [at, status, reason, bytes, milliseconds, namesAgent, revision, audioSeconds] = end;

@@ -19,14 +19,14 @@ import { askOfficeFor, refusalIn } from './ask-office.ts';
 import { isOpenTo } from './exports.ts';
 import { commitmentOfReader } from './reader.ts';
 
-/** A log as its readers find it. */
+/** A log as readers see it. */
 export const listedLog = z.object({
   zone: z.string(),
   year: z.number().int(),
   origin: z.string(),
-  /** Its public key, as signed notes write it. */
+  /** Its public key in the form of signed notes. */
   vkey: z.string(),
-  /** Where its files are. */
+  /** Path prefix of its files. */
   prefix: z.string(),
   first: loggedYear.shape.first.describe('Entries that its first checkpoint covered'),
   size: loggedYear.shape.size.optional().describe('Entries that its published checkpoint covers'),
@@ -37,12 +37,12 @@ export const listedLog = z.object({
 
 const PATH = /^([a-z0-9][a-z0-9_.-]{0,62})\/(\d{4})\/(.+)$/;
 
-/** What whoever asks for too much at once is told, and no trouble of ours. */
+/** Refusal of a caller with too many concurrent reads; it is no fault of the edge. */
 const TOO_MUCH = 'allowance_concurrent' satisfies Refusal['reason'];
 
 /**
- * `GET /v1/audit/log?zone=…`: the logs that there are, of each zone the newest first: each under what its files are called,
- * the key that signs it, and how long it is. Where whoever keeps them does not answer: this year's, and that.
+ * `GET /v1/audit/log?zone=…`: the logs of each zone, newest first, each with path prefix, key and size. While
+ * the functions are unavailable, only this year's log, without its size.
  */
 export async function listLogs(request: Request, context: RequestContext): Promise<Response> {
   const claims = await admit(request, ['audit', 'operate'], context);
@@ -78,7 +78,7 @@ async function listZone(
   const none = [{ year: thisYear, size: 0, state: 'open' as const }];
   return (known.length > 0 ? known : none).flatMap((one) => {
     const origin = originOfLog(base, zone, one.year);
-    // Of several keys of a year the newest: it has signed what the log shows now.
+    // The newest of a year's keys, which signed the current checkpoint.
     const [text] = keysIn(years, [key], one.year).filter(isEd25519Text);
     const publicKey = text === undefined ? undefined : fromBase64(text);
     const vkey = publicKey && formatVerifierKey(origin, publicKey);
@@ -87,9 +87,9 @@ async function listZone(
 }
 
 /**
- * `GET /v1/audit/log/{zone}/{year}/…`: a log as C2SP tlog-tiles lays it out, with receipts and the policy beside it, to be
- * read and never written. Checkpoint and hashes are for everybody with the scope `audit`: they tell nothing but that
- * nothing was changed. Entries are of all tenants and for those who run the fleet.
+ * `GET /v1/audit/log/{zone}/{year}/…`: a log in the layout of C2SP tlog-tiles, with receipts and the policy,
+ * read-only. Checkpoint and hashes are open to the scope `audit`, because they reveal only consistency.
+ * Entries are of all tenants and need the scope `operate`.
  */
 export async function readLog(request: Request, context: RequestContext, { name }: PathParams): Promise<Response> {
   const [, zone = '', year = '', path = ''] = PATH.exec(name) ?? [];

@@ -29,21 +29,24 @@ export interface RecorderContext {
   readonly waitUntil: (work: Promise<unknown>) => void;
 }
 
-/** Callers that no token identified. `@` keeps the name apart from every tenant's. */
+/** Owner of requests without an identified caller. `@` keeps the name apart from every tenant's. */
 export const anonymousOwner: Owner = { tenant: '@anonymous', zones: [] };
 
-/** One gate per tenant, in the first zone served here that is one of its own: the order in a token changes nothing. */
+/**
+ * Returns the name of a tenant's Gate, in the first zone served here that is one of its own. The order in a
+ * token changes nothing.
+ */
 export function gateName({ tenant, zones }: Owner, served: readonly string[]): string {
   return `${tenant}/${served.find((zone) => zones.includes(zone)) ?? served[0]}`;
 }
 
-/** Steps that nobody waits for: they go along with the next call to their gate. Plain data only. */
+/** Deferred steps, sent with the next call to their Gate. Plain data only. */
 const queues = new Map<string, GateStep[]>();
 
-/** Places that this isolate holds in advance. */
+/** Slots that this isolate has leased in advance. */
 const reserves = new Reserves();
 
-/** Steps whose gate could not be reached, kept by this isolate for the next chance. */
+/** Steps for unreachable Gates, buffered by this isolate for a retry. */
 const backlog = new Backlog();
 
 /**
@@ -54,19 +57,19 @@ const fullGates = new Map<string, number>();
 const FULL_MS = 30_000;
 const isRecent = (fullAt: number | undefined, now: number): boolean => fullAt !== undefined && now - fullAt <= FULL_MS;
 
-/** How many refusals of unknown callers were recorded in the current second, and how many were only counted. */
+/** Counts of recorded refusals of unknown callers in the current second, and of suppressed ones. */
 const anonymous = { second: 0, recorded: 0, suppressed: 0 };
 
 /**
- * The way of audit events into a gate's outbox, for one request. What could not be delivered is kept for the next
- * request to the same gate, so delivery is at least once: an event may appear twice, with the same id.
+ * Delivers audit events of one request to a Gate's outbox. Undelivered steps are buffered for the next
+ * request to the same Gate, so delivery is at least once: an event may appear twice, with the same id.
  */
 export class Recorder {
   readonly #gates: Bindings['GATE'];
   readonly #served: readonly string[];
   readonly #surroundings: Surroundings;
   readonly #waitUntil: (work: Promise<unknown>) => void;
-  /** How long a step waits for its gate, in milliseconds. */
+  /** Timeout of a step at its Gate, ms. */
   readonly waitMs: number;
   #named: { readonly owner: Owner; readonly name: string } | undefined;
 
@@ -78,13 +81,16 @@ export class Recorder {
     this.#waitUntil = waitUntil;
   }
 
-  /** Refuses what the gate of `owner` did not record, with the cause where that gate named it. */
+  /**
+   * Returns the refusal for an event that the Gate of `owner` did not record, with the cause if the Gate
+   * named it.
+   */
   refusal(owner: Owner, detail: string): Refusal {
     const full = isRecent(fullGates.get(this.#nameOf(owner)), this.#surroundings.now());
     return full ? refuseFull('edge', detail) : refuse('audit_unavailable', undefined, detail);
   }
 
-  /** A request has one owner, and asks for the name of its gate again and again. */
+  /** Caches the Gate's name of the request's owner. */
   #nameOf(owner: Owner): string {
     if (this.#named?.owner !== owner) this.#named = { owner, name: gateName(owner, this.#served) };
     return this.#named.name;
@@ -94,13 +100,13 @@ export class Recorder {
     return mint<D>(draft, this.#surroundings.now());
   }
 
-  /** A step at the owner's gate, and with it what waits for a call to go along with. */
+  /** Sends a step to the owner's Gate, together with deferred ones. */
   async step(owner: Owner, step: GateStep): Promise<GateAnswer> {
     const name = this.#nameOf(owner);
     const now = this.#surroundings.now();
     const before = [...takeBacklog(name, owner === anonymousOwner, now), ...(queues.get(name) ?? [])];
     queues.delete(name);
-    // A request that takes a place from the gate also asks for a reserve.
+    // A request that takes a slot from the Gate also asks for a reserve.
     const wish = reserves.report(name, now, step.kind === 'take' && step.mode === 'buffered');
     const after = wish ? [wish] : [];
     const steps = [...before, step, ...after];
@@ -145,14 +151,17 @@ export class Recorder {
     return reserves.quota(this.#nameOf(owner), this.#surroundings.now());
   }
 
-  /** Asks the gate what is left; nothing is counted. `undefined` when it does not answer in time. */
+  /**
+   * Reads the remaining quota from the Gate without consuming any; `undefined` when it does not answer in
+   * time.
+   */
   async readQuota(owner: Owner, { allowance, share }: Pick<Claims, 'allowance' | 'share'>): Promise<Quota | undefined> {
     try {
       const asked = Promise.resolve(this.#gates.getByName(this.#nameOf(owner)).quota(allowance, share));
       const quota = await within(asked, this.waitMs, this.#surroundings);
       return quota === late ? undefined : quota;
     } catch {
-      // The gate is out of reach; the headers are left out.
+      // The Gate is unreachable; the headers are omitted.
       return undefined;
     }
   }
@@ -165,14 +174,14 @@ export class Recorder {
     this.#reportSoon(owner, name, record.end.at);
   }
 
-  /** Work with such a place goes on. */
+  /** Extends the lease of such a slot. */
   stay(owner: Owner, id: string): void {
     const name = this.#nameOf(owner);
     reserves.renew(name, id, this.#surroundings.now());
     this.#waitUntil(this.step(owner, { kind: 'renew', id, events: [] }).catch(() => {}));
   }
 
-  /** Counts a request with a place of its own in: it tells how many are worth holding. */
+  /** Counts a request with a slot of its own towards the size of the reserve. */
   enterSingle(owner: Owner, allowance: Claims['allowance']): void {
     reserves.enterSingle(this.#nameOf(owner), allowance);
   }
@@ -185,7 +194,7 @@ export class Recorder {
     if (reserves.promise(name, now, this.waitMs)) this.#waitUntil(this.#report(owner, name));
   }
 
-  /** One call for what all requests of this isolate did at a gate within `limits.gateReportMs`. */
+  /** Reports all of this isolate's requests at a Gate within `limits.gateReportMs` in one call. */
   async #report(owner: Owner, name: string): Promise<void> {
     const most = Math.ceil((2 * this.waitMs) / limits.gateReportMs.value);
     for (let turn = 0; turn <= most && reserves.hasNews(name); turn += 1) {
@@ -193,15 +202,15 @@ export class Recorder {
       const now = this.#surroundings.now();
       const stray = reserves.takeStray(name, now, this.waitMs);
       if (stray) backlog.keep(name, [stray], now);
-      // Nothing when it went along with another call, or when the last one is still on its way.
+      // Empty when another call carried it, or while the last one is in flight.
       const report = reserves.report(name, now, false);
       if (report) return void (await this.record(owner, report));
     }
   }
 
   /**
-   * The same without an answer, and without a call of its own when another goes to the same gate within
-   * `limits.gateLingerMs`: a busy tenant costs one call for each request and not two.
+   * Sends a step without waiting for an answer. It joins another call to the same Gate within
+   * `limits.gateLingerMs`, so that a busy tenant costs one call for each request and not two.
    */
   defer(owner: Owner, step: GateStep): void {
     const name = this.#nameOf(owner);
@@ -234,36 +243,39 @@ export class Recorder {
   }
 
   /**
-   * Delivers a step within `waitMs`, and returns whether the gate has it. A step without an answer is buffered for a
-   * retry, as `otherwise` where a late record has to say something else.
+   * Delivers a step within `waitMs` and reports whether the Gate has it. A step without an answer is buffered
+   * for a retry, as `otherwise` when a late record must differ.
    */
   async record(owner: Owner, step: GateStep, otherwise: GateStep = step): Promise<boolean> {
     try {
       const sent = this.step(owner, step);
       if ((await within(sent, this.waitMs, this.#surroundings)) !== late) return true;
     } catch {
-      // The platform lost the call: the gate may lack the step.
+      // The platform lost the call: the Gate may lack the step.
     }
     this.keep(owner, otherwise);
     return false;
   }
 
-  /** Whether a tenant that is served on trust has to be treated as a strict one: its gate has not been heard of for long. */
+  /**
+   * Reports whether a buffered tenant must be treated as a strict one, because its Gate has been unreachable
+   * for long.
+   */
   isStrained(owner: Owner): boolean {
     return backlog.size > 0 && backlog.isStrained(this.#nameOf(owner), this.#surroundings.now());
   }
 
-  /** Delivers events that concern no place, without being waited for. */
+  /** Delivers events without a slot, asynchronously. */
   later(owner: Owner, events: readonly AuditEvent[]): void {
     this.#waitUntil(this.record(owner, { kind: 'record', events }));
   }
 
-  /** Keeps a step whose call failed. */
+  /** Buffers a step whose call failed. */
   keep(owner: Owner, step: GateStep): void {
     this.#keepAll(this.#nameOf(owner), [step]);
   }
 
-  /** A refusal before anybody was known. A flood is counted, not written one by one. */
+  /** Records a refusal without an identified caller. A flood is counted, not written one by one. */
   deniedUnknown(request: string, action: string, reason: string, detail: string | undefined): void {
     const second = Math.floor(this.#surroundings.now() / 1_000);
     if (anonymous.second !== second) Object.assign(anonymous, { second, recorded: 0 });
@@ -291,10 +303,11 @@ function noteFull(name: string, now: number): void {
   fullGates.set(name, now);
 }
 
-/** The backlog as steps that come first; none when there is nothing to write. */
+/** Returns the backlog as steps to send first; empty without one. */
 function takeBacklog(name: string, anonymous: boolean, now: number): GateStep[] {
   const kept = backlog.take(name);
-  // Losses of gates that were forgotten stand where those of unknown callers do, since nobody else's record may tell.
+  // Losses of forgotten Gates are reported under unknown callers, because no other tenant's record may show
+  // them.
   const lost = (kept?.lost ?? 0) + (anonymous ? backlog.takeForgotten() : 0);
   const gap = lost > 0 ? [mint({ type: 'gap', lost, from: 0, to: 0 }, now)] : [];
   return [...(gap.length > 0 ? [{ kind: 'record', events: gap } as const] : []), ...(kept?.steps ?? [])];

@@ -3,14 +3,14 @@ import type { Outbox } from './outbox.ts';
 import type { Shipper } from './ship.ts';
 
 /**
- * Lets an outbox say that it rests once it was quiet for `limits.auditProducerIdleMs`, and brings an object back that was put
- * away with something to deliver. For objects that have no other use for their alarm.
+ * Announces an outbox's rest after `limits.auditProducerIdleMs` without writes, and wakes an evicted object
+ * that has something to deliver. For objects without another use of their alarm.
  */
 export class Rest {
   readonly #storage: DurableObjectState['storage'];
   readonly #outbox: Outbox;
   readonly #shipper: Shipper;
-  /** In this life of the object, ms since 1970. */
+  /** Last write since the object was constructed, epoch ms. */
   #written = 0;
   #isSet = false;
 
@@ -25,7 +25,7 @@ export class Rest {
     this.#set(now);
   }
 
-  /** The object's alarm. */
+  /** Handles the object's alarm. */
   ring(now: number): void {
     this.#isSet = false;
     if (now - this.#written >= limits.auditProducerIdleMs.value) {

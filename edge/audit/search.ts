@@ -12,7 +12,7 @@ import { admit } from '../tenant/admit.ts';
 import { askOfficeFor } from './ask-office.ts';
 import { commitmentsIn, who, zonesOf } from './who.ts';
 
-/** Whom a search is about: a header, since addresses are kept in places that no one thinks of. */
+/** Header with the subject of a search: URLs are logged in many places. */
 const SUBJECT_HEADER = 'x-auricle-subject';
 
 const digits = z
@@ -28,7 +28,7 @@ export const searchQuery = z.strictObject({
   day: z.iso.date().optional(),
   type: z.string().min(1).max(64).optional(),
   ...who,
-  /** Places in the log of that year, with commas. */
+  /** Positions in that year's log, separated by commas. */
   year: digits.pipe(logYear).optional(),
   index: z
     .string()
@@ -45,7 +45,7 @@ export const listedHits = z.object({ object: z.literal('list'), data: z.array(fo
 
 const fresh = { 'cache-control': 'no-store' };
 
-/** `GET /v1/audit/search`: by request, subject, model, day; what is found, by zone. */
+/** `GET /v1/audit/search`: by request, subject, model or day. Returns entries by zone. */
 export async function searchAudit(request: Request, context: RequestContext): Promise<Response> {
   const claims = await admit(request, 'audit', context);
   if (!claims.ok) return refuseWith(claims.refusal);
@@ -85,7 +85,7 @@ function readQuery(request: Request): Result<z.infer<typeof searchQuery>> {
   return parsed.success ? ok(parsed.data) : no(refuseField(parsed.error, json));
 }
 
-/** Names are not always ASCII, and headers are. */
+/** Decodes a subject: names may be non-ASCII, headers are ASCII. */
 function decode(text: string): string | undefined {
   try {
     return decodeURIComponent(text);

@@ -8,13 +8,13 @@ import { type Bindings, readSettings, type Settings } from '../settings.ts';
 import type { AuditLog } from '../settings-schema.ts';
 import type { Outbox } from './outbox.ts';
 
-/** Who an outbox belongs to, when it is not a tenant: those who run the fleet. */
+/** Tenant of outboxes without one: the fleet's operators. */
 const FLEET = '@fleet';
 
 /**
- * Delivers an outbox to the log of its zone, again and again until the log says that it has everything
- * (shared/audit/delivery.ts). One call at a time, none while there is nothing, and nobody waits for any. What it knows is
- * in memory: after a restart it sends what the outbox has, and the log drops what it has already.
+ * Delivers an outbox to the log of its zone until the log acknowledges everything (shared/audit/delivery.ts).
+ * One call at a time, none while the outbox is empty, and no request waits for it. State is in memory: after
+ * a restart it resends the outbox, and the log drops repeats.
  */
 export class Shipper {
   readonly #outbox: Outbox;
@@ -22,13 +22,13 @@ export class Shipper {
   readonly #env: Bindings;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #busy = false;
-  /** Sent up to this number; since when the log has not got further, ms since 1970. */
+  /** Highest number sent; time since which the log has made no progress, epoch ms. */
   #sent = 0;
   #since = 0;
   #failures = 0;
   #producer: string | undefined;
 
-  /** `producer` is undefined where the runtime does not tell an object its name, as in an alarm. */
+  /** `producer` is undefined where the runtime does not pass an object its name, as in an alarm. */
   constructor(outbox: Outbox, sql: SqlStorage, env: Bindings, producer: string | undefined) {
     this.#outbox = outbox;
     this.#sql = sql;
@@ -40,13 +40,13 @@ export class Shipper {
     this.nudge();
   }
 
-  /** Something may have been written. */
+  /** Starts a delivery if something may have been written. */
   nudge(): void {
     if (this.#timer !== undefined || this.#busy || !this.hasWork) return;
     this.#wait(limits.auditShipMs.value);
   }
 
-  /** Whether there is a log, and something that it lacks. */
+  /** Reports a configured log that lacks events of the outbox. */
   get hasWork(): boolean {
     return this.#env.AUDIT_LOGS !== undefined && !this.#outbox.isEmpty;
   }
@@ -66,12 +66,12 @@ export class Shipper {
 
   #backOff(): number {
     this.#failures += 1;
-    // What was under way may have been lost with the answer.
+    // Events in flight may be lost with the answer.
     this.#sent = 0;
     return Math.min(limits.auditRetryMs.value, limits.auditAskMs.value * 2 ** Math.min(this.#failures - 1, 10));
   }
 
-  /** One call. Returns how long to wait for the next; `undefined` when it failed. */
+  /** Makes one call. Returns the delay until the next; `undefined` on failure. */
   async #deliver(): Promise<number | undefined> {
     const [row] = this.#sql.exec<{ producer: string }>('SELECT producer FROM ship').toArray();
     this.#producer ??= row?.producer;
@@ -110,7 +110,7 @@ export class Shipper {
   }
 }
 
-/** The signed note of the answer. */
+/** Posts a delivery; returns the signed note of the answer. */
 async function post(url: string, body: string, producer: string, settings: Settings): Promise<string | undefined> {
   const [kind, owner] = producer.split('/');
   const claims = kind === 'roster' ? { tenant: FLEET, operate: true } : { tenant: owner };
@@ -128,7 +128,7 @@ async function post(url: string, body: string, producer: string, settings: Setti
   return response.ok && answered.success ? answered.data.note : undefined;
 }
 
-/** How far that log has this life of this outbox, by its own signature. */
+/** Returns the log's position in this epoch of the outbox, from a verified acknowledgement. */
 async function readAck(
   note: string,
   { origin: base, key, years }: AuditLog,

@@ -1,6 +1,6 @@
-// `GET /v1/audit/stream?from=CURSOR`: a tenant's leaves as they come into the log, from any place of any year's log on, and
-// at its end on into the next one. The cursor is the place, year and index: whoever breaks off goes on after the last one it
-// has, and what comes twice has the same place.
+// `GET /v1/audit/stream?from=CURSOR`: streams a tenant's leaves from any position of any year's log, and
+// continues in the next log at its end. The cursor is year and index: a reader resumes after its last leaf,
+// and repeats have the same position.
 import { type StreamPage, streamPage } from '../../shared/audit/bundle/contract.ts';
 import { formatCursor, readCursor } from '../../shared/audit/bundle/cursor.ts';
 import { limits } from '../../shared/limits.ts';
@@ -15,7 +15,7 @@ import { zoneOf } from './exports.ts';
 interface Shape {
   readonly type: string;
   write(one: StreamPage['data'][number], year: number): string;
-  /** What is sent when nothing is new: a line that says where the reader is. */
+  /** Renders an idle line with the reader's position. */
   idle(next: string): string;
 }
 
@@ -51,14 +51,14 @@ export async function streamLeaves(request: Request, context: RequestContext): P
   const follow = query.get('follow') ?? 'true';
   if (follow !== 'true' && follow !== 'false')
     return refuseWith(refuse('field_invalid', { field: 'follow', rule: 'must be "true" or "false"' }));
-  // The first page decides whether there is an answer at all.
+  // The first page decides between stream and refusal.
   const first = await ask(from);
   if (!first.ok) return refuseWith(first.refusal);
   const body = bodyOf(first.value, ask, shape, follow === 'true', context);
   return new Response(body, { headers: { 'content-type': shape.type, 'cache-control': 'no-store' } });
 }
 
-/** Where to begin: after the last event that a browser has, or where the query says. */
+/** Returns the start: after a browser's last event, or the position in the query. */
 function startOf(from: string | null, last: string | null): string | undefined {
   const cursor = readCursor(last ?? from ?? '0');
   if (!cursor) return undefined;
@@ -85,7 +85,7 @@ function bodyOf(
         for (;;) {
           const asked = page ? { ok: true as const, value: page } : await ask(next);
           page = undefined;
-          // Whoever reads goes on from where it is; a "no" has no place in the middle of an answer.
+          // A refusal cannot be sent inside a started stream; the reader reconnects from its position.
           if (!asked.ok) return controller.close();
           const { data, ended, year } = asked.value;
           next = asked.value.next;
@@ -94,7 +94,7 @@ function bodyOf(
           if (data.length > 0) return;
           if (!ended) continue;
           await wait();
-          // Says that the connection lives, and lets whoever went be noticed.
+          // Keeps the connection alive and detects a closed reader.
           return controller.enqueue(encoder.encode(shape.idle(next)));
         }
       },

@@ -291,10 +291,10 @@ class DeepgramListen implements LiveProtocol {
  */
 function closing({ reason }: Refusal, hasTranscript: boolean): { code: number; reason: string } {
   if (reason === 'stream_idle') return { code: 1011, reason: 'NET-0001 no audio or text message within the timeout' };
-  // After audio that was transcribed the next may be, too; otherwise the client would reconnect for ever.
+  // Transcribed audio makes later audio promising; otherwise the client would reconnect for ever.
   if (reason.startsWith('audio_')) return { code: hasTranscript ? 1008 : 1000, reason: `DATA-0000 ${reason}` };
   if (reason === 'message_too_large') return { code: 1008, reason: `DATA-0000 ${reason}` };
-  // The client goes on in its next session.
+  // The client continues in its next session.
   if (reason === 'stream_too_long' || reason === 'reader_slow') return { code: 1011, reason: `NET-0000 ${reason}` };
   if (refusals[reason].retry === 'never') return { code: 1000, reason };
   return { code: 1011, reason: `NET-0000 ${reason}` };

@@ -19,7 +19,7 @@ const COUNT_RULE = 'must be a whole number above 0';
 const SECONDS_RULE = 'must be a number above 0';
 const SCOPE_RULE = `must be ${grantScopes.join(' or ')}, or both with a space between`;
 
-/** Members of ours beside those of OpenAI and Deepgram: what narrows the token that is made. */
+/** Our members beside those of OpenAI and Deepgram, which narrow the token. */
 const narrowing = {
   /** Scopes of the token: live sound (`stream`), and recordings (`transcribe`, which includes it). */
   scope: z.string(SCOPE_RULE).max(100, SCOPE_RULE).regex(SCOPE_LIST, SCOPE_RULE).default('stream'),

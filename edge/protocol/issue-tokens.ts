@@ -22,12 +22,12 @@ export const grantAnswer = z.object({ access_token: z.string(), expires_in: z.in
 
 export const clientSecretAnswer = z.object({
   value: z.string(),
-  /** Seconds since 1970. */
+  /** Epoch seconds. */
   expires_at: z.int(),
   session: z.record(z.string(), z.unknown()),
 });
 
-/** OpenAI's keys for browsers begin so, and its clients look for it. */
+/** Prefix of OpenAI's browser keys, which its clients check. */
 const secretOf = ({ token }: Grant) => `ek_${token}`;
 
 interface Made<T> {
@@ -81,7 +81,7 @@ async function grant<T>(
   return ok({ grant: issued.value, wish, now });
 }
 
-/** What of a configuration a new session is made from. */
+/** Returns the members of a configuration from which a new session starts. */
 function remember(config: SessionConfig): Record<string, unknown> {
   const { id: _, object: __, expires_at: ___, ...session } = showSession(config, { id: '', expiresAt: 0 });
   return session;

@@ -16,7 +16,7 @@ export interface CallSource extends Ends {
   next(): Promise<Result<Event>>;
 }
 
-/** Forbids intermediaries to compress: Triton's clients decompress only what they asked for. */
+/** Forbids intermediaries to compress: Triton's clients decompress only codings that they requested. */
 const UNCHANGED = 'no-store, no-transform';
 
 /**
@@ -92,10 +92,10 @@ function respond(head: Head, body: BodyInit): Response {
   return new Response(body, { headers, encodeBody: 'manual' });
 }
 
-/** One piece of a stream for the caller; `broken` aborts the connection. */
+/** A chunk of a stream for the caller; `broken` aborts the connection. */
 type Turn = { readonly bytes?: Uint8Array | undefined; readonly over?: boolean; readonly broken?: boolean };
 
-/** A body that is read as fast as the caller takes it. */
+/** A body read at the caller's pace. */
 function stream(
   source: CallSource,
   head: Head,

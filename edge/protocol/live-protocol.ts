@@ -68,15 +68,15 @@ export type SessionEvent =
  */
 export interface LiveProtocol {
   readonly name: LiveProtocolName;
-  /** Whether a session waits for a disconnected client, which needs a resume token. */
+  /** Sessions wait for a disconnected client, which needs a resume token. */
   readonly resumes: boolean;
-  /** Whether the protocol has no message that ends a session: its clients close the socket after the last word. */
+  /** The protocol has no message that ends a session: clients close the socket after the last word. */
   readonly endsByClosing?: boolean;
   /** Longest silence of the client, ms; `limits.streamIdleMs` if absent. */
   readonly idleMs?: number;
   /** Longest time without a `start`, ms; `limits.streamUnstartedMs` if absent. */
   readonly unstartedMs?: number;
-  /** Whether clients acknowledge messages and audio, so that the session sends `ack`. */
+  /** Clients acknowledge messages and audio, so the session sends `ack`. */
   readonly acknowledges?: boolean;
   /** First frames. `expires`: latest end of the session, epoch ms. */
   open(facts: { id: string; request: string; now: number; expires: number }): readonly ClientFrame[];

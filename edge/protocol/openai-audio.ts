@@ -19,21 +19,21 @@ type Said = Result<Exclude<AnswerEvent, { type: 'refusal' }>>;
 /** Events of a transcription, and the receiver of its end. */
 export interface Source {
   next(): Promise<Said>;
-  /** Whether the form that the agent read may be served. */
+  /** Reports whether the form that the agent read may be served. */
   check(fields: Readonly<Record<string, readonly string[]>>): Result<undefined>;
-  /** From now on the caller sees the answer. */
+  /** Marks the answer as visible to the caller: no retry after it. */
   deliver(): void;
-  /** The work is done or refused. A refusal when the result must not leave. */
+  /** Ends the request. Returns a refusal when the result must not be sent. */
   end(outcome: Result<Final>): Promise<Result<undefined>>;
-  /** A bug ended the work. The refusal is what the caller gets. */
+  /** Ends the request after a bug. Returns the refusal for the caller. */
   broke(error: unknown): Promise<Refusal>;
-  /** The caller went away in the middle. */
+  /** Ends the request after the caller disconnected. */
   abandon(): void;
   /** Id of the request, for an error within an answer that has begun. */
   readonly request?: string;
 }
 
-/** What was heard of one agent so far. */
+/** Events received from the current agent. */
 interface Heard {
   form: TranscriptionForm | undefined;
   segments: Segment[];
@@ -53,7 +53,7 @@ export async function answerTranscription(source: Source): Promise<Response> {
       const event = await source.next();
       if (!event.ok) return await refuseNow(source, event.refusal);
       const { value } = event;
-      // Another agent starts over; what the lost one said was shown to nobody.
+      // Another agent starts over; events of the lost one were never sent.
       if (value.type === 'ready') heard = nothingHeard();
       const taken = takeIn(heard, value, source);
       if (!taken.ok) return await refuseNow(source, taken.refusal);
@@ -68,7 +68,7 @@ export async function answerTranscription(source: Source): Promise<Response> {
   }
 }
 
-/** Adds one event to what was heard. */
+/** Adds one event to the received ones. */
 function takeIn(heard: Heard, event: Exclude<AnswerEvent, { type: 'refusal' }>, source: Source): Result<undefined> {
   if (event.type === 'form') {
     const form = readKnownForm(event.fields);
@@ -104,7 +104,7 @@ async function refuseNow(source: Source, refusal: Refusal): Promise<Response> {
   return refuseWith(refusal);
 }
 
-/** Frames, each made when the caller has room for it. Every ending but the caller's own has a frame that says so. */
+/** Streams frames, each made when the caller reads. Every end but the caller's own has a frame. */
 function streamFrames(source: Source, heard: Heard, final: Final | undefined): Response {
   const encoder = new TextEncoder();
   const next = tellFrames(source, heard, final);
@@ -137,7 +137,7 @@ interface Told {
   readonly over: boolean;
 }
 
-/** Gives the frames one by one: each call waits until there is something to say. */
+/** Returns a function that resolves with the next frame. */
 function tellFrames(source: Source, heard: Heard, final: Final | undefined): () => Promise<Told> {
   let told = 0;
   let last = final;
@@ -149,7 +149,7 @@ function tellFrames(source: Source, heard: Heard, final: Final | undefined): () 
         return { text: frames.join(''), over: false };
       }
       if (last) {
-        // Rendered before the end is told: what cannot be rendered was not served.
+        // Rendered before the end is recorded: a transcript that cannot be rendered was not served.
         const text = finalFrame({ segments: heard.segments, final: last }) + doneFrame;
         const ended = await source.end(ok(last));
         return { text: ended.ok ? text : errorFrame(ended.refusal, source.request), over: true };

@@ -37,9 +37,9 @@ interface Logprob {
 
 export interface ItemsOptions {
   readonly session: string;
-  /** Whether the client speaks the retired shape, with `conversation.item.created`. */
+  /** The client uses the retired shape, with `conversation.item.created`. */
   readonly beta: () => boolean;
-  /** Whether turns are detected, so that speech makes items without a commit. */
+  /** Turns are detected, so speech makes items without a commit. */
   readonly turns: () => boolean;
   readonly logprobs: () => boolean;
   /** NVIDIA's client prints words with their times. */

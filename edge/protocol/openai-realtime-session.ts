@@ -205,7 +205,7 @@ export function optionsOf({ turnDetection: turns }: SessionConfig): StreamOption
 
 export interface SessionFacts {
   readonly id: string;
-  /** Seconds since 1970. */
+  /** Epoch seconds. */
   readonly expiresAt: number;
 }
 

@@ -93,7 +93,7 @@ class OpenAiRealtime implements LiveProtocol {
   /** Last id of a commit or clear. */
   #lastRequest = 0;
   #started = false;
-  /** The client was events that audio without a model is dropped; reset by each update of the session. */
+  /** The client was warned that audio without a model is dropped; reset by each update of the session. */
   #unconfigured = false;
   /** Bytes appended, and bytes committed by the client or the end of a turn. */
   #appended = 0;

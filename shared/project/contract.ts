@@ -1,5 +1,5 @@
-// What the edge asks the back office about text projects, and what it answers; callers and refusals as in
-// upload/contract.ts. Jobs, outcomes and what agents ask are those of uploads: each document goes their way.
+// Requests of the edge to the functions about text projects, and their answers. Callers and refusals as in
+// upload/contract.ts. A document shares jobs, outcomes and agent requests with uploads.
 //
 //   POST   /api/projects                                  newProject   → 201 projectGrant
 //   GET    /api/projects/{tenant}?after=ID&limit=N                     → 200 projectList, newest first
@@ -23,14 +23,13 @@ import { isProjectId } from './id.ts';
 import { speech } from './speech.ts';
 
 const projectId = z.string().refine(isProjectId, 'must be the id of a project');
-/** Titles lie beside a project as names of files do beside uploads: readable. */
+/** Titles are stored beside a project in the clear, like file names of uploads. */
 export const title = z.string().min(1).max(limits.filenameCharacters.value);
 
 export const newProject = z.object({
   id: projectId,
   tenant: tenantName,
   subject: z.string().max(256).optional(),
-  /** As in an upload. */
   commitment: commitment.optional(),
   class: z.enum(classes),
   model: z.string().min(1).max(128),
@@ -45,7 +44,6 @@ export const newProject = z.object({
       .min(1)
       .max(limits.projectDocuments.value),
   }),
-  /** As in an upload. */
   fingerprint: fingerprint.optional(),
 });
 export type NewProject = z.infer<typeof newProject>;
@@ -60,7 +58,7 @@ const documentRow = z.object({
   index: z.number().int(),
   title: z.string().optional(),
   status: z.enum(uploadStatuses),
-  /** Rises with every change of its text, and each time it is begun again. */
+  /** Rises with every change of its text and every rerun. */
   edition: z.number().int(),
   segments: z.number().int(),
   segmentsDone: z.number().int(),
@@ -68,12 +66,11 @@ const documentRow = z.object({
   seconds: z.number().optional(),
   refusal: plainRefusal.optional(),
   audio: z.enum(['none', 'held', 'deleted']),
-  /** As in an upload. */
   waiting: waiting.optional(),
 });
 export type DocumentRow = z.infer<typeof documentRow>;
 
-/** `working` until all documents are over; then `done`, or `refused` when one of them was. */
+/** `working` until all documents have ended; then `done`, or `refused` when one of them was. */
 export const projectStatuses = ['working', 'done', 'refused', 'cancelled'] as const;
 
 export const projectRow = z.object({
@@ -95,10 +92,10 @@ export const projectRow = z.object({
   refusal: plainRefusal.optional(),
   notice: z.enum(['none', 'pending', 'delivered', 'failed']),
   noticeTries: z.number().int().optional(),
-  /** The longest wait of its documents, while no agent works on any. */
+  /** Longest wait of its documents while no agent works on any. */
   waiting: waiting.optional(),
   documents: z.array(documentRow),
-  /** To seal changes to. */
+  /** Public key to seal changes to. */
   zoneKey: zoneKey.optional(),
 });
 export type ProjectRow = z.infer<typeof projectRow>;
@@ -108,7 +105,7 @@ export type ProjectList = z.infer<typeof projectList>;
 
 export const projectGrant = z.object({
   project: projectRow,
-  /** Where each document is to be PUT, in order; as in `uploadGrant`. */
+  /** Upload targets of the documents, in order; see `uploadGrant`. */
   documents: z.array(
     z.object({
       id: workId,

@@ -1,5 +1,5 @@
-// The text of a document, as it is sent and as it lies in its sealed file: JSON that says what its blocks and segments
-// are, or plain text that is split here. Whatever is wrong with a text is found here, at the edge or in an agent.
+// Text of a document as sent and as stored in its sealed file: JSON with blocks and segments, or plain text
+// that is split here. Edge and agents validate it here.
 import { z } from 'zod';
 import { limits } from '../limits.ts';
 import { refuse } from '../refusal.ts';
@@ -11,9 +11,9 @@ export interface DocumentText {
   readonly blocks: readonly (readonly string[])[];
 }
 
-/** Control characters but line ends and tabs, as a class of a pattern that readers of JSON Schema know. */
+/** Control characters except line ends and tabs, as a class that JSON Schema readers support. */
 const CONTROLS = '\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f';
-/** A pattern of texts that can be spoken: something besides blanks, and no control characters. */
+/** Pattern of speakable text: at least one non-blank character, and no control characters. */
 export const SPEAKABLE = `^[^${CONTROLS}]*[^\\s\\ufeff${CONTROLS}][^${CONTROLS}]*$`;
 
 const characters = z.string().max(limits.projectDocumentBytes.value);
@@ -26,7 +26,7 @@ const blockText = z.union([
   z.strictObject({ text: plainDocument }),
   z.strictObject({ segments: z.array(segmentText).max(limits.projectSegments.value).meta({ minItems: 1 }) }),
 ]);
-/** Described so that there is something to say; read so that an empty block among others does no harm. */
+/** The schema demands a block; the parser tolerates empty ones among others. */
 export const documentBlocks = z.array(blockText).max(limits.projectSegments.value).meta({ minItems: 1 });
 export type DocumentBlocks = z.infer<typeof documentBlocks>;
 
@@ -39,7 +39,7 @@ export const DOCUMENT_TEXT = 'text/plain';
 export const encodeDocument = ({ blocks }: DocumentText): Uint8Array<ArrayBuffer> =>
   new TextEncoder().encode(JSON.stringify({ v: 1, blocks: blocks.map((segments) => ({ segments })) }));
 
-/** Plain text, or blocks as they were given. Refuses with `text_empty`, `text_invalid` or `text_too_long`. */
+/** Parses plain text or given blocks. Refuses with `text_empty`, `text_invalid` or `text_too_long`. */
 export function readDocument(given: string | DocumentBlocks): Result<DocumentText> {
   const blocks: (readonly string[])[] = [];
   if (typeof given === 'string') {
@@ -83,7 +83,7 @@ export function readSegment(given: string): Result<string> {
   return text.length > limit ? no(refuse('text_too_long', { limit, unit: 'characters in a segment' })) : ok(text);
 }
 
-/** Characters that no text has: they come from files that are none. */
+/** Control characters, which show that a file is not text. */
 const CONTROL = /(?![\t\n\r])\p{Cc}/u;
 
 function check(text: string): Result<undefined> {

@@ -4,7 +4,7 @@ import { z } from 'zod';
 const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/);
 
 const manifestSegment = z.object({
-  /** In the document, from 0: what a change of it names. */
+  /** Index in the document, from 0; a change names it. */
   index: z.number().int().nonnegative(),
   text: z.string(),
   /** Start and length of its sound, in samples of the file. */
@@ -27,7 +27,7 @@ export const manifest = z.object({
   document: z.number().int().nonnegative(),
   edition: z.number().int().nonnegative(),
   model: z.string(),
-  /** Builds of the model that spoke; more than one where it was replaced meanwhile. */
+  /** Revisions of the speaking model; several when it was replaced meanwhile. */
   revisions: z.array(z.string()),
   voice: z.string().optional(),
   rate: z.number(),

@@ -12,11 +12,11 @@ export const speech = z.object({
     .min(0)
     .max(limits.projectDocuments.value - 1),
   voice: z.string().min(1).max(64).optional(),
-  /** 1 as the voice was taught, 2 twice as fast. */
+  /** 1 is the voice's natural rate, 2 twice as fast. */
   rate: z.number().min(0.5).max(2).optional(),
   /** Silence in milliseconds between two segments of a block, and between two blocks. */
   gaps: z.object({ segment: gap, block: gap }),
-  /** The project wants pools without accelerators, of which there was one. */
+  /** The project prefers pools without accelerators, and one exists. */
   light: z.boolean(),
 });
 

@@ -1,8 +1,8 @@
-// Plain text → blocks (paragraphs) → segments (sentences). Pure and of our own making: the same text is cut at the same
-// places by every agent, whatever version of a runtime it has, so a job that runs twice makes the same segments.
+// Plain text → blocks (paragraphs) → segments (sentences). Pure, without `Intl`: every runtime version cuts
+// the same text at the same places, so a repeated job makes the same segments.
 import { limits } from '../limits.ts';
 
-/** Words that end in a full stop and end no sentence, in lower case and without the last stop. */
+/** Abbreviations that end in a full stop but no sentence, in lower case without the last stop. */
 const ABBREVIATIONS: ReadonlySet<string> = new Set(
   (
     'mr mrs ms dr prof st sr jr rev hon gen col capt lt sgt maj gov sen rep pres vs etc eg e.g ie i.e cf al approx dept ' +
@@ -21,7 +21,7 @@ const MONTH = /^(Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktob
 /** A word longer than this is no abbreviation. */
 const LAST_WORD_MAX = 24;
 
-/** Blocks of a text, in order: what stands between blank lines. Each has at least one segment. */
+/** Splits a text at blank lines into blocks, in order. Each has at least one segment. */
 export function splitText(text: string, most: number = limits.projectSegmentChars.value): string[][] {
   return text
     .replace(/\r\n?/g, '\n')
@@ -55,12 +55,12 @@ function endsHere(text: string, from: number, start: number, end: number, mark: 
   if (FULL_WIDTH.test(mark)) return true;
   if (end < text.length && text[end] !== ' ') return false;
   const next = text.slice(end + 1, end + 3);
-  // A sentence does not begin with a small letter; what ends in dots may go on.
+  // No sentence begins with a lower-case letter, so one may continue after dots.
   if (/^["'“‘«‹(]?\p{Ll}/u.test(next)) return false;
   if (mark[0] !== '.' || mark.startsWith('..')) return true;
   const word = LAST_WORD.exec(text.slice(Math.max(from, start - LAST_WORD_MAX), start))?.[0] ?? '';
   if (/^\p{L}$/u.test(word)) return false;
-  // `1. Introduction` and `3. Oktober`: a number that counts something.
+  // `1. Introduction` and `3. Oktober`: an ordinal.
   if (/^\d{1,2}$/.test(word)) return start - from > word.length && !MONTH.test(text.slice(end + 1, end + 10));
   return !ABBREVIATIONS.has(word.toLowerCase());
 }
@@ -83,7 +83,7 @@ function cutLong(sentence: string, most: number): string[] {
   return parts;
 }
 
-/** At most `most`, at least 1. */
+/** Returns the best cut in 1 to `most` characters. */
 function findPause(text: string, most: number): number {
   const window = text.slice(0, most);
   for (const pause of PAUSES) {
@@ -91,7 +91,7 @@ function findPause(text: string, most: number): number {
     for (const found of window.matchAll(pause)) last = found.index + found[0].length;
     if (last >= Math.max(1, most * EARLIEST)) return last;
   }
-  // A word that is too long. Marks stay with their letters, and surrogate halves together.
+  // A word longer than the limit. Marks stay with their letters, and surrogate halves together.
   let at = most;
   while (at > 1 && /^(?:\p{M}|\u200d|[\udc00-\udfff])/u.test(text.slice(at, at + 2))) at -= 1;
   return at > 1 ? at : most;

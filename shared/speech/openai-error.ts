@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Reason, refusals } from '../refusal.ts';
 
-/** OpenAI's error object, as every refusal is told over HTTP and in streams. */
+/** OpenAI's error object, the form of every refusal over HTTP and in streams. */
 export const errorBody = z.object({
   error: z.object({
     message: z.string(),

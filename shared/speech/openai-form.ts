@@ -14,8 +14,8 @@ export type Granularity = (typeof granularities)[number];
 const languageTag = /^(?:auto|[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3})$/;
 
 /**
- * The text parts of `POST /v1/audio/transcriptions`, by name. The names and rules are OpenAI's; a rule that fails
- * is told to the caller in these words, so they are written for the caller.
+ * Text parts of `POST /v1/audio/transcriptions`, by name. Names and rules are OpenAI's. The caller sees the
+ * text of a failed rule.
  */
 export const transcriptionFields = z.object({
   model: z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/, 'must be the name of a model, as GET /v1/models lists it'),

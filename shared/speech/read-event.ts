@@ -6,7 +6,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true });
 export function readTranscriptEvent(record: Uint8Array): AnswerEvent | undefined {
   try {
     const value: unknown = JSON.parse(decoder.decode(record));
-    // The schema is what decides; what is well-formed in the usual way is seen to be so at a tenth of its cost.
+    // The schema decides; the usual well-formed shape is recognised at a tenth of its cost.
     return readUsual(value as Loose) ?? answerEvent.safeParse(value).data;
   } catch {
     return undefined;
@@ -36,7 +36,7 @@ function readFields({ fields }: Loose): AnswerEvent | undefined {
   if (typeof fields !== 'object' || fields === null || Array.isArray(fields)) return undefined;
   const read: Record<string, string[]> = {};
   for (const [name, values] of Object.entries(fields)) {
-    // A name that is more than a name is for the schema.
+    // A name other than a plain one needs the schema.
     if (name === '__proto__' || !Array.isArray(values) || !values.every(isText)) return undefined;
     read[name] = values;
   }
@@ -60,7 +60,7 @@ function readSegment({ index, start, end, text, confidence, logProbability, word
     return undefined;
   if (typeof logProbability !== 'number' || logProbability > 0 || !Array.isArray(words)) return undefined;
   for (const one of words as Loose[]) {
-    // A word with more to it is for the schema, which takes that away.
+    // A word with more members needs the schema, which removes them.
     if (typeof one !== 'object' || one === null || !hasMembers(one, 4)) return undefined;
     const { word, start: from, end: to, confidence: sure } = one;
     if (!isText(word) || !isFrom(0, from) || !isFrom(0, to) || !isShare(sure)) return undefined;

@@ -94,7 +94,7 @@ export function createWavReader(): WavReader {
   let format: WavFormat | undefined;
   /** The data chunk was read to its end; later chunks are tags. */
   let done = false;
-  /** Whether a byte of the data chunk arrived. */
+  /** A byte of the data chunk arrived. */
   let begun = false;
 
   /** Removes one header field from the front, or waits for more bytes. */

@@ -16,7 +16,7 @@ export const streamOptions = z.object({
   interim: z.boolean(),
   /** Milliseconds of silence that end an utterance; `false`: only `finalize`, its greatest length, or the end does. */
   endpointingMs: z.union([z.number().int().min(10).max(10_000), z.literal(false)]),
-  /** Send `utterance_end` when no word was heard for so long. */
+  /** Send `utterance_end` after so long without a word. */
   utteranceEndMs: z.number().int().min(500).max(10_000).optional(),
 });
 export type StreamOptions = z.infer<typeof streamOptions>;
@@ -28,7 +28,9 @@ export const checkpoint = z.object({
   time: seconds,
   /** Index of the next segment. */
   index: z.number().int().nonnegative(),
-  /** What the agent needs to go on exactly as it would have: base64, opaque, at most `limits.checkpointCharacters`. */
+  /**
+   * State from which an agent continues identically: base64, opaque, at most `limits.checkpointCharacters`.
+   */
   state: z.string(),
 });
 export type Checkpoint = z.infer<typeof checkpoint>;
@@ -79,7 +81,9 @@ export const linkEvent = z.discriminatedUnion('type', [
   checkpoint.extend({ type: z.literal('checkpoint') }),
   z.object({ type: z.literal('speech_started'), at: seconds }),
   z.object({ type: z.literal('speech_ended'), at: seconds }),
-  /** The utterance that will become segment `index`, as it looks now; later sound may change all but `stable`. */
+  /**
+   * Current form of the utterance that will become segment `index`; later audio may change all but `stable`.
+   */
   z.object({
     type: z.literal('interim'),
     index: z.number().int().nonnegative(),
@@ -89,7 +93,7 @@ export const linkEvent = z.discriminatedUnion('type', [
     words: z.array(word),
     /** Words, counted from the first, that no later sound can change. */
     stable: z.number().int().nonnegative(),
-    /** Words, counted from the first, that were spoken to their end; all of them where an agent does not say. */
+    /** Number of leading words that were spoken to their end; all of them when absent. */
     whole: z.number().int().nonnegative().optional(),
     confidence: z.number().min(0).max(1),
   }),

@@ -27,12 +27,12 @@ export const fileHeaders: Readonly<Record<string, string>> = { 'x-ms-blob-type':
 
 const ofFile = new Set(['x-ms-blob-type', 'if-none-match']);
 
-/** Headers of a grant are for a file that is sent at once; of those of a block nothing is said of the whole. */
+/** Returns the headers of one block: a grant's headers apply to a file that is sent at once. */
 export function blockHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !ofFile.has(name.toLowerCase())));
 }
 
-/** The same for the request that makes the file of its blocks. */
+/** Returns the headers of the request that commits the blocks. */
 export const listHeaders = (headers: Readonly<Record<string, string>>): Record<string, string> => ({
   ...blockHeaders(headers),
   'if-none-match': '*',

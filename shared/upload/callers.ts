@@ -1,4 +1,4 @@
-// How the deployables say who they are to the back office.
+// Authentication of the edge and of agents at the functions.
 //
 // The edge: `authorization: Bearer <JWT>`, ES256, header `typ` as below and `kid` of EDGE_KEY, claims `iss`, `aud`,
 // `iat`, `exp` (at most serviceTokenSeconds later) and `tenant`, for whom it asks; another tenant's uploads are refused.

@@ -1,4 +1,4 @@
-// What edge and agents ask the back office over HTTP, and what it answers. A "no" is the status of its reason and
+// HTTP requests of edge and agents to the functions, and their answers. A refusal is the status of its reason and
 // `backOfficeRefusal`. A call that is no GET bears a deadline (callers.ts). Where storage does not answer, functions refuse
 // with `storage_unavailable` before their first write and with `uploads_unavailable` after it.
 //
@@ -39,7 +39,7 @@ export const newUpload = z.object({
   language: z.string().min(1).max(64).optional(),
   filename: z.string().max(limits.filenameCharacters.value).optional(),
   contentType: z.string().max(128).optional(),
-  /** Size of the file as it will lie in storage, envelope included; checked when it has arrived. */
+  /** Size of the stored file, envelope included; checked on arrival. */
   bytes: z.number().int().min(1).max(limits.uploadBytes.value).optional(),
   sealed: z.boolean(),
   formats: z.array(z.enum(transcriptFormats)).min(1).default(['json']),
@@ -58,11 +58,13 @@ export const newUpload = z.object({
     })
     .partial()
     .optional(),
-  /** Days the audio stays after the end; absent: none. */
+  /** Days that the audio stays after the end; default 0. */
   keepDays: z.number().int().min(0).max(limits.uploadKeepDays.value).default(0),
-  /** Facts of the dialect that asked, given back with the row: for example Deepgram's options. No content. */
+  /** Facts of the requesting protocol, returned with the row: for example Deepgram's options. No content. */
   dialect: z.string().max(2_048).optional(),
-  /** With it the same id and digest get the grant of the first request, whatever has become of the upload. */
+  /**
+   * A repeated request with the same id and digest gets the grant of the first, whatever the upload's state.
+   */
   fingerprint: fingerprint.optional(),
 });
 export type NewUpload = z.infer<typeof newUpload>;
@@ -76,9 +78,12 @@ export const uploadGrant = z.object({
   /** Milliseconds since 1970. */
   expires: z.number().int(),
   maxBytes: z.number().int(),
-  /** To seal to. Functions of a zone that has none take no uploads, since what comes out is sealed to it, too. */
+  /**
+   * Public key to seal to. Functions of a zone without a key take no uploads, since results are sealed to it,
+   * too.
+   */
   zoneKey: zoneKey.optional(),
-  /** With it receivers check the notices to `callback`: `whsec_` and base64 (standard-webhooks). */
+  /** Secret with which receivers verify notices to `callback`: `whsec_` and base64 (standard-webhooks). */
   webhookSecret: z.string().optional(),
 });
 export type UploadGrant = z.infer<typeof uploadGrant>;
@@ -91,7 +96,7 @@ export const plainRefusal = z.object({
 
 /** `upload`: the file; `slot`: a place among the tenant's queued jobs; `queue`: the job queue; `pool`: an agent of a pool. */
 export const waitingFor = ['upload', 'slot', 'queue', 'pool'] as const;
-/** Why open work waits, and since when. Absent while an agent works on it. */
+/** Reason and start of a wait. Absent while an agent works on it. */
 export const waiting = z.object({ for: z.enum(waitingFor), since: z.number().int() });
 export type Waiting = z.infer<typeof waiting>;
 
@@ -126,14 +131,14 @@ export const uploadRow = z.object({
   piecesDone: z.number().int(),
   warnings: z.array(z.string()),
   refusal: plainRefusal.optional(),
-  /** Whether the audio exists: not yet, still, or no more. */
+  /** State of the audio: not uploaded, stored or deleted. */
   audio: z.enum(['none', 'held', 'deleted']),
   transcript: z.enum(['none', 'held', 'deleted']),
   /** Deliveries of the notice to `callback`. */
   notice: z.enum(['none', 'pending', 'delivered', 'failed']),
   /** Number of deliveries. */
   noticeTries: z.number().int().optional(),
-  /** In the answer about one upload only, as of functions that know it. */
+  /** Only in the answer about one upload; absent from earlier functions. */
   waiting: waiting.optional(),
 });
 export type UploadRow = z.infer<typeof uploadRow>;
@@ -148,7 +153,7 @@ export const readAt = z.object({ url: z.url(), etag: z.string().optional() });
 export const openedTranscript = z.object({
   upload: uploadRow,
   read: readAt,
-  /** Only agents of this zone can open it. */
+  /** Zone whose agents alone can open it. */
   zone: zoneName,
   zoneKeyId: z.string(),
   expires: z.number().int(),
@@ -168,30 +173,30 @@ export const openedJob = z.object({
     class: z.enum(classes),
     contentType: z.string().optional(),
     filename: z.string().optional(),
-    /** Whether the file is an envelope; pieces, results and transcripts always are. */
+    /** The file is an envelope; pieces, results and transcripts always are. */
     sealed: z.boolean(),
     /** Size of the file. */
     bytes: z.number().int(),
     /** Longest audio it may unpack to, where less than `limits.uploadSeconds`. */
     secondsMax: z.number().positive().optional(),
     formats: z.array(z.enum(transcriptFormats)),
-    /** The key that what the agent writes is sealed to. */
+    /** Key to which the agent seals its outputs. */
     zoneKeyId: z.string(),
     pieces: z.number().int(),
     /** Speech settings of a document. Absent in jobs of transcription. */
     speech: speech.optional(),
-    /** In which change each piece was made, where not in the first. */
+    /** Edition in which each piece was made, if not the first. */
     edits: z.record(z.string(), z.number().int()).optional(),
   }),
-  /** By name: `upload`, `pieces/N`, `plan`, `results/N` (job.ts). */
+  /** Addresses to read, by name: `upload`, `pieces/N`, `plan`, `results/N` (job.ts). */
   read: z.record(z.string(), readAt),
   /**
-   * By name: addresses that create one blob, with PUT, `x-ms-blob-type: BlockBlob`, `if-none-match: *` and
-   * the metadata of outcome.ts as `x-ms-meta-*`. An address never replaces: 409 and 403 mean that the blob
-   * exists, written by another agent or an earlier try, which counts as done.
+   * Addresses to write, by name. Each creates one blob, with PUT, `x-ms-blob-type: BlockBlob`,
+   * `if-none-match: *` and the metadata of outcome.ts as `x-ms-meta-*`. An address never replaces: 409 and
+   * 403 mean that the blob exists, written by another agent or an earlier try, which counts as done.
    */
   write: z.record(z.string(), z.object({ url: z.url() })),
-  /** Milliseconds since 1970; past it, open again. */
+  /** Expiry of the addresses, epoch ms; afterwards the agent opens the job again. */
   expires: z.number().int(),
 });
 export type OpenedJob = z.infer<typeof openedJob>;

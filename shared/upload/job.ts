@@ -43,12 +43,12 @@ export const uploadJob = z.object({
     .optional(),
   /** Edition of a changed document that the job belongs to. */
   edition: z.number().int().min(1).max(999_999).optional(),
-  /** For pools without accelerators as long as there are some: its own queue. */
+  /** Queued for pools without accelerators, if the zone has one. */
   light: z.literal(true).optional(),
   /** Number of times that the job was queued, from 1. */
   attempt: z.number().int().min(1),
   zone: zoneName,
-  /** Says in which queue it lies: an agent asks only those of models it serves. */
+  /** Model, which selects the queue: an agent polls only queues of models that it serves. */
   model: z.string().min(1).max(128).optional(),
   class: z.enum(classes),
 });
@@ -80,7 +80,7 @@ export const jobKey = ({
 }: Pick<UploadJob, 'upload' | 'run' | 'kind' | 'piece' | 'edition'>): string =>
   inEdition(`${upload}.${String(run).padStart(6, '0')}.${kind}.${String(piece).padStart(3, '0')}`, edition);
 
-/** In which change each piece was made, where not in the first. */
+/** Edition in which each piece was made, if not the first. */
 export type Edits = Readonly<Record<string, number>>;
 
 /** Names that a job reads below its run; `upload` stands for the uploaded file. */
@@ -103,8 +103,8 @@ export function writesOf(job: UploadJob): OutcomeName[] {
 /** Prefix of the names of a zone's queues. */
 export const zoneQueues = (prefix: string, zone: string): string => `${prefix}-${zone}-`;
 /**
- * Queue of a model in a zone. One for each, because a message has no way back that does not count: an agent that gave a
- * job of a model it does not serve back would use up one of its tries, and five such agents would put it aside.
+ * Returns the queue of a model in a zone. Models need separate queues, because returning a message counts as
+ * a try: five agents without the model would dead-letter its job.
  */
 export const jobQueue = (prefix: string, zone: string, model = ''): string =>
   `${zoneQueues(prefix, zone)}${queueWord(model)}`;
@@ -114,7 +114,10 @@ export const lightQueue = (prefix: string, zone: string, model = ''): string =>
 /** Dead-letter queue of a zone. */
 export const deadQueue = (prefix: string, zone: string): string => `${zoneQueues(prefix, zone)}dlq`;
 
-/** Names of queues have 80 characters, and few kinds of them; the digest tells models apart that look the same so. */
+/**
+ * Encodes a model for a queue name of at most 80 characters from a small alphabet; a digest separates names
+ * that would collide.
+ */
 function queueWord(model: string): string {
   const digest = sha256(new TextEncoder().encode(model)).subarray(0, 5);
   return `${model.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 24)}-${toHex(digest)}`;

@@ -1,5 +1,5 @@
-// Metadata of outcome blobs: all that functions learn of what an agent did. Names and numbers; never text, never sound.
-// Blob metadata are headers: names in lower case, values in ASCII.
+// Metadata of outcome blobs, the functions' only knowledge of an agent's work. Names and numbers; never text
+// or audio. Blob metadata are headers: names in lower case, values in ASCII.
 import { z } from 'zod';
 import { limits } from '../limits.ts';
 import { isReason, type Reason, type Refusal, refusals } from '../refusal.ts';
@@ -10,9 +10,9 @@ const count = z.coerce.number().int().min(0);
 export const warning = z.string().regex(/^[a-z][a-z0-9_]{0,31}$/);
 
 const outcomeMetadata = z.object({
-  /** In `plan`: number of pieces, at least one. */
+  /** Number of pieces, at least one; in `plan`. */
   pieces: count.max(Math.max(limits.uploadPieces.value, limits.projectSegments.value)).optional(),
-  /** In `plan` of a document: numbers of segments of its blocks, with commas between them. */
+  /** Numbers of segments of a document's blocks, separated by commas; in `plan`. */
   blocks: z
     .string()
     .regex(/^[1-9]\d{0,3}(,[1-9]\d{0,3})*$/)
@@ -25,16 +25,16 @@ const outcomeMetadata = z.object({
   bytes: count.optional(),
   /** Agent that wrote it. */
   agent: z.string().max(63).optional(),
-  /** With commas between them; in `plan` and `transcript`. */
+  /** Warnings separated by commas; in `plan` and `transcript`. */
   warnings: z
     .string()
     .max(512)
     .transform((text) => text.split(',').filter(Boolean))
     .pipe(z.array(warning).max(16))
     .optional(),
-  /** In `refusal`: a reason of `shared/refusal.ts`. */
+  /** Reason of `shared/refusal/`; in `refusal`. */
   reason: z.string().refine(isReason).optional(),
-  /** In `refusal`: JSON of the parameters of the sentence. */
+  /** Parameters of the refusal text as JSON; in `refusal`. */
   params: z.string().max(1_024).optional(),
 });
 
@@ -88,5 +88,5 @@ export function outcomeMetadataOf(facts: OutcomeFacts): Record<string, string> {
   };
 }
 
-/** Whether an operator must act, or the sender must change the file. */
+/** Reports a refusal that an operator must resolve; the sender must resolve others by changing the file. */
 export const isOurFault = (reason: Reason): boolean => refusals[reason].type === 'server_error';

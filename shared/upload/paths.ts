@@ -10,18 +10,18 @@ export const OUTCOMES = 'outcomes';
 const TENANT = /^[a-z0-9][a-z0-9_-]{0,62}$/;
 /** UUID version 7 in lower case: sorts by the time it was made. */
 export const UPLOAD_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
-/** Without leading zeros, so that a number has one spelling. */
+/** Number without leading zeros, so that it has one spelling. */
 const NUMBER = /^(0|[1-9][0-9]{0,5})$/;
 
 export const isUploadId = (text: string): boolean => UPLOAD_ID.test(text);
 
-/** Whatever has jobs: an upload, or a document of a text project, which goes the same way. */
+/** Reports the id of a record with jobs: an upload, or a document of a text project. */
 export const isWorkId = (text: string): boolean => isUploadId(text) || isDocumentId(text);
 
-/** Whatever has a row and an end that is told of. */
+/** Reports the id of a record with a row and a notified end. */
 export const isRecordId = (text: string): boolean => isWorkId(text) || isProjectId(text);
 
-/** One upload, or one document, of one tenant. */
+/** An upload or a document of one tenant. */
 export interface UploadPlace {
   readonly tenant: string;
   readonly id: string;
@@ -41,7 +41,7 @@ export type OutcomeName =
   | `pieces/${number}${Edition}`
   | `results/${number}${Edition}`;
 
-/** The name of what belongs to a change; the first edition is 0 and not said. */
+/** Appends the edition to a name; the first edition is 0 and omitted. */
 export const inEdition = <T extends string>(name: T, edition: number): T | `${T}-${number}` =>
   edition === 0 ? name : `${name}-${edition}`;
 
@@ -88,12 +88,12 @@ function readOutcomeName(text: string, id: string): OutcomeName | undefined {
   return known ? name : undefined;
 }
 
-/** The piece that a name is about. */
+/** Returns the piece in a name. */
 export function pieceOf(name: OutcomeName): number | undefined {
   const piece = PART.exec(name)?.[1];
   return piece === undefined ? undefined : Number(piece);
 }
 
-/** The change that a name belongs to. */
+/** Returns the edition in a name. */
 export const editionOf = (name: OutcomeName): number =>
   Number((WHOLE.exec(name)?.[1] ?? PART.exec(name)?.[2] ?? '-0').slice(1));

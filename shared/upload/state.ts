@@ -6,10 +6,12 @@ import type { Refusal } from '../refusal.ts';
 import type { Edits, JobKind } from './job.ts';
 
 /**
- * granted: the address was given; nothing is there yet.
- * uploaded: the file is there, and not looked at. admitted: it may be worked on; a `plan` job is wanted.
- * planned: it has been cut. working: some pieces are done. merging: all are; a `merge` job is wanted.
- * done: there is a transcript. refused: there is none, for a reason. cancelled, expired: nobody waits for one.
+ * Statuses of an upload.
+ *
+ * granted: the address was issued; no file yet.
+ * uploaded: the file is stored but unchecked. admitted: it may be processed; a `plan` job is wanted.
+ * planned: the file is split. working: some pieces are done. merging: all are; a `merge` job is wanted.
+ * done: a transcript exists. refused: it does not, for a reason. cancelled, expired: no result is wanted.
  */
 export const uploadStatuses = [
   'granted',
@@ -27,9 +29,9 @@ export type UploadStatus = (typeof uploadStatuses)[number];
 
 export interface UploadState {
   readonly status: UploadStatus;
-  /** From 1; each run of the same audio has outcomes of its own. */
+  /** Number of the run, from 1; each run of the same audio has outcomes of its own. */
   readonly run: number;
-  /** Rises by one with every change: what news are asked for by. */
+  /** Rises by one with every change; clients wait for news by it. */
   readonly seq: number;
   /** Size and version of the file as it was taken. */
   readonly bytes?: number | undefined;
@@ -44,11 +46,11 @@ export interface UploadState {
   readonly refusal?: Refusal | undefined;
   /** Kind, when it is no upload: text is spoken in the same steps, and may be changed afterwards. */
   readonly of?: 'document' | 'project' | undefined;
-  /** In a document: number of segments of each block. */
+  /** Number of segments of each block, in a document. */
   readonly blocks?: readonly number[] | undefined;
-  /** In a document: number of changes and reruns. In a project: the sum over its documents at its end. */
+  /** Number of changes and reruns of a document; in a project the sum over its documents at its end. */
   readonly edition?: number | undefined;
-  /** In which of those changes a piece was made, where not in the first. */
+  /** Edition in which a piece was made, if not the first. */
   readonly edits?: Edits | undefined;
 }
 
@@ -78,7 +80,7 @@ export type UploadEvent =
   | { readonly type: 'rerun' }
   /** A segment of a document has another text. */
   | { readonly type: 'edited'; readonly piece: number; readonly edition: number }
-  /** All documents of a project are over, as they are in this edition. */
+  /** All documents of a project have ended in this edition. */
   | {
       readonly type: 'gathered';
       readonly edition: number;
@@ -113,7 +115,7 @@ const moves: Readonly<Record<UploadStatus, Partial<Record<UploadEvent['type'], U
   expired: {},
 };
 
-/** The state after the event, or `undefined` when the event says nothing new. */
+/** Returns the state after the event, or `undefined` when the event has no effect. */
 export function next(state: UploadState, event: UploadEvent): UploadState | undefined {
   // An outcome of an earlier run says nothing about this one.
   if ('run' in event && event.run !== state.run) return undefined;
@@ -132,7 +134,7 @@ export function next(state: UploadState, event: UploadEvent): UploadState | unde
   return { ...learned, status: to === 'recount' ? recount(learned) : to, seq };
 }
 
-/** The facts of an event in the state; `undefined` when they are there already. */
+/** Adds the facts of an event; `undefined` when the state has them already. */
 function learn(state: UploadState, event: UploadEvent): UploadState | undefined {
   switch (event.type) {
     case 'arrived':
@@ -168,7 +170,7 @@ function learn(state: UploadState, event: UploadEvent): UploadState | undefined 
   }
 }
 
-/** A document that is worked on again, or otherwise: what is done of it stays done. */
+/** Changes or reruns a document; finished pieces stay. */
 function change(
   state: UploadState,
   event: Extract<UploadEvent, { type: 'rerun' | 'edited' }>,
@@ -176,7 +178,7 @@ function change(
   const edition = (state.edition ?? 0) + 1;
   const { refusal: _, ...kept } = state;
   if (event.type === 'rerun') {
-    // Without a plan there must still be the text.
+    // A rerun without a plan needs the text.
     if (state.status !== 'refused' || (state.pieces === 0 && state.etag === undefined)) return undefined;
     return { ...kept, status: recount(state), seq: state.seq + 1, edition };
   }
@@ -187,11 +189,11 @@ function change(
   return { ...kept, status: recount({ ...state, done }), seq: state.seq + 1, edition, edits, done };
 }
 
-/** A project has no work of its own: it is over when its documents are, each time they are, until it is deleted. */
+/** Ends a project whenever its documents have ended, until it is deleted. It has no work of its own. */
 function nextOfProject(state: UploadState, event: UploadEvent): UploadState | undefined {
   if (state.status === 'cancelled') return undefined;
   const { refusal: _, ...kept } = state;
-  // Each end is another run, so that receivers can tell them apart.
+  // Each end counts as a run, so that receivers can distinguish them.
   const base = { ...kept, seq: state.seq + 1, run: isOver(state.status) ? state.run + 1 : state.run };
   if (event.type === 'cancelled') return { ...base, status: 'cancelled' };
   if (event.type !== 'gathered' || (isOver(state.status) && event.edition === state.edition)) return undefined;
@@ -205,7 +207,7 @@ function recount({ pieces, done }: UploadState): UploadStatus {
   return done.length === 0 ? 'planned' : 'working';
 }
 
-/** All events in turn; `undefined` when none of them says anything new. */
+/** Applies all events in order; `undefined` when none has an effect. */
 export function follow(state: UploadState, events: readonly UploadEvent[]): UploadState | undefined {
   const end = events.reduce((now, event) => next(now, event) ?? now, state);
   return end === state ? undefined : end;
@@ -221,7 +223,7 @@ export interface WantedJob {
   readonly edition?: number;
 }
 
-/** The work that a state asks for. Empty once it is over, and before it may begin. */
+/** Returns the jobs that a state needs; empty before it may begin and after its end. */
 export function wantedJobs(state: UploadState): WantedJob[] {
   if (state.of === 'project') return [];
   const inChange = (edition = 0) => (edition === 0 ? {} : { edition });

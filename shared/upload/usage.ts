@@ -30,7 +30,7 @@ export const uploadUsage = z.object({
     .max(2 * limits.uploadSeconds.value),
   /** Size of the file. */
   bytes: z.number().int().min(0),
-  /** From the grant to the end. */
+  /** Duration from the grant to the end. */
   milliseconds: z.number().min(0),
 });
 export type UploadUsage = z.infer<typeof uploadUsage>;
