@@ -1,4 +1,4 @@
-// Plain text → blocks (paragraphs) → segments (sentences). Pure, without `Intl`: every runtime version cuts
+// Plain text → blocks (paragraphs) → segments (sentences). Pure, without tables of the runtime: every runtime version cuts
 // the same text at the same places, so a repeated job makes the same segments.
 import { limits } from '../limits.ts';
 

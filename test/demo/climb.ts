@@ -16,7 +16,7 @@ export async function enterGrey({ operator }: Story, { revision }: Registered, p
   return exit === 0 ? undefined : text;
 }
 
-/** From grey to everybody, without a line of evidence but what the agents counted. */
+/** Promotes a revision from grey to full on the agents' counts alone, without other evidence. */
 export async function climb(story: Story, one: Registered): Promise<void> {
   const { operator, signal, say } = story;
   for (;;) {

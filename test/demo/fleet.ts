@@ -33,7 +33,7 @@ const POOL = pools[0];
 export interface Node {
   /** Its agent, by name. */
   readonly agent: string;
-  /** Where its engine listens. */
+  /** URL of its engine. */
   readonly engine: string;
   stop(): Promise<void>;
 }
@@ -41,7 +41,7 @@ export interface Node {
 export interface Fleet {
   readonly stack: Stack;
   readonly identity: Identity;
-  /** Of everything that is made meanwhile. */
+  /** State folder of everything created meanwhile. */
   readonly state: string;
   /** A folder of its own in it. */
   folder(name: string): string;
@@ -88,7 +88,7 @@ export async function startFleet(signal: AbortSignal): Promise<Fleet> {
   };
 }
 
-/** Where a node joins. */
+/** Stack that a node joins, with its identity and state folder. */
 export interface Place {
   readonly stack: Stack;
   readonly identity: Identity;
@@ -138,7 +138,7 @@ const ownNames = (env: Readonly<Record<string, string>>, name: string, state: st
 
 const listed = z.object({ data: z.array(listedPool) });
 
-/** What operators read at the edge. */
+/** Reads an operator route of the edge. */
 async function read({ url, token }: Stack, route: string): Promise<unknown> {
   return (await fetch(`${url}${route}`, { headers: { authorization: `Bearer ${token}` } })).json();
 }
@@ -151,7 +151,7 @@ export const readAgents = async (stack: Stack): Promise<string[]> =>
 
 const readReleases = async (stack: Stack) => knownReleases.parse(await read(stack, '/v1/release')).zones;
 
-/** What `stable` is, as each roster knows it. */
+/** Returns the revision of `stable` in each Roster. */
 export const readStable = async (stack: Stack, model: string): Promise<(string | undefined)[]> =>
   (await readReleases(stack)).map(({ models }) => models[model]?.stable);
 

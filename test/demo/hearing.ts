@@ -1,5 +1,5 @@
-// What two networks mishear of the same recordings: 100 speakers with 20 utterances each, made of the two voices of the
-// repository with a fixed seed. A speaker is a voice with a pitch, a loudness and a noise of its own.
+// Word errors of two networks on the same recordings: 100 speakers with 20 utterances each, made of the two
+// voices of the repository with a fixed seed. A speaker is a voice with its own pitch, loudness and noise.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -14,14 +14,14 @@ const SEED = 8;
 /** Words of an utterance: there are 2,000 of them. */
 const WORDS = 1;
 const NO_BOOKS = '';
-/** Of the silence around what is heard, in samples: some is enough. */
+/** Silence around the speech, in samples. */
 const AROUND = 2_000;
 const decoder = decoders.letters();
 
 export type Heard = readonly { readonly words: number; readonly errors: number }[][];
 
 export interface Hearing {
-  /** Of each speaker, of each utterance. The same network is asked once. `folder` is that of its model. */
+  /** Transcribes each utterance of each speaker; caches by network. `folder` is that of its model. */
   hear(folder: string): Promise<Heard>;
 }
 

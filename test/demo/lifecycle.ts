@@ -10,7 +10,7 @@ import { startTraffic, type Traffic } from './traffic.ts';
 
 /** All of it, on a busy machine; whatever is not done by then is not done. */
 const MINUTES = 12;
-/** For ending what was started: whoever still waits for something by then waits in vain. */
+/** Timeout of the shutdown, s. */
 const ENDING_SECONDS = 60;
 const PHONES = 6;
 

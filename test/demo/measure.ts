@@ -1,5 +1,5 @@
-// What a revision takes: time for a second of sound on the whole way to letters, at the engine that has it loaded, as the 95th
-// percentile window by window; and memory of a process that holds its network.
+// Cost of a revision: time for a second of audio through the loaded engine, 95th percentile over windows; and
+// memory of a process with its network.
 import path from 'node:path';
 import { ROOT } from '../../infra/local/root.ts';
 import { encodeInferRequest } from '../../shared/kserve/infer-request.ts';

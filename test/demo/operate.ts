@@ -1,4 +1,4 @@
-// What an operator types, without starting a process for each word.
+// Operator commands, run in this process.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Answer } from '../../infra/cli/answer.ts';

@@ -42,7 +42,7 @@ export async function build(operator: Operator, folder: string, source: string, 
 const networkIn = (repository: string, parts: readonly string[]): string =>
   path.join(repository, parts.find((name) => name.includes('asr_inference')) ?? '');
 
-/** What the pools serve from the start: `reference-en` as it is shipped, copied so that its signature can lie beside it. */
+/** Copies the shipped `reference-en`, so that its signature can lie beside it. */
 export function takeShipped(folder: string): Built {
   const repository = path.join(folder, 'models');
   const parts = [

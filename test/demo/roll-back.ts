@@ -37,7 +37,7 @@ export async function rollBack(story: Story, before: Registered, after: Register
   await endAll(story, open, usual.words);
 }
 
-/** When the first of those was asked that were all answered by it. */
+/** Returns the start of the first request after which that revision answered all. */
 async function waitForAnswers({ traffic, signal }: Story, revision: string): Promise<number> {
   const wanted = modelUuid(MODEL, revision);
   for (let [first, row] = [performance.now(), 0]; ; ) {
@@ -56,7 +56,7 @@ async function endAll({ figures, say }: Story, open: readonly Talk[], words: str
   say(`${whole.length} of ${ended.length} live streams that were open meanwhile ended with all words, heard by ${by}`);
 }
 
-/** The last of the five stages: what was taken back answers nobody any more, also where it is still served. */
+/** Retires a revision: it answers no request, even where it is still loaded. */
 export async function retire(story: Story, { revision }: Registered, before: Registered): Promise<void> {
   const { fleet, operator, traffic, say } = story;
   const reason = 'rolled back, and not to come again';

@@ -1,4 +1,4 @@
-// What happens, one after the other; each scene says what it found, and leaves what the next one needs.
+// Scenes in sequence; each reports its findings and leaves the state that the next one needs.
 import path from 'node:path';
 import { z } from 'zod';
 import { type Evidence, evidence, judgeEvidence, slowestOf } from '../../shared/model/evidence.ts';
@@ -20,7 +20,10 @@ const rateOf = (heard: Heard): number => {
 };
 export const percentOf = (heard: Heard): string => `${(100 * rateOf(heard)).toFixed(1)} % of the words`;
 
-/** What is served from the start becomes `stable`. Nothing was there before it to compare with: its evidence is by hand. */
+/**
+ * Makes the shipped revision `stable`. No earlier one exists for comparison, so its evidence is written by
+ * hand.
+ */
 export async function begin({ fleet, operator, say }: Pick<Story, 'fleet' | 'operator' | 'say'>): Promise<Registered> {
   const first = await signAndRegister(operator, takeShipped(fleet.folder('shipped')));
   const looked: Evidence[] = [
@@ -62,7 +65,7 @@ interface Looked {
 /** Far more than the reference model needs for a second of sound: a revision that is over it waits for something. */
 const GENEROUS_MS = 150;
 
-/** What the first gate asks for, all of it measured. */
+/** Measures the evidence of the first gate. */
 async function lookAt(story: Story, one: Built, node: Node, hearing: Hearing, usual: Heard): Promise<Looked> {
   const looked = await scanAndLoad(story, one, node);
   let latency = await measureLatency(node.engine, MODEL, GENEROUS_MS);
@@ -86,7 +89,7 @@ async function scanAndLoad({ operator }: Story, { repository }: Built, { engine 
 export const verdictsOf = (pieces: readonly Evidence[]): string =>
   pieces.map((one) => `${one.kind} ${judgeEvidence(one, Date.now())}`).join(', ');
 
-/** Injected: requests wait so long for company, at each of three networks, as if somebody had tuned it for throughput. */
+/** Injected fault: batching delay of each of three networks, as after tuning for throughput. */
 const QUEUE_MICROSECONDS = 150_000;
 /** Injected: how far weights are off. */
 const SPREAD = 0.3;
@@ -117,7 +120,7 @@ export async function catchBoth(story: Story, good: Built, hearing: Hearing, usu
   if (held?.includes('"quality" is FAIL')) figures.wer_caught += 1;
 }
 
-/** Of 16 bits, with a promise that it does not keep: one of 8 bits is made of it, which does, and takes its place. */
+/** Registers a 16-bit revision that misses its target; its 8-bit version meets it and replaces it. */
 export async function quantise(story: Story, hearing: Hearing, usual: Heard): Promise<Registered> {
   const { fleet, operator, figures, say } = story;
   const wide = await build(operator, fleet.folder('wide'), 'reference-en-fp16');
@@ -166,7 +169,7 @@ async function makeSmaller({ fleet, operator }: Story, wide: Built): Promise<Reg
   return { ...wide, repository, network: path.join(repository, path.basename(wide.network)), revision };
 }
 
-/** Through the stages on live traffic, and to everybody. */
+/** Promotes a revision through the stages on live traffic. */
 export async function promote(story: Story, one: Registered): Promise<void> {
   const { operator, traffic, figures, say } = story;
   traffic.pace(0);
@@ -187,7 +190,7 @@ export async function play(story: Story, first: Registered): Promise<void> {
     `generated set: 100 speakers with 20 utterances each; ${short(first.revision)} mishears ${percentOf(usual)}`,
   );
   const next = await quantise(story, hearing, usual);
-  // What is caught is caught while the other one climbs.
+  // The gates catch both faults during the promotion.
   await Promise.all([promote(story, next), catchBoth(story, first, hearing, usual)]);
   await rollBack(story, first, next);
   await retire(story, next, first);

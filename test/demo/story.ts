@@ -4,7 +4,7 @@ import type { Traffic } from './traffic.ts';
 
 export const figures = { promoted: 0, slow_caught: 0, wer_caught: 0, quantised: 0, failed_requests: 0 };
 
-/** What all scenes have in common. */
+/** State shared by all scenes. */
 export interface Story {
   readonly fleet: Fleet;
   readonly operator: Operator;

@@ -1,4 +1,4 @@
-// Somebody who talks: a live stream that is open while things change around it.
+// A live stream that stays open while revisions change.
 import { openStream } from '../../edge/client/stream.ts';
 import type { Stack } from '../../infra/local/stack.ts';
 import type { Clip } from '../stack/clips.ts';
@@ -6,7 +6,7 @@ import { liveSound, pieces } from '../stack/live-sound.ts';
 
 export interface Understood {
   readonly words: string;
-  /** Of each connection to an agent. */
+  /** Revision of each connection to an agent. */
   readonly revisions: readonly string[];
 }
 

@@ -28,28 +28,28 @@ const spoken = (JSON.parse(readFileSync(path.join(CLIPS, 'clips.json'), 'utf8'))
   .filter(({ file }) => file.endsWith('.wav') && !RATES_OF_OTHERS.includes(file))
   .map(({ file }) => beginningOf(path.join(CLIPS, file)));
 
-/** Unless somebody wants more. */
+/** Default pause between two requests of a phone, ms. */
 export const PAUSE_MS = 2_500;
 
-/** Longer than the edge takes to refuse: whoever waits longer is not answered at all. */
+/** Timeout of a request, longer than the edge takes to refuse. */
 const ANSWER_MS = 60_000;
 
 export interface Seen {
   readonly requests: number;
   readonly failed: number;
-  /** What was answered instead of a transcript, each once. */
+  /** Distinct answers that were no transcript. */
   readonly problems: readonly string[];
 }
 
 export interface Traffic {
-  /** How long each phone is silent between two requests, from now on. */
+  /** Sets the pause of each phone between two requests. */
   pace(pauseMs: number): void;
   /** One request more, in Deepgram's words, whose answers say which revision they are of: a UUID of it. */
   askWho(): Promise<string>;
   stop(): Promise<Seen>;
 }
 
-/** What is read of an answer to a recording; words are in it. */
+/** Members read from a transcription answer. */
 const recording = z.object({
   metadata: z.object({ models: z.tuple([z.string()]) }),
   results: z.object({
@@ -57,7 +57,7 @@ const recording = z.object({
   }),
 });
 
-/** A token that names nobody: every request is then a session of its own, and which cohort it is in is drawn anew. */
+/** Signs a token without a subject: every request is a session of its own, with a random cohort. */
 async function phoneToken(key: JWK): Promise<string> {
   const now = Math.floor(Date.now() / 1_000);
   const claims = {

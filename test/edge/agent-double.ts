@@ -17,7 +17,7 @@ export const REVISION = `sha256:${'a'.repeat(64)}`;
 
 type Event = AnswerEvent | CallEvent | BodyPiece | 'cut';
 
-/** What the agent heard of one request. */
+/** A request as the agent received it. */
 export interface Received {
   readonly ticket: Record<string, unknown>;
   readonly head: Record<string, unknown>;
@@ -77,15 +77,15 @@ export class AgentDouble {
   upgrade: ((request: Request) => Promise<Response>) | undefined;
   /** Answers in one piece with its length, once all is there. */
   whole = false;
-  /** What becomes of such an answer on its way. */
+  /** Changes the answer in transit. */
   change: (bytes: ArrayBuffer) => ArrayBuffer = (bytes) => bytes;
   /** Tickets and numbers of the unary requests, in their order. */
   readonly unary: { readonly ticket: string; readonly number: number }[] = [];
-  /** Whether its models hear live streams. */
+  /** Its models accept live streams. */
   live = false;
-  /** Which revision of them it serves. */
+  /** Revision that it serves. */
   revision = REVISION;
-  /** What its models do. */
+  /** Task of its models. */
   task: 'transcribe' | 'synthesize' = 'transcribe';
   accelerator: 'cpu' | 'gpu' = 'cpu';
   requests = 0;

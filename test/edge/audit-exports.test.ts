@@ -1,4 +1,4 @@
-// Exports and the stream of leaves, as the edge asks the functions about them: for whom, of which zone, and what it answers.
+// Requests of the edge to the functions about exports and the stream of leaves: tenant, zone and answer.
 import { env } from 'cloudflare:workers';
 import { decodeJwt } from 'jose';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-// Erasing, holding and searching, as the edge asks the functions about them: for whom, with whose scope, about which commitments.
+// Requests of the edge to the functions about erasures, holds and searches: tenant, scope and commitments.
 import { env } from 'cloudflare:workers';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { eraseSubject, listHolds, releaseHold, setHold } from '../../edge/audit/erase.ts';

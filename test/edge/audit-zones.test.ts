@@ -95,7 +95,7 @@ describe('C9 the record of a region is for tokens of that region', () => {
     expect(await readRefusal(await call(listLogs, '?zone=eu', '', 'audit', ['us']))).toMatchObject({
       code: 'zone_unserved',
     });
-    // Of which nothing was ever logged, this year's.
+    // This year's log, without any entry.
     elsewhere.set('functions.test', async () => Response.json({ data: [] }));
     expect(await list('?zone=us')).toMatchObject([{ year: new Date().getUTCFullYear(), size: 0, state: 'open' }]);
   });

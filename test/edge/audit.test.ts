@@ -25,7 +25,7 @@ async function readEvents(tenant: string): Promise<AuditEvent[]> {
 }
 
 const never = () => new Promise<never>(() => {});
-/** Time runs out at once for whoever waits for the record. */
+/** Timers expire at once. */
 const impatient: Surroundings = {
   ...realSurroundings,
   after: (ms) =>

@@ -1,5 +1,5 @@
-// What the Worker under test is told, made anew for each run: its authorities, and settings that trust them.
-// Runs in Node while the test projects are set up; the tests read the private halves from the binding TEST_KEYS.
+// Bindings of the Worker under test, with new authorities for each run, and settings that trust them. Runs in
+// Node while the test projects are set up; the tests read the private halves from the binding TEST_KEYS.
 import { exportJWK, generateKeyPair, type JWK } from 'jose';
 import { scopes } from '../../shared/tenant/claims.ts';
 
@@ -51,7 +51,7 @@ export async function makeBindings(): Promise<Record<string, string>> {
     BACK_OFFICES: JSON.stringify({ eu: 'http://functions-eu.test', us: 'http://functions-us.test/' }),
     SERVICE_KEYS: JSON.stringify({ keys: [publicHalf(service)] }),
     MODE: 'development',
-    // As in the local stack: a loaded machine delays a gate by more than 250 ms.
+    // As in the local stack: a loaded machine delays a Gate by more than 250 ms.
     AUDIT_WAIT_MS: '5000',
   };
 }

@@ -18,7 +18,7 @@ export class EdgeSocket implements ClientSocket {
   onerror: ((event: unknown) => void) | null = null;
   readonly url: string;
   #socket: RuntimeSocket | undefined;
-  /** What is sent and received from now on goes nowhere, and nobody is told. */
+  /** The network drops all further messages of both sides, without a close. */
   #cut = false;
   #deaf = false;
   readonly heard: Record<string, unknown>[] = [];
@@ -46,7 +46,7 @@ export class EdgeSocket implements ClientSocket {
     });
     socket.addEventListener('close', ({ code, reason }) => {
       if (this.#cut) return;
-      // As browsers do by themselves.
+      // Browsers answer a close by themselves.
       if (!this.#deaf) socket.close(1000, '');
       this.#over(code, reason);
     });
@@ -70,7 +70,7 @@ export class EdgeSocket implements ClientSocket {
     this.readyState = 3;
   }
 
-  /** What comes from now on is lost on its way; what is sent arrives. */
+  /** Drops incoming messages from now on; outgoing ones arrive. */
   deafen(): void {
     this.#deaf = true;
   }
@@ -82,7 +82,7 @@ export class EdgeSocket implements ClientSocket {
     this.#over(1006, '');
   }
 
-  /** The network is gone and only this side has noticed; the edge still thinks that somebody is there. */
+  /** Drops the network: this side closes, and the edge still considers the client connected. */
   vanish(): void {
     this.#cut = true;
     this.#over(1006, '');

@@ -6,7 +6,7 @@ export type Advice = 'never' | 'soon' | 'later' | 'minute' | 'day';
 
 const ranges = { never: [0, 0], soon: [1, 2], later: [30, 60], minute: [1, 60], day: [1, 86_400] } as const;
 
-/** What every refusal has, the seconds in the range of its advice, and exactly this text. */
+/** Expects the headers of every refusal, seconds within the advised range, and exactly this text. */
 export async function expectRefusal(
   answer: Response,
   status: number,

@@ -17,7 +17,7 @@ export const settle = (gate: Gate, id: string, audioSeconds: number, events: Eve
   one(gate, { kind: 'settle', id, mode: 'buffered', audioSeconds, events });
 export const record = (gate: Gate, events: Events) => one(gate, { kind: 'record', events });
 
-/** What a double does for a step; a step it has nothing for fails as an unreachable gate does. */
+/** A Gate double: handlers by kind of step. A step without a handler fails like an unreachable Gate. */
 export interface GateDouble {
   readonly take?: (ask: Ask) => Promise<GateAnswer>;
   readonly settle?: (id: string, audioSeconds: number, events: Events) => Promise<void>;

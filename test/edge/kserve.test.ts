@@ -97,7 +97,7 @@ describe('T2 C10 an inference', () => {
     const decoded = decodeInferResponse(new Uint8Array(await answer.arrayBuffer()), length);
     expect(decoded).toMatchObject({ ok: true, value: { model: name, outputs: [{ name: 'Y' }] } });
     if (decoded.ok) expect(decoded.value.outputs[0]?.bytes).toEqual(row('Y', 2, 4).bytes);
-    // What was sent arrives unchanged; how it is framed is in the head.
+    // The tensor bytes arrive unchanged after the head that frames them.
     expect(Buffer.from(seen[0] as Uint8Array).subarray(-8)).toEqual(Buffer.from(row('X', 1, 2).bytes));
     expect(agent.seen[0]?.head).toMatchObject({ v: 1, task: 'infer', model: name });
     expect(agent.seen[0]?.head.headerLength).toMatch(/^\d+$/);
@@ -122,7 +122,7 @@ describe('T2 C10 an inference', () => {
     const answer = await infer(name, { body, headers: { 'content-encoding': 'gzip', 'accept-encoding': 'gzip' } });
     expect(answer.status).toBe(200);
     expect(agent.seen[0]?.head).toMatchObject({ encoding: 'gzip', accept: 'gzip' });
-    // Whoever reads it here may have unpacked it: it must be so once, not twice and not never.
+    // The client may have decompressed the body: exactly once.
     expect(await answer.json()).toEqual({ outputs: [] });
   });
 

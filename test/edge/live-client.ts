@@ -4,7 +4,7 @@ import { SocketClient } from './socket-client.ts';
 import type { Habits } from './stream-double.ts';
 import { modelName, startListener as startNamed } from './stream-listener.ts';
 
-/** An agent with ears, of a model that nobody else has. */
+/** Starts a live agent for a model of its own. */
 export const startListener = (habits: Partial<Habits> = {}) => startNamed(modelName(), habits);
 
 /** The same, ready only once it is let: what comes before has to be kept. */

@@ -1,4 +1,4 @@
-// What operators ask about revisions of models goes to the functions that keep them, and nobody else's does.
+// Operators' requests about model revisions are forwarded to the functions; other callers' are not.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { describedVersion, listedVersions, torchserveError } from '../../edge/protocol/torchserve.ts';
 import { makeToken } from './authority.ts';
@@ -125,7 +125,7 @@ describe("T1: versions, as TorchServe's management API speaks of them", () => {
   const manage = async (method: string, path: string, scope = 'operate') =>
     ask(`/v1/torchserve${path}`, { method, headers: { authorization: `Bearer ${await makeToken({ scope })}` } });
   const lines = () => eu.asked.map(({ line }) => line);
-  /** What was asked for the model itself, and then what follows. */
+  /** Answers the query for the model itself, then calls `then`. */
   const answers = (then: () => Response) => {
     eu.plain = () => (lines().at(-1) === 'GET /api/models/reference-en' ? Response.json(two) : then());
   };

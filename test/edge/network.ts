@@ -8,7 +8,7 @@ import { makeToken } from './authority.ts';
 
 const agents = new Map<string, AgentDouble>();
 
-/** What else answers, by host name; for the tests to fill, emptied after each. */
+/** Additional hosts; tests add handlers, and each test starts with none. */
 export const elsewhere = new Map<string, (request: Request) => Promise<Response>>();
 
 /** Functions, by host name, whose health route does not answer; emptied after each test. */

@@ -441,7 +441,7 @@ describe('A21 C6 the allowance', () => {
   });
 });
 
-/** The same claims, signed by nobody (`alg: none`). */
+/** Returns the same claims without a signature (`alg: none`). */
 function unsigned(token: string): string {
   const header = Buffer.from('{"alg":"none"}').toString('base64url');
   return `${header}.${token.split('.')[1]}.AAAA`;

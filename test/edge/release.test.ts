@@ -97,7 +97,7 @@ describe('C7: the release map at the edge', () => {
 
   const newTenant = () => `t-${crypto.randomUUID().slice(0, 8)}`;
 
-  /** Whom it was sent to, once so many requests have ended. */
+  /** Returns the agents of a tenant's requests once `ended` requests have ended. */
   async function routesOf(tenant: string, ended: number) {
     const headers = { authorization: `Bearer ${await makeToken({ tenant: 'ops', scope: 'operate' })}` };
     const events = async () => {
@@ -118,7 +118,7 @@ describe('C7: the release map at the edge', () => {
       const [one, two] = await tryOut();
       const tenant = newTenant();
       const token = await makeToken({ tenant, audit });
-      // Whatever it says or does is nobody's business.
+      // The other agent's answers have no effect.
       two.plain = () => new Response('broken', { status: 500 });
       await serve(token);
       await expect.poll(() => two.requests).toBe(1);

@@ -38,7 +38,7 @@ describe('C9 an outbox says when it begins and when it rests', () => {
       outbox.rest(4);
       outbox.rest(5);
       expect(outbox.page(0, 9).rows).toMatchObject([{ pseq: 4, event: { type: 'producer.close', last: 4 } }]);
-      // What comes before the log has that is told as a beginning again; a new object knows how it stands.
+      // Events before the acknowledgement are reported as a new begin; a new object reads that state.
       const again = new Outbox(sql, undefined, true);
       expect(again.isOpen).toBe(false);
       again.add([event()], 6);

@@ -142,7 +142,7 @@ describe('A21 C9 the way of an outbox into the log', () => {
         await expect.poll(() => sent.get(name)?.length, WAIT).toBe(2);
         expect(outbox.page(0, 10).rows, name).toHaveLength(1);
         await expect.poll(() => outbox.isEmpty, WAIT).toBe(true);
-        // All of it was sent again, since nobody believable had it.
+        // It resent everything, because no trusted log had it.
         expect(sent.get(name)?.map(({ rows }) => rows.length)).toEqual([1, 1, 1]);
       });
     await Promise.all(Object.keys(lies).map(tryOne));

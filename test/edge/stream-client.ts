@@ -39,7 +39,7 @@ export class StreamClient extends SocketClient {
     return this;
   }
 
-  /** What was said in all, segment after segment. */
+  /** Transcript of all segments in order. */
   get transcript(): string {
     return this.all('segment')
       .map(({ text }) => text)

@@ -22,7 +22,7 @@ export interface Habits {
   finals: boolean;
   /** Says `ready` to `open`. */
   ready: boolean;
-  /** What it hears, in order, before it acts on it: `true` keeps it from acting. */
+  /** Receives each message before it takes effect; returns `true` to suppress it. */
   before: ((talk: Talk, said: Said) => boolean | undefined) | undefined;
 }
 
@@ -34,7 +34,7 @@ export class Talk {
   readonly ticket: Record<string, unknown>;
   readonly said: Said[] = [];
   readonly events: LinkEvent[] = [];
-  /** Which of `said` came in a record with the final flag. */
+  /** Indexes of messages that came in a record with the final flag. */
   readonly finals: number[] = [];
   readonly habits: Habits;
   readonly agent: string;
@@ -104,7 +104,7 @@ export class Talk {
     }
   }
 
-  /** What was said so far is an utterance. */
+  /** Ends the current utterance. */
   cutUtterance(): void {
     this.#end('endpoint');
   }
@@ -213,7 +213,7 @@ export class Talk {
   }
 }
 
-/** What an agent does of itself unless a test says otherwise. */
+/** Returns the default behaviour of an agent with changes. */
 export const habitsOf = (change: Partial<Habits> = {}): Habits => ({
   heard: true,
   checkpoints: true,

@@ -24,13 +24,13 @@ function open(model: string, change: Partial<OpenOptions> = {}) {
   const read = (async () => {
     for await (const event of stream.events) events.push(event);
   })();
-  // Whoever waits for it hears of a failure.
+  // The awaiting test reports the failure.
   read.catch(() => {});
   const transcript = () => events.flatMap((event) => (event.type === 'segment' ? [event.text] : [])).join('|');
   return { network, stream, events, read, transcript };
 }
 
-/** What everything of this file says in the end. */
+/** Transcript of every stream in this file. */
 const poem = 'one two. three four. five six. seven.';
 const told = 'one two|three four|five six|seven';
 
@@ -243,7 +243,8 @@ describe('C10 R1 edge/client loses nothing', () => {
     await eventually(() => transcript() === told);
     network.sockets[1]?.deafen();
     const ended = stream.end();
-    // The edge has said everything to nobody, and forgotten it: the client goes on from its token.
+    // The edge has sent everything to a closed socket and dropped the session: the client resumes with its
+    // token.
     await eventually(() => talks[0]?.closed);
     network.sockets[1]?.break();
     expect(await ended).toMatchObject({ segments: 4 });

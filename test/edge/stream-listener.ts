@@ -7,7 +7,7 @@ import { eventually, type Habits, habitsOf, listen, type Talk } from './stream-d
 /** Rosters outlive a test, so every test has a model that no other agent serves. */
 export const modelName = () => `live-${crypto.randomUUID().slice(0, 8)}`;
 
-/** An agent with ears, of a model that nobody else has unless it is named. */
+/** Starts a live agent, by default for a model of its own. */
 export async function startListener(name = modelName(), change: Partial<Habits> = {}) {
   const agent = await startAgent(name, { live: true });
   const habits = habitsOf(change);

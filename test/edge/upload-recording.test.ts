@@ -19,7 +19,7 @@ beforeEach(() => {
   eu = new BackOffice('eu');
 });
 
-/** As those who run the fleet read it: whoever reads the own outbox finds that there, too. */
+/** Reads the outbox as an operator: a tenant's own read would add an event to it. */
 const events = async (tenant: string) => {
   const headers = await bearer({ tenant: 'ops', scope: 'operate' });
   const page = (await (await ask(`/v1/audit/outbox?tenant=${tenant}`, { headers })).json()) as {

@@ -26,7 +26,7 @@ async function create(body: unknown, claims = {}): Promise<Response> {
   return ask('/v1/uploads', { method: 'POST', headers, body: JSON.stringify(body) });
 }
 
-/** As those who run the fleet read it: whoever reads the own outbox finds that there, too. */
+/** Reads the outbox as an operator: a tenant's own read would add an event to it. */
 const events = async (tenant: string) => {
   const headers = await bearer({ tenant: 'ops', scope: 'operate' });
   const page = (await (await ask(`/v1/audit/outbox?tenant=${tenant}`, { headers })).json()) as {
@@ -35,7 +35,7 @@ const events = async (tenant: string) => {
   return page.rows.map(({ event }) => event);
 };
 
-/** What erasing and searching in that zone look for. */
+/** Returns the commitment that erasures and searches use in that zone. */
 const commitmentOf = (subject: string, zone: string): Promise<string> | string =>
   (env as unknown as Bindings).GATE.getByName(gateName({ tenant: 'acme', zones: [zone] }, [zone])).commitmentOf(
     subject,
@@ -266,7 +266,7 @@ describe('C2 C11 an upload', () => {
       status: 404,
       code: 'upload_unknown',
     });
-    // While a zone is silent nobody can say that there is none.
+    // While a zone is unreachable, the upload may exist there.
     us.plain = () => new Response('', { status: 500 });
     expect(await readRefusal(await ask(`/v1/uploads/${row.id}`, { headers: await bearer() }))).toMatchObject({
       status: 503,

@@ -1,4 +1,4 @@
-// What the test runner adds to the Workers runtime, as far as these tests use it.
+// Types that the test runner adds to the Workers runtime, as far as these tests use them.
 declare module 'cloudflare:workers' {
   export const env: import('../../edge/settings.ts').Bindings & { readonly TEST_KEYS: string };
   /** The Worker under test, called from outside. */

@@ -80,7 +80,7 @@ export async function makeCallers() {
         .setIssuedAt()
         .setExpirationTime(Math.floor(Date.now() / 1_000) + life)
         .sign(edge.privateKey),
-    /** Of a caller that may see the uploads and projects of one subject only. */
+    /** Signs a token of a caller restricted to one subject's uploads and projects. */
     ownerToken: (tenant: string, owner: string) =>
       new SignJWT({ tenant })
         .setProtectedHeader({

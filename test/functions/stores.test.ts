@@ -119,7 +119,7 @@ describe('jobs', () => {
     await jobs.send([job('a'), job('b'), job('a', { zone: 'eu-west' }), job('c', { light: true })]);
     expect(await jobs.depth('eu')).toEqual({ waiting: 3, taken: 0, dead: 0 });
     expect(await jobs.depth('eu-west')).toEqual({ waiting: 1, taken: 0, dead: 0 });
-    // Of one queue, as the sweep counts it; one that does not exist holds nothing.
+    // Counts one queue, as the sweep does; a missing queue counts as empty.
     expect(await jobs.messages(job('c', { light: true }))).toEqual({ waiting: 1, taken: 0 });
     expect(await jobs.messages(job('c'))).toEqual({ waiting: 0, taken: 0 });
   });

@@ -85,7 +85,7 @@ class Stream {
   finish(): void {
     this.buffer.end();
     while (this.pump() || this.arrive()) {
-      // Until neither side sends.
+      // Runs until neither side sends.
     }
   }
 

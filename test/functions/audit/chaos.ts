@@ -3,7 +3,7 @@ import type { BlobLogStore } from '../../../functions/audit/log/blob-log-store.t
 import { Died, findWrong, mortal, Sender, type SignersOf, writerOf } from './emulated-log.ts';
 import { randomOf } from './scheduler.ts';
 
-/** So that nobody asks again and again: whoever waits goes on when it rings next. */
+/** A notification for waiting tasks, in place of polling. */
 class Bell {
   #waiting: (() => void)[] = [];
   heard(): Promise<void> {

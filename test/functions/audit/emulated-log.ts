@@ -33,7 +33,7 @@ export function mortal(store: LogStore, dies: () => 'before' | 'after' | undefin
 
 let clock = 0;
 
-/** Who sign as the log of that name. */
+/** Returns the signers of the log of that name. */
 export type SignersOf = (origin: string) => readonly Signer[];
 
 export function writerOf(store: LogStore, zone: string, signers: SignersOf): Sequencer {
@@ -96,7 +96,7 @@ export async function fetchAll(store: BlobLogStore, zone: string): Promise<Memor
   return fetched;
 }
 
-/** What an outsider finds wrong: with the log, and with what it has of each outbox. */
+/** Returns an outside reader's findings about the log and its copy of each outbox. */
 export async function findWrong(store: BlobLogStore, zone: string, senders: readonly Sender[]): Promise<string[]> {
   const { leaves } = readStoredLog(await fetchAll(store, zone), zone, YEAR);
   const problems: string[] = [];

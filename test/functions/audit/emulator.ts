@@ -10,7 +10,7 @@ const ACCOUNT = 'devstoreaccount1';
 /** The key that every copy of the emulator has. */
 const KEY = 'Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==';
 
-/** What becomes of one HTTP request; of a request that failed nobody knows whether it was done. */
+/** Outcome of an HTTP request; the caller cannot distinguish the two failures. */
 export type Fate = 'done' | 'failed' | 'failed but done';
 
 export interface Emulator {
@@ -80,7 +80,7 @@ class Gate {
     const place = decodeURIComponent((asked.url ?? '').split('?')[0] ?? '').slice(ACCOUNT.length + 2);
     const what = `${asked.method} ${place}`;
     const fate = this.rules.decide(what);
-    // Of a refusal nobody hears either.
+    // A refusal may be lost in transit, too.
     const locked = this.#isLocked(asked.method ?? '', place);
     if (fate === 'failed' || (locked && fate === 'failed but done')) return void asked.socket.destroy();
     if (locked) {

@@ -1,4 +1,4 @@
-// What erasing works with, around a log that can be read.
+// Dependencies of erasure around a readable log.
 import type { EraseDesk } from '../../../functions/audit/erase/erase-desk.ts';
 import type { LogStore } from '../../../functions/audit/log/log-store.ts';
 import { openReporter } from '../../../functions/audit/report/report.ts';
@@ -9,7 +9,7 @@ import { type HiddenLog, ZONE } from './hidden-log.ts';
 /** Never rings: storage answers at once here, or fails. */
 const silent = () => ({ rings: new Promise<never>(() => {}), cancel() {} });
 
-/** Of rows that nobody could go on with. */
+/** Rows that could not be continued. */
 export const failures: unknown[] = [];
 
 /** The desk of one process, which begins with nothing in memory. */
@@ -26,7 +26,7 @@ export function deskOf(log: HiddenLog, store: LogStore = log.store): EraseDesk {
   };
 }
 
-/** What the log was told of a kind, once all that waits is in it. */
+/** Returns the leaves of a type once everything waiting is in the log. */
 export async function toldOf(log: HiddenLog, type: string): Promise<Leaf[]> {
   await log.commit();
   return log.read().leaves.filter((leaf) => leaf.type === type);

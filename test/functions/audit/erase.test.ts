@@ -33,7 +33,7 @@ const shown = async (log: HiddenLog) => {
   return leaves.map((leaf, at) => (leaf.type === 'inference.complete' ? hidden[at] : undefined)).slice(1, 5);
 };
 
-/** Everything that whoever has the setting and all of storage can try on a box. */
+/** Tries everything that is possible with the setting and all of storage. */
 async function attack(log: HiddenLog, box: string): Promise<boolean> {
   const blobs = [...log.store.areas].flatMap(([area, names]) =>
     [...names].map(([name, { bytes }]) => ({ area, name, bytes })),
@@ -151,7 +151,7 @@ describe('C12 C9 erasing a subject', () => {
     const asked = await eraseSubject(deskOf(log), ask);
     expect(asked).toMatchObject({ value: { outcome: 'deferred', basis: 'ai-act', until } });
     expect(await eraseSubject(deskOf(log), ask)).toEqual(asked);
-    // Who asks again for another reason is told which one counts.
+    // A repeated request with another basis gets the first basis.
     const other = await eraseSubject(deskOf(log), { ...ask, basis: 'contract' });
     expect(other).toMatchObject({ value: { outcome: 'deferred', basis: 'ai-act', asked: 'gdpr-17' } });
     expect(await settleErasures(deskOf(log))).toBe(0);
@@ -246,7 +246,7 @@ describe('C12 C9 erasing a subject', () => {
         calls = (await countCalls(whole)) + 2;
       }
       seen.push(store.calls[broken] ?? '');
-      // Another process goes on, and later somebody asks again.
+      // Another process continues, and a later request repeats.
       await settleErasures(deskOf(log));
       const last = await eraseSubject(deskOf(log), ask);
       const what = `call ${broken}: ${store.calls[broken]}`;

@@ -54,7 +54,7 @@ describe('C12 holds', () => {
     const said = hidden[leaves.findIndex((leaf) => leaf.type === 'hold.release')];
     const values = Object.values(said as Record<string, string>).map((one) => readDisclosure(one)?.value);
     expect(values).toEqual(expect.arrayContaining(['over', officer]));
-    // How the log names the subject is not how anybody else does.
+    // The log's name of the subject is unique to it.
     expect(values.join()).not.toContain('c1:ann');
   });
 

@@ -94,7 +94,7 @@ describe('C9 two writers that tick', () => {
     await pass(MINUTE, second, first);
     expect(second.whats()).toEqual(['committed']);
     const told = first.lines.length;
-    // Whoever vanishes without a word is followed when its lease is over.
+    // A producer that vanishes is succeeded when its lease ends.
     await pass(limits.auditLeaseSeconds.value * 1_000 - 1, first);
     expect(first.lines.length).toBe(told);
     await pass(MINUTE, first, second);

@@ -1,4 +1,4 @@
-// Reports as whoever makes them sees it: kept, or refused.
+// A double of the reporter: stores or refuses reports.
 import type { Reporter } from '../../../functions/audit/report/report.ts';
 import type { EventDraft } from '../../../shared/audit/event.ts';
 import { refuse } from '../../../shared/refusal.ts';

@@ -45,7 +45,7 @@ describe('C9 reads of the record are on record', () => {
     const most = limits.auditReadsPerTenant.value;
     const name = (at: number) => `c1:${String(at).padStart(64, '0')}`;
     const readers = Array.from({ length: most + 60 }, (_, at) => ({ ...tail, subject: name(at) }));
-    // Each first by itself, and then all at once: nobody is answered before something is told.
+    // First one by one, then concurrently: no answer precedes its report.
     for (const reader of readers.slice(0, most + 20)) expect((await reads.note(reader)).ok).toBe(true);
     const [first, ...more] = audit.reports.map(({ draft }) => draft).slice(most - 1);
     expect(first).toMatchObject({ action: 'entries', subject: name(most - 1), count: 1 });

@@ -12,7 +12,7 @@ type Fate = 'done' | 'failed' | 'failed but done' | 'hangs' | 'hangs but done';
 
 class Desk {
   readonly store = new MemoryStore();
-  /** What becomes of each write, in turn; then all are done. */
+  /** Outcome of each write, in order; later writes succeed. */
   readonly fates: Fate[] = [];
   now = 1_000;
   /** Rings all bells that were set and not cancelled. */
@@ -83,7 +83,7 @@ describe('C9 what the functions report', () => {
     const [, raw, committed] = [...desk.lives().values()].flat();
     const kept = [...desk.store.area('intake').values()].map(({ bytes }) => Buffer.from(bytes).toString());
     expect(kept.join()).not.toContain('ann');
-    // What hides something hides as many members with a subject as without.
+    // A leaf has as many commitments with a subject as without.
     expect(Object.keys(committed?.sd ?? {})).toContain('subject');
     expect(raw?.type).toBe('access.audit');
   });

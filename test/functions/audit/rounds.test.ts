@@ -1,4 +1,4 @@
-// How often logs are looked at while nothing happens, and when something does.
+// Frequency of log checks while idle and under load.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { noticing } from '../../../functions/audit/log/noticing-store.ts';

@@ -1,4 +1,4 @@
-// Who of several is next to be answered by storage, and how: one seed, one story.
+// Chooses the next storage call to answer and its outcome; deterministic by seed.
 
 /** A generator of numbers below one (mulberry32): quick, and the same for the same seed. */
 export function randomOf(seed: number): () => number {
@@ -11,7 +11,7 @@ export function randomOf(seed: number): () => number {
   };
 }
 
-/** What becomes of a call: done, or one of the ways in which it is not known. */
+/** Outcome of a call: done, or one of the ways in which it is unknown. */
 export type Fate = 'done' | 'failed' | 'failed but done' | 'done but denied' | 'crash' | 'done and crash';
 
 export class Failed extends Error {}

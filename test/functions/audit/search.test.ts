@@ -89,11 +89,11 @@ describe('C12 search', () => {
     expect(await requests({ tenant: 'other' })).toEqual(['r3']);
     expect(await requests({ tenant: 'other', request: 'r1' })).toEqual([]);
     expect(await requests({ subjects: ['c1:nobody'] })).toEqual([]);
-    // What somebody did to the record is found with what it is about them.
+    // A search finds reads of the record together with its entries.
     await log.write(log.event({ ...ann, type: 'access.audit', request: 'r9', action: 'search', count: 1, since: 1 }));
     await followLog(desk());
     expect(await requests({ subjects: ['c1:ann'] })).toEqual(['r1', 'r4', 'r9']);
-    // What does not fit a question is no reason to forget it.
+    // A stored index row that does not match the query remains.
     expect(await requests({ model: 'reference-de' })).toHaveLength(3);
   });
 
@@ -194,7 +194,7 @@ describe('C12 an index that is wrong', () => {
       [partitionOf('request', ZONE, 'dev', 'r3'), keyOf({ year: 2026, index: 3 })],
       [partitionOf('model', ZONE, 'dev', 'reference-fr'), keyOf({ year: 2026, index: 1 })],
       [partitionOf('day', ZONE, 'dev', ''), keyOf({ year: 2026, index: 1 }, '20250101')],
-      // Where the log has nothing.
+      // An index row without an entry in the log.
       [partitionOf('request', ZONE, 'dev', 'r9'), keyOf({ year: 2026, index: 4_000 })],
     ];
     for (const [partition, key] of lies) await rows.commit(partition, [{ type: 'put', key, value: {} }]);

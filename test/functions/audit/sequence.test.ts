@@ -74,7 +74,7 @@ describe('C9 which events come next', () => {
       true,
     );
     expect(full).toMatchObject({ entries: [], held: 1 });
-    // What the functions report is durable when they say so: a restarted one must not wait for room.
+    // Reports of the functions are durable when acknowledged: a restart must not wait for capacity.
     const own = { ...(await received(1, 1)), producer: 'functions/eu' };
     const taken = sequence({ ...state, upTo: {} }, [{ name: 'own', received: own }], 10, () => ID, true);
     expect(taken).toMatchObject({ used: ['own'], held: 0 });

@@ -139,7 +139,7 @@ describe('C12 what entries hide', () => {
     const kept = () => log.store.area('sidecar').get(`${ZONE}/keys/dev`)?.bytes;
     const first = kept();
     await expect(opened(`${after}`)).rejects.toThrow();
-    // What only unwraps changes nothing, so that others may still have the old setting.
+    // A key that only unwraps changes nothing, so other processes may still have the old setting.
     expect(await opened(`${before},${after}`)).toMatchObject(ann);
     expect(kept()).toEqual(first);
     expect(await opened(`${after},${before}`)).toMatchObject(ann);

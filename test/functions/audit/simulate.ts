@@ -12,7 +12,7 @@ const TROUBLE_CALLS = 72;
 const CALM_CALLS = 4_000;
 const [ASTRAY, CENTURY_MS] = [10, 36_525 * 86_400_000];
 
-/** How often a call ends in each way, by how bad the day is. */
+/** Returns a generator of outcomes; `badness` raises the share of failures. */
 function fates(random: () => number, badness: number): () => Fate {
   const ways: Fate[] = ['failed', 'failed but done', 'done but denied', 'crash', 'done and crash'];
   return () => (random() < badness ? (ways[Math.floor(random() * ways.length)] as Fate) : 'done');
@@ -160,7 +160,7 @@ function findLost({ producer, epoch, next, lost }: Outbox, leaves: readonly Leaf
   for (let pseq = 1; pseq < next; pseq += 1) {
     const count = times.get(pseq) ?? 0;
     const dropped = lost.includes(pseq);
-    // What the outbox dropped after its last row was taken is told with its next row, which need not come.
+    // Drops after the last taken row are reported with the next row, which may never come.
     if (count > 1) problems.push(`${producer} ${pseq} is there ${count} times`);
     if (count === 0 && !dropped) problems.push(`${producer} ${pseq} is lost`);
     if (gone.has(pseq) && (count > 0 || !dropped)) problems.push(`${producer} ${pseq} is called lost`);

@@ -6,7 +6,7 @@ import { type Leaf, readLeaf } from '../../../shared/audit/leaf.ts';
 import { RightEdge } from '../../../shared/audit/right-edge.ts';
 import { partialTiles, tilePath, unpackEntries } from '../../../shared/audit/tile.ts';
 
-/** What storage says when somebody touches what is locked. */
+/** Storage's error for a write to a locked blob. */
 export class Immutable extends Error {}
 
 export class MemoryStore implements LogStore {

@@ -152,7 +152,7 @@ describe('C9 a log that a vault signs', () => {
     vault.now += limits.auditVaultRestMs.value;
     expect([await grow(), await kinds()]).toEqual(['committed', ['ed25519', 'p256']]);
 
-    // The checkpoint is signed and kept; whoever published it broke off before anybody could see it.
+    // The checkpoint is signed and stored; its publisher stopped before publication.
     const size = (await lookAtLog(desk, 'eu')).log?.size ?? 0;
     const questions = vault.requests.length;
     const shown = store.area('state').get(checkpointName('eu', 2026));

@@ -273,7 +273,7 @@ describe('C9 a log and its witnesses', () => {
       expect(await verifyReceipt(receipt, entries[index] as Uint8Array, judge)).toMatchObject({ quorum: true });
     }
     expect(await makeReceipt(kept.store, 'eu', 2026, entries.length)).toBeUndefined();
-    // What nobody has witnessed yet has a receipt of the log alone.
+    // An unwitnessed entry has a receipt of the log alone.
     await kept.grow(1);
     const newest = readReceipt(bytes((await makeReceipt(kept.store, 'eu', 2026, entries.length)) ?? ''));
     expect(await judge(bytes(newest?.checkpoint ?? ''))).toMatchObject({ quorum: false });
@@ -389,7 +389,7 @@ describe('C9 a log that went back in time', () => {
     restore();
     const [witnessing] = processOf(kept, before);
     await witnessing.show('eu');
-    // What was restored is signed by the witness already; the first new entry betrays it.
+    // The witness has signed beyond the restored log; the first new entry reveals the fork.
     await kept.grow(2);
     await witnessing.show('eu');
     const size = kept.size;

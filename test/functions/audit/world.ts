@@ -64,7 +64,7 @@ export class World {
   readonly rounds: Round['kind'][] = [];
   now: number;
 
-  /** Who signs besides one that never signs the same way twice. */
+  /** Returns a second signer beside the one with randomised signatures. */
   readonly #signer: (name: string) => Signer;
 
   constructor(seed: number, start: number, signerOf = signer) {
@@ -90,7 +90,7 @@ export class World {
 
   readonly #wake: (() => void)[] = [];
 
-  /** Until there may be something new in an outbox. */
+  /** Resolves when an outbox may have new events. */
   news(): Promise<void> {
     return new Promise((settle) => void this.#wake.push(settle));
   }
@@ -130,7 +130,7 @@ export class World {
     const skipped = !all && this.random() < 0.2 ? Math.floor(this.random() * count) : 0;
     const first = oldest + skipped;
     const last = all ? next - 1 : Math.min(next - 1, first + Math.floor(this.random() * Math.min(count, SOME)));
-    // What was sent is mostly asked about, and now and then sent again.
+    // Mostly polls for sent rows, and sometimes resends them.
     const asks = outbox.sent === next - 1 && this.random() < 0.7;
     if (last === next - 1 && skipped === 0) outbox.sent = last;
     const rows = [];

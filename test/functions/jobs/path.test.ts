@@ -132,7 +132,7 @@ interface Notice {
   body: string;
 }
 
-/** Somebody who wants to be told. */
+/** Starts a webhook receiver. */
 async function receiver(): Promise<{ url: string; notices: Notice[]; close(): void }> {
   const notices: Notice[] = [];
   const server = createServer(async (request, response) => {

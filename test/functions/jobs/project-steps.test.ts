@@ -195,7 +195,7 @@ describe('T3 T4 a project', () => {
     expect(reasonOf(await rerunProject(office, project))).toBe('ok');
     expect(quiet.jobs().at(-1)).toMatchObject({ kind: 'work', piece: 1 });
     expect((await row(project)).documents.map(({ status }) => status)).toEqual(['working', 'done']);
-    // What the first try said says nothing any more.
+    // Outcomes of the first try no longer count.
     await outcome(project, 0, 'refusal', { refusal: { reason: 'voice_unknown' } });
     await outcome(project, 0, 'results/1');
     await outcome(project, 0, 'transcript-1', { seconds: 1 });

@@ -33,7 +33,7 @@ const placeOf = ({ tenant, id }: NewUpload) => ({ tenant, id });
 const told = () => audit.reports.map(({ draft }) => draft);
 const types = () => told().map(({ type }) => type);
 
-/** As the gate of the zone makes it. */
+/** A commitment in the form of the zone's Gate. */
 const commitment = `c1:${'a'.repeat(64)}`;
 
 describe('C9 A1 what becomes of a file is on record', () => {

@@ -72,7 +72,7 @@ describe('C11: one tenant does not starve another', () => {
     for (let file = 0; file < FILES; file += 1) await quiet.uploaded({ tenant: 'many', sealed: false });
     const one = await quiet.uploaded({ tenant: 'one' });
     const ended: string[] = [];
-    /** An agent: the oldest message first, as nobody promises but everybody hopes. */
+    /** An agent double; takes the oldest message first, which queues do not guarantee. */
     const work = async (): Promise<void> => {
       const message = queue.messages.shift();
       const job = readJob(message?.body ?? '');
@@ -173,7 +173,7 @@ describe('C11: what an upload has used is booked once', () => {
         async tell(usage) {
           tells.push(usageKey(usage));
           quiet.ledger.tell(usage);
-          // It had heard, and nobody heard that.
+          // The receiver got the notice, and its answer was lost.
           if (away) throw new Error('away');
         },
       },
@@ -413,7 +413,7 @@ describe('T4: a run again while the end of the one before is being settled', () 
     await quiet.outcome(upload, 'transcript', { pieces: 1 }, false);
     let refused: unknown;
     const racing = atCall('remove', async () => {
-      // Of one that is kept nothing goes but what lay on the way.
+      // A kept recording loses only its intermediate files.
       refused = await rerunUpload(office, upload);
     });
     if (keepDays > 0) {

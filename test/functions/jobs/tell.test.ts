@@ -1,4 +1,4 @@
-// Who is told of an upload: receivers of notices, and those who ask for news.
+// Notifications of an upload: webhook receivers and clients that wait for news.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { callbackProblem, isPublicAddress } from '../../../functions/jobs/callback.ts';
 import type { JobContext } from '../../../functions/jobs/context.ts';
@@ -67,7 +67,7 @@ describe('notices', () => {
     quiet.wait(pause);
     await tell(last, 1, post([]));
     expect((await quiet.row(last)).notice).toBe('delivered');
-    // What was put off is still to be told, as the first delivery that it would have been.
+    // A postponed notice is delivered as a first delivery.
     const [put] = uploads.slice(at) as [NewUpload];
     await tell(put, 0, post([]));
     expect((await quiet.row(put)).notice).toBe('delivered');

@@ -1,4 +1,4 @@
-// Queues that nobody reads: what is said of them, and how uploads end there.
+// Queues without a consumer: warnings, and the end of their uploads.
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { JobContext, LogLine } from '../../../functions/jobs/context.ts';

@@ -1,4 +1,4 @@
-// What the edge is told of uploads, when it does not want to hear it.
+// Usage reports of uploads to an edge that refuses them.
 
 import { generateKeyPairSync } from 'node:crypto';
 import { createServer } from 'node:http';

@@ -1,4 +1,4 @@
-// What the edge asks the functions about models, as an operator's request.
+// Requests of the edge to the functions about models, on behalf of an operator.
 import { HttpRequest } from '@azure/functions';
 import type { ModelContext } from '../../../functions/model/model-context.ts';
 import type { Callers } from '../callers.ts';
@@ -14,7 +14,7 @@ interface Question {
   readonly operate?: boolean | undefined;
 }
 
-/** Of the model `reference-en`, unless `params` say another; with a body it is a POST. */
+/** Requests the model `reference-en` unless `params` name another; with a body it is a POST. */
 export async function askModels(
   callers: Callers,
   desk: ModelContext,

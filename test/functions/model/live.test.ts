@@ -61,7 +61,7 @@ let told: EventDraft[];
 let lines: string[];
 let desk: ModelContext;
 let seq: number;
-/** When agents began. */
+/** Start time of the agents. */
 let began: number;
 
 beforeEach(() => {
@@ -130,7 +130,7 @@ const register = (at: number) =>
 const SHARES = [0.01, 0.05, 0.1, 0.25, 0.5] as const;
 const canary = (at: number): Standing => ({ stage: 'canary', share: SHARES[at] as (typeof SHARES)[number] });
 
-/** The first one answers everybody; the second stands in the grey. */
+/** Registers two revisions: the first is full, the second grey. */
 async function begin() {
   await register(0);
   await move(first, { stage: 'develop-verify' }, { stage: 'grey' }, forGrey());
@@ -231,7 +231,7 @@ describe('C7: judged by the clock', () => {
       ...{ type: 'model.stage', model: MODEL, revision: second, from: 'grey', to: 'develop-verify' },
       reason: expect.stringContaining('functions'),
     });
-    // Where it stands now nothing of it counts any more.
+    // Evidence of an earlier stage no longer counts.
     expect(await seen(second)).toMatchObject({ evidence: [] });
     expect(await move(second, { stage: 'develop-verify' }, { stage: 'grey' }, forGrey())).toBe(0);
     await judge();
@@ -251,7 +251,7 @@ describe('C7: judged by the clock', () => {
       await judge();
     };
     await report();
-    // What says what is slow; while the share settles nothing else counts.
+    // The verdict names the slow figure; while the share settles nothing else counts.
     await report();
     for (const at of [0, 1, 2, 3, 4]) {
       const to: Standing = at < 4 ? canary(at + 1) : { stage: 'full' };
@@ -311,7 +311,7 @@ describe('C7: judged by the clock', () => {
     await registerRevision(desk, MODEL, { bundle, description: {} });
     await move(revision, { stage: 'develop-verify' }, { stage: 'grey' }, forGrey());
     expect(await move(revision, { stage: 'grey' }, canary(0), forCanary())).toBe(0);
-    // What answers everybody is no faster: nothing but the promise speaks against it.
+    // The full revision is no faster: only the target is missed.
     await tell('agent-1', [served(first, many(1_200, slow))]);
     await judge();
     await judge();
@@ -395,7 +395,7 @@ describe('C7: judged by the clock', () => {
     await tell('agent-2', [mirrored(second, addCounts(many(20, copy(9)), many(20, copy(9))))]);
     await judge();
     expect(await standingOf(second)).toBe('develop-verify');
-    // Its next report takes the place of what nobody can read.
+    // Its next report replaces the unreadable one.
     await tell('agent-0', [served(first, noCounts)]);
     lines = [];
     await judge();

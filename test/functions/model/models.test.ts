@@ -1,4 +1,4 @@
-// Revisions over HTTP, from the first signature to everybody and back, as the edge asks for it.
+// The lifecycle of revisions over HTTP, from the first signature to full and back, as the edge requests it.
 
 import { HttpRequest } from '@azure/functions';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -224,7 +224,7 @@ describe('C7: five stages', () => {
       ask(models.onTransition, {}, { envelope: await signMove(asked, ...people) });
     const waits = await post(bob);
     expect(waits).toMatchObject({ status: 202, body: { missing: 1, signers: ['bob'] } });
-    // However often somebody signs: the next one finds a place.
+    // A full list of signatures still has a place for the next one.
     for (let more = 0; more <= limits.modelSignatures.value; more += 1)
       expect(await post(bob)).toMatchObject({ status: 202, body: { missing: 1 } });
     const { signatures } = (await ask(models.onSeeTransition, { id: waits.body.id })).body.envelope;
@@ -234,7 +234,7 @@ describe('C7: five stages', () => {
     expect(kept.body.envelope.payload).toBe((await signMove(asked, cleo)).payload);
     const done = await post(cleo);
     expect(done).toMatchObject({ status: 200, body: { missing: 0, signers: ['bob', 'ann', 'cleo'] } });
-    // Whoever did not hear the answer asks again.
+    // A retry after a lost answer gets the same answer.
     expect((await post(cleo)).body).toEqual(done.body);
     expect((await state()).body.revisions[0].stage).toBe('full');
   });
@@ -426,7 +426,7 @@ describe('C7, T1: the release map', () => {
   it('says what answers, what is tried on how many, and what was there before', async () => {
     await register(first);
     await promote(first.revision, [bob, cleo]);
-    // What was served before there was a log goes on until something is "stable".
+    // Revisions served before the log existed remain until an alias "stable" exists.
     expect(last()).toBeUndefined();
     await setAlias(first.revision);
     expect(last()?.models['reference-en']).toEqual({ stable: first.revision });

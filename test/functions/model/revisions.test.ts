@@ -1,4 +1,4 @@
-// Who may say what of a revision over HTTP, by which names, and the largest release map that may come of it.
+// Permissions and names of revisions over HTTP, and the largest possible release map.
 import { generateKeyPairSync } from 'node:crypto';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ModelContext } from '../../../functions/model/model-context.ts';

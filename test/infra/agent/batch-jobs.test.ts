@@ -88,7 +88,7 @@ describe('a long recording (C11, T4)', () => {
     expect(lines.length).toBe(expected.length);
     lines.forEach((line, i) => {
       expect(line.text).toBe(expected[i]?.text);
-      // Where the voice begins is found a unit or two earlier or later by a detector that has heard less.
+      // A detector with less context finds the start of speech a unit or two earlier or later.
       expect(Math.abs(Number(line.start) - Number(expected[i]?.start))).toBeLessThan(0.21);
       expect(line.words).toHaveLength(1);
     });

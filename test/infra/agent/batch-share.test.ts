@@ -8,7 +8,7 @@ const turns = async () => {
   for (let i = 0; i < 20; i++) await new Promise(setImmediate);
 };
 
-/** Slots that are held until somebody lets them go. */
+/** Slots that are held until released. */
 function begin(slots: number, most: number) {
   const going: { name: string; go: () => void }[] = [];
   const engine = {

@@ -1,4 +1,4 @@
-// What ends a job before its work does: nobody wants it any more, or there is more sound in it than there may be.
+// Early ends of a job: it is no longer wanted, or its audio is too long.
 import { describe, expect, it } from 'vitest';
 import { makeShop, type ShopDouble } from './batch-workshop.ts';
 import { joinSamples, silence, voice, wavFile } from './fixtures.ts';

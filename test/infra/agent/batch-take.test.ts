@@ -70,7 +70,7 @@ function queueDouble() {
 
 interface Scene extends Partial<TakerOptions> {
   readonly most?: number;
-  /** How often the queue does not answer first. */
+  /** Number of failed polls before the queue answers. */
   readonly fail?: number;
 }
 

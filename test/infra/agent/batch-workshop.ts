@@ -22,7 +22,7 @@ export interface Stored {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** What may go wrong at a blob, by its name below the run; used up one by one. */
+/** Faults of a blob by its name below the run, each used once. */
 export type Trouble =
   | 'lost'
   | 'persisted'
@@ -30,7 +30,7 @@ export type Trouble =
   | 'changed'
   /** The address does not write any more, and has not. */
   | 'closed'
-  /** Nor does this one, but it has, and nobody heard of it. */
+  /** The write succeeds, and its answer is lost. */
   | 'spent';
 
 export interface ShopDouble {
@@ -40,17 +40,17 @@ export interface ShopDouble {
   readonly blobs: Map<string, Stored>;
   readonly troubles: { name: string; trouble: Trouble }[];
   readonly written: string[];
-  /** How often each blob was asked for. */
+  /** Reads of each blob, in order. */
   readonly reads: string[];
   /** Blobs that are being read: neither read to their end nor let go. */
   readonly reading: Set<object>;
-  /** What each utterance says, by its length in samples and by its number. */
+  /** Returns the text of an utterance by its length in samples and its number. */
   say: (samples: number, number: number) => string;
   /** Why the engine answers otherwise, once each. */
   readonly refusals: Refusal[];
-  /** What the row of the upload says. */
+  /** Row of the upload. */
   readonly row: OpenedJob['upload'];
-  /** Nobody wants the upload any more. */
+  /** The upload is no longer wanted. */
   unwanted: boolean;
   job(kind: UploadJob['kind'], piece?: number): UploadJob;
   do(kind: UploadJob['kind'], piece?: number, signal?: AbortSignal): Promise<JobEnd>;

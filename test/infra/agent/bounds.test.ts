@@ -81,7 +81,7 @@ describe('back-pressure', () => {
 });
 
 describe('room', () => {
-  /** What one class gets when the others want nothing: their shares stay free. */
+  /** Slots of one class while the others are idle: their shares stay free. */
   const most = limits.requestsInFlight.value * (1 - 3 * limits.classShare.value);
 
   it('is refused as busy beyond the requests in flight, before the body is read', async () => {

@@ -64,7 +64,7 @@ export interface ShortRequest extends Call {
   readonly lane?: number;
   /** Changes sealed records on their way; undefined drops one. */
   readonly tamper?: (record: Uint8Array, index: number) => Uint8Array | undefined;
-  /** How a record is read; as an event of a transcription unless given. */
+  /** Parses a record; by default as a transcription event. */
   readonly read?: (plaintext: Uint8Array) => unknown;
   readonly onEvent?: (event: AnswerEvent) => void;
   readonly signal?: AbortSignal;
@@ -79,7 +79,7 @@ export interface ShortAnswer {
   readonly events: AnswerEvent[];
   /** The last record had the final flag. */
   readonly whole: boolean;
-  /** Whether the answer said how long it is. */
+  /** The answer had a content length. */
   readonly inOnePiece?: boolean;
 }
 

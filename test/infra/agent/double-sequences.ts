@@ -32,7 +32,7 @@ export function createSequenceEngine() {
   const asked: Asked[] = [];
   /** Sequences that were begun and not ended. */
   const open = new Set<string>();
-  /** How many requests of one sequence were under way at once, at most; those that were given up do not count. */
+  /** Highest number of concurrent requests of one sequence, without abandoned ones. */
   let most = 0;
   const underWay = new Map<string, number>();
   const double = {
@@ -102,7 +102,7 @@ export function createSequenceEngine() {
     signal.addEventListener('abort', leave, { once: true });
     try {
       await double.hold?.(number, request);
-      // As on a server: what was computed before the connection broke is kept.
+      // Like a server, it stores results computed before the connection broke.
       return double.answer?.(number, request) ?? answer(request);
     } finally {
       leave();

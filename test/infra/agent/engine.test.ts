@@ -38,7 +38,7 @@ const implementations: { name: string; absent?: boolean; start: () => Promise<St
   },
 ];
 
-/** What the agent asks of an engine, and what it makes of the answers. */
+/** The engine client against each implementation. */
 describe.each(implementations)('engine client and $name', ({ absent, start }) => {
   let started: Started;
   let engine: Engine;
@@ -79,7 +79,7 @@ describe.each(implementations)('engine client and $name', ({ absent, start }) =>
     const { inputs, outputs } = metadata.value;
     expect(inputs.map(({ name }) => name).toSorted()).toEqual(modelTensors.inputs.toSorted());
     expect(outputs.map(({ name }) => name)).toEqual(expect.arrayContaining([...modelTensors.outputs]));
-    // What tells a vocabulary that does not fit before anything is asked.
+    // Reveals a vocabulary mismatch before any inference.
     expect(outputs.find(({ name }) => name === 'LOG_PROBS')?.shape).toEqual([-1, -1, 29]);
   });
 

@@ -38,7 +38,10 @@ export function flacHead(samples = 0): Uint8Array {
   return bytes;
 }
 
-/** One page of an Ogg stream with these packets, none of them over 254 bytes. Checksums are left out: nobody looks. */
+/**
+ * Returns one page of an Ogg stream with these packets, each at most 254 bytes. Omits checksums, which the
+ * reader ignores.
+ */
 export function oggPage(number: number, packets: readonly Uint8Array[], flags = number === 0 ? 2 : 0): Uint8Array {
   const header = new Uint8Array(27 + packets.length);
   header.set(new TextEncoder().encode('OggS'));

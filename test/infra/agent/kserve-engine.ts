@@ -19,7 +19,7 @@ export interface KserveEngine {
   readonly configs: Record<string, object>;
   /** The next answers, used up one by one: outputs, or a status with a text, or nothing at all. */
   next: (readonly Tensor[] | { status: number; error: string } | 'hang' | 'drop')[];
-  /** What is answered when `next` is empty. */
+  /** Outputs of an answer when `next` is empty. */
   outputs: readonly Tensor[];
   /** Answers a generation. */
   generate: (body: string, response: ServerResponse) => void;

@@ -76,7 +76,8 @@ describe('T2 R1 whatever a caller sends is read or refused', () => {
             const result = await read(bytes, { ...(headerLength !== undefined && { headerLength }), sequence: '3' });
             expect(result.ok || isReason(result.refusal.reason)).toBe(true);
             if (!result.ok) return;
-            // What is let through is whole: every tensor has the bytes its shape and type say, and nothing is reserved.
+            // An accepted request is complete: every tensor has the bytes of its shape and type, and no
+            // reserved parameter.
             expect(Object.keys(result.value.parameters).some((name) => name.startsWith('triton_'))).toBe(false);
             expect(encodeInferRequest({ inputs: result.value.request.inputs }).ok).toBe(true);
           },
@@ -229,7 +230,7 @@ describe('R1 a request for a generation', () => {
   const named = (count: number, prefix: string) =>
     Object.fromEntries(Array.from({ length: count }, (_, index) => [`${prefix}${index}`, 1]));
 
-  /** What it is refused with; `let in` when it gets as far as a slot. */
+  /** Returns the refusal; `let in` when the request reaches a slot. */
   async function said(body: string) {
     async function* records() {
       yield ok({ plaintext: Buffer.from(body), final: true });

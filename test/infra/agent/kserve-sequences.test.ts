@@ -358,7 +358,7 @@ describe('C4 sequences of different callers', () => {
     ));
 });
 
-/** Ids that the engine itself said it does not have: there is nobody to end them for. */
+/** Returns ids that the engine reported missing: they need no end. */
 function lost(log: readonly EngineStep[]): unknown[] {
   const ended = new Set(log.filter(({ end }) => end).map(({ id }) => id));
   return [...new Set(log.map(({ id }) => id))].filter((id) => !ended.has(id));

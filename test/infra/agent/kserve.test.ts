@@ -192,7 +192,7 @@ describe('T2 what is refused', () => {
     [400, 'unexpected shape', { reason: 'tensors_invalid', params: { rule: 'unexpected shape' } }],
     [501, 'no sequences here', { reason: 'tensors_unsupported', params: { rule: 'no sequences here' } }],
     [503, 'queue full', { reason: 'pool_busy' }],
-    // Nobody who sent it had named a timeout: it is the queue that takes too long.
+    // The request named no timeout: the queue itself is too slow.
     [503, 'Request timeout expired', { reason: 'pool_busy' }],
     [500, 'a traceback with secrets', { reason: 'engine_failed' }],
     [404, 'not found', { reason: 'misdirected' }],

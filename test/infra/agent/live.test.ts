@@ -1,4 +1,4 @@
-// What an agent counts of recordings, and how it tells the functions.
+// Counts of recordings in an agent, and their reports to the functions.
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { LiveBook } from '../../../infra/pool/agent/live/book.ts';
 import { newTally, streamOf, type Tally } from '../../../infra/pool/agent/live/tally.ts';

@@ -28,7 +28,7 @@ const soundOf = (text: string): Int16Array =>
 
 interface Bench extends ShopDouble {
   readonly said: string[];
-  /** How many samples a text becomes, where it is not what `soundOf` says. */
+  /** Numbers of samples by text, in place of `soundOf`. */
   readonly lengths: Map<string, number>;
   readonly troubled: Refusal[];
   run(kind: UploadJob['kind'], more?: Partial<UploadJob>): ReturnType<typeof doJob>;
@@ -195,7 +195,7 @@ describe('T3 a document is spoken', () => {
     const spoken = await read(double, 'transcript-1');
     check(spoken, [book[0] ?? [], ['Three was changed.'], book[2] ?? []]);
     expect(spoken.about.blocks[1]?.segments[0]?.edition).toBe(1);
-    // What was made before is as it was.
+    // Segments made before are unchanged.
     check(await read(double), book);
   });
 

@@ -21,7 +21,7 @@ export interface PartsDouble {
   readonly registry: Registry;
 }
 
-/** What streams of one agent share, around an engine double. */
+/** Returns the shared parts of an agent's streams, around an engine double. */
 export function makeLiveParts(
   { engine }: Pick<SequenceEngine, 'engine'>,
   clock: Clock = systemClock,
@@ -41,7 +41,7 @@ export function makeLiveParts(
   };
 }
 
-/** What happens in a session, in order; audio follows on audio. */
+/** Events of a session, in order; adjacent audio is merged. */
 export type Happening =
   | { readonly audio: Uint8Array }
   | { readonly finalize: number }
@@ -69,7 +69,7 @@ export interface SessionSetup {
   readonly options?: StreamOptions;
   readonly from?: Checkpoint;
   readonly class?: 'realtime' | 'batch';
-  /** Whether the edge leaves unread what it is sent. */
+  /** Reports whether the edge leaves messages unread. */
   readonly congested?: () => boolean;
   /** Name of the live half of its model. */
   readonly liveModel?: string;

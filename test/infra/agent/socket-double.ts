@@ -30,7 +30,7 @@ export class SocketDouble implements StreamSocket {
     return this.#waiting;
   }
   send(data: Uint8Array, done: () => void) {
-    // Who sends may use the place again.
+    // A copy, because the sender may reuse the buffer.
     this.sent.push(new Uint8Array(data));
     if (!this.clogged) return done();
     this.#waiting += data.length;

@@ -118,7 +118,7 @@ describe('T3: the voice of the repository', () => {
     return spoken.ok ? spoken.value : new Int16Array(0);
   }
 
-  /** What the reference recogniser understands, with a little silence around. */
+  /** Returns the reference recogniser's transcript, with some silence around the audio. */
   function recognise(sound: Int16Array): Promise<string> {
     const padded = new Float32Array(sound.length + 8_000);
     for (const [at, sample] of sound.entries()) padded[4_000 + at] = sample / 32_768;

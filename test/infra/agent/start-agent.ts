@@ -40,7 +40,7 @@ export async function makeEnvironment(folder: string, edge: EdgeDouble): Promise
     AURICLE_HOST: '127.0.0.1',
     AURICLE_PORT: '0',
     AURICLE_MODELS: folder,
-    // Nobody listens there; suites about the heartbeat bring their own.
+    // A closed port; suites about the heartbeat bring their own edge.
     AURICLE_EDGE_URL: 'http://127.0.0.1:9',
     AURICLE_POOL_TOKEN_FILE: file('pool.token', 'pool-token'),
     AURICLE_EDGE_KEYS_FILE: file('edge.jwks.json', edge.jwks),

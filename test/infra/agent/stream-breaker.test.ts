@@ -42,7 +42,7 @@ async function pass<T>(time: FakeClock, work: Promise<T>, most = 60_000): Promis
   return { value: await ended, ms: time.now() - begun };
 }
 
-/** What an undisturbed stream says. */
+/** Transcript of an undisturbed stream. */
 const undisturbed = await (async () => {
   const { live } = makeLiveParts(createSequenceEngine());
   return segmentsIn(await playFrom(await startSession({ live }), chunks));
@@ -116,7 +116,7 @@ describe('the breaker of a stream (A8)', () => {
     engine.hold = (number) => (number === 5 ? answered : undefined);
     const work = playFrom(await startSession({ live }), chunks);
     while (engine.asked.length < 6) await settle();
-    // What came meanwhile is read after the timers have run, however late they are.
+    // Messages that arrived meanwhile are read after the timers, however late those are.
     time.jump(limits.streamPatienceMs.value * 2);
     answer();
     const { value: events } = await pass(time, work);

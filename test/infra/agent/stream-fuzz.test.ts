@@ -16,7 +16,7 @@ import { makeLiveParts } from './session-double.ts';
 import { SocketDouble } from './socket-double.ts';
 import { liveModel } from './start-stream.ts';
 
-/** How many each stream gets is drawn, so as many streams are run as it takes. */
+/** Number of inputs; each stream draws its share, and streams run until all are used. */
 const INPUTS = runs(1_800, 20_250);
 const STREAMS = 50;
 const key = new Uint8Array(64).fill(7);
@@ -89,7 +89,7 @@ const options = fc.record({
   endpointingMs: fc.oneof(fc.integer({ min: 10, max: 10_000 }), fc.constant<false>(false)),
   utteranceEndMs: fc.option(fc.integer({ min: 500, max: 10_000 }), { nil: undefined }),
 });
-/** States nobody wrote, and nearly ones somebody did. */
+/** Random states, and near-valid ones. */
 const state = fc.oneof(
   fc.string({ maxLength: 40 }),
   fc.base64String({ maxLength: 5_000 }),
@@ -127,7 +127,7 @@ type Step =
 
 const sound = fc.oneof(
   fc.uint8Array({ maxLength: 3_000 }),
-  // Loud enough to be somebody's voice.
+  // Noise as loud as a voice.
   fc.nat(255).map((seed) => Uint8Array.from({ length: 6_400 }, (_, i) => (Math.imul(i, 2_654_435_761) >>> 24) ^ seed)),
 );
 const rarely = fc.integer({ min: 0, max: 30 }).map((n) => n === 0);

@@ -62,7 +62,7 @@ const dial = (to = agent) =>
     model: 'reference-en',
   });
 
-/** Where a WAV file says how many bits a sample has, and how many channels there are. */
+/** Reports a WAV file of 16-bit mono samples. */
 const isPlain = (name: string) => {
   const view = new DataView(read(name).buffer);
   return view.getUint16(34, true) === 16 && view.getUint16(22, true) === 1;
@@ -97,7 +97,7 @@ describe('live streams with the reference model on the embedded engine', () => {
     await link.end();
     await link.event('final');
     expect(textIn(link)).toBe(textOf(file));
-    // What was called stable never changed.
+    // Stable words never changed.
     const words = link.all('segment').flatMap((segment) => segment.words.map(({ word }) => word));
     for (const { words: soFar, stable } of link.all('interim')) {
       expect(soFar.slice(0, stable).map(({ word }) => word)).toEqual(words.slice(0, stable));

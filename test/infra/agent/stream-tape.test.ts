@@ -46,7 +46,7 @@ describe('sound of a stream in 16 bits', () => {
     fill(other, 2, 20);
     expect(mine.slice(4).every((unit) => unit.every((sample) => sample === 1))).toBe(true);
     expect(mine.slice(0, 4).every((unit) => unit[0] === 2)).toBe(true);
-    // What was given back once is not given back again.
+    // Released once, memory is not released again.
     one.keep(2);
     one.keep(4);
     const later = [...fill(one, 3, 8), ...fill(other, 4, 8)];

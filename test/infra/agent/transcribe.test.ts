@@ -11,7 +11,7 @@ import type { Opened } from '../../../shared/seal/records.ts';
 import { spell, tokens } from './double-engine.ts';
 import { formBytes, joinSamples, multipart, silence, voice, wavFile } from './fixtures.ts';
 
-/** What was asked of a detector, in order; the real one stands behind it. */
+/** Detector calls in order; the real detector answers them. */
 const detectors: string[] = [];
 vi.mock('../../../infra/pool/agent/voice/detect.ts', async (original) => {
   const real = await original<typeof import('../../../infra/pool/agent/voice/detect.ts')>();
@@ -45,7 +45,7 @@ const turns = async () => {
 
 interface Scene {
   readonly body: Uint8Array;
-  /** What follows the body, once it resolves. */
+  /** Bytes after the body, once it resolves. */
   readonly rest?: Promise<Uint8Array>;
   readonly head?: Record<string, unknown>;
   readonly run?: Dispatcher['run'];

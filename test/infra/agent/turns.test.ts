@@ -118,7 +118,7 @@ describe('fairness: a few bytes that stand for hours leave turns to everybody el
     const sound = decodeSound(once(Buffer.concat([flacHead(), ...flacFrames(2), clip('mono-8k.flac')])));
     const first = await sound.next();
     if (first.done || !first.value.ok) throw new Error('no block');
-    // What is damaged behind it was not looked at yet.
+    // Damage behind it was not read yet.
     expect(first.value.value.channels[0]?.length).toBe(8_000 * limits.turnSeconds.value);
     await sound.return(undefined);
   });

@@ -82,7 +82,7 @@ function open(strict = true) {
   return { read, served: async () => (await read()).map(({ description }) => description.revision), lines, events };
 }
 
-/** As a disk or an attacker would: the date says nothing of it. */
+/** Flips a bit like a failing disk or an attacker, without a newer date. */
 function flipLastByte(file: string) {
   const { size, atime, mtime } = statSync(file);
   const opened = openSync(file, 'r+');

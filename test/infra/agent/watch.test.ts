@@ -228,7 +228,7 @@ describe('watching the engine', () => {
     // Not while it is read, and the others all the time.
     expect([offered, reads(), names(watch)]).toEqual([['b'], 1, ['a', 'b']]);
     expect(told.slice(2)).toEqual(['unloaded a a', 'loaded a c']);
-    // What is refused then is asked for again: its signature may come later than its files.
+    // A refused folder is retried: its signature may arrive after its files.
     files.changed.add('a');
     files.refused.add('a');
     await watch.look();

@@ -37,7 +37,7 @@ const well: Seen = {
   health,
   witnessed: { size: 700, at: NOW - 2_000 },
 };
-/** As long ago as witnesses may not have been seen. */
+/** Beyond the permitted age of a witnessed checkpoint. */
 const LONG_AGO = NOW - limits.auditWitnessLagMs.value - 1_000;
 
 const wrongIn = (seen: Partial<Seen>, told: Partial<AuditHealth> = {}) =>
@@ -128,10 +128,10 @@ describe('C9 auricle audit doctor', () => {
     expect(wrongIn({ health: undefined })).toEqual(['health']);
     // A slow answer says less about the clock, and witnesses are asked after publishing.
     expect(wrongIn({ asked: NOW - 3_000, answered: NOW + 20, witnessed: { size: 690, at: NOW - 30_000 } })).toEqual([]);
-    // What does not go on needs no newer signature.
+    // An idle log needs no newer cosignature.
     expect(wrongIn({ witnessed: { size: 700, at: LONG_AGO } })).toEqual([]);
     expect(wrongIn({}, { log: { ...log, size: 702 } })).toEqual([]);
-    // Clocks differ a little; of an entry from another century nobody knows since when it is not published.
+    // Clocks may differ slightly; the age of an entry from another century is unknown.
     expect(wrongIn({}, { log: { ...log, size: 702, last: NOW + limits.auditClockMs.value } })).toEqual([]);
     const century = { ...log, size: 702, last: Date.UTC(2099) };
     expect(wrongIn({}, { log: century })).toEqual(['checkpoint fresh', 'published']);

@@ -13,7 +13,7 @@ import { ExportedLog } from '../../functions/audit/export/exported-log.ts';
 const scratch = mkdtempSync(path.join(os.tmpdir(), 'auricle-export-'));
 const ID = 'eu-01a201f4-2654-711a-9e85-3ba66254767e';
 let files: Map<string, Uint8Array>;
-/** What the edge was asked. */
+/** Requests to the edge. */
 const asked: string[] = [];
 const bodies: unknown[] = [];
 /** Files that it gives before it says no. */
@@ -161,7 +161,7 @@ describe('C9 auricle audit verify FOLDER', () => {
     expect(await verifyFolder(folder, nothing)).toMatchObject({ exit: 10, value: { verdict: 'unwitnessed' } });
     const said = (await verifyFolder(folder, nothing)).text;
     expect(said).toMatch(/numbers 1 to \d+, \d+ entries( \(\d+ of them the log's own, without a number\))?\n/);
-    // What the reader gives may be at fault, and not the bundle.
+    // The reader's input may be at fault, not the bundle.
     expect(await verifyFolder(mkdtempSync(path.join(scratch, 'empty-')), nothing)).toMatchObject({
       exit: 2,
       text: expect.stringContaining('no bundle here'),

@@ -29,7 +29,7 @@ async function publish(leaves: readonly Leaf[], signer = log): Promise<void> {
   files = await filesOf(leaves, signer);
 }
 
-/** What a search answers, where it does. */
+/** Answer of a search; absent when search is unavailable. */
 let found: object | undefined;
 /** Paths that were asked for. */
 const asked: string[] = [];
@@ -238,7 +238,7 @@ describe('C9 auricle audit verify: witnesses', () => {
   const witnessKey = (name: string, publicKey: Uint8Array) => formatNoteKey({ type: 'cosignature', name, publicKey });
   const served = () => files.set('policy', new TextEncoder().encode(text));
 
-  /** As the log serves it once a witness has signed; `minutes` ago. */
+  /** Returns the checkpoint as served after a witness signed it `minutes` ago. */
   async function witness(leaves: readonly Leaf[], minutes = 0, by = seer): Promise<Uint8Array> {
     const edge = new RightEdge();
     for (const leaf of leaves) edge.append(encodeLeaf(leaf));
@@ -421,7 +421,7 @@ describe('C9 auricle audit verify --receipt', () => {
     expect((await ask({ entry: name('.json') })).exit).toBe(0);
     writeFileSync(name('.other'), entries[2] as Uint8Array);
     expect(await ask({ entry: name('.other') })).toMatchObject({ exit: 40, value: { verdict: 'invalid' } });
-    // Without whom to believe, of another log, or without an entry nothing is said of the receipt.
+    // A receipt is unverified without trusted keys, for another log, or without an entry.
     writeFileSync(name('.policy'), `log ${formatVerifierKey('audit.example/us/2026', log.publicKey)}\nquorum none\n`);
     for (const given of [
       { policy: undefined },

@@ -15,7 +15,7 @@ let url: string;
 let bodies: string[];
 let inside: number;
 let most: number;
-/** How many requests must be inside before any of them is answered. */
+/** Number of concurrent requests required before any is answered. */
 let together: number;
 let waiting: (() => void)[];
 /** Status and body of the n-th request. */

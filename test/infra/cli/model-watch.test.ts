@@ -207,7 +207,7 @@ describe('A15, A22: a revision that is too slow', () => {
     });
 
     expect(code(await showSlow(first))).toBe('sla_missed');
-    // Who has no samples leaves it to somebody who has.
+    // A watcher without samples leaves the request to another.
     expect(await watch()).toMatchObject({ value: { made: [] } });
     const fixed = await watch('--calibrate', at('samples'), '--samples', '3');
     expect(fixed.value).toMatchObject({ made: [{ from: source, method: 'static' }] });
@@ -241,7 +241,7 @@ describe('A15, A22: a revision that is too slow', () => {
     await auricle('register', 'speech', at('repository', 'speech.sig'));
     const written = async (...more: string[]) =>
       (await auricle('export', 'speech', '--out', at('export.json'), ...more)).exit;
-    // What is there is overwritten only when that is asked for.
+    // Existing output is overwritten only with `-f`.
     expect([await written(), await written(), await written('-f')]).toEqual([0, 7, 0]);
     await showSlow(source);
     const made = await watch('--calibrate', at('samples'));

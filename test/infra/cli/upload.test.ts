@@ -286,7 +286,7 @@ describe('C2 A21 T4 auricle upload', () => {
       await expect(go(name)).rejects.toThrow();
       const journal = path.join(journals(), readdirSync(journals())[0] as string);
       expect((statSync(journal).mode & 0o777).toString(8)).toBe('600');
-      // What was cut off in the middle of a line is done once more.
+      // A truncated journal line is repeated.
       const text = readFileSync(journal, 'utf8');
       if (requests === 2) writeFileSync(journal, text.slice(0, -3));
       cloud.dieAfter = Number.POSITIVE_INFINITY;

@@ -1,4 +1,4 @@
-// The rows of the corruption matrix that take whoever makes exports: a bundle of something else than was asked for.
+// Rows of the corruption matrix in which the exporter delivers another export than requested.
 
 import { describe, expect, it } from 'vitest';
 import { advanceExport } from '../../../../functions/audit/export/advance-export.ts';

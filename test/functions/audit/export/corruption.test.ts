@@ -1,5 +1,5 @@
-// Every way in which a bundle, or what a reader knows of its log, can be wrong, and the verdict on it. Some of it anybody
-// can do who has the bundle; the rest takes the log's own key, and the bundle is signed again.
+// The corruption matrix: every fault of a bundle, or of a reader's knowledge of its log, and its verdict.
+// Some faults need only the bundle; the others need the log's key, and the bundle is signed again.
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import { exportName, type Manifest, manifestNoteText } from '../../../../shared/audit/bundle/manifest.ts';

@@ -73,7 +73,7 @@ describe('C9 A21 an export of a tenant', () => {
     const files = await log.export('ann', { query: { from }, formats: [] });
     expect(manifestOf(files).range).toMatchObject({ tseq: [3, 6], index: [3, expect.any(Number)] });
     expect((await verify(log, files)).verdict).toBe('unwitnessed');
-    // Of whom nothing was there before, the log's beginning.
+    // A tenant without earlier entries starts at the log's beginning.
     const first = await log.export('eve', { query: { from }, formats: [] });
     expect(manifestOf(first).range).toMatchObject({ tseq: [1, 1], index: [0, expect.any(Number)] });
     expect((await verify(log, first)).verdict).toBe('unwitnessed');
@@ -97,7 +97,7 @@ describe('C9 A21 an export of a tenant', () => {
       after: [],
     });
     expect(JSON.parse(text(files.get('links/2026/before.json')))).toMatchObject({ tn: 'ann', tseq: 3 });
-    // Whoever knows the number from elsewhere is told nothing else.
+    // A number known from another source changes nothing.
     for (const after of [undefined, 3]) expect((await read(after)).verdict).toBe('unwitnessed');
     await expect(log.ask('ann', { query: { from: before } })).rejects.toThrow('field_invalid');
     // Within the year nothing of the year before is needed, as soon as there is an entry before it.
@@ -171,7 +171,7 @@ describe('A21 the job of an export', () => {
           left -= 1;
           if (left < 0) throw new Error('died');
           const answer = await call.apply(target, given);
-          // It happened, and nobody was told.
+          // The write succeeded, and its answer was lost.
           if (left === 0) throw new Error('died');
           return answer;
         };
@@ -403,7 +403,7 @@ describe('A21 the job of an export', () => {
     await log.commit();
     for (let rounds = 0; rounds < 5; rounds += 1, log.now += 1_000) await advanceExports(log.desk);
     expect(await log.row(asked)).toMatchObject({ state: 'done' });
-    // Of many, the newest are listed, and each that is being made is counted.
+    // The newest of many are listed, and every running one counts.
     for (let count = 0; count < limits.auditExportsOpen.value; count += 1) await log.ask('aaa');
     await expect(log.ask('aaa')).rejects.toThrow('exports_open');
     const listed = await listExports(log.rows, ZONE, 'aaa');

@@ -160,7 +160,7 @@ export class ExportedLog {
     return made.value;
   }
 
-  /** Of one that is not made. */
+  /** Returns the refusal of an export. */
   async refusal(tenant: string, more: Partial<NewExport>): Promise<Refusal> {
     const made = await this.#ask(tenant, more);
     if (made.ok) throw new Error('it is made');
@@ -191,7 +191,7 @@ export class ExportedLog {
     return this.files(row);
   }
 
-  /** What lies there of an export, as it is downloaded. */
+  /** Returns the stored files of an export, as downloaded. */
   files({ tenant, id }: ExportRow): Map<string, Uint8Array> {
     const prefix = `${ZONE}/${tenant}/${id}/`;
     const names = [...this.store.area('exports')].filter(([name]) => name.startsWith(prefix));
@@ -234,7 +234,7 @@ export const readerOf = (files: ReadonlyMap<string, Uint8Array>): BundleFiles =>
   read: async (path) => files.get(path),
 });
 
-/** A bundle as somebody signs it again who has the key of the log. */
+/** Signs a bundle again with the key of the log. */
 export async function signedAgain(
   files: Map<string, Uint8Array>,
   change: (manifest: Manifest) => Manifest = (same) => same,

@@ -58,7 +58,7 @@ describe('C9 C12 the key of the logs gives way to another', () => {
     log.logKeys = await keysOf({ AUDIT_KEY: NEW_KEY, AUDIT_KEY_YEARS: WITH_YEAR });
     const alone = [await verdictOf(log, 2026), await verdictOf(log)];
     for (const { verdict } of [...both, ...alone]) expect(verdict).toBe('unwitnessed');
-    // Of the log of a year only its key speaks; what shows its end is in the log of the other.
+    // The policy has only the key of this year's log; the other log has the proof of its end.
     const [old, current] = alone.map(({ files }) => files.get('policy.txt'));
     expect([namedIn(old, `${ORIGIN}+`), namedIn(old, `${NEXT}+`), namedIn(current, `${ORIGIN}+`)]).toEqual([
       ...[true, true, false],
@@ -82,7 +82,7 @@ describe('C9 C12 the key of the logs gives way to another', () => {
     });
     expect((await verdictOf(log, 2026, policy([ORIGIN, newKey]))).verdict).toBe('invalid');
     expect((await verdictOf(log, undefined, policy([NEXT, oldKey]))).verdict).toBe('invalid');
-    // Of another region, a later log says nothing here.
+    // A later log of another region proves nothing here.
     expect((await verdictOf(log, 2026, policy([ORIGIN, oldKey], ['audit.example/us/2027', newKey]))).verdict).toBe(
       'invalid',
     );

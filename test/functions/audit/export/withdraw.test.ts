@@ -44,7 +44,7 @@ async function readBundle(row: ExportRow): Promise<Map<string, Uint8Array>> {
 const textOf = async (row: ExportRow, path: string) =>
   Buffer.from((await readFile(log.store, row, path)) ?? []).toString();
 
-/** Whether any stored file of an export discloses the erased subject, encoded or derived. */
+/** Reports whether any stored file of an export discloses the erased subject, encoded or derived. */
 const disclosesEve = (): boolean =>
   [...log.store.area('exports')].some(([, { bytes }]) => {
     const text = Buffer.from(bytes).toString('latin1');

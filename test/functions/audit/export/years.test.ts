@@ -66,7 +66,7 @@ describe('C9 A21 an export of a year that has ended', () => {
     expect(linesOf(files).map(({ leaf }) => leaf.type)).toEqual(['shard.open', 'shard.close']);
     expect(JSON.parse(text(files.get('links/2026/before.json')))).toMatchObject({ tn: 'ann', tseq: 3 });
     expect((await verify(files)).verdict).toBe('unwitnessed');
-    // Of whom nothing was there before either, number 1 is what came next.
+    // Number 1 follows when the tenant has no earlier entries.
     const none = await exported('eve', 2027);
     expect(manifestOf(none)).toMatchObject({ range: { tseq: [1, 0] }, links: { before: [] } });
     expect((await verify(none)).verdict).toBe('unwitnessed');
@@ -80,7 +80,7 @@ describe('C9 A21 an export of a year that has ended', () => {
     ]);
     expect(manifestOf(files).anchor.log).toBeUndefined();
     expect((await verify(files)).verdict).toBe('unwitnessed');
-    // The same without a year, and of whom its numbers begin here without anything before.
+    // The same without a year, for a tenant whose numbers begin here.
     expect((await verify(await log.export('ann', { formats: [] }))).verdict).toBe('unwitnessed');
     const fresh = await log.export('fay', { formats: [] });
     expect(manifestOf(fresh).links).toBeUndefined();
@@ -127,7 +127,7 @@ describe('C9 A21 an export of a year that has ended', () => {
     await story.witness(2027);
     const files = story.files(await story.finish(asked));
     expect(await verify(files, story.now)).toMatchObject({ verdict: 'witnessed', findings: [] });
-    // Nobody has seen the newest log as it is now.
+    // No witness has seen the newest log yet.
     const again = await story.ask('ann', { formats: [], query: { year: 2026 } });
     const report = await verify(story.files(await story.finish(again)), story.now + 60_000);
     expect(report.findings).toMatchObject([{ stage: 'links', verdict: 'unwitnessed' }]);
