@@ -13,7 +13,7 @@ const POOL_LOST =
   'The connection to the pool was lost before the transcript was complete. The request can be sent again.';
 const noRate = parametersOf(readWavFormat(new Uint8Array(16)));
 
-describe('A21 C6 what an agent says', () => {
+describe('A21 C6 refusals from an agent', () => {
   const rows: [string, Record<string, string | number>, number, Advice, string][] = [
     ['audio_empty', {}, 400, 'never', 'The file is empty.'],
     ['audio_truncated', {}, 400, 'never', 'The audio file ends before its header says it should.'],
@@ -126,7 +126,7 @@ describe('A21 C6 what an agent says', () => {
     await settled();
   });
 
-  it('a form that is not what the header promised', async () => {
+  it('a form that differs from the header', async () => {
     const name = model();
     await startAgent(name);
     const answer = await upload({ headers: { 'x-auricle-model': name }, fields: [['model', 'other']] });

@@ -69,7 +69,7 @@ function office(answer: (url: URL) => Response): Asked[] {
 }
 
 describe('A21 exports at the edge', () => {
-  it('asks for one in the words of the functions, and says where it will be', async () => {
+  it('requests an export from the functions and returns its location', async () => {
     const asked = office(() => Response.json(status, { status: 202 }));
     const body = {
       purpose: 'audit',
@@ -92,7 +92,7 @@ describe('A21 exports at the edge', () => {
     ]);
   });
 
-  it('refuses what is not as described, other zones, and those without the scope', async () => {
+  it('refuses malformed queries, other zones and missing scopes', async () => {
     for (const body of [
       {},
       { purpose: '' },
@@ -129,7 +129,7 @@ describe('A21 exports at the edge', () => {
     ]);
   });
 
-  it('says who asks and reads as the gate commits to it, never by name, and reads for nobody unnamed', async () => {
+  it('names readers by commitment, and refuses while it is unavailable', async () => {
     const asked = office((url) => (url.pathname.includes('/files/') ? new Response('x') : Response.json(status)));
     const officer = { sub: 'officer' };
     await call(createExport, { body: { purpose: 'a' } }, officer);
@@ -148,7 +148,7 @@ describe('A21 exports at the edge', () => {
     expect(asked).toHaveLength(4);
   });
 
-  it('tells a no of the functions, and one that is no export is unknown', async () => {
+  it('passes on a refusal of the functions; a non-export is unknown', async () => {
     office(() => Response.json({ error: { reason: 'exports_open' } }, { status: 429 }));
     expect(await readRefusal(await call(createExport, { body: { purpose: 'a' } }))).toMatchObject({
       code: 'exports_open',

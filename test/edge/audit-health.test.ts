@@ -27,7 +27,7 @@ async function look(claims: Record<string, unknown>, zone = 'eu'): Promise<Respo
 }
 
 describe('C9 how the record is doing, seen from the edge', () => {
-  it('what the functions say, and what waits in the outboxes: those of the token, and the roster for operators', async () => {
+  it('reports the functions’ health and outboxes; the roster for operators', async () => {
     elsewhere.set('functions-eu.test', async (request) => {
       expect(new URL(request.url).pathname).toBe('/api/audit/eu/health');
       return Response.json(health);

@@ -73,7 +73,7 @@ describe('C12 erasing and holding at the edge', () => {
     expect(asked()[1]?.body).toMatchObject({ subjects: eu?.subjects });
   });
 
-  it('is its own scope: who reads the log may not erase it, and nobody asks for another tenant', async () => {
+  it('needs its own scope and the tenant of the token', async () => {
     const body = { subject: 'ann', basis: 'gdpr-17' };
     for (const scope of ['audit', 'operate', 'transcribe']) {
       const refused = await call(eraseSubject, { body }, { scope });
@@ -126,7 +126,7 @@ describe('C12 erasing and holding at the edge', () => {
 });
 
 describe('C12 search at the edge', () => {
-  it('asks for the tenant of the token; whom it is about is in no address', async () => {
+  it('uses the tenant of the token; no subject is in a URL', async () => {
     for (const office of offices) office.plain = () => Response.json({ zone: office.zone, hits: [] });
     const headers = { 'x-auricle-subject': encodeURIComponent('Ann Ä') };
     const answer = await call(searchAudit, { query: '?model=m&day=2026-11-22&limit=5', headers }, { scope: 'audit' });
@@ -162,7 +162,7 @@ describe('C9 gaps of the log at the edge', () => {
   const gap = { gap: '2026-7', outbox: 'gate/acme/eu', epoch: 'e', from: 3, to: 4, at: 1 };
   const body = { zone: 'eu', gap: gap.gap, reason: 'restored from a backup' };
 
-  it('are listed and accepted for operators, by who and why', async () => {
+  it('are listed and accepted for operators, with name and reason', async () => {
     const [eu] = offices;
     if (!eu) throw new Error('no office');
     eu.plain = () => Response.json({ data: [gap] });

@@ -62,7 +62,7 @@ describe('C9 the record of a region is for tokens of that region', () => {
     expect(await zonesIn(['eu', 'us'])).toEqual(['eu', 'us']);
   });
 
-  it('of which it is told all years, and without an answer this year’s', async () => {
+  it('lists all years, or this year while the functions are unavailable', async () => {
     const years = [
       { year: 2027, first: 2, size: 9, closed: false },
       { year: 2026, first: 1, size: 300, closed: true },
@@ -100,14 +100,14 @@ describe('C9 the record of a region is for tokens of that region', () => {
     expect(await list('?zone=us')).toMatchObject([{ year: new Date().getUTCFullYear(), size: 0, state: 'open' }]);
   });
 
-  it('and who asks for too much at once is told so', async () => {
+  it('refuses too many concurrent reads', async () => {
     const error = { reason: 'allowance_concurrent', params: { limit: 4 } };
     elsewhere.set('functions.test', async () => Response.json({ error }, { status: 429 }));
     for (const answer of [await call(readLog, '', 'us/2026/receipt/1', 'audit'), await call(listLogs, '', '', 'audit')])
       expect(await readRefusal(answer)).toMatchObject({ status: 429, code: 'allowance_concurrent' });
   });
 
-  it('and the functions are told of an operator when they are asked for entries, and only then', async () => {
+  it('announces an operator to the functions for entries only', async () => {
     const told: unknown[] = [];
     elsewhere.set('functions.test', async (request) => {
       told.push(decodeJwt(request.headers.get('authorization')?.slice('Bearer '.length) ?? '').operate);

@@ -32,7 +32,7 @@ const impatient: Surroundings = {
     ms === limits.auditWaitMs.value ? { rings: Promise.resolve(late), cancel: () => {} } : realSurroundings.after(ms),
 };
 
-describe('A1 A2 what a request leaves in the record', () => {
+describe('A1 A2 audit record of a request', () => {
   it('attempt, set-up of keys, route, complete, in this order', async () => {
     const [tenant, model] = [`t-${unique()}`, `model-${unique()}`];
     const agent = await startAgent(model);
@@ -102,7 +102,7 @@ describe('A1 A2 what a request leaves in the record', () => {
     expect(events.length + suppressed).toBe(flood + 1);
   });
 
-  it('R14 holds no token, nobody who held one, no audio and no transcript', async () => {
+  it('R14 holds no token, subject, audio or transcript', async () => {
     const [tenant, model] = [`t-${unique()}`, `model-${unique()}`];
     await startAgent(model);
     const sub = `holder-${unique()}`;
@@ -151,7 +151,7 @@ describe('A1 a strict tenant is not served unrecorded', () => {
     ]);
   });
 
-  it('A21 an outbox is not shown while nobody can put on record who reads it', async () => {
+  it('A21 an outbox is hidden while its reads cannot be recorded', async () => {
     const gate = {
       take: async () => ({ ok: true as const, value: undefined }),
       settle: async () => {},
@@ -221,7 +221,7 @@ describe('A1 a strict tenant is not served unrecorded', () => {
     ]);
   });
 
-  it('a buffered tenant is served, and what was not delivered goes with the next request', async () => {
+  it('serves a buffered tenant; undelivered events join the next request', async () => {
     const [tenant, model] = [`t-${unique()}`, `model-${unique()}`];
     await startAgent(model);
     const broken = { take: never, settle: never, record: never };
@@ -247,7 +247,7 @@ describe('A1 a strict tenant is not served unrecorded', () => {
 });
 
 describe('C6 a slow caller', () => {
-  it('is refused with client_slow, and told not to repeat it', async () => {
+  it('is refused with client_slow, without advice to retry', async () => {
     const model = `model-${unique()}`;
     const agent = await startAgent(model);
     agent.script = async function* (received) {

@@ -34,7 +34,7 @@ describe('C4 keys that the issuer publishes', () => {
     ['the issuer answers 500', async () => new Response('oops', { status: 500 })],
     ['the answer is no JSON', async () => new Response('<html>')],
     ['the answer is no key set', async () => Response.json({ keys: 'none' })],
-  ])('cannot be had, %s: nobody is let in, but the same token may be soon', async (_, answer) => {
+  ])('cannot be fetched, %s: refuses every token, retryable', async (_, answer) => {
     vi.stubGlobal('fetch', answer);
     const claims = await authenticate(`Bearer ${await makeToken({ jti: 'x' })}`, remote(), Date.now());
     expect(claims).toMatchObject({
@@ -94,7 +94,7 @@ describe('C4 one issuer for two audiences', () => {
     ['an entry of another audience comes last', [ownRow(), { ...row(), audience: 'first' }], -120, 'token_expired'],
     ['an entry cannot be checked', [unreachable, { ...row(), audience: 'first' }], 600, 'identity_unavailable'],
     ['the entry that fits says it is over', [ownRow(), unreachable], -120, 'token_expired'],
-  ])('the nearest miss is told: %s', async (_, rows, life, reason) => {
+  ])('names the nearest miss: %s', async (_, rows, life, reason) => {
     vi.stubGlobal('fetch', async () => {
       throw new TypeError('Network connection lost.');
     });
@@ -142,7 +142,7 @@ describe('C4 an issuer within its bounds', () => {
     [{}, ['transcribe', 'audit']],
     [{ scopes: ['transcribe', 'operate'] }, ['transcribe', 'operate']],
     [{ scopes: ['models'] }, []],
-  ])('grants what its entry allows: %o', async (row, scopes) => {
+  ])('grants the scopes of its entry: %o', async (row, scopes) => {
     const { claims } = await believe(row, { scope: 'transcribe audit operate pool' });
     expect(claims.ok && [...claims.value.scopes]).toEqual(scopes);
   });

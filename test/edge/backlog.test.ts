@@ -13,7 +13,7 @@ const settle = (id: string, events = 1): GateStep => ({
   events: Array.from({ length: events }, gap),
 });
 
-describe('A1 steps whose gate could not be reached', () => {
+describe('A1 steps for an unreachable gate', () => {
   it('come back once, in their order, a settle whole', () => {
     const backlog = new Backlog();
     const steps = [record(1), settle('a'), settle('b', 0)];
@@ -30,7 +30,7 @@ describe('A1 steps whose gate could not be reached', () => {
     expect(backlog.size).toBe(0);
   });
 
-  it('are bounded over all gates, however many; what goes is counted', () => {
+  it('are bounded over all gates; drops are counted', () => {
     const backlog = new Backlog(10);
     for (let n = 0; n < 1_000; n += 1) backlog.keep(`t${n}/eu`, [settle(`${n}`, 2)]);
     expect(backlog.size).toBeLessThanOrEqual(10);
@@ -55,7 +55,7 @@ describe('A1 steps whose gate could not be reached', () => {
 });
 
 describe('A2 an audit event of the edge', () => {
-  it('has the members of its type only: the compiler says so, also of a spread', () => {
+  it('has the members of its type only, checked at compile time', () => {
     const more = { tenant: 't', transcript: 'words' };
     // @ts-expect-error `transcript` is no member of `keys`.
     mint({ type: 'keys', agent: 'a', action: 'gone', ...more }, 1);

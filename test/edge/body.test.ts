@@ -81,7 +81,7 @@ describe('C6 the body of a caller', () => {
     expect(body.endedAt).toBe(1_000);
   });
 
-  it('is read only when somebody reads', () => {
+  it('is read on demand only', () => {
     const source = makeSource();
     new CallerBody(source.stream, makeClock().surroundings).open();
     expect(source.pulls()).toBe(0);
@@ -127,7 +127,7 @@ describe('C6 the body of a caller', () => {
     body.cancel();
   });
 
-  it('can not once it is larger than what is held', async () => {
+  it('cannot once it exceeds the buffer', async () => {
     const source = makeSource();
     const body = new CallerBody(source.stream, makeClock().surroundings);
     const reader = body.open().getReader();
@@ -165,7 +165,7 @@ describe('C6 the body of a caller', () => {
     expect(source.cancelled()).toBe(true);
   });
 
-  it('is not called slow while nobody wants more of it', async () => {
+  it('is not slow while no consumer reads', async () => {
     const clock = makeClock();
     const source = makeSource();
     const body = new CallerBody(source.stream, clock.surroundings);
@@ -200,7 +200,7 @@ describe('C6 the body of a caller', () => {
     await expect(next).rejects.toThrow('cancelled');
   });
 
-  it('that nobody wants is read to its end and thrown away, so that the caller can hear why', async () => {
+  it('is drained when unwanted, so that the caller receives the refusal', async () => {
     const source = makeSource();
     const body = new CallerBody(source.stream, makeClock().surroundings);
     const reader = body.open().getReader();

@@ -88,7 +88,7 @@ describe('C6 the decision to try another agent', () => {
     });
   });
 
-  it('what is between edge and agent reaches a caller as a lost pool only', () => {
+  it('refusals between edge and agent reach a caller as pool lost', () => {
     for (const reason of [
       'ticket_invalid',
       'ticket_replayed',
@@ -155,7 +155,7 @@ describe('C10 hints', () => {
   });
 });
 
-describe('C5 A4 what an isolate knows of the rosters', () => {
+describe('C5 A4 cached registry of an isolate', () => {
   const makeRoster = () => {
     const state = { calls: 0, fails: false };
     const roster = {
@@ -186,7 +186,7 @@ describe('C5 A4 what an isolate knows of the rosters', () => {
     expect(await readSnapshots(zone, roster, at(now))).toEqual([]);
   });
 
-  it('while one request asks, others go on with what is known', async () => {
+  it('during one refresh other requests use the cached list', async () => {
     const { roster, state } = makeRoster();
     const zone = [`zone-${crypto.randomUUID()}`];
     const now = { value: 1_000_000 };
@@ -196,7 +196,7 @@ describe('C5 A4 what an isolate knows of the rosters', () => {
     expect(state.calls).toBe(2);
   });
 
-  it('after a pause, requests that come together all know who is there', async () => {
+  it('after a pause, concurrent requests all get the registry', async () => {
     const { roster } = makeRoster();
     const zone = [`zone-${crypto.randomUUID()}`];
     const now = { value: 1_000_000 };

@@ -25,7 +25,7 @@ describe('A1 C4 the gate takes the allowance and writes the attempt in one step'
     expect(rows).toMatchObject([{ pseq: 1, event: { type: 'inference.attempt', request: 'one' } }]);
   });
 
-  it('neither happens when the allowance says no', async () => {
+  it('neither happens when the allowance refuses', async () => {
     const gate = freshGate();
     for (const id of ['one', 'two', 'three']) await take(gate, { id, work, allowance }, 'strict', [attempt(id)]);
     const refused = await take(gate, { id: 'four', work, allowance }, 'strict', [attempt('four')]);
@@ -55,7 +55,7 @@ describe('A1 C4 the gate takes the allowance and writes the attempt in one step'
     expect((await gate.outbox(0, 10)).rows.map(({ pseq }) => pseq)).toEqual([1, 2]);
   });
 
-  it('asking again after an answer that was not heard takes one place and writes one attempt', async () => {
+  it('a retry after a lost answer takes one slot and one attempt', async () => {
     const gate = freshGate();
     const event = attempt('one');
     await take(gate, { id: 'one', work, allowance: { requestsAtOnce: 1 } }, 'strict', [event]);
@@ -83,7 +83,7 @@ describe('A1 C4 the gate takes the allowance and writes the attempt in one step'
     expect((await take(gate, { id: 'two', work, allowance: one }, 'buffered', [])).ok).toBe(true);
   });
 
-  it('a strict step is on disk with its answer, and with it what was in memory; a buffered one soon after', async () => {
+  it('stores a strict step with its answer, a buffered one soon after', async () => {
     const gate = freshGate();
     const onDisk = () =>
       runInDurableObject<Gate, number>(gate, (_, { storage }) =>
@@ -102,7 +102,7 @@ describe('A1 C4 the gate takes the allowance and writes the attempt in one step'
     expect((await gate.outbox(0, 10)).rows.map(({ pseq }) => pseq)).toEqual([1, 2, 3]);
   });
 
-  it('C9 whoever looks at one that nobody has used leaves nothing there', async () => {
+  it('C9 a read of an unused gate stores nothing', async () => {
     const gate = freshGate();
     const tables = () =>
       runInDurableObject<Gate, unknown[]>(gate, (_, { storage }) =>
@@ -139,7 +139,7 @@ describe('C4 the allowance of one token at the gate', () => {
     take(gate, { id, work, allowance: {}, share }, 'strict', events);
   const refused = { ok: false, refusal: { reason: 'allowance_requests', params: { limit: 2 } } };
 
-  it('counts across an eviction, and not what was not written', async () => {
+  it('keeps counts over an eviction, without unwritten ones', async () => {
     const gate = freshGate();
     expect((await begin(gate, 'one')).ok).toBe(true);
     await runInDurableObject<Gate, void>(gate, (instance) => {
@@ -173,7 +173,7 @@ describe('C4 the allowance of one token at the gate', () => {
   });
 });
 
-describe('A1 A2 an attempt whose isolate died', () => {
+describe('A1 A2 an attempt of a dead isolate', () => {
   const lostOf = async (gate: ReturnType<typeof freshGate>) =>
     (await gate.outbox(0, 100)).rows
       .map(({ event }) => event as AuditEvent)
@@ -203,7 +203,7 @@ describe('A1 A2 an attempt whose isolate died', () => {
     expect(await lostOf(gate)).toHaveLength(1);
   });
 
-  it('has none while its isolate says that work goes on; the alarm looks again', async () => {
+  it('stays open while its isolate extends it; the alarm checks again', async () => {
     const gate = freshGate();
     await take(gate, { id: 'one', work, allowance }, 'strict', [attempt('one')]);
     passTime(limits.leaseMs.value / 2);
@@ -216,7 +216,7 @@ describe('A1 A2 an attempt whose isolate died', () => {
     expect(await lostOf(gate)).toMatchObject([lost('one')]);
   });
 
-  it('has the end that was told when that is in time', async () => {
+  it('has the reported end when that is in time', async () => {
     const gate = freshGate();
     await take(gate, { id: 'one', work, allowance }, 'strict', [attempt('one')]);
     await settle(gate, 'one', 1, []);
@@ -226,7 +226,7 @@ describe('A1 A2 an attempt whose isolate died', () => {
   });
 });
 
-describe('R14 who held the token is in the record as a commitment', () => {
+describe('R14 records the subject as a commitment', () => {
   const withSubject = (subject: string): AuditEvent => ({ ...attempt('one'), subject }) as AuditEvent;
   const subjects = async (gate: ReturnType<typeof freshGate>) =>
     (await gate.outbox(0, 100)).rows.map(({ event }) => (event as { subject?: string }).subject);
@@ -253,7 +253,7 @@ describe('R14 who held the token is in the record as a commitment', () => {
   });
 });
 
-describe('C4 whose gate', () => {
+describe('C4 name of a gate', () => {
   it.each([
     [['eu', 'us'], 't/eu'],
     [['us', 'eu'], 't/eu'],
@@ -269,7 +269,7 @@ describe('A1 the outbox', () => {
   const withOutbox = (bound: number, work: (outbox: Outbox, state: DurableObjectState) => void) =>
     runInDurableObject<Gate, void>(freshGate(), (_, state) => work(new Outbox(state.storage.sql, bound), state));
 
-  it('at its bound the oldest go, and a gap says which', async () => {
+  it('drops the oldest at its bound and records a gap', async () => {
     await withOutbox(5, (outbox) => {
       for (let n = 1; n <= 7; n += 1) outbox.add([attempt(`r${n}`)], 1_000 + n);
       const { rows } = outbox.page(0, 100);

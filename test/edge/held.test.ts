@@ -271,7 +271,7 @@ describe('C4 C6 the place comes before the body', () => {
     expect(heldInFlight.total).toBe(before);
   });
 
-  it('A1 the attempt tells what is known by then, the end the rest', async () => {
+  it('A1 the attempt has the known fields, the end the rest', async () => {
     const [tenant, model] = [`t-${unique()}`, `model-${unique()}`];
     await startAgent(model);
     const authorization = `Bearer ${await makeToken({ tenant, audit: 'strict' })}`;

@@ -19,7 +19,7 @@ describe('C5 C6 agents that the roster remembers', () => {
     expect(known.list(1_000_000, 1)[0]).toMatchObject({ attestation: '' });
   });
 
-  it('what was heard of agents is bounded: those whose attestation ended go first', () => {
+  it('the cache of agents is bounded; expired attestations leave first', () => {
     const heard = new HeardAgents(2);
     const boot = (name: string, until: number) => ({ boot: name, seq: 1, issued: 0, earlier: [], until });
     heard.set('a', boot('a', 5_000), 0);

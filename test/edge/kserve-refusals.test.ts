@@ -6,7 +6,7 @@ import { ask, startAgent } from './network.ts';
 
 const unique = () => `model-${crypto.randomUUID().slice(0, 8)}`;
 
-describe('T2 C10 what is not offered says so in the shape that Triton’s clients read', () => {
+describe('T2 C10 unsupported features are refused in Triton’s shape', () => {
   it.each([
     ['POST', '/v2/repository/index', 501, 'The model_repository extension is not offered here.'],
     ['POST', '/v2/repository/models/x/load', 501, 'The model_repository extension is not offered here.'],
@@ -47,7 +47,7 @@ describe('T2 C10 what is not offered says so in the shape that Triton’s client
   });
 });
 
-describe('C4 A21 who may not come in', () => {
+describe('C4 A21 refused callers', () => {
   it.each([
     ['infer', 'POST', '/infer', 'transcribe models', 'infer'],
     ['generate', 'POST', '/generate', 'transcribe models', 'infer'],
@@ -73,7 +73,7 @@ describe('C4 A21 who may not come in', () => {
     expect(await readError(await infer(unique()))).toMatchObject({ status: 404 });
   });
 
-  it('C4 the allowance counts, and says when to come again', async () => {
+  it('C4 the allowance applies, with retry advice', async () => {
     const name = unique();
     (await startAgent(name)).script = doubling(name);
     const claims = { tenant: `t-${unique()}`, allowance: { requestsPerMinute: 1 } };

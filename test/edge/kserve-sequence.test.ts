@@ -62,7 +62,7 @@ describe('A5 the sequence of a request, as the edge looks for it', () => {
     }
   });
 
-  it('a message whose JSON is longer than what is looked through goes on without', async () => {
+  it('a JSON beyond the scan limit passes without routing hints', async () => {
     const long = named(7, `"${'x'.repeat(limits.heldBodyBytes.value)}"`);
     expect(await find(long)).toMatchObject({ found: undefined, whole: long.length });
     expect(await find(long, { headerLength: String(long.length) })).toMatchObject({ found: undefined });
@@ -76,7 +76,7 @@ describe('A5 the sequence of a request, as the edge looks for it', () => {
     expect(await find(named(7), { headerLength: '9999999' })).toMatchObject({ found: '7' });
   });
 
-  it('raw bodies and those whose header tells are not looked at', async () => {
+  it('does not scan raw bodies or those described by headers', async () => {
     for (const framing of [{ headerLength: '0' }, { told: 'by-header' }]) {
       const { body, taken } = arriving(Buffer.from(named(7)));
       const found = await findSequence(body, {
@@ -100,7 +100,7 @@ describe('A5 the sequence of a request, as the edge looks for it', () => {
     expect(await find(packed.subarray(0, 20), { encoding: 'gzip' })).toMatchObject({ found: undefined });
   });
 
-  it('a caller that stands still is told so', async () => {
+  it('a stalled caller is refused', async () => {
     const stuck = new ReadableStream<Uint8Array>({ pull: () => new Promise(() => {}) }, { highWaterMark: 0 });
     const body = new CallerBody(stuck, {
       ...realSurroundings,

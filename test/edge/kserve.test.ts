@@ -9,15 +9,15 @@ import { ask, passTime, startAgent } from './network.ts';
 const unique = () => `model-${crypto.randomUUID().slice(0, 8)}`;
 const get = async (path: string, claims: Record<string, unknown> = {}) => ask(path, { headers: await bearer(claims) });
 
-describe('T2 C10 what a KServe client asks first', () => {
-  it('the server says what it is and has, without a token', async () => {
+describe('T2 C10 first requests of a KServe client', () => {
+  it('describes the server and its extensions without a token', async () => {
     const answer = await ask('/v2');
     expect(answer.status).toBe(200);
     expect(await answer.json()).toMatchObject({ name: 'auricle', extensions: expect.arrayContaining(['sequence']) });
     expect((await ask('/v2/')).status).toBe(200);
   });
 
-  it('the server lives, and is ready while somebody serves a model', async () => {
+  it('is live, and ready while an agent serves a model', async () => {
     expect((await ask('/v2/health/live')).status).toBe(200);
     await startAgent(unique());
     const answer = await ask('/v2/health/ready');
@@ -104,7 +104,7 @@ describe('T2 C10 an inference', () => {
     expect(agent.seen[0]?.ticket).toMatchObject({ tenant: 'acme', class: 'default', model: name });
   });
 
-  it('packed: the agent is told how it is packed and how the answer may be', async () => {
+  it('compressed: forwards content coding and accepted codings to the agent', async () => {
     const name = unique();
     const agent = await startAgent(name);
     const packed = gzipSync('{"outputs":[]}');
@@ -126,7 +126,7 @@ describe('T2 C10 an inference', () => {
     expect(await answer.json()).toEqual({ outputs: [] });
   });
 
-  it('A2: the class is what the token allows, whatever is wished', async () => {
+  it('A2: the token bounds the class, whatever the request names', async () => {
     const name = unique();
     const agent = await startAgent(name);
     agent.script = doubling(name);
@@ -183,7 +183,7 @@ describe('A5 sequences over HTTP', () => {
     expect(new Set([...used.values()].flatMap((names) => [...names])).size).toBeGreaterThan(1);
   });
 
-  it('the id is found in a packed message, and told by a header without looking', async () => {
+  it('finds the id in a compressed message, or in a header', async () => {
     const name = unique();
     const agent = await startAgent(name);
     agent.script = doubling(name);

@@ -61,7 +61,7 @@ describe('C4 the languages of a token', () => {
   });
 });
 
-describe('C6 an agent that cannot read what is sealed to it', () => {
+describe('C6 an agent that cannot open the seal', () => {
   it.each(['seal_broken', 'ticket_invalid'])('is left out after some %s', async (reason) => {
     const model = unique();
     const [broken, sound] = [await startAgent(model), await startAgent(model, { pool: 'eks-test' })];

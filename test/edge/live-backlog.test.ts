@@ -122,11 +122,11 @@ describe('C10 R1 more audio than the edge can buffer', () => {
   });
 });
 
-describe('C10 R1 audio that comes much faster than it is heard', () => {
+describe('C10 R1 audio much faster than the agent reads', () => {
   /** Beyond the share of a session: 8 MiB, as one message and as many. */
   const flood = '_'.repeat(4 * 1_024 * KiB);
 
-  it('is heard whole, also when its agent is lost in the middle', async () => {
+  it('is transcribed completely, also after a loss of its agent', async () => {
     let held = 0;
     const before = (_: unknown, said: object) => 'kind' in said && talks.length === 1 && ++held > 2;
     const { name, talks } = await startListener({ before });

@@ -20,7 +20,7 @@ const finals = (client: LiveClient) =>
     .map(transcript);
 
 describe('C10 R1 a Deepgram stream from a client to an agent', () => {
-  it('says what was spoken, then Metadata, then 1000', async () => {
+  it('sends the transcript, then Metadata, then 1000', async () => {
     const { name, talks } = await startListener({ interims: true });
     const client = await LiveClient.connect(address(name, '&interim_results=true'), await bearer());
     const id = client.headers.get('dg-request-id');
@@ -37,7 +37,7 @@ describe('C10 R1 a Deepgram stream from a client to an agent', () => {
     await eventually(() => talks[0]?.closed);
   });
 
-  it('§3-17 keeps what comes before an agent is ready', async () => {
+  it('§3-17 buffers audio before an agent is ready', async () => {
     const { name, talks, letReady } = await startLateListener();
     const client = await LiveClient.connect(address(name), await bearer());
     client.say(letters('early '));
@@ -130,7 +130,7 @@ describe('C10 A21 two callers with one x-deepgram-session-id', () => {
   });
 });
 
-describe('C10 who may open a Deepgram stream', () => {
+describe('C10 access to a Deepgram stream', () => {
   it.each(['token', 'bearer'])('a browser, with the sub-protocol %s, which alone is echoed', async (scheme) => {
     const { name } = await startListener();
     const client = await LiveClient.connect(address(name), {
@@ -148,7 +148,7 @@ describe('C10 who may open a Deepgram stream', () => {
     client.close();
   });
 
-  it('whoever was granted a short-lived token, and nothing more', async () => {
+  it('a short-lived token grants streams and nothing more', async () => {
     const { name } = await startListener();
     const granted = await ask('/v1/auth/grant', { method: 'POST', headers: await bearer() });
     const { access_token } = (await granted.json()) as { access_token: string };
@@ -203,13 +203,13 @@ describe('C10 who may open a Deepgram stream', () => {
     },
   );
 
-  it('a plain GET is told to upgrade', async () => {
+  it('a plain GET is refused with upgrade advice', async () => {
     const answer = await ask(address('m'), { headers: await bearer() });
     expect(answer.status).toBe(426);
     expect(await answer.json()).toMatchObject({ reason: 'upgrade_missing' });
   });
 
-  it('§3-19 one stream more than allowed is told the number, and its client may come back', async () => {
+  it('§3-19 a stream beyond the limit is refused with the number, retryable', async () => {
     const { name } = await startListener();
     const tenant = `t-${crypto.randomUUID().slice(0, 8)}`;
     const headers = await bearer({ tenant, allowance: { requestsAtOnce: 1 } });
@@ -230,7 +230,7 @@ describe('C10 who may open a Deepgram stream', () => {
     third.close();
   });
 
-  it('a model that nobody serves is refused with the handshake, which its clients try once, and others are named', async () => {
+  it('refuses an unknown model at the handshake and names the known ones', async () => {
     const { name } = await startListener();
     const handshake = { upgrade: 'websocket', ...(await bearer()) };
     const answer = await ask(address('nobody-serves-this'), { headers: handshake });
@@ -346,7 +346,7 @@ describe('C10 POST /v1/listen', () => {
     });
   });
 
-  it('tells which language was heard when asked', async () => {
+  it('reports the detected language on request', async () => {
     const { name } = await startReader();
     const answer = await post(`/v1/listen?model=${name}&detect_language=true`);
     expect(await answer.json()).toMatchObject({ results: { channels: [{ detected_language: 'en' }] } });
@@ -375,7 +375,7 @@ describe('C10 POST /v1/listen', () => {
     ['no model', '/v1/listen', 400, 'field_missing'],
     ['samples without their rate', '/v1/listen?model=m&encoding=linear16', 400, 'field_missing'],
     ['a model that nobody serves', '/v1/listen?model=nobody-serves-this', 404, 'model_unknown'],
-  ])('%s is told in Deepgram’s shape', async (_, path, status, reason) => {
+  ])('%s is rendered in Deepgram’s shape', async (_, path, status, reason) => {
     const answer = await post(path);
     expect(answer.status).toBe(status);
     expect(await answer.json()).toMatchObject({ reason, request_id: answer.headers.get('x-request-id') });

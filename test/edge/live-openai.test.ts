@@ -32,7 +32,7 @@ async function readEvents(tenant: string, type: string): Promise<Recorded[]> {
 }
 
 describe('C10 R1 a realtime session from a client to an agent', () => {
-  it('says what was spoken, in text frames only', async () => {
+  it('sends the transcript, in text frames only', async () => {
     const { name, talks } = await startListener({ interims: true });
     const client = await LiveClient.connect(`/v1/realtime?intent=transcription&model=${name}`, await bearer());
     expect((await client.heard('session.created')).type).toBe(client.types[0]);
@@ -55,7 +55,7 @@ describe('C10 R1 a realtime session from a client to an agent', () => {
     await eventually(() => talks[0]?.closed);
   });
 
-  it('§3-17 keeps what comes before an agent is ready', async () => {
+  it('§3-17 buffers audio before an agent is ready', async () => {
     const { name, talks, letReady } = await startLateListener();
     const client = await LiveClient.connect(`/v1/realtime?model=${name}`, await bearer());
     client.say(telephone()).say(append('early '));
@@ -88,7 +88,7 @@ describe('C10 R1 a realtime session from a client to an agent', () => {
     client.close();
   });
 
-  it('a model that nobody serves is told as soon as it is asked for, with those there are', async () => {
+  it('refuses an unknown model at once and names the known ones', async () => {
     const { name } = await startListener();
     const early = await LiveClient.connect('/v1/realtime?model=gpt-realtime', await bearer());
     expect(await early.end()).toMatchObject({ code: 4404 });
@@ -111,7 +111,7 @@ describe('C10 R1 a realtime session from a client to an agent', () => {
     late.close();
   });
 
-  it('speaks the retired shape to whom asks for it in a header or, in a browser, a sub-protocol (§3-9)', async () => {
+  it('uses the retired shape by header or sub-protocol (§3-9)', async () => {
     const header = await LiveClient.connect('/v1/realtime?intent=transcription', {
       ...(await bearer()),
       'openai-beta': 'realtime=v1',
@@ -127,7 +127,7 @@ describe('C10 R1 a realtime session from a client to an agent', () => {
   });
 });
 
-describe('C10 who may open a realtime session', () => {
+describe('C10 access to a realtime session', () => {
   it('a browser, with the token in a sub-protocol that is not echoed', async () => {
     const token = await makeToken();
     const client = await LiveClient.connect('/v1/realtime?intent=transcription', {
@@ -138,7 +138,7 @@ describe('C10 who may open a realtime session', () => {
     client.close();
   });
 
-  it('whoever has a client secret, with the session it was made for', async () => {
+  it('a client secret grants the session that it was made for', async () => {
     const { name, talks } = await startListener();
     const session = {
       type: 'transcription',
@@ -160,7 +160,7 @@ describe('C10 who may open a realtime session', () => {
     client.close();
   });
 
-  it('nobody by a header that only the edge may set', async () => {
+  it('ignores a header that only the edge may set', async () => {
     const forged = encodeURIComponent(JSON.stringify({ audio: { input: { transcription: { model: 'forged' } } } }));
     const client = await LiveClient.connect('/v1/realtime?intent=transcription', {
       ...(await bearer()),
@@ -189,7 +189,7 @@ describe('C10 who may open a realtime session', () => {
     expect(end).toMatchObject({ code, reason });
   });
 
-  it('§3-19 one session more than allowed is told the number', async () => {
+  it('§3-19 a session beyond the limit is refused with the number', async () => {
     const { name } = await startListener();
     const tenant = `t-${crypto.randomUUID().slice(0, 8)}`;
     const headers = await bearer({ tenant, allowance: { requestsAtOnce: 1 } });
@@ -204,7 +204,7 @@ describe('C10 who may open a realtime session', () => {
     first.close();
   });
 
-  it('§3-24 a session is as long as its token says, and hears why it ends', async () => {
+  it('§3-24 a session ends with its token and names the reason', async () => {
     const { name } = await startListener();
     const headers = await bearer({ sessionSeconds: 8 });
     const client = await LiveClient.connect(`/v1/realtime?model=${name}`, headers);
@@ -218,7 +218,7 @@ describe('C10 who may open a realtime session', () => {
     expect(client.all('error')).toMatchObject([{ error: { code: 'session_expired' } }]);
   });
 
-  it('R1 whoever says nothing for five minutes is sent away, after all was said, and nobody sooner', async () => {
+  it('R1 closes a client after five silent minutes, after all results', async () => {
     const { name, talks } = await startListener();
     const client = await LiveClient.connect(`/v1/realtime?model=${name}`, await bearer());
     client.say(telephone()).say(append('before. while nobody speaks'));
@@ -235,7 +235,7 @@ describe('C10 who may open a realtime session', () => {
     expect(JSON.stringify(client.all('error'))).toContain('300 seconds');
   });
 
-  it('a model that nobody serves is an error and the end', async () => {
+  it('an unknown model is an error and ends the session', async () => {
     const client = await LiveClient.connect('/v1/realtime?model=nobody-serves-this', await bearer());
     client.say(telephone()).say(append('hello'));
     expect(await client.end()).toMatchObject({ code: 4404, reason: 'model_unknown' });

@@ -75,7 +75,7 @@ it.each([
   expect(eu.asked.map(({ line: asked, claims }) => [asked, claims.operate])).toEqual([[line, true]]);
 });
 
-it('C7: what is not as agreed, and whoever may not operate, is refused here', async () => {
+it('C7: refuses malformed requests and callers without the scope here', async () => {
   expect(await readRefusal(await call('POST', '/transitions', { envelope: 5 }))).toMatchObject({
     code: 'field_invalid',
   });
@@ -108,7 +108,7 @@ it.each([
   expect(eu.asked).toEqual([]);
 });
 
-it('C7: a "no" of the functions is passed on, and what cannot be reached is said', async () => {
+it('C7: passes on refusals of the functions and reports unreachable ones', async () => {
   eu.refusal = { reason: 'gate_closed', params: { rule: '"rates" is INCONCLUSIVE' } };
   expect(await readRefusal(await call('POST', '/transitions', { envelope }))).toMatchObject({ code: 'gate_closed' });
   eu.plain = () => new Response('?', { status: 500 });
@@ -188,7 +188,7 @@ describe("T1: versions, as TorchServe's management API speaks of them", () => {
     expect(lines().at(-1)).toBe(`DELETE /api/models/reference-en/revisions/${encodeURIComponent(B)}`);
   });
 
-  it('says no in its shape: what is not there, what is not open, who may not', async () => {
+  it('refuses in its shape: unknown, unavailable, forbidden', async () => {
     eu.plain = () => Response.json({ ...state, revisions: [], aliases: [] });
     expect(await refusedAs(await manage('GET', '/models/reference-en'))).toMatchObject({
       ...{ code: 404, type: 'ModelNotFoundException' },

@@ -78,7 +78,7 @@ describe('T4 A8 Idempotency-Key on POST /v1/uploads', () => {
     expect((await create({ key, more: { language: 'en' } })).status).toBe(201);
   });
 
-  it('finds what an unanswered request has made, and its refusal names it', async () => {
+  it('finds the upload of an unanswered request; its refusal names it', async () => {
     await startPool();
     eu.plain = gone;
     const { status, message } = await refused(await create({ key }));

@@ -58,7 +58,7 @@ describe('T3 a new project', () => {
     ]);
   });
 
-  it('may come sealed: then the answer says where its documents go', async () => {
+  it('a sealed one gets upload addresses for its documents', async () => {
     const model = await voice({ zone: 'us' });
     const body = { model, sealed: true, documents: [{ content_type: 'text/plain' }, {}] };
     const made = (await (await make(body, { scope: 'projects' })).json()) as { grants: { id: string; url: string }[] };
@@ -124,7 +124,7 @@ describe('T3 a new project', () => {
     expect(Math.max(...lengths)).toBeLessThanOrEqual(limits.projectSegmentChars.value);
   });
 
-  it('of a voice that nobody has, or a model that does not speak, is refused', async () => {
+  it('refuses an unknown voice and a model without speech', async () => {
     const documents = [{ text: 'x' }];
     expect((await readRefusal(await make({ model: unique(), documents }))).code).toBe('model_unknown');
     const hears = unique();
@@ -132,7 +132,7 @@ describe('T3 a new project', () => {
     expect((await readRefusal(await make({ model: hears, documents }))).code).toBe('model_unfit');
   });
 
-  it('whose text could not be stored is deleted', async () => {
+  it('is deleted when its text cannot be stored', async () => {
     const model = await voice();
     eu.storageFails = true;
     expect(await readRefusal(await make({ model, documents: [{ text: 'x' }] }))).toMatchObject({ status: 503 });
@@ -141,7 +141,7 @@ describe('T3 a new project', () => {
 });
 
 describe('T3 a project', () => {
-  it('is shown by document and block, without what is not its owner’s business', async () => {
+  it('shows documents and blocks without internal fields', async () => {
     const blocks = [{ segments: 2, done: 1 }];
     const refusal = { reason: 'voice_unknown' } as const;
     eu.row({
@@ -210,7 +210,7 @@ describe('T3 a project', () => {
 describe('T3 a change of one segment', () => {
   const at = `/v1/projects/${ID}/documents/0/segments/7`;
 
-  it('is sealed for the next edition of its document, and again when somebody was faster', async () => {
+  it('is sealed for the next edition, and again after a lost race', async () => {
     eu.row({ id: ID });
     eu.refusals.push('edition_passed');
     const answer = await send(at, 'PUT', { text: ' New  words. ' });
@@ -247,7 +247,7 @@ describe('T3 a change of one segment', () => {
   });
 });
 
-describe('T3 what was spoken', () => {
+describe('T3 spoken documents', () => {
   it('is opened by an agent of its zone: sound and manifest', async () => {
     const model = unique();
     const agent = await startAgent(model, { task: 'synthesize', zone: 'us' });
