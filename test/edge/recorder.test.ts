@@ -86,7 +86,7 @@ describe('A21 a gate that answers late', () => {
   });
 });
 
-describe('C4 A1 steps that nobody waits for', () => {
+describe('C4 A1 deferred steps', () => {
   it('go along with the next call to their gate, before it', async () => {
     const { recorder, calls, endLinger, settled } = makeRecorder(agree);
     const own = owner();

@@ -318,7 +318,7 @@ describe('A21 C6 what cannot be asked for', () => {
     expect(await answer.json()).toMatchObject({ error: { param } });
   });
 
-  it('a body that hides its model is told three ways to show it', async () => {
+  it('a body that hides its model is refused with three remedies', async () => {
     const { message } = await readRefusal(await upload({ file: new Uint8Array(2_000_000), fields: [['model', 'm']] }));
     for (const way of ['before the file', '?model=', 'x-auricle-model']) expect(message).toContain(way);
   });

@@ -64,7 +64,7 @@ describe('C7: the release map at the edge', () => {
     expect(stable.requests + canary.requests).toBe(60);
   });
 
-  it('an older one that is told again changes nothing, and every zone has it', async () => {
+  it('a repeated older one changes nothing, and every zone has it', async () => {
     await tell(await sign(map({ stable: B }, generation + 5)));
     expect(await (await tell(await sign(map({ stable: A })))).json()).toEqual({ generation: generation + 5 });
     for (const zone of ['eu', 'us']) {

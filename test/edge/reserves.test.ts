@@ -101,7 +101,7 @@ describe('A1 C4 a report to the gate', () => {
     ]);
   });
 
-  it('that is heard twice is written once', async () => {
+  it('are written once although the report repeats', async () => {
     const gate = freshGate();
     const step = reportOf((reserves) => reserves.note('g', [denial('bob')]));
     await gate.apply([step, step]);

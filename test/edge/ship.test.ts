@@ -148,7 +148,7 @@ describe('A21 C9 the way of an outbox into the log', () => {
     await Promise.all(Object.keys(lies).map(tryOne));
   });
 
-  it('when the acknowledgement got lost, the object and its next life send the same again, until it is heard', async () => {
+  it('resends after a lost acknowledgement, also from the next object, until acknowledged', async () => {
     let heard = false;
     // The log has all of it from the first delivery on; that it says so gets lost.
     const office = openOffice((one) =>

@@ -35,7 +35,7 @@ const poem = 'one two. three four. five six. seven.';
 const told = 'one two|three four|five six|seven';
 
 describe('edge/client', () => {
-  it('sends, hears and ends', async () => {
+  it('sends, receives and ends', async () => {
     const { name } = await startListener();
     const { stream, transcript, read } = open(name);
     await stream.send(letters('hello there. gene'));
@@ -130,7 +130,7 @@ describe('edge/client', () => {
     await stream.end();
   });
 
-  it('fails with the reason of the edge, and says so to everybody who waits', async () => {
+  it('fails every pending call with the reason of the edge', async () => {
     const { stream, read } = open('no-such-model');
     const expected = { name: 'StreamError', reason: 'model_unknown', request: expect.stringMatching(/^[\w-]{36}$/) };
     await expect(stream.end()).rejects.toMatchObject(expected);

@@ -433,7 +433,7 @@ describe('C2 C11 A21 the transcript of an upload', () => {
     expect(JSON.stringify(said)).not.toContain('sig=secret');
   });
 
-  it('that is not there is a refusal, and so is a format that nobody knows', async () => {
+  it('a missing one or an unknown format is refused', async () => {
     const { at, agent } = await done('eu');
     const headers = await bearer();
     expect(await readRefusal(await ask(at('?format=doc'), { headers }))).toMatchObject({ code: 'field_invalid' });
@@ -452,7 +452,7 @@ describe('C2 C11 A21 the transcript of an upload', () => {
   });
 });
 
-describe('C11 jobs that nobody could finish', () => {
+describe('C11 dead-lettered jobs', () => {
   const replay = async (claims = {}, query = '') =>
     ask(`/v1/jobs/replay${query}`, { method: 'POST', headers: await bearer(claims) });
 

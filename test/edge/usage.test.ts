@@ -43,7 +43,7 @@ const booked = async (tenant: string, home = 'eu') =>
   (await env.GATE.getByName(`${tenant}/${home}`).outbox(0, 50)).rows.map(({ event }) => event);
 
 describe('C11: what an upload has used', () => {
-  it('is on record where that of requests and streams is, once however often it is told', async () => {
+  it('is recorded like that of requests and streams, once however often sent', async () => {
     const tenant = unique();
     const told = usage(tenant);
     for (let time = 0; time < 3; time += 1) {
@@ -96,7 +96,7 @@ describe('C11: what an upload has used', () => {
     expect((await create(unique())).status).toBe(201);
   });
 
-  it('each run is booked, and one without a transcript tells why', async () => {
+  it('books each run, with the reason when it has no transcript', async () => {
     const tenant = unique();
     const told = usage(tenant, { status: 415, reason: 'audio_unsupported', seconds: 0 });
     await tell(told, await sign(tenant));

@@ -168,7 +168,7 @@ describe('C10 what a Deepgram client sends', () => {
     expect(send({ type: 'CloseStream' })).toEqual([{ type: 'end' }]);
   });
 
-  it('§3-18 Finalize that nobody answers does not pile up without a bound', () => {
+  it('§3-18 unanswered Finalize messages are bounded', () => {
     const { send, tell } = talk();
     for (let i = 0; i < limits.streamAsks.value; i++) expect(kinds(send({ type: 'Finalize' }))).toEqual(['finalize']);
     expect(replies(send({ type: 'Finalize' }))).toMatchObject([{ type: 'Error', code: 'frame_invalid' }]);
@@ -316,8 +316,8 @@ describe('C10 sound that says itself what it is', () => {
   });
 });
 
-describe('C10 what a Deepgram client is told', () => {
-  it('A6 whole words while somebody speaks: half a word waits until it is one, or for the end', () => {
+describe('C10 messages to a Deepgram client', () => {
+  it('A6 interims have whole words; a half word waits until complete', () => {
     const { tell } = talk(`${raw}&interim_results=true`);
     const words = ['hello', 'wor'].map((word, at) => ({ word, start: at, end: at + 0.5, confidence: 0.9 }));
     const half = { ...interim, text: 'hello wor', words, start: 0, end: 1.5, whole: 1 } as SessionEvent;

@@ -53,7 +53,7 @@ describe('C10 turns that are detected', () => {
     ]);
   });
 
-  it('A6 never tells as a delta what may still change', () => {
+  it('A6 never sends text as a delta that may still change', () => {
     const { send, tell } = talk();
     send(append());
     const told = tell(interim('wreck a nice', 0), interim('recognise speech', 0), segment('recognise speech'));
@@ -74,7 +74,7 @@ describe('C10 turns that are detected', () => {
     expect(committed[1]).toMatchObject({ previous_item_id: committed[0]?.item_id });
   });
 
-  it('have a beginning and an end even when the agent told neither', () => {
+  it('have a begin and an end without any from the agent', () => {
     const { send, tell } = talk();
     send(append(3_000));
     const told = tell(segment('cut by its length', 0, 'length'), segment('and the rest', 1));
@@ -183,7 +183,7 @@ describe('C10 commits without turns', () => {
     });
   });
 
-  it('tell no speech events', () => {
+  it('send no speech events', () => {
     const { send, tell } = manual();
     send(append());
     expect(tell({ type: 'speech_started', at: 0 }, { type: 'speech_ended', at: 1 })).toEqual([]);
@@ -230,7 +230,7 @@ describe('C10 commits without turns', () => {
     expect(types(manual().send({ type: 'input_audio_buffer.clear' }))).toEqual(['input_audio_buffer.cleared']);
   });
 
-  it('§3-18 that nobody answers do not pile up without a bound', () => {
+  it('§3-18 unanswered ones are bounded', () => {
     const { send, kinds } = manual();
     send(append());
     for (let i = 0; i < limits.streamAsks.value; i++) send({ type: 'input_audio_buffer.clear' });

@@ -30,7 +30,7 @@ it('C12 a search names where it looked, and finds by the commitment that files o
 });
 
 describe('C12 auricle audit erase and hold', () => {
-  it('do nothing without whom, or why', async () => {
+  it('do nothing without a subject or a basis', async () => {
     const given = (more: Partial<Arguments>) =>
       ({ operands: ['x'], edge: 'http://nowhere.invalid', ...more }) as Arguments;
     const run = async (verb: string, more: Partial<Arguments>) => privacyVerbs.get(verb)?.(given(more), {});

@@ -170,7 +170,7 @@ describe('C9 auricle audit verify', () => {
     }
   });
 
-  it('events that an outbox lost are told, once: 20', async () => {
+  it('events that an outbox lost are reported once: 20', async () => {
     const told = { from: 5, to: 9, outbox: 'gate/dev/eu', epoch: at(0) };
     const gap: Leaf = { ...opening, id: at(99), type: 'producer.gap', pseq: 2, ...told };
     await publish([...leavesOf(5), gap, event(10, 10, 5)]);
@@ -385,7 +385,7 @@ describe('C9 auricle audit logs', () => {
 });
 
 describe('C9 auricle audit verify --receipt', () => {
-  it('an entry, its receipt and a policy, and nobody is asked', async () => {
+  it('verifies an entry by receipt and policy without any request', async () => {
     const leaves = leavesOf(5);
     const [entries, hashes] = [leaves.map(encodeLeaf), leaves.map((one) => hashLeaf(encodeLeaf(one)))];
     const read = async (height: number, at: number) => rootOf(hashes, at * 2 ** height, (at + 1) * 2 ** height);

@@ -126,7 +126,7 @@ describe('A21 R13 auricle', () => {
     expect(await auricle('help', 'sing')).toMatchObject({ code: 2, err: expect.stringContaining('no command "sing"') });
   });
 
-  it('tells its version', async () => {
+  it('prints its version', async () => {
     const { version } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
     for (const words of [['--version'], ['version'], ['help', 'version']])
       expect(await auricle(...words)).toEqual({ code: 0, out: `auricle ${version}\n`, err: '' });

@@ -139,7 +139,7 @@ describe('R13: auricle load --stream', () => {
     expect(await run(...quick)).toMatchObject({ exit: 0, value: { ended: 3, errors: {}, notices: { moved: 3 } } });
   });
 
-  it('ends its streams when it is interrupted, and tells what was heard', async () => {
+  it('ends its streams when interrupted and prints the results so far', async () => {
     const interrupt = new AbortController();
     let frames = 0;
     serve = play({

@@ -67,7 +67,7 @@ function watched(given: Watched, ...options: string[]) {
 }
 
 describe('R13: auricle load', () => {
-  it('sends parallel × iterations requests, so many at once, warm-up besides and not counted', async () => {
+  it('sends parallel × iterations requests after an uncounted warm-up', async () => {
     together = 3;
     const { exit, value, text } = await run('--parallel', '3', '--iterations', '4', '--warm-up', '2');
     expect(exit).toBe(0);
@@ -127,7 +127,7 @@ describe('R13: auricle load', () => {
     expect(value).toHaveProperty('messages.ECONNREFUSED', said);
   });
 
-  it('measures nothing after a warm-up in which nobody was served', async () => {
+  it('measures nothing after a warm-up without a served request', async () => {
     answer = () => [401, { error: { code: 'token_invalid', message: 'The token is not valid.' } }];
     const { exit, value, text } = await run('--parallel', '3', '--iterations', '50', '--warm-up', '1');
     expect([exit, bodies.length]).toEqual([1, 3]);
@@ -138,7 +138,7 @@ describe('R13: auricle load', () => {
     ]);
   });
 
-  it('tells what was measured when it is interrupted, and how far it is on a terminal only', async () => {
+  it('prints results when interrupted, and progress on a terminal only', async () => {
     const interrupt = new AbortController();
     answer = (n) => {
       if (n === 5) interrupt.abort();

@@ -163,7 +163,7 @@ describe('T3 auricle project', () => {
     expect(two?.upload).toBe(documentId(ID, 1));
   });
 
-  it('waits for the end, tells how far it is, and saves sound and manifest', async () => {
+  it('waits for the end, prints progress, and saves sound and manifest', async () => {
     const out = path.join(folder, 'out');
     const done = await auricle(file('a.txt', 'Hello.'), '--plain', '--out', out);
     expect([done.exit, said.at(-1)]).toEqual([0, `${ID}: done 2/2 (2/2 blocks)`]);
@@ -188,7 +188,7 @@ describe('T3 auricle project', () => {
     expect([done.exit, readdirSync(out)]).toEqual([1, []]);
   });
 
-  it('changes a segment, sealed for the next edition, again when somebody was faster', async () => {
+  it('changes a segment for the next edition, again after a lost race', async () => {
     cloud.edition = 4;
     cloud.editTrouble.push(409);
     expect(await auricle('edit', ID, '0', '7', ' New words. ')).toMatchObject({ exit: 0 });

@@ -297,7 +297,7 @@ describe('C2 A21 T4 auricle upload', () => {
     },
   );
 
-  it('never seals two plaintexts under one number: a file that changed is begun anew', async () => {
+  it('starts over with a changed file: one plaintext for each number', async () => {
     const name = file(9 * MiB);
     const time = new Date(1_700_000_000_000);
     utimesSync(name, time, time);
@@ -324,7 +324,7 @@ describe('C2 A21 T4 auricle upload', () => {
     expect([cloud.uploads, readdirSync(journals())]).toEqual([1, []]);
   });
 
-  it('that was cancelled meanwhile is begun anew', async () => {
+  it('starts over after a cancellation', async () => {
     const name = file(10);
     cloud.dieAfter = 0;
     await expect(go(name)).rejects.toThrow();
