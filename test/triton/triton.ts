@@ -37,6 +37,8 @@ const differences: Differences = {
 export const triton: Implementation = {
   name: 'Triton',
   differences,
+  // A process of Python for each model, as long as the hooks of the other files.
+  startMs: 120_000,
   async start(): Promise<Running> {
     const folder = await mkdtemp(path.join(tmpdir(), 'auricle-triton-'));
     const [written, repository] = [path.join(folder, 'onnx'), path.join(folder, 'python')];

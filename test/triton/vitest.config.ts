@@ -18,8 +18,8 @@ export default defineConfig({
     teardownTimeout: 30_000,
     // Each file mostly waits for its server.
     maxWorkers: 2,
-    // The first and the third start many models, and would wait for each other if they did so at once.
-    sequence: { sequencer: slowestFirst('stack.test.ts', 'agent.test.ts', 'contract.test.ts') },
+    // The contract and the stack start many models; a quick file between them keeps these starts apart.
+    sequence: { sequencer: slowestFirst('contract.test.ts', 'start.test.ts', 'stack.test.ts', 'agent.test.ts') },
     passWithNoTests: false,
   },
 });

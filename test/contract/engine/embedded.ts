@@ -38,6 +38,7 @@ export async function startEmbedded(
 }
 
 export const embedded: Implementation = {
+  startMs: 60_000,
   name: 'embedded',
   differences: {},
   async start(): Promise<Running> {

@@ -90,6 +90,8 @@ export interface Running extends Started {
 export interface Implementation {
   readonly name: string;
   readonly differences: Differences;
+  /** Longest start, ms. */
+  readonly startMs: number;
   start(): Promise<Running>;
 }
 

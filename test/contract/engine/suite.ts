@@ -33,7 +33,7 @@ export function runSuite(implementation: Implementation): void {
     let running: Running | undefined;
     beforeAll(async () => {
       running = await implementation.start();
-    }, 60_000);
+    }, implementation.startMs);
     afterAll(() => running?.stop(), 30_000);
     for (const contract of contracts) contract(implementation, () => running!);
   });
