@@ -1,5 +1,5 @@
 import { limits } from '../shared/limits.ts';
-import { late, type Surroundings } from './clock.ts';
+import { late, type Runtime } from './clock.ts';
 
 /** Returns the length of a body that its headers name. */
 export function readLength(headers: Headers): number | undefined {
@@ -39,8 +39,8 @@ export function openSource(stream: ReadableStream<Uint8Array>): Source {
 }
 
 /** Reads a body to its end, within `limits.lingerBytes` and `limits.lingerMs`, and keeps nothing. */
-export async function discardSource(source: Source, surroundings: Surroundings): Promise<void> {
-  const alarm = surroundings.after(limits.lingerMs.value);
+export async function discardSource(source: Source, runtime: Runtime): Promise<void> {
+  const alarm = runtime.after(limits.lingerMs.value);
   let left = limits.lingerBytes.value;
   try {
     while (left > 0) {

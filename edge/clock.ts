@@ -1,5 +1,5 @@
 /** The clock and the randomness of a request; tests pass their own. */
-export interface Surroundings {
+export interface Runtime {
   /** Epoch ms. In a Worker it moves only across I/O. */
   readonly now: () => number;
   /** Returns a number in [0, 1). */
@@ -17,7 +17,7 @@ export interface Alarm {
 /** The result of work that exceeded its deadline. */
 export const late: unique symbol = Symbol('late');
 
-export const realSurroundings: Surroundings = {
+export const realRuntime: Runtime = {
   now: () => Date.now(),
   random: () => Math.random(),
   after: (ms) => {
@@ -30,7 +30,7 @@ export const realSurroundings: Surroundings = {
 };
 
 /** Returns the value, or `late` after `ms`. A later value or error is dropped. */
-export async function within<T>(work: Promise<T>, ms: number, { after }: Surroundings): Promise<T | typeof late> {
+export async function within<T>(work: Promise<T>, ms: number, { after }: Runtime): Promise<T | typeof late> {
   const alarm = after(ms);
   try {
     return await Promise.race([work, alarm.rings]);

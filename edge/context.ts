@@ -1,6 +1,6 @@
 import type { Quota } from '../shared/tenant/quota.ts';
 import type { Recorder } from './audit/record.ts';
-import type { Surroundings } from './clock.ts';
+import type { Runtime } from './clock.ts';
 import type { Bindings, Settings } from './settings.ts';
 
 /** Decoded parameters of a route's path. `name` is empty where the path has no parameters. */
@@ -18,7 +18,7 @@ export interface RequestContext {
   readonly id: string;
   readonly env: Bindings;
   readonly settings: Settings;
-  readonly surroundings: Surroundings;
+  readonly runtime: Runtime;
   readonly recorder: Recorder;
   /** Reads and discards the rest of the body; the reader of the body sets it. */
   discardBody: (() => Promise<void>) | undefined;

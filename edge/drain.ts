@@ -9,7 +9,7 @@ import type { RequestContext } from './context.ts';
 export function drainBody(request: Request, response: Response, context: RequestContext): Response {
   const { body } = request;
   if (!body || !response.body) return response;
-  const discard = context.discardBody ?? (() => discardSource(openSource(body), context.surroundings));
+  const discard = context.discardBody ?? (() => discardSource(openSource(body), context.runtime));
   const { readable, writable } = new FixedLengthStream(Number(response.headers.get('content-length')));
   context.waitUntil(send(response.body, writable, discard));
   return new Response(readable, response);

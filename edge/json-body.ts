@@ -15,14 +15,14 @@ export async function readJson(
   limit: number = limits.jsonBodyBytes.value,
 ): Promise<Result<Readonly<Record<string, unknown>>>> {
   const source = request.body ? openSource(request.body) : undefined;
-  const { surroundings } = context;
-  if (source) context.discardBody = () => discardSource(source, surroundings);
+  const { runtime } = context;
+  if (source) context.discardBody = () => discardSource(source, runtime);
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let text = '';
   let bytes = 0;
   try {
     for (;;) {
-      const step = source ? await within(source.read(), limits.bodyIdleMs.value, surroundings) : undefined;
+      const step = source ? await within(source.read(), limits.bodyIdleMs.value, runtime) : undefined;
       if (step === late) return no(refuse('client_slow', { limit: limits.bodyIdleMs.value / 1_000 }));
       if (!step) break;
       bytes += step.byteLength;

@@ -3,7 +3,7 @@ import type { Context, ExecutionContext, MiddlewareHandler } from 'hono';
 import { newId } from './audit/mint.ts';
 import { Recorder } from './audit/record.ts';
 import { refuseThrown } from './bug.ts';
-import { realSurroundings as surroundings } from './clock.ts';
+import { realRuntime as runtime } from './clock.ts';
 import type { RequestContext } from './context.ts';
 import { setCors } from './cors.ts';
 import { drainBody } from './drain.ts';
@@ -36,9 +36,9 @@ export const provideContext: MiddlewareHandler<EdgeEnv> = async (c, next) => {
   const waitUntil = (work: Promise<unknown>) => execution.waitUntil(work);
   const abort = (reason: string) => execution.abort?.(reason);
   const { zones, auditWaitMs: waitMs } = settings;
-  const recorder = new Recorder({ gates: env.GATE, zones, waitMs, surroundings, waitUntil });
+  const recorder = new Recorder({ gates: env.GATE, zones, waitMs, runtime, waitUntil });
   const id = newId(Date.now());
-  c.set('context', { id, env, settings, surroundings, recorder, waitUntil, abort, discardBody: undefined });
+  c.set('context', { id, env, settings, runtime, recorder, waitUntil, abort, discardBody: undefined });
   await next();
 };
 

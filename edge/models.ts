@@ -43,9 +43,9 @@ export async function showModel(
 async function readModels(request: Request, context: RequestContext): Promise<ListedModel[] | Response> {
   const claims = await admit(request, 'models', context);
   if (!claims.ok) return refuseWith(claims.refusal);
-  const { settings, env, surroundings } = context;
+  const { settings, env, runtime } = context;
   const zones = settings.zones.filter((zone) => claims.value.zones.includes(zone));
-  return mergeModels(await readSnapshots(zones, env.ROSTER, surroundings));
+  return mergeModels(await readSnapshots(zones, env.ROSTER, runtime));
 }
 
 /** One line for each name, whatever number of agents serve it. */

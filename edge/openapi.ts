@@ -3,14 +3,14 @@ import { exportStatus, streamedLeaf } from '../shared/audit/bundle/contract.ts';
 import { auditHealth } from '../shared/audit/health.ts';
 import {
   aliasRow,
-  keptRevision,
-  keptTransition,
   liveEvidence,
   logPage,
   modelState,
   newRevision,
   newTransition,
   revisionRow,
+  storedRevision,
+  storedTransition,
   transitionRow,
 } from '../shared/model/contract.ts';
 import { sentRelease } from '../shared/model/release.ts';
@@ -46,7 +46,7 @@ import { paths } from './openapi/paths.ts';
 import { rateLimitComponents, withRateLimits } from './openapi/rate-limit.ts';
 import { input, output } from './openapi/values.ts';
 import { listedPools } from './operate.ts';
-import { knownReleases, toldRelease } from './pool/release.ts';
+import { knownReleases, publishedRelease } from './pool/release.ts';
 import { deepgramError } from './protocol/deepgram-refuse.ts';
 import { clientSecretBody, grantBody } from './protocol/grant-request.ts';
 import { clientSecretAnswer, grantAnswer } from './protocol/issue-tokens.ts';
@@ -97,15 +97,15 @@ function describe() {
         ModelList: list(listedModel),
         ModelState: output(modelState),
         ReleaseRequest: input(sentRelease),
-        ToldRelease: output(toldRelease),
+        ToldRelease: output(publishedRelease),
         KnownReleases: output(knownReleases),
         RevisionRequest: input(newRevision),
         Revision: output(revisionRow),
-        KeptRevision: output(keptRevision),
+        KeptRevision: output(storedRevision),
         LiveEvidence: output(liveEvidence),
         TransitionRequest: input(newTransition),
         Transition: output(transitionRow),
-        KeptTransition: output(keptTransition),
+        KeptTransition: output(storedTransition),
         ModelLog: output(logPage),
         AliasRequest: input(aliasBody),
         Alias: output(aliasRow),

@@ -38,8 +38,8 @@ export const listedPools = z.object({
 export async function listPools(request: Request, context: RequestContext): Promise<Response> {
   const claims = await admit(request, 'operate', context);
   if (!claims.ok) return refuseWith(claims.refusal);
-  const { settings, env, surroundings } = context;
-  const snapshots = await readSnapshots(settings.zones, env.ROSTER, surroundings);
+  const { settings, env, runtime } = context;
+  const snapshots = await readSnapshots(settings.zones, env.ROSTER, runtime);
   const data = snapshots.flatMap(({ at, entries }) =>
     entries.map(
       ({ description, load, heard, release }): z.infer<typeof listedPool> => ({
@@ -53,7 +53,7 @@ export async function listPools(request: Request, context: RequestContext): Prom
   );
   const refused = settings.zones.map(async (zone): Promise<RefusedAgent[]> => {
     const asked = Promise.resolve(env.ROSTER.getByName(zone).refused()).catch(() => []);
-    const found = await within(asked, limits.snapshotWaitMs.value, surroundings);
+    const found = await within(asked, limits.snapshotWaitMs.value, runtime);
     return found === late ? [] : found;
   });
   return Response.json({ object: 'list', data, refused: (await Promise.all(refused)).flat() });
@@ -61,9 +61,9 @@ export async function listPools(request: Request, context: RequestContext): Prom
 
 /** `GET /v1/pools/heartbeat`: an agent's WebSocket, handed to the roster of the zone its token names. */
 export async function joinRoster(request: Request, context: RequestContext): Promise<Response> {
-  const { settings, env, surroundings, recorder, id } = context;
+  const { settings, env, runtime, recorder, id } = context;
   const token = request.headers.get('authorization');
-  const claims = await authenticatePool(token, settings.issuers, surroundings.now());
+  const claims = await authenticatePool(token, settings.issuers, runtime.now());
   if (!claims.ok) {
     recorder.deniedUnknown(id, 'pool', claims.refusal.reason, claims.refusal.detail);
     return refuseWith(claims.refusal);
@@ -127,11 +127,11 @@ export async function readOutbox(request: Request, context: RequestContext): Pro
 async function tellRead(
   claims: Claims,
   { zone, query }: { readonly zone: string | null; readonly query: string },
-  { id, recorder, surroundings }: RequestContext,
+  { id, recorder, runtime }: RequestContext,
 ): Promise<Result<undefined>> {
   const { tenant, subject } = claims;
   const event = recorder.mint({
-    ...{ type: 'access.audit', request: id, tenant, action: 'outbox', count: 1, since: surroundings.now(), query },
+    ...{ type: 'access.audit', request: id, tenant, action: 'outbox', count: 1, since: runtime.now(), query },
     ...(zone !== null && { zone }),
     ...(subject !== undefined && { subject }),
   });

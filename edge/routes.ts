@@ -3,7 +3,7 @@ import { refuse } from '../shared/refusal.ts';
 import * as erasing from './audit/erase.ts';
 import { createExport, listExports, readExport } from './audit/exports.ts';
 import { acceptGap, listGaps } from './audit/gaps.ts';
-import { lookAtHealth } from './audit/look-at-health.ts';
+import { showAuditHealth } from './audit/look-at-health.ts';
 import { listLogs, readLog } from './audit/read-log.ts';
 import { searchAudit } from './audit/search.ts';
 import { streamLeaves } from './audit/stream-leaves.ts';
@@ -97,7 +97,7 @@ const routes: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   '/v1/audit/gaps': { GET: listGaps },
   '/v1/audit/gaps/accept': { POST: acceptGap },
   '/v1/audit/search': { GET: searchAudit },
-  '/v1/audit/health': { GET: lookAtHealth },
+  '/v1/audit/health': { GET: showAuditHealth },
   '/v1/audit/log': { GET: listLogs },
   '/v1/audit/log/:name{.+}': { GET: readLog },
 };

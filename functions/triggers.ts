@@ -11,10 +11,10 @@ import { openExports } from './audit/export/open-exports.ts';
 import { openIndexing, openWitnessing } from './audit/follow-logs.ts';
 import { onAcceptGap, onGaps } from './audit/gaps/on-gaps.ts';
 import * as audit from './audit/intake/on-audit.ts';
-import { openLogDesk } from './audit/log/log-desk.ts';
-import { lookAtLogs } from './audit/log/look-at-log.ts';
+import { openLogContext } from './audit/log/log-desk.ts';
+import { readLogsHealth } from './audit/log/look-at-log.ts';
 import { onLog, onYears } from './audit/log/on-log.ts';
-import { openTicking } from './audit/log/on-tick.ts';
+import { openTicker } from './audit/log/on-tick.ts';
 import { openReports } from './audit/report/reports.ts';
 import { onSearch } from './audit/search/on-search.ts';
 import { findFullStores, onHealth } from './health/on-health.ts';
@@ -25,7 +25,7 @@ import { onOpenJob, onReplay } from './jobs/on-jobs.ts';
 import { onLost, onStalled } from './jobs/on-timer.ts';
 import { createPost } from './jobs/post.ts';
 import { takeOutcome } from './jobs/take-outcome.ts';
-import { judgeLive } from './model/judge-live.ts';
+import { evaluateLive } from './model/judge-live.ts';
 import { onLive } from './model/on-live.ts';
 import * as models from './model/on-models.ts';
 import { openModelContext } from './model/open-model-context.ts';
@@ -39,7 +39,7 @@ import { openStores } from './stores.ts';
 
 const settings = currentSettings();
 const stores = openStores(settings);
-const logDesk = await openLogDesk(settings);
+const logDesk = await openLogContext(settings);
 const reports = logDesk && openReports(logDesk, settings);
 const desk: HttpContext = {
   ...stores,
@@ -55,7 +55,7 @@ const privacyTables = {
 };
 const exportDesk = logDesk && reports && openExports(logDesk, settings, privacyTables.exports, reports);
 const privacyDesk = logDesk && reports && openPrivacy(logDesk, { ...privacyTables, ...reports });
-const ticking = logDesk && openTicking(logDesk);
+const ticking = logDesk && openTicker(logDesk);
 const modelDesk = openModelContext(settings, reports?.reporter);
 const post = createPost(settings.MODE === 'development');
 registerReferences();
@@ -76,7 +76,9 @@ app.http('health', {
       stores,
       (line) => context.warn(line),
       undefined,
-      request.query.has('stores') ? undefined : () => lookAtLogs(logDesk && { ...logDesk, rows: privacyTables.rows }),
+      request.query.has('stores')
+        ? undefined
+        : () => readLogsHealth(logDesk && { ...logDesk, rows: privacyTables.rows }),
     ),
 });
 
@@ -185,7 +187,7 @@ app.storageQueue('on-notice', {
 app.timer('on-stalled', { schedule: '0 * * * * *', handler: () => onStalled(desk) });
 app.timer('on-lost', { schedule: '20,40 * * * * *', handler: () => onLost(desk) });
 if (modelDesk) {
-  app.timer('on-live', { schedule: '*/10 * * * * *', handler: () => judgeLive(modelDesk) });
+  app.timer('on-live', { schedule: '*/10 * * * * *', handler: () => evaluateLive(modelDesk) });
   app.timer('on-release', { schedule: '30 * * * * *', handler: async () => void (await publishRelease(modelDesk)) });
   app.hook.appStart(() => modelDesk.rows.ensure(AbortSignal.timeout(limits.auditStartMs.value)).catch(() => {}));
 }

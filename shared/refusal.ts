@@ -1,5 +1,5 @@
 import { limits } from './limits.ts';
-import { askedRefusals } from './refusal/asked.ts';
+import { requestRefusals } from './refusal/asked.ts';
 import { callerRefusals } from './refusal/caller.ts';
 import { exportRefusals } from './refusal/export.ts';
 import { modelRefusals } from './refusal/model.ts';
@@ -7,7 +7,7 @@ import { outageRefusals } from './refusal/outage.ts';
 import { privacyRefusals } from './refusal/privacy.ts';
 import { projectRefusals } from './refusal/project.ts';
 import type { Row } from './refusal/row.ts';
-import { sentRefusals } from './refusal/sent.ts';
+import { contentRefusals } from './refusal/sent.ts';
 import { streamRefusals } from './refusal/stream.ts';
 import { uploadRefusals } from './refusal/upload.ts';
 import { workRefusals } from './refusal/work.ts';
@@ -19,9 +19,9 @@ import { workRefusals } from './refusal/work.ts';
  */
 export const refusals = {
   ...callerRefusals,
-  ...askedRefusals,
+  ...requestRefusals,
   ...streamRefusals,
-  ...sentRefusals,
+  ...contentRefusals,
   ...uploadRefusals,
   ...projectRefusals,
   ...outageRefusals,

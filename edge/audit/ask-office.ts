@@ -21,7 +21,7 @@ export interface AuditQuestion {
 }
 
 /** Returns the successful response as received; any other becomes a refusal. */
-export async function askOffice(
+export async function callAuditFunctions(
   { zone, path, body, operate = false }: AuditQuestion,
   reader: Reader,
   context: RequestContext,
@@ -65,13 +65,13 @@ export async function refusalIn(answered: Response): Promise<Refusal> {
 }
 
 /** Calls the functions and parses the response as JSON. */
-export async function askOfficeFor<T extends z.ZodType>(
+export async function callAuditFunctionsFor<T extends z.ZodType>(
   question: AuditQuestion,
   schema: T,
   claims: Reader,
   context: RequestContext,
 ): Promise<Result<z.infer<T>>> {
-  const answered = await askOffice(question, claims, context);
+  const answered = await callAuditFunctions(question, claims, context);
   if (!answered.ok) return answered;
   const parsed = schema.safeParse(await answered.value.json().catch(() => undefined));
   return parsed.success ? ok(parsed.data) : no(refuse('audit_unreachable', undefined, 'an answer not as agreed'));

@@ -20,16 +20,16 @@ import { readJson } from '../json-body.ts';
 import { refuseWith } from '../refuse.ts';
 import { refuseField } from '../refuse-field.ts';
 import { admit } from '../tenant/admit.ts';
-import { askOfficeFor } from './ask-office.ts';
+import { callAuditFunctionsFor } from './ask-office.ts';
 import { newId } from './mint.ts';
-import { askerIn, commitmentsIn, who, zonesOf } from './who.ts';
+import { actorCommitment, commitmentsIn, requestActor, zonesOf } from './who.ts';
 
 const zone = zoneName.optional().describe('Whose log; by default all of the token');
 
 /** Body of `POST /v1/audit/erasures`. */
 export const erasureBody = z
   .strictObject({
-    ...who,
+    ...requestActor,
     basis: erasureBasis.describe(
       `What asks for it, in the log for all to read: ${erasureBases.join(', ')}, or other:NAME`,
     ),
@@ -38,7 +38,7 @@ export const erasureBody = z
   .meta({ anyOf: [{ required: ['subject'] }, { required: ['commitment'] }] });
 /** Body of `POST /v1/audit/holds`. */
 export const holdBody = z.strictObject({
-  ...who,
+  ...requestActor,
   id: newHold.shape.id.optional().describe('Chosen by you, so that asking again sets nothing twice'),
   reason: newHold.shape.reason.describe('Why, in words; the log hides it'),
   basis: newHold.shape.basis.describe('The rule or case, by a short name that will stand in the log'),
@@ -60,11 +60,14 @@ export const listedReleased = z.object({ object: z.literal('list'), data: z.arra
 export const eraseSubject = (request: Request, context: RequestContext): Promise<Response> =>
   inZones(request, context, erasureBody, async ({ basis, ...about }, one, claims) => {
     const subjects = await commitmentsIn(one, about, claims, context);
-    const asker = await askerIn(one, claims, context);
+    const asker = await actorCommitment(one, claims, context);
     if (!subjects.ok || !asker.ok) return subjects.ok ? (asker as Result<never>) : subjects;
     if (!subjects.value) return no(refuse('field_missing', { field: 'subject' }));
     const body = { subjects: subjects.value, basis, ...asker.value };
-    return list(one, await askOfficeFor({ zone: one, path: `/${one}/erasures`, body }, erasure, claims, context));
+    return list(
+      one,
+      await callAuditFunctionsFor({ zone: one, path: `/${one}/erasures`, body }, erasure, claims, context),
+    );
   });
 
 /** `POST /v1/audit/holds` */
@@ -72,10 +75,10 @@ export const setHold = (request: Request, context: RequestContext): Promise<Resp
   const fresh = newId(Date.now());
   return inZones(request, context, holdBody, async ({ id = fresh, reason, basis, ...about }, one, claims) => {
     const subjects = await commitmentsIn(one, about, claims, context);
-    const asker = await askerIn(one, claims, context);
+    const asker = await actorCommitment(one, claims, context);
     if (!subjects.ok || !asker.ok) return subjects.ok ? (asker as Result<never>) : subjects;
     const body = { id, reason, basis, ...(subjects.value && { subjects: subjects.value }), ...asker.value };
-    return list(one, await askOfficeFor({ zone: one, path: `/${one}/holds`, body }, hold, claims, context));
+    return list(one, await callAuditFunctionsFor({ zone: one, path: `/${one}/holds`, body }, hold, claims, context));
   });
 };
 
@@ -87,10 +90,10 @@ export const releaseHold = (request: Request, context: RequestContext, { name: i
     context,
     holdReleaseBody,
     async ({ reason }, one, claims) => {
-      const asker = await askerIn(one, claims, context);
+      const asker = await actorCommitment(one, claims, context);
       if (!asker.ok) return asker;
       const question = { zone: one, path: `/${one}/holds/${id}/release`, body: { reason, ...asker.value } };
-      const done = await askOfficeFor(question, released, claims, context);
+      const done = await callAuditFunctionsFor(question, released, claims, context);
       // Another zone may have the hold.
       return !done.ok && done.refusal.reason === 'hold_unknown' ? ok([]) : list(one, done);
     },
@@ -101,14 +104,19 @@ export const releaseHold = (request: Request, context: RequestContext, { name: i
 /** `GET /v1/audit/erasures`: pending erasures. */
 export const listErasures = (request: Request, context: RequestContext): Promise<Response> =>
   inZones(request, context, undefined, async (_, one, claims) => {
-    const found = await askOfficeFor({ zone: one, path: `/${one}/erasures` }, waitingErasures, claims, context);
+    const found = await callAuditFunctionsFor(
+      { zone: one, path: `/${one}/erasures` },
+      waitingErasures,
+      claims,
+      context,
+    );
     return found.ok ? ok(found.value.data.map((row) => ({ zone: one, ...row }))) : found;
   });
 
 /** `GET /v1/audit/holds` */
 export const listHolds = (request: Request, context: RequestContext): Promise<Response> =>
   inZones(request, context, undefined, async (_, one, claims) => {
-    const found = await askOfficeFor({ zone: one, path: `/${one}/holds` }, holds, claims, context);
+    const found = await callAuditFunctionsFor({ zone: one, path: `/${one}/holds` }, holds, claims, context);
     return found.ok ? ok(found.value.data.map((row) => ({ zone: one, ...row }))) : found;
   });
 

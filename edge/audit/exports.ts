@@ -20,7 +20,7 @@ import { readJson } from '../json-body.ts';
 import { refuseWith } from '../refuse.ts';
 import { refuseField } from '../refuse-field.ts';
 import { admit } from '../tenant/admit.ts';
-import { askOffice, askOfficeFor } from './ask-office.ts';
+import { callAuditFunctions, callAuditFunctionsFor } from './ask-office.ts';
 
 const time = z.iso.datetime({ offset: true }).or(z.iso.date());
 
@@ -68,7 +68,7 @@ export async function createExport(request: Request, context: RequestContext): P
   if (!zone.ok) return refuseWith(zone.refusal);
   const asked = newExportOf(body.data, claims.value, context);
   const question = { zone: zone.value, path: `/exports/${zone.value}`, body: asked };
-  const made = await askOfficeFor(question, exportStatus, claims.value, context);
+  const made = await callAuditFunctionsFor(question, exportStatus, claims.value, context);
   if (!made.ok) return refuseWith(made.refusal);
   const location = `/v1/audit/exports/${made.value.id}`;
   return Response.json(made.value, { status: 202, headers: { ...fresh, location } });
@@ -115,7 +115,7 @@ export async function listExports(request: Request, context: RequestContext): Pr
   if (!zone.ok) return refuseWith(zone.refusal);
   const schema = listedExports.pick({ data: true });
   const question = { zone: zone.value, path: `/exports/${zone.value}/${tenant}` };
-  const found = await askOfficeFor(question, schema, claims.value, context);
+  const found = await callAuditFunctionsFor(question, schema, claims.value, context);
   return found.ok
     ? Response.json({ object: 'list', data: found.value.data }, { headers: fresh })
     : refuseWith(found.refusal);
@@ -138,10 +138,10 @@ export async function readExport(request: Request, context: RequestContext, { na
   if (!zone.ok) return refuseWith(refuse('export_unknown'));
   const root = `/exports/${zone.value}/${claims.value.tenant}/${id}`;
   if (path === undefined) {
-    const found = await askOfficeFor({ zone: zone.value, path: root }, exportStatus, claims.value, context);
+    const found = await callAuditFunctionsFor({ zone: zone.value, path: root }, exportStatus, claims.value, context);
     return found.ok ? Response.json(found.value, { headers: fresh }) : refuseWith(found.refusal);
   }
-  const file = await askOffice({ zone: zone.value, path: `${root}/files/${path}` }, claims.value, context);
+  const file = await callAuditFunctions({ zone: zone.value, path: `${root}/files/${path}` }, claims.value, context);
   if (!file.ok) return refuseWith(file.refusal);
   const headers = { ...fresh, 'content-type': 'application/octet-stream', 'x-content-type-options': 'nosniff' };
   return new Response(file.value.body, { headers });

@@ -7,9 +7,9 @@ import { readJson } from '../json-body.ts';
 import { refuseWith } from '../refuse.ts';
 import { refuseField } from '../refuse-field.ts';
 import { admit } from '../tenant/admit.ts';
-import { askOfficeFor } from './ask-office.ts';
+import { callAuditFunctionsFor } from './ask-office.ts';
 import { zoneOf } from './exports.ts';
-import { askerIn } from './who.ts';
+import { actorCommitment } from './who.ts';
 
 /** Body of `POST /v1/audit/gaps/accept`. */
 export const acceptBody = z.strictObject({
@@ -31,7 +31,7 @@ export async function listGaps(request: Request, context: RequestContext): Promi
   const zone = zoneOf(claims.value, new URL(request.url).searchParams.get('zone') ?? undefined, context);
   if (!zone.ok) return refuseWith(zone.refusal);
   const question = { zone: zone.value, path: `/${zone.value}/gaps`, operate: true };
-  const found = await askOfficeFor(question, gapList, claims.value, context);
+  const found = await callAuditFunctionsFor(question, gapList, claims.value, context);
   if (!found.ok) return refuseWith(found.refusal);
   const data = found.value.data.map((one) => ({ zone: zone.value, ...one }));
   return Response.json({ object: 'list', data }, { headers: fresh });
@@ -47,10 +47,10 @@ export async function acceptGap(request: Request, context: RequestContext): Prom
   if (!parsed.success) return refuseWith(refuseField(parsed.error, json.value));
   const zone = zoneOf(claims.value, parsed.data.zone, context);
   if (!zone.ok) return refuseWith(zone.refusal);
-  const asker = await askerIn(zone.value, claims.value, context);
+  const asker = await actorCommitment(zone.value, claims.value, context);
   if (!asker.ok) return refuseWith(asker.refusal);
   const body = { gap: parsed.data.gap, reason: parsed.data.reason, ...asker.value };
   const question = { zone: zone.value, path: `/${zone.value}/gaps/accept`, body, operate: true };
-  const done = await askOfficeFor(question, gap, claims.value, context);
+  const done = await callAuditFunctionsFor(question, gap, claims.value, context);
   return done.ok ? Response.json({ zone: zone.value, ...done.value }, { headers: fresh }) : refuseWith(done.refusal);
 }

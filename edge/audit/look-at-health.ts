@@ -5,7 +5,7 @@ import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import { refuseWith } from '../refuse.ts';
 import { admit } from '../tenant/admit.ts';
-import { askOfficeFor } from './ask-office.ts';
+import { callAuditFunctionsFor } from './ask-office.ts';
 import { isOpenTo } from './exports.ts';
 import type { OutboxPage } from './outbox.ts';
 import { gateName } from './record.ts';
@@ -14,20 +14,20 @@ import { gateName } from './record.ts';
  * `GET /v1/audit/health?zone=`: health of a zone's log, and the events that wait for it at the edge. Names
  * and numbers only.
  */
-export async function lookAtHealth(request: Request, context: RequestContext): Promise<Response> {
+export async function showAuditHealth(request: Request, context: RequestContext): Promise<Response> {
   const claims = await admit(request, ['audit', 'operate'], context);
   if (!claims.ok) return refuseWith(claims.refusal);
-  const { env, settings, surroundings } = context;
+  const { env, settings, runtime } = context;
   const zone = new URL(request.url).searchParams.get('zone');
   if (zone === null) return refuseWith(refuse('field_missing', { field: 'zone' }));
   if (!(settings.zones.includes(zone) && isOpenTo(claims.value, zone)))
     return refuseWith(refuse('zone_unserved', { zone }));
   const { tenant } = claims.value;
-  const log = await askOfficeFor({ zone, path: `/${zone}/health` }, logHealth, { tenant }, context);
+  const log = await callAuditFunctionsFor({ zone, path: `/${zone}/health` }, logHealth, { tenant }, context);
   if (!log.ok) return refuseWith(log.refusal);
-  const now = surroundings.now();
+  const now = runtime.now();
   const look = async (asked: Promise<OutboxPage> | OutboxPage): Promise<OutboxHealth> => {
-    const page = await within(Promise.resolve(asked), limits.auditReadMs.value, surroundings);
+    const page = await within(Promise.resolve(asked), limits.auditReadMs.value, runtime);
     if (page === late) throw new Error('an outbox does not answer');
     return { waiting: page.waiting ?? page.rows.length, oldestMs: Math.max(0, now - (page.rows[0]?.t ?? now)) };
   };

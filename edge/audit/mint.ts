@@ -14,12 +14,12 @@ export type AuditDraft<D extends Typed> = D &
   Record<Exclude<keyof D, keyof DraftOf<D['type']>>, never>;
 
 /** Creates an audit event of the edge. `now` is in epoch ms. */
-export function mint<D extends Typed>(draft: AuditDraft<D>, now: number): AuditEvent {
-  return mintDraft(draft, now);
+export function createEvent<D extends Typed>(draft: AuditDraft<D>, now: number): AuditEvent {
+  return createDraft(draft, now);
 }
 
 /** Creates an event from a draft whose members were already compared. */
-export const mintDraft = (draft: AnyDraft, at: number): AuditEvent => ({
+export const createDraft = (draft: AnyDraft, at: number): AuditEvent => ({
   ...{ v: 1, id: newId(at), at, producer: 'edge' },
   ...draft,
 });

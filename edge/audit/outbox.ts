@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import { eventId } from '../../shared/audit/event-id.ts';
 import { limits } from '../../shared/limits.ts';
-import { type DraftOf, mintDraft } from './mint.ts';
+import { createDraft, type DraftOf } from './mint.ts';
 import { readPacked } from './packed-rows.ts';
 
 const outboxRow = z.object({
@@ -88,7 +88,7 @@ export class Outbox {
   }
 
   #say(draft: DraftOf<'producer.open'> | DraftOf<'producer.close'>, now: number): void {
-    this.#insert(1, JSON.stringify(mintDraft(draft, now)), now);
+    this.#insert(1, JSON.stringify(createDraft(draft, now)), now);
     this.#open = draft.type === 'producer.open';
     this.#sql.exec('UPDATE life SET open = ?', Number(this.#open));
   }

@@ -15,7 +15,7 @@ import { CircuitOpen } from '../functions/circuits.ts';
 import { refuseWith } from '../refuse.ts';
 import type { AuditLog } from '../settings-schema.ts';
 import { admit } from '../tenant/admit.ts';
-import { askOfficeFor, refusalIn } from './ask-office.ts';
+import { callAuditFunctionsFor, refusalIn } from './ask-office.ts';
 import { isOpenTo } from './exports.ts';
 import { commitmentOfReader } from './reader.ts';
 
@@ -66,9 +66,9 @@ async function listZone(
   { tenant, subject }: Claims,
   context: RequestContext,
 ): Promise<z.infer<typeof listedLog>[] | Refusal> {
-  const found = await askOfficeFor({ zone, path: `/log/${zone}` }, loggedYears, { tenant, subject }, context);
+  const found = await callAuditFunctionsFor({ zone, path: `/log/${zone}` }, loggedYears, { tenant, subject }, context);
   if (!found.ok && found.refusal.reason === TOO_MUCH) return found.refusal;
-  const thisYear = new Date(context.surroundings.now()).getUTCFullYear();
+  const thisYear = new Date(context.runtime.now()).getUTCFullYear();
   const known = found.ok
     ? found.value.data.map(({ closed, ...one }) => ({
         ...one,

@@ -14,11 +14,11 @@ export type Reader = Pick<Claims, 'tenant'> & { readonly subject?: Claims['subje
 export async function commitmentOfReader(
   zone: string,
   { tenant, subject }: Reader,
-  { env, surroundings }: RequestContext,
+  { env, runtime }: RequestContext,
 ): Promise<Result<string | undefined>> {
   if (subject === undefined) return ok(undefined);
   const name = gateName({ tenant, zones: [zone] }, [zone]);
   const query = async () => env.GATE.getByName(name).commitmentOf(subject);
-  const found = await within(query(), limits.auditReadMs.value, surroundings).catch((): typeof late => late);
+  const found = await within(query(), limits.auditReadMs.value, runtime).catch((): typeof late => late);
   return found === late ? no(refuse('audit_unreachable', undefined, 'the gate does not answer')) : ok(found);
 }

@@ -5,13 +5,13 @@ import { isStorageFull, refuseFull } from '../../shared/storage-full.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import type { Quota } from '../../shared/tenant/quota.ts';
 import { logFull } from '../bug.ts';
-import { late, type Surroundings, within } from '../clock.ts';
+import { late, type Runtime, within } from '../clock.ts';
 import type { Bindings } from '../settings.ts';
 import type { GateAnswer, GateStep } from '../tenant/gate-step.ts';
 import { Reserves } from '../tenant/reserves.ts';
 import { Backlog } from './backlog.ts';
-import { type AuditDraft, mint, type Typed } from './mint.ts';
-import { type Attempt, mintRecord, type RequestRecord } from './request-events.ts';
+import { type AuditDraft, createEvent, type Typed } from './mint.ts';
+import { type Attempt, createRecordEvents, type RequestRecord } from './request-events.ts';
 
 /** The owner of a gate: a tenant, and its zones. */
 export interface Owner {
@@ -25,7 +25,7 @@ export interface RecorderContext {
   readonly zones: readonly string[];
   /** AUDIT_WAIT_MS of the settings, in milliseconds. */
   readonly waitMs: number;
-  readonly surroundings: Surroundings;
+  readonly runtime: Runtime;
   readonly waitUntil: (work: Promise<unknown>) => void;
 }
 
@@ -67,17 +67,17 @@ const anonymous = { second: 0, recorded: 0, suppressed: 0 };
 export class Recorder {
   readonly #gates: Bindings['GATE'];
   readonly #served: readonly string[];
-  readonly #surroundings: Surroundings;
+  readonly #runtime: Runtime;
   readonly #waitUntil: (work: Promise<unknown>) => void;
   /** Timeout of a step at its Gate, ms. */
   readonly waitMs: number;
   #named: { readonly owner: Owner; readonly name: string } | undefined;
 
-  constructor({ gates, zones, waitMs, surroundings, waitUntil }: RecorderContext) {
+  constructor({ gates, zones, waitMs, runtime, waitUntil }: RecorderContext) {
     this.#gates = gates;
     this.#served = zones;
     this.waitMs = waitMs;
-    this.#surroundings = surroundings;
+    this.#runtime = runtime;
     this.#waitUntil = waitUntil;
   }
 
@@ -86,7 +86,7 @@ export class Recorder {
    * named it.
    */
   refusal(owner: Owner, detail: string): Refusal {
-    const full = isRecent(fullGates.get(this.#nameOf(owner)), this.#surroundings.now());
+    const full = isRecent(fullGates.get(this.#nameOf(owner)), this.#runtime.now());
     return full ? refuseFull('edge', detail) : refuse('audit_unavailable', undefined, detail);
   }
 
@@ -97,13 +97,13 @@ export class Recorder {
   }
 
   mint<D extends Typed>(draft: AuditDraft<D>): AuditEvent {
-    return mint<D>(draft, this.#surroundings.now());
+    return createEvent<D>(draft, this.#runtime.now());
   }
 
   /** Sends a step to the owner's Gate, together with deferred ones. */
   async step(owner: Owner, step: GateStep): Promise<GateAnswer> {
     const name = this.#nameOf(owner);
-    const now = this.#surroundings.now();
+    const now = this.#runtime.now();
     const before = [...takeBacklog(name, owner === anonymousOwner, now), ...(queues.get(name) ?? [])];
     queues.delete(name);
     // A request that takes a slot from the Gate also asks for a reserve.
@@ -112,7 +112,7 @@ export class Recorder {
     const steps = [...before, step, ...after];
     const applied = Promise.resolve(this.#gates.getByName(name).apply(steps)).catch((error: unknown) => {
       if (isStorageFull(error)) {
-        noteFull(name, this.#surroundings.now());
+        noteFull(name, this.#runtime.now());
         logFull(name);
       }
       throw error;
@@ -134,7 +134,7 @@ export class Recorder {
       const ofTenant = step.kind !== 'take' || !step.ask.share;
       if (answer?.quota && ofTenant) reserves.noteQuota(name, answer.quota);
       if (step.kind !== 'report') continue;
-      reserves.heard(name, step, answer?.ok ? answer.value : undefined, this.#surroundings.now());
+      reserves.heard(name, step, answer?.ok ? answer.value : undefined, this.#runtime.now());
     }
   }
 
@@ -148,7 +148,7 @@ export class Recorder {
 
   /** Returns what is left of the allowance after `enter`, as far as this isolate knows. */
   quota(owner: Owner): Quota | undefined {
-    return reserves.quota(this.#nameOf(owner), this.#surroundings.now());
+    return reserves.quota(this.#nameOf(owner), this.#runtime.now());
   }
 
   /**
@@ -158,7 +158,7 @@ export class Recorder {
   async readQuota(owner: Owner, { allowance, share }: Pick<Claims, 'allowance' | 'share'>): Promise<Quota | undefined> {
     try {
       const asked = Promise.resolve(this.#gates.getByName(this.#nameOf(owner)).quota(allowance, share));
-      const quota = await within(asked, this.waitMs, this.#surroundings);
+      const quota = await within(asked, this.waitMs, this.#runtime);
       return quota === late ? undefined : quota;
     } catch {
       // The Gate is unreachable; the headers are omitted.
@@ -170,14 +170,14 @@ export class Recorder {
   leave(owner: Owner, id: string, audioSeconds: number, record: RequestRecord): void {
     const name = this.#nameOf(owner);
     const attempt = reserves.leave(name, id, audioSeconds);
-    reserves.note(name, mintRecord(attempt, record));
+    reserves.note(name, createRecordEvents(attempt, record));
     this.#reportSoon(owner, name, record.end.at);
   }
 
   /** Extends the lease of such a slot. */
   stay(owner: Owner, id: string): void {
     const name = this.#nameOf(owner);
-    reserves.renew(name, id, this.#surroundings.now());
+    reserves.renew(name, id, this.#runtime.now());
     this.#waitUntil(this.step(owner, { kind: 'renew', id, events: [] }).catch(() => {}));
   }
 
@@ -198,8 +198,8 @@ export class Recorder {
   async #report(owner: Owner, name: string): Promise<void> {
     const most = Math.ceil((2 * this.waitMs) / limits.gateReportMs.value);
     for (let turn = 0; turn <= most && reserves.hasNews(name); turn += 1) {
-      await this.#surroundings.after(limits.gateReportMs.value).rings;
-      const now = this.#surroundings.now();
+      await this.#runtime.after(limits.gateReportMs.value).rings;
+      const now = this.#runtime.now();
       const stray = reserves.takeStray(name, now, this.waitMs);
       if (stray) backlog.keep(name, [stray], now);
       // Empty when another call carried it, or while the last one is in flight.
@@ -220,7 +220,7 @@ export class Recorder {
   }
 
   async #sendLeftover(owner: Owner, step: GateStep, atOnce: boolean): Promise<void> {
-    if (!atOnce) await this.#surroundings.after(limits.gateLingerMs.value).rings;
+    if (!atOnce) await this.#runtime.after(limits.gateLingerMs.value).rings;
     const name = this.#nameOf(owner);
     const queue = queues.get(name) ?? [];
     if (!queue.includes(step)) return;
@@ -233,13 +233,13 @@ export class Recorder {
 
   /** Stores steps that shared a failed call for a retry. */
   async #see(name: string, along: readonly GateStep[], answered: Promise<unknown>): Promise<void> {
-    const seen = await within(answered, this.waitMs, this.#surroundings).catch(() => late);
+    const seen = await within(answered, this.waitMs, this.#runtime).catch(() => late);
     if (seen === late) this.#keepAll(name, along);
   }
 
   #keepAll(name: string, steps: readonly GateStep[]): void {
     for (const step of steps) if (step.kind === 'report') reserves.lost(name, step);
-    backlog.keep(name, steps, this.#surroundings.now());
+    backlog.keep(name, steps, this.#runtime.now());
   }
 
   /**
@@ -249,7 +249,7 @@ export class Recorder {
   async record(owner: Owner, step: GateStep, otherwise: GateStep = step): Promise<boolean> {
     try {
       const sent = this.step(owner, step);
-      if ((await within(sent, this.waitMs, this.#surroundings)) !== late) return true;
+      if ((await within(sent, this.waitMs, this.#runtime)) !== late) return true;
     } catch {
       // The platform lost the call: the Gate may lack the step.
     }
@@ -262,7 +262,7 @@ export class Recorder {
    * for long.
    */
   isStrained(owner: Owner): boolean {
-    return backlog.size > 0 && backlog.isStrained(this.#nameOf(owner), this.#surroundings.now());
+    return backlog.size > 0 && backlog.isStrained(this.#nameOf(owner), this.#runtime.now());
   }
 
   /** Delivers events without a slot, asynchronously. */
@@ -277,7 +277,7 @@ export class Recorder {
 
   /** Records a refusal without an identified caller. A flood is counted, not written one by one. */
   deniedUnknown(request: string, action: string, reason: string, detail: string | undefined): void {
-    const second = Math.floor(this.#surroundings.now() / 1_000);
+    const second = Math.floor(this.#runtime.now() / 1_000);
     if (anonymous.second !== second) Object.assign(anonymous, { second, recorded: 0 });
     if (anonymous.recorded >= limits.anonymousDenialsPerSecond.value) {
       anonymous.suppressed += 1;
@@ -309,6 +309,6 @@ function takeBacklog(name: string, anonymous: boolean, now: number): GateStep[] 
   // Losses of forgotten Gates are reported under unknown callers, because no other tenant's record may show
   // them.
   const lost = (kept?.lost ?? 0) + (anonymous ? backlog.takeForgotten() : 0);
-  const gap = lost > 0 ? [mint({ type: 'gap', lost, from: 0, to: 0 }, now)] : [];
+  const gap = lost > 0 ? [createEvent({ type: 'gap', lost, from: 0, to: 0 }, now)] : [];
   return [...(gap.length > 0 ? [{ kind: 'record', events: gap } as const] : []), ...(kept?.steps ?? [])];
 }

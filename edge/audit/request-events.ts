@@ -1,6 +1,6 @@
 // Audit events of one request: its attempt, what happened on the way, and its end.
 import type { AuditEvent } from '../../shared/audit/event.ts';
-import { type AnyDraft, type DraftOf, mintDraft } from './mint.ts';
+import { type AnyDraft, createDraft, type DraftOf } from './mint.ts';
 
 /** Members of an attempt; its end repeats them. */
 export type AttemptFields = Omit<DraftOf<'inference.attempt'>, 'type'>;
@@ -25,11 +25,11 @@ export interface RequestRecord {
   readonly end: TimedDraft<DraftOf<'inference.complete'>>;
 }
 
-export const mintAttempt = ({ fields, at }: Attempt): AuditEvent =>
-  mintDraft({ type: 'inference.attempt', ...fields }, at);
+export const createAttemptEvent = ({ fields, at }: Attempt): AuditEvent =>
+  createDraft({ type: 'inference.attempt', ...fields }, at);
 
 /** Returns the events of a request in order; `attempt` is present while no report had it. */
-export function mintRecord(attempt: Attempt | undefined, { notes, end }: RequestRecord): AuditEvent[] {
-  const rest = [...notes, end].map(({ draft, at }) => mintDraft(draft, at));
-  return attempt ? [mintAttempt(attempt), ...rest] : rest;
+export function createRecordEvents(attempt: Attempt | undefined, { notes, end }: RequestRecord): AuditEvent[] {
+  const rest = [...notes, end].map(({ draft, at }) => createDraft(draft, at));
+  return attempt ? [createAttemptEvent(attempt), ...rest] : rest;
 }

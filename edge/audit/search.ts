@@ -9,8 +9,8 @@ import type { RequestContext } from '../context.ts';
 import { refuseWith } from '../refuse.ts';
 import { refuseField } from '../refuse-field.ts';
 import { admit } from '../tenant/admit.ts';
-import { askOfficeFor } from './ask-office.ts';
-import { commitmentsIn, who, zonesOf } from './who.ts';
+import { callAuditFunctionsFor } from './ask-office.ts';
+import { commitmentsIn, requestActor, zonesOf } from './who.ts';
 
 /** Header with the subject of a search: URLs are logged in many places. */
 const SUBJECT_HEADER = 'x-auricle-subject';
@@ -27,7 +27,7 @@ export const searchQuery = z.strictObject({
   model: z.string().min(1).max(256).optional(),
   day: z.iso.date().optional(),
   type: z.string().min(1).max(64).optional(),
-  ...who,
+  ...requestActor,
   /** Positions in that year's log, separated by commas. */
   year: digits.pipe(logYear).optional(),
   index: z
@@ -67,7 +67,12 @@ export async function searchAudit(request: Request, context: RequestContext): Pr
       ...(day !== undefined && { day: day.replaceAll('-', '') }),
       ...(subjects.value && { subjects: subjects.value }),
     };
-    const found = await askOfficeFor({ zone, path: `/${zone}/search`, body }, foundEntries, claims.value, context);
+    const found = await callAuditFunctionsFor(
+      { zone, path: `/${zone}/search`, body },
+      foundEntries,
+      claims.value,
+      context,
+    );
     if (!found.ok) return refuseWith(found.refusal);
     data.push(found.value);
   }

@@ -9,7 +9,7 @@ import type { Result } from '../../shared/result.ts';
 import type { RequestContext } from '../context.ts';
 import { refuseWith } from '../refuse.ts';
 import { admit } from '../tenant/admit.ts';
-import { askOfficeFor } from './ask-office.ts';
+import { callAuditFunctionsFor } from './ask-office.ts';
 import { zoneOf } from './exports.ts';
 
 interface Shape {
@@ -42,7 +42,7 @@ export async function streamLeaves(request: Request, context: RequestContext): P
     return refuseWith(refuse('field_invalid', { field: 'from', rule: 'must be a place in a log, as 2026-500000' }));
   const { tenant } = claims.value;
   const ask = (at: string) =>
-    askOfficeFor(
+    callAuditFunctionsFor(
       { zone: zone.value, path: `/stream/${zone.value}/${tenant}?from=${at}` },
       streamPage,
       claims.value,
@@ -72,13 +72,13 @@ function bodyOf(
   ask: (at: string) => Promise<Result<StreamPage>>,
   shape: Shape,
   follow: boolean,
-  { surroundings }: RequestContext,
+  { runtime }: RequestContext,
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
-  const until = surroundings.now() + limits.auditStreamSeconds.value * 1_000;
+  const until = runtime.now() + limits.auditStreamSeconds.value * 1_000;
   let page: StreamPage | undefined = first;
   let next = first.next;
-  const wait = () => surroundings.after(limits.auditStreamPauseMs.value).rings;
+  const wait = () => runtime.after(limits.auditStreamPauseMs.value).rings;
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
@@ -90,7 +90,7 @@ function bodyOf(
           const { data, ended, year } = asked.value;
           next = asked.value.next;
           if (data.length > 0) controller.enqueue(encoder.encode(data.map((one) => shape.write(one, year)).join('')));
-          if ((ended && !follow) || surroundings.now() >= until) return controller.close();
+          if ((ended && !follow) || runtime.now() >= until) return controller.close();
           if (data.length > 0) return;
           if (!ended) continue;
           await wait();

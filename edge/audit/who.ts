@@ -8,12 +8,12 @@ import type { RequestContext } from '../context.ts';
 import { zoneOf } from './exports.ts';
 import { commitmentOfReader } from './reader.ts';
 
-export const who = {
+export const requestActor = {
   subject: z.string().min(1).max(256).optional().describe('The subject, as `sub` of its tokens'),
   commitment: commitment.optional().describe('The commitment of the subject in the log, as a disclosure shows it'),
 };
 
-export interface Who {
+export interface RequestActor {
   readonly subject?: string | undefined;
   readonly commitment?: string | undefined;
 }
@@ -29,7 +29,7 @@ export function zonesOf(claims: Claims, asked: string | undefined, context: Requ
 /** The commitments of a named subject; `undefined` when the query names none. */
 export async function commitmentsIn(
   zone: string,
-  { subject, commitment: known }: Who,
+  { subject, commitment: known }: RequestActor,
   { tenant }: Pick<Claims, 'tenant'>,
   context: RequestContext,
 ): Promise<Result<string[] | undefined>> {
@@ -40,7 +40,7 @@ export async function commitmentsIn(
 }
 
 /** The caller as the log records it: the request and the commitment of its subject. */
-export async function askerIn(zone: string, claims: Claims, context: RequestContext): Promise<Result<object>> {
+export async function actorCommitment(zone: string, claims: Claims, context: RequestContext): Promise<Result<object>> {
   const found = await commitmentOfReader(zone, claims, context);
   if (!found.ok) return found;
   const by = found.value;

@@ -19,10 +19,10 @@ export interface OpenOptions {
   readonly patienceMs?: number;
   /** Replacements of the platform's WebSocket, and of clock and randomness. */
   readonly WebSocket?: SocketClass;
-  readonly surroundings?: ClientSurroundings;
+  readonly runtime?: ClientRuntime;
 }
 
-export interface ClientSurroundings {
+export interface ClientRuntime {
   readonly now: () => number;
   readonly random: () => number;
   /** Calls back after `ms`; returns a function that cancels the call. */

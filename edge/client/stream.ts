@@ -5,12 +5,12 @@ import { streamClientLimits as limits } from '../../shared/limits/stream-client.
 import type { StreamOptions } from '../../shared/stream/link.ts';
 import { POSITION_BYTES, writePosition } from '../../shared/stream/position.ts';
 import { Backlog } from './backlog.ts';
-import type { ClientSocket, ClientSurroundings, LiveStream, OpenOptions, SocketClass } from './contract.ts';
+import type { ClientRuntime, ClientSocket, LiveStream, OpenOptions, SocketClass } from './contract.ts';
 import { EventQueue } from './event-queue.ts';
 import { type FinalEvent, StreamError, type StreamEvent } from './events.ts';
 import { Perseverance } from './perseverance.ts';
 
-export type { ClientSocket, ClientSurroundings, LiveStream, OpenOptions, SocketClass } from './contract.ts';
+export type { ClientRuntime, ClientSocket, LiveStream, OpenOptions, SocketClass } from './contract.ts';
 
 export const openStream = (options: OpenOptions): LiveStream => new Client(options);
 
@@ -18,7 +18,7 @@ const PROTOCOL = 'auricle';
 const TOKEN = 'auricle-token.';
 const OPEN = 1;
 
-const platform: ClientSurroundings = {
+const platform: ClientRuntime = {
   now: () => Date.now(),
   random: () => Math.random(),
   after: (ms, call) => {
@@ -43,7 +43,7 @@ function waiter<T>(): Waiter<T> {
 class Client implements LiveStream {
   readonly events = new EventQueue();
   readonly #open: OpenOptions;
-  readonly #around: ClientSurroundings;
+  readonly #around: ClientRuntime;
   readonly #Socket: SocketClass;
   readonly #packets: boolean;
   readonly #backlog = new Backlog();
@@ -71,7 +71,7 @@ class Client implements LiveStream {
 
   constructor(open: OpenOptions) {
     this.#open = open;
-    this.#around = open.surroundings ?? platform;
+    this.#around = open.runtime ?? platform;
     this.#Socket = open.WebSocket ?? (globalThis.WebSocket as unknown as SocketClass);
     this.#packets = open.format.encoding === 'opus';
     this.#options = open.options ?? {};

@@ -48,7 +48,7 @@ export const mayBeDone = ({ reason, params }: Refusal): boolean =>
  * Calls the functions for a tenant. `undefined` for an empty answer (204). Refuses as the functions do, or
  * with `uploads_unavailable`, or with `uploads_closed` where the zone has no functions.
  */
-export async function askBackOffice<T extends z.ZodType>(
+export async function callFunctionsRoute<T extends z.ZodType>(
   question: Question,
   schema: T,
   tenant: string,
@@ -74,7 +74,7 @@ export async function askBackOffice<T extends z.ZodType>(
   }
   const read = readAnswer(answer, schema, makes);
   if (read.ok || read.refusal.detail !== STORAGE_SILENT) return read;
-  await probe(office, context.surroundings);
+  await probe(office, context.runtime);
   return no({ ...read.refusal, ...openCircuit(office) });
 }
 
@@ -106,7 +106,7 @@ export async function callFunctions<T>(
   read: (response: Response) => Promise<T> | T,
   context: RequestContext,
 ): Promise<T | typeof late | CircuitOpen | undefined> {
-  const { surroundings } = context;
+  const { runtime } = context;
   const open = patient ? undefined : await passCircuit(call.office, context);
   if (open) return open;
   const leaving = new AbortController();
@@ -114,22 +114,22 @@ export async function callFunctions<T>(
   const answering = send({ ...call, signal }, context)
     .then(read)
     .catch(() => undefined);
-  let answered = await within(answering, call.ms - limits.circuitProbeMs.value, surroundings);
+  let answered = await within(answering, call.ms - limits.circuitProbeMs.value, runtime);
   if (answered === late) {
-    const probing = probe(call.office, surroundings);
-    answered = await within(answering, limits.circuitProbeMs.value, surroundings);
+    const probing = probe(call.office, runtime);
+    answered = await within(answering, limits.circuitProbeMs.value, runtime);
     if (answered === late) leaving.abort();
     if (answered === late || answered === undefined) await probing;
     else context.waitUntil(probing);
-  } else if (answered === undefined && !call.signal?.aborted) await probe(call.office, surroundings);
+  } else if (answered === undefined && !call.signal?.aborted) await probe(call.office, runtime);
   return answered;
 }
 
 async function send(
   { office, path, method, claims, owner, headers, body, ms, signal }: Call,
-  { settings, surroundings }: RequestContext,
+  { settings, runtime }: RequestContext,
 ): Promise<Response> {
-  const now = surroundings.now();
+  const now = runtime.now();
   return fetch(`${office}${path}`, {
     method,
     headers: {

@@ -1,6 +1,6 @@
 // The circuits of this isolate, by address of functions, and the probes that move them (circuit-breaker.ts).
 import { limits } from '../../shared/limits.ts';
-import { late, type Surroundings, within } from '../clock.ts';
+import { late, type Runtime, within } from '../clock.ts';
 import {
   admitCall,
   beginProbe,
@@ -17,7 +17,7 @@ const circuits = new Map<string, Circuit>();
 const circuitOf = (office: string): Circuit => circuits.get(office) ?? closedCircuit;
 
 interface Caller {
-  readonly surroundings: Surroundings;
+  readonly runtime: Runtime;
   readonly waitUntil: (work: Promise<unknown>) => void;
 }
 
@@ -32,16 +32,13 @@ export class CircuitOpen {
 /**
  * Refuses a call while the circuit is open. The call that begins a probe waits for it, within a short bound.
  */
-export async function passCircuit(
-  office: string,
-  { surroundings, waitUntil }: Caller,
-): Promise<CircuitOpen | undefined> {
-  const admitted = admitCall(circuitOf(office), surroundings.now());
+export async function passCircuit(office: string, { runtime, waitUntil }: Caller): Promise<CircuitOpen | undefined> {
+  const admitted = admitCall(circuitOf(office), runtime.now());
   if (admitted === 'send') return undefined;
   if (admitted === 'probe') {
-    const probing = probe(office, surroundings);
+    const probing = probe(office, runtime);
     waitUntil(probing);
-    await within(probing, limits.circuitPeekMs.value, surroundings);
+    await within(probing, limits.circuitPeekMs.value, runtime);
   }
   return openCircuit(office);
 }
@@ -56,17 +53,17 @@ export function openCircuit(office: string): CircuitOpen | undefined {
  * Probes functions after a call without an answer, unless a probe is running, and opens or closes their
  * circuit.
  */
-export async function probe(office: string, surroundings: Surroundings): Promise<void> {
-  const begun = beginProbe(circuitOf(office), surroundings.now());
+export async function probe(office: string, runtime: Runtime): Promise<void> {
+  const begun = beginProbe(circuitOf(office), runtime.now());
   if (!begun) return;
   circuits.set(office, begun);
   const leaving = new AbortController();
-  const answered = await within(readHealth(office, leaving.signal), limits.circuitProbeMs.value, surroundings).catch(
+  const answered = await within(readHealth(office, leaving.signal), limits.circuitProbeMs.value, runtime).catch(
     () => undefined,
   );
   if (answered === late) leaving.abort();
   const healthy = answered !== late && answered !== undefined && isHealthy(answered);
-  circuits.set(office, endProbe(begun, healthy, surroundings.now()));
+  circuits.set(office, endProbe(begun, healthy, runtime.now()));
 }
 
 async function readHealth(office: string, signal: AbortSignal): Promise<ProbeAnswer> {

@@ -17,7 +17,7 @@ const ACTION = 'upload.end';
  * its end, once for each run under any number of retries.
  */
 export async function bookUsage(request: Request, context: RequestContext): Promise<Response> {
-  const { recorder, surroundings, id } = context;
+  const { recorder, runtime, id } = context;
   const caller = await verifyFunctions(request.headers.get('authorization'), context);
   if (!caller.ok) {
     recorder.deniedUnknown(id, 'usage', caller.refusal.reason, caller.refusal.detail);
@@ -41,7 +41,7 @@ export async function bookUsage(request: Request, context: RequestContext): Prom
     events: [recorder.mint({ type: 'inference.complete', ...endOf(usage) })],
   } as const;
   try {
-    const booked = await within(recorder.step(owner, step), limits.usageTellMs.value, surroundings);
+    const booked = await within(recorder.step(owner, step), limits.usageTellMs.value, runtime);
     if (booked !== late && booked.ok) return Response.json({ booked: true });
   } catch {
     // The platform failed. The functions report again, and the gate drops a repeat.
@@ -70,7 +70,7 @@ function endOf({ tenant, upload, run, home: _, seconds, ...facts }: UploadUsage)
 /** Verifies the functions' token and returns its tenant. */
 async function verifyFunctions(
   authorization: string | null,
-  { settings, surroundings }: RequestContext,
+  { settings, runtime }: RequestContext,
 ): Promise<Result<string>> {
   const token = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
   if (token === undefined) return no(refuse('token_missing'));
@@ -81,7 +81,7 @@ async function verifyFunctions(
       audience: EDGE_AUDIENCE,
       typ: SERVICE_TYPE,
       algorithms: ['ES256'],
-      currentDate: new Date(surroundings.now()),
+      currentDate: new Date(runtime.now()),
       clockTolerance: limits.clockSkewSeconds.value,
       maxTokenAge: limits.serviceTokenSeconds.value,
       requiredClaims: ['exp', 'iat', 'tenant'],

@@ -9,7 +9,7 @@ import { sealFile } from '../../shared/seal/envelope-stream.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import { commitmentOfReader } from '../audit/reader.ts';
 import type { RequestContext } from '../context.ts';
-import { askBackOffice, openOutcome } from '../functions/back-office.ts';
+import { callFunctionsRoute, openOutcome } from '../functions/back-office.ts';
 import { readJson } from '../json-body.ts';
 import { refuseWith } from '../refuse.ts';
 import { refusedWith, Session } from '../short/session.ts';
@@ -19,7 +19,7 @@ import { beginKeyedRequest, type KeyedRequest } from './keyed-request.ts';
 import { placeProject } from './place-project.ts';
 import { uploadZones } from './place-upload.ts';
 import { sendBlocks } from './send-blocks.ts';
-import { tellMade } from './tell-project.ts';
+import { renderCreatedProject } from './tell-project.ts';
 
 const SCOPE = 'projects';
 const ACTION = 'project';
@@ -41,7 +41,7 @@ export async function createProject(request: Request, context: RequestContext): 
   const { body } = asked.value;
   const site = await placeProject(body, claims.value, context);
   const zone = site.ok ? ok(site.value.zone) : site;
-  const newId = () => projectIdOf(eventId(context.surroundings.now(), crypto.getRandomValues(new Uint8Array(10))));
+  const newId = () => projectIdOf(eventId(context.runtime.now(), crypto.getRandomValues(new Uint8Array(10))));
   const keyed = { headers: request.headers, request: [ACTION, body], newId, zone };
   const run = await beginKeyedRequest(keyed, claims.value, context);
   if (!run.ok) return denied(run.refusal);
@@ -50,7 +50,7 @@ export async function createProject(request: Request, context: RequestContext): 
   await run.value.end(made.ok ? undefined : made.refusal);
   if (!made.ok) return refuseWith(made.refusal);
   const { origin } = new URL(request.url);
-  const answer = tellMade(made.value, origin, asked.value.texts === undefined);
+  const answer = renderCreatedProject(made.value, origin, asked.value.texts === undefined);
   const headers = { 'cache-control': 'no-store', location: answer.status_url };
   return Response.json(answer, { status: 201, headers });
 }
@@ -100,7 +100,7 @@ async function make(
   const keyed = fingerprint !== undefined && { fingerprint };
   const body = { ...newProjectOf(asked, claims, id, { zone, light, commitment }), ...keyed };
   const question = { zone, method: 'POST', path: '/projects', body, makes: id } as const;
-  const granted = await askBackOffice(question, projectGrant, tenant, context);
+  const granted = await callFunctionsRoute(question, projectGrant, tenant, context);
   if (!granted.ok) return granted;
   if (!granted.value) return no(refuse('uploads_unavailable', undefined, 'no grant'));
   const sent = run.done ? ok(undefined) : await sendTexts(asked, granted.value, { tenant, run }, context);
@@ -108,7 +108,7 @@ async function make(
   // Storage that did not confirm a text may have it. The next request with the key sends all of them again; without a
   // key the project is deleted.
   const path = `/projects/${tenant}/${id}`;
-  if (!keyed) context.waitUntil(askBackOffice({ zone, method: 'DELETE', path }, projectRow, tenant, context));
+  if (!keyed) context.waitUntil(callFunctionsRoute({ zone, method: 'DELETE', path }, projectRow, tenant, context));
   return no({ ...sent.refusal, params: openOutcome(id) });
 }
 
@@ -117,7 +117,7 @@ async function sendTexts(
   { texts = [] }: AskedProject,
   { documents, zoneKey }: ProjectGrant,
   { tenant, run }: { readonly tenant: string; readonly run: KeyedRequest },
-  { surroundings }: RequestContext,
+  { runtime }: RequestContext,
 ): Promise<Result<undefined>> {
   for (const [index, text] of texts.entries()) {
     run.renew();
@@ -125,7 +125,7 @@ async function sendTexts(
     if (!grant) return no(refuse('uploads_unavailable', undefined, 'fewer grants than documents'));
     const plain = new Blob([encodeDocument(text)]).stream();
     const file = await sealFile({ tenant, upload: grant.id, name: 'upload' }, zoneKey, plain);
-    const sent = await sendBlocks(file, grant, surroundings);
+    const sent = await sendBlocks(file, grant, runtime);
     if (!sent.ok) return sent;
   }
   return ok(undefined);

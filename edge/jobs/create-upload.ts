@@ -6,7 +6,7 @@ import { type NewUpload, type UploadGrant, uploadGrant } from '../../shared/uplo
 import { commitmentOfReader } from '../audit/reader.ts';
 import { gateName } from '../audit/record.ts';
 import type { RequestContext } from '../context.ts';
-import { askBackOffice } from '../functions/back-office.ts';
+import { callFunctionsRoute } from '../functions/back-office.ts';
 import { readJson } from '../json-body.ts';
 import { refuseWith } from '../refuse.ts';
 import { refusedWith, Session } from '../short/session.ts';
@@ -14,7 +14,7 @@ import { admit, recordDenial } from '../tenant/admit.ts';
 import { newUploadOf, readUploadBody, type UploadBody } from './ask-upload.ts';
 import { beginKeyedRequest, type KeyedRequest } from './keyed-request.ts';
 import { placeUpload, uploadZones } from './place-upload.ts';
-import { tellGrant } from './tell-upload.ts';
+import { renderGrant } from './tell-upload.ts';
 
 export const ACTION = 'upload';
 export const SCOPE = 'uploads';
@@ -37,7 +37,7 @@ export async function createUpload(request: Request, context: RequestContext): P
   await Promise.all([session.end({ status: 201, bytes: 0 }), run.end()]);
   const { origin } = new URL(request.url);
   const { zone, sealed } = asked;
-  const answer = tellGrant(grant, { tenant: claims.value.tenant, zone, sealed, origin });
+  const answer = renderGrant(grant, { tenant: claims.value.tenant, zone, sealed, origin });
   return Response.json(answer, {
     status: 201,
     headers: { 'cache-control': 'no-store', location: answer.status_url },
@@ -70,7 +70,7 @@ export async function grantUpload(
     return no(refusal);
   };
   const placed = await placeUpload(body, claims, context);
-  const newId = () => eventId(context.surroundings.now(), crypto.getRandomValues(new Uint8Array(10)));
+  const newId = () => eventId(context.runtime.now(), crypto.getRandomValues(new Uint8Array(10)));
   const run = await beginKeyedRequest({ headers, request: [kind, body], newId, zone: placed }, claims, context);
   if (!run.ok) return denied(run.refusal);
   const granted = await grantRun(body, run.value, claims, context);
@@ -105,7 +105,7 @@ async function grantRun(
   if (!session.ok) return denied(session.refusal);
   try {
     const question = { zone, method: 'POST', path: '/uploads', body: asked, makes: id } as const;
-    const grant = await askBackOffice(question, uploadGrant, claims.tenant, context);
+    const grant = await callFunctionsRoute(question, uploadGrant, claims.tenant, context);
     const judged = judge(grant, asked);
     if (judged.ok) return ok({ grant: judged.value, asked, session: session.value, run });
     await session.value.end({ ...refusedWith(judged.refusal), bytes: 0 });

@@ -10,7 +10,7 @@ import type { PathParams, RequestContext } from '../context.ts';
 import { readJson } from '../json-body.ts';
 import { refuseField } from '../refuse-field.ts';
 import { mayBePlain, segmentBody } from './ask-project.ts';
-import { callJob, type Found } from './find-job.ts';
+import { callJob, type FoundJob } from './find-job.ts';
 import { inSession } from './in-session.ts';
 import { answerJob } from './job-routes.ts';
 import { PROJECTS } from './kinds.ts';
@@ -44,7 +44,7 @@ export async function editSegment(request: Request, context: RequestContext, par
   return answerJob(PROJECTS, await inSession(request, context, { scope, action: 'project.edit' }, work), 202);
 }
 
-type Answered = Promise<Result<Found<ProjectRow>>>;
+type Answered = Promise<Result<FoundJob<ProjectRow>>>;
 
 /** Seals for the next edition, and retries with the one after it when a concurrent edit took that. */
 async function sealAndPut(

@@ -3,11 +3,11 @@ import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, ownerOf } from '../../shared/tenant/claims.ts';
 import type { RequestContext } from '../context.ts';
-import { askBackOffice, type Question } from '../functions/back-office.ts';
+import { callFunctionsRoute, type Question } from '../functions/back-office.ts';
 import type { JobKind, JobRow } from './kinds.ts';
 import { uploadZones } from './place-upload.ts';
 
-export interface Found<T> {
+export interface FoundJob<T> {
   readonly value: T | undefined;
   /** Zone of the functions that store the job. */
   readonly zone: string;
@@ -29,14 +29,14 @@ export async function callJob<Row extends JobRow, T extends z.ZodType>(
   schema: T,
   claims: Claims,
   context: RequestContext,
-): Promise<Result<Found<z.infer<T>>>> {
+): Promise<Result<FoundJob<z.infer<T>>>> {
   if (context.settings.backOffices.size === 0) return no(refuse('uploads_closed'));
   if (!kind.isId(id)) return no(refuse(kind.unknown));
   let refusal: Refusal = refuse(kind.unknown);
   const zones = uploadZones(claims, context);
   for (const zone of distinct(zones, context)) {
     const path = `${kind.root}/${claims.tenant}/${id}${below}`;
-    const answer = await askBackOffice(
+    const answer = await callFunctionsRoute(
       { ...call, zone, path, zones, owner: ownerOf(claims) },
       schema,
       claims.tenant,

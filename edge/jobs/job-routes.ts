@@ -5,7 +5,7 @@ import type { Claims } from '../../shared/tenant/claims.ts';
 import type { Handler } from '../context.ts';
 import { refuseWith } from '../refuse.ts';
 import { admit } from '../tenant/admit.ts';
-import { callJob, type Found } from './find-job.ts';
+import { callJob, type FoundJob } from './find-job.ts';
 import { follow } from './follow.ts';
 import { inSession } from './in-session.ts';
 import type { JobKind, JobRow } from './kinds.ts';
@@ -51,7 +51,7 @@ export function jobHandlers<Row extends JobRow>(kind: JobKind<Row>): JobHandlers
       if (!claims.ok) return refuseWith(claims.refusal);
       return follow<Row>(request, {
         tenant: claims.value.tenant,
-        now: () => context.surroundings.now(),
+        now: () => context.runtime.now(),
         look: (after, waitSeconds, signal) => {
           const below = `/events?after=${after}&wait=${waitSeconds}`;
           return callJob({ kind, id, method: 'GET', below, waitSeconds, signal }, row, claims.value, context);
@@ -70,7 +70,11 @@ export function jobHandlers<Row extends JobRow>(kind: JobKind<Row>): JobHandlers
 }
 
 /** Answers with the job as its owner sees it. */
-export function answerJob<Row extends JobRow>(kind: JobKind<Row>, found: Result<Found<Row>>, status = 200): Response {
+export function answerJob<Row extends JobRow>(
+  kind: JobKind<Row>,
+  found: Result<FoundJob<Row>>,
+  status = 200,
+): Response {
   if (!found.ok) return refuseWith(found.refusal);
   const { value } = found.value;
   if (!value) return refuseWith(refuse('uploads_unavailable', undefined, 'an empty answer'));

@@ -54,9 +54,8 @@ export async function beginKeyedRequest(
   const gate = context.env.GATE.getByName(gateName(claims, context.settings.zones));
   const name = crypto.randomUUID();
   const proposed = zone.ok ? { id: newId(), zone: zone.value } : undefined;
-  const { surroundings, settings, waitUntil } = context;
-  const bounded = <T>(work: Promise<T>) =>
-    within(work, settings.auditWaitMs, surroundings).catch((): typeof late => late);
+  const { runtime, settings, waitUntil } = context;
+  const bounded = <T>(work: Promise<T>) => within(work, settings.auditWaitMs, runtime).catch((): typeof late => late);
   const decision = await bounded(gate.claimKey({ key, fingerprint, run: name, proposed }));
   if (decision === late) return no(refuse('uploads_unavailable', undefined, 'the gate does not answer for a key'));
   if (decision.kind !== 'run')
@@ -67,7 +66,7 @@ export async function beginKeyedRequest(
   return ok({
     ...{ id, zone: decision.zone, done, content, fingerprint },
     renew() {
-      const now = surroundings.now();
+      const now = runtime.now();
       if (now - renewed < limits.idempotencyRunMs.value / 3) return;
       renewed = now;
       waitUntil(gate.renewKey(key, name).catch(() => {}));

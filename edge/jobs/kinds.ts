@@ -7,8 +7,8 @@ import type { Scope } from '../../shared/tenant/claims.ts';
 import { type UploadRow, uploadList, uploadRow } from '../../shared/upload/contract.ts';
 import { isUploadId } from '../../shared/upload/paths.ts';
 import { isOver } from '../../shared/upload/state.ts';
-import { tellProject } from './tell-project.ts';
-import { tellUpload } from './tell-upload.ts';
+import { renderProject } from './tell-project.ts';
+import { renderUpload } from './tell-upload.ts';
 
 /** A job as the functions describe it. */
 export interface JobRow {
@@ -52,7 +52,7 @@ export const UPLOADS: JobKind<UploadRow> = {
   page: uploadList.transform(({ uploads, next }) => ({ rows: uploads, next })),
   pageRows: limits.uploadListRows.value,
   isEnded: ({ status }) => isOver(status),
-  show: tellUpload,
+  show: renderUpload,
 };
 
 export const PROJECTS: JobKind<ProjectRow> = {
@@ -65,5 +65,5 @@ export const PROJECTS: JobKind<ProjectRow> = {
   page: projectList.transform(({ projects, next }) => ({ rows: projects, next })),
   pageRows: limits.projectListRows.value,
   isEnded: ({ status }) => status !== 'working',
-  show: tellProject,
+  show: renderProject,
 };

@@ -2,7 +2,7 @@ import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, ownerOf } from '../../shared/tenant/claims.ts';
 import type { RequestContext } from '../context.ts';
-import { askBackOffice } from '../functions/back-office.ts';
+import { callFunctionsRoute } from '../functions/back-office.ts';
 import { readWhole } from '../read-whole.ts';
 import { distinct } from './find-job.ts';
 import type { JobKind, JobPage, JobRow } from './kinds.ts';
@@ -43,7 +43,7 @@ export async function listPage<Row extends JobRow>(
     distinct(zones, context).map((zone) => {
       const path = `${root}/${claims.tenant}?${query}`;
       const question = { zone, method: 'GET', path, zones, owner: ownerOf(claims) } as const;
-      return askBackOffice(question, schema, claims.tenant, context);
+      return callFunctionsRoute(question, schema, claims.tenant, context);
     }),
   );
   const all: Row[] = [];

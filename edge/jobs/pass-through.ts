@@ -8,7 +8,7 @@ import { uploadRow } from '../../shared/upload/contract.ts';
 import { discardSource, openSource } from '../body-source.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
-import { askBackOffice, openOutcome } from '../functions/back-office.ts';
+import { callFunctionsRoute, openOutcome } from '../functions/back-office.ts';
 import type { ReadBytes } from '../multipart.ts';
 import { CLIENT_GONE, refusedWith } from '../short/session.ts';
 import type { Granted } from './create-upload.ts';
@@ -19,13 +19,13 @@ const slow = refuse('client_slow', { limit: limits.bodyIdleMs.value / 1_000 });
 /** Reads the body of a request. Refuses a stalled one, and one whose client leaves before its end. */
 export function readBody(request: Request, context: RequestContext): ReadBytes {
   const source = request.body ? openSource(request.body) : undefined;
-  const { surroundings } = context;
-  if (source) context.discardBody = () => discardSource(source, surroundings);
+  const { runtime } = context;
+  if (source) context.discardBody = () => discardSource(source, runtime);
   return async () => {
     if (!source) return ok(undefined);
     // A read fails only when the client has left; the request's signal may come later or never.
     const reading = source.read().catch((): typeof late => late);
-    const piece = await within(reading, limits.bodyIdleMs.value, surroundings);
+    const piece = await within(reading, limits.bodyIdleMs.value, runtime);
     return piece === late ? no(slow) : ok(piece);
   };
 }
@@ -88,7 +88,7 @@ async function send(
   read: ReadBytes,
   { grant, asked }: Granted,
   counted: { bytes: number },
-  { surroundings }: RequestContext,
+  { runtime }: RequestContext,
 ): Promise<Result<undefined>> {
   const limit = Math.min(grant.maxBytes, limits.uploadBytes.value);
   const facts = { tenant: asked.tenant, upload: grant.id, name: 'upload' };
@@ -109,7 +109,7 @@ async function send(
     { highWaterMark: 0 },
   );
   try {
-    return await sendBlocks(await sealFile(facts, grant.zoneKey as ZoneKey, plain), grant, surroundings);
+    return await sendBlocks(await sealFile(facts, grant.zoneKey as ZoneKey, plain), grant, runtime);
   } catch (error) {
     if (error instanceof Broken) return no(error.refusal);
     if (request.signal.aborted) return no(slow);
@@ -120,5 +120,5 @@ async function send(
 /** Deletes an upload whose file is incomplete. */
 async function forget({ asked }: Granted, context: RequestContext): Promise<void> {
   const path = `/uploads/${asked.tenant}/${asked.id}`;
-  await askBackOffice({ zone: asked.zone, method: 'DELETE', path }, uploadRow, asked.tenant, context);
+  await callFunctionsRoute({ zone: asked.zone, method: 'DELETE', path }, uploadRow, asked.tenant, context);
 }

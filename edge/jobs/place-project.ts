@@ -24,7 +24,7 @@ export interface ProjectSite {
 export async function placeProject(
   { zone, model, language }: ProjectBody,
   claims: Claims,
-  { settings, env, surroundings, id }: RequestContext,
+  { settings, env, runtime, id }: RequestContext,
 ): Promise<Result<ProjectSite>> {
   const allowed = uploadZones(claims, { settings });
   const [first] = allowed;
@@ -32,7 +32,7 @@ export async function placeProject(
   if (first === undefined) return no(refuse('residency_mismatch', undefined, 'no functions in the zones of the token'));
   if (zone !== undefined && !allowed.includes(zone)) return no(refuse('residency_mismatch'));
   const zones = zone === undefined ? allowed : [zone];
-  const snapshots = await readSnapshots(settings.zones, env.ROSTER, surroundings);
+  const snapshots = await readSnapshots(settings.zones, env.ROSTER, runtime);
   const request = {
     tenant: claims.tenant,
     session: claims.subject ?? id,
@@ -44,7 +44,7 @@ export async function placeProject(
     suite: SUITE,
     class: 'batch',
   } as const;
-  const picked = pick(request, snapshots, new Map(), surroundings.now(), () => 0);
+  const picked = pick(request, snapshots, new Map(), runtime.now(), () => 0);
   if (!picked.ok && picked.refusal.reason !== 'no_pool') return picked;
   const site = (picked.ok ? picked.value[0]?.entry.description.zone : zones[0]) ?? first;
   return ok({ zone: site, light: hasLight(snapshots, site, model) });

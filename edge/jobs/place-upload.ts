@@ -25,8 +25,8 @@ export async function placeUpload(body: UploadBody, claims: Claims, context: Req
   if (first === undefined) return no(refuse('residency_mismatch', undefined, 'no functions in the zones of the token'));
   if (body.zone !== undefined && !allowed.includes(body.zone)) return no(refuse('residency_mismatch'));
   const zones = body.zone === undefined ? allowed : [body.zone];
-  const { settings, env, surroundings, id } = context;
-  const snapshots = await readSnapshots(settings.zones, env.ROSTER, surroundings);
+  const { settings, env, runtime, id } = context;
+  const snapshots = await readSnapshots(settings.zones, env.ROSTER, runtime);
   const request = {
     tenant: claims.tenant,
     session: claims.subject ?? id,
@@ -38,7 +38,7 @@ export async function placeUpload(body: UploadBody, claims: Claims, context: Req
     suite: SUITE,
     class: 'batch',
   } as const;
-  const picked = pick(request, snapshots, new Map(), surroundings.now(), () => 0);
+  const picked = pick(request, snapshots, new Map(), runtime.now(), () => 0);
   if (picked.ok) return ok(picked.value[0]?.entry.description.zone ?? first);
   return picked.refusal.reason === 'no_pool' ? ok(zones[0] ?? first) : picked;
 }

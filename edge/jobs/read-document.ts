@@ -85,15 +85,15 @@ async function open(params: PathParams, claims: Claims, context: RequestContext)
 /** Calls an agent of the document's zone. Every agent of the zone holds the key, whatever models it serves. */
 async function ask(opened: OpenedDocument, part: DocumentHead['part'], session: Session, context: RequestContext) {
   const { document, run, name, read, zone, model, language } = opened;
-  const { settings, env, surroundings } = context;
+  const { settings, env, runtime } = context;
   session.learn({ model, language });
-  const snapshots = await readSnapshots(settings.zones, env.ROSTER, surroundings);
+  const snapshots = await readSnapshots(settings.zones, env.ROSTER, runtime);
   const served = snapshots.filter((one) => one.zone === zone).flatMap((one) => one.entries);
   const names = served.flatMap(({ description }) => description.models.map((one) => one.name));
   // When no agent serves the voice any more, any other model selects an agent of the zone.
   const door = names.includes(model) ? model : (names[0] ?? model);
   const head: DocumentHead = { v: 1, task: 'document', document: document.id, run, name, part, read };
-  const body = new CallerBody(null, surroundings);
+  const body = new CallerBody(null, runtime);
   const hints = { model: door, language: undefined };
   const agentRequest = { task: 'infer', hints, head, zones: [zone], read: readCallRecord } as const;
   return new Relay<CallEvent | BodyPiece>(session, body, agentRequest, context);

@@ -88,16 +88,16 @@ async function open(id: string, claims: Claims, context: RequestContext): Promis
  * Calls an agent of the transcript's zone. Every agent of the zone holds the key, whatever models it serves.
  */
 async function ask({ upload, read, zone }: OpenedTranscript, session: Session, context: RequestContext) {
-  const { settings, env, surroundings } = context;
+  const { settings, env, runtime } = context;
   const { model, language } = upload;
   session.learn({ model, language });
-  const snapshots = await readSnapshots(settings.zones, env.ROSTER, surroundings);
+  const snapshots = await readSnapshots(settings.zones, env.ROSTER, runtime);
   const served = snapshots.filter((one) => one.zone === zone).flatMap((one) => one.entries);
   const names = served.flatMap(({ description }) => description.models.map(({ name }) => name));
   // When no agent serves the model any more, any other model selects an agent of the zone.
   const door = names.includes(model) ? model : (names[0] ?? model);
   const head: OutcomeHead = { v: 1, task: 'outcome', upload: upload.id, run: upload.run, read };
-  const body = new CallerBody(null, surroundings);
+  const body = new CallerBody(null, runtime);
   const hints = { model: door, language: door === model ? language : undefined };
   const agentRequest = { task: 'infer', hints, head, zones: [zone], read: readTranscriptEvent } as const;
   return new Relay<AnswerEvent>(session, body, agentRequest, context);

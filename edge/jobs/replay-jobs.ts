@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { refuse } from '../../shared/refusal.ts';
 import type { RequestContext } from '../context.ts';
-import { askBackOffice } from '../functions/back-office.ts';
+import { callFunctionsRoute } from '../functions/back-office.ts';
 import { refuseWith } from '../refuse.ts';
 import { admit } from '../tenant/admit.ts';
 import { distinct } from './find-job.ts';
@@ -31,7 +31,7 @@ export async function replayJobs(request: Request, context: RequestContext): Pro
   const zones: z.infer<typeof replayedJobs>['zones'] = [];
   for (const zone of asked === null ? distinct([...backOffices.keys()], context) : [asked]) {
     const question = { zone, method: 'POST', path: `/jobs/replay${query}`, operate: true } as const;
-    const answer = await askBackOffice(question, replayedJobs, claims.value.tenant, context);
+    const answer = await callFunctionsRoute(question, replayedJobs, claims.value.tenant, context);
     if (!answer.ok) return refuseWith(answer.refusal);
     zones.push(...(answer.value?.zones ?? []));
   }

@@ -12,7 +12,7 @@ import {
   listHeaders,
 } from '../../shared/upload/blocks.ts';
 import type { UploadGrant } from '../../shared/upload/contract.ts';
-import { late, type Surroundings, within } from '../clock.ts';
+import { late, type Runtime, within } from '../clock.ts';
 
 type Address = Pick<UploadGrant, 'url' | 'headers'>;
 
@@ -24,7 +24,7 @@ type Address = Pick<UploadGrant, 'url' | 'headers'>;
 export async function sendBlocks(
   stream: ReadableStream<Uint8Array>,
   address: Address,
-  surroundings: Surroundings,
+  runtime: Runtime,
 ): Promise<Result<undefined>> {
   const reader = stream.getReader();
   const block = new Uint8Array(limits.uploadBlockBytes.value);
@@ -32,7 +32,7 @@ export async function sendBlocks(
   let filled = 0;
   let count = 0;
   const flush = async () => {
-    const sent = await put(blockQuery(count, prefix), block.slice(0, filled), address, surroundings);
+    const sent = await put(blockQuery(count, prefix), block.slice(0, filled), address, runtime);
     count += 1;
     filled = 0;
     return sent;
@@ -53,7 +53,7 @@ export async function sendBlocks(
     }
     const last = filled > 0 ? await flush() : ok(undefined);
     if (!last.ok) return last;
-    return await put(blockListQuery, new TextEncoder().encode(blockList(count, prefix)), address, surroundings);
+    return await put(blockListQuery, new TextEncoder().encode(blockList(count, prefix)), address, runtime);
   } finally {
     await reader.cancel().catch(() => {});
   }
@@ -63,14 +63,14 @@ async function put(
   query: string,
   body: Uint8Array<ArrayBuffer>,
   { url, headers }: Address,
-  surroundings: Surroundings,
+  runtime: Runtime,
 ): Promise<Result<undefined>> {
   let detail = '';
   for (let attempt = 1; attempt <= limits.blockTries.value; attempt += 1) {
     const own = query === blockListQuery ? listHeaders(headers) : blockHeaders(headers);
     const sending = fetch(`${url}&${query}`, { method: 'PUT', headers: own, body });
     try {
-      const response = await within(sending, limits.bodyIdleMs.value, surroundings);
+      const response = await within(sending, limits.bodyIdleMs.value, runtime);
       if (response === late) detail = 'the store does not answer';
       else {
         await response.body?.cancel();

@@ -6,16 +6,16 @@ import { readKnownForm } from '../../shared/speech/openai-form.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import { uploadRow } from '../../shared/upload/contract.ts';
 import type { RequestContext } from '../context.ts';
-import { askBackOffice } from '../functions/back-office.ts';
+import { callFunctionsRoute } from '../functions/back-office.ts';
 import { readBoundary } from '../multipart.ts';
 import { refuseWith } from '../refuse.ts';
-import { readTold, type Told } from '../short/hints.ts';
+import { type RequestHints, readRequestHints } from '../short/hints.ts';
 import { admit, recordDenial } from '../tenant/admit.ts';
 import { readUploadBody, type UploadBody } from './ask-upload.ts';
 import { ACTION, grantUpload, SCOPE } from './create-upload.ts';
 import { bufferFile, type FilePart, openFilePart } from './file-part.ts';
 import { passThrough, readBody } from './pass-through.ts';
-import { tellUpload } from './tell-upload.ts';
+import { renderUpload } from './tell-upload.ts';
 
 /** Reports whether the caller asks for an upload instead of an immediate answer, at any length. */
 export const wantsUpload = (headers: Headers): boolean => headers.get('x-auricle-upload')?.toLowerCase() === 'true';
@@ -34,7 +34,7 @@ export async function takeForm(request: Request, context: RequestContext): Promi
     return refuseWith(refusal);
   };
   const read = readBody(request, context);
-  const told = readTold(request.url, request.headers);
+  const told = readRequestHints(request.url, request.headers);
   const opened = await openForm(request, claims.value, read);
   if (!opened.ok) return denied(opened.refusal);
   const named = !told.ok || told.value.model !== undefined || opened.value.fields.has('model');
@@ -49,11 +49,11 @@ export async function takeForm(request: Request, context: RequestContext): Promi
   if (!sent.ok) return refuseWith(sent.refusal);
   const { tenant, id, zone } = granted.value.asked;
   const question = { zone, method: 'GET', path: `/uploads/${tenant}/${id}` } as const;
-  const row = await askBackOffice(question, uploadRow, tenant, context);
+  const row = await callFunctionsRoute(question, uploadRow, tenant, context);
   const location = `${new URL(request.url).origin}/v1/uploads/${id}`;
   // The file is stored, whether its row is readable now or not: after an error the caller would send it
   // again.
-  const body = row.ok && row.value ? tellUpload(row.value) : { object: 'upload', id };
+  const body = row.ok && row.value ? renderUpload(row.value) : { object: 'upload', id };
   return Response.json(body, { status: 202, headers: { 'cache-control': 'no-store', location } });
 }
 
@@ -73,7 +73,7 @@ async function openForm(
 }
 
 function readAsked(
-  told: Result<Told>,
+  told: Result<RequestHints>,
   { fields, filename, contentType }: FilePart,
   claims: Claims,
 ): Result<UploadBody> {

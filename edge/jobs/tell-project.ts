@@ -7,7 +7,7 @@ import {
 } from '../../shared/project/contract.ts';
 import { publicText, type Reason, type Refusal, refuse } from '../../shared/refusal.ts';
 import { uploadStatuses } from '../../shared/upload/state.ts';
-import { attempts, tellAttempts, tellWaiting, waitingShown } from './tell-upload.ts';
+import { attempts, renderAttempts, renderWaiting, waitingStatus } from './tell-upload.ts';
 
 const time = z.iso.datetime().describe('RFC 3339, UTC');
 const error = z.object({ code: z.string(), message: z.string() });
@@ -24,7 +24,7 @@ const documentStatus = z.object({
   seconds: z.number().optional().describe('Of sound'),
   error: error.optional(),
   audio: z.enum(['none', 'held', 'deleted']),
-  waiting: waitingShown.optional(),
+  waiting: waitingStatus.optional(),
 });
 
 const zoneKeyShown = z.object({ kid: z.string(), jwk: z.record(z.string(), z.string()) });
@@ -51,7 +51,7 @@ export const projectStatus = z.object({
   error: error.optional(),
   callback: z.enum(['none', 'pending', 'delivered', 'failed']),
   callback_attempts: attempts.optional(),
-  waiting: waitingShown.optional(),
+  waiting: waitingStatus.optional(),
   run: z.number().int().describe('Rises with each end: a change begins another one'),
   seq: z.number().int().describe('Rises with every change'),
 });
@@ -88,7 +88,7 @@ const fault = (refusal: { reason: Reason; params?: Refusal['params'] | undefined
     error: { code: refusal.reason, message: publicText(refuse(refusal.reason, refusal.params)) },
   };
 
-export function tellProject(row: ProjectRow): ProjectStatus {
+export function renderProject(row: ProjectRow): ProjectStatus {
   const { id, status, model, language, tenant, zone, zoneKey, seconds, run, seq, project } = row;
   const { title, voice, rate, gaps } = project;
   return {
@@ -111,8 +111,8 @@ export function tellProject(row: ProjectRow): ProjectStatus {
     documents: row.documents.map(tellDocument),
     ...fault(row.refusal),
     callback: row.notice,
-    ...tellAttempts(row),
-    ...tellWaiting(row),
+    ...renderAttempts(row),
+    ...renderWaiting(row),
     run,
     seq,
   };
@@ -131,17 +131,17 @@ function tellDocument(row: DocumentRow): ProjectStatus['documents'][number] {
     ...(seconds !== undefined && { seconds }),
     ...fault(refusal),
     audio,
-    ...tellWaiting(row),
+    ...renderWaiting(row),
   };
 }
 
-export function tellMade(
+export function renderCreatedProject(
   { project, documents, webhookSecret }: ProjectGrant,
   origin: string,
   sealed: boolean,
 ): z.infer<typeof madeProject> {
   return {
-    ...tellProject(project),
+    ...renderProject(project),
     status_url: `${origin}/v1/projects/${project.id}`,
     ...(webhookSecret !== undefined && { webhook_secret: webhookSecret }),
     ...(sealed && {

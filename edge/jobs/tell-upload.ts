@@ -12,7 +12,7 @@ import { uploadStatuses } from '../../shared/upload/state.ts';
 const time = z.iso.datetime().describe('RFC 3339, UTC');
 
 /** Cause of waiting: in the answer about one upload or project, not in lists and events. */
-export const waitingShown = z
+export const waitingStatus = z
   .object({
     for: z
       .enum(waitingFor)
@@ -50,7 +50,7 @@ export const uploadStatus = z.object({
   transcript: z.enum(['none', 'held', 'deleted']),
   callback: z.enum(['none', 'pending', 'delivered', 'failed']),
   callback_attempts: attempts.optional(),
-  waiting: waitingShown.optional(),
+  waiting: waitingStatus.optional(),
   run: z.number().int(),
   seq: z.number().int().describe('Rises with every change'),
 });
@@ -84,13 +84,13 @@ export const grantedUpload = z.object({
 const iso = (at: number) => new Date(at).toISOString();
 
 /** Delivery attempts of a notice, if there is one. */
-export const tellAttempts = ({ notice, noticeTries }: Pick<UploadRow, 'notice' | 'noticeTries'>) =>
+export const renderAttempts = ({ notice, noticeTries }: Pick<UploadRow, 'notice' | 'noticeTries'>) =>
   notice !== 'none' && noticeTries !== undefined && { callback_attempts: noticeTries };
 
-export const tellWaiting = ({ waiting }: { readonly waiting?: Waiting | undefined }) =>
+export const renderWaiting = ({ waiting }: { readonly waiting?: Waiting | undefined }) =>
   waiting && { waiting: { for: waiting.for, since: iso(waiting.since) } };
 
-export function tellUpload(row: UploadRow): UploadStatus {
+export function renderUpload(row: UploadRow): UploadStatus {
   const { id, status, model, zone, sealed, formats, warnings, audio, transcript, run, seq, refusal } = row;
   return {
     object: 'upload',
@@ -116,14 +116,14 @@ export function tellUpload(row: UploadRow): UploadStatus {
     audio,
     transcript,
     callback: row.notice,
-    ...tellAttempts(row),
-    ...tellWaiting(row),
+    ...renderAttempts(row),
+    ...renderWaiting(row),
     run,
     seq,
   };
 }
 
-export function tellGrant(
+export function renderGrant(
   grant: UploadGrant,
   facts: { tenant: string; zone: string; sealed: boolean; origin: string },
 ): z.infer<typeof grantedUpload> {

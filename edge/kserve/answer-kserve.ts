@@ -59,8 +59,8 @@ async function isVersionReady(request: Request, model: Omit<ModelCall, 'ask'>, c
   return ready(described.status === 200);
 }
 
-async function isServed({ env, surroundings }: RequestContext, zones: readonly string[], model?: string) {
-  const snapshots = await readSnapshots(zones, env.ROSTER, surroundings);
+async function isServed({ env, runtime }: RequestContext, zones: readonly string[], model?: string) {
+  const snapshots = await readSnapshots(zones, env.ROSTER, runtime);
   return snapshots.some((snapshot) => serves(snapshot, model));
 }
 

@@ -53,7 +53,7 @@ export async function callModel(request: Request, question: ModelCall, context: 
   if (!name.ok) return denied(name.refusal);
 
   const requestClass = clampClass(request.headers.get('x-auricle-class') ?? undefined, claims.value.priority);
-  const body = new CallerBody(request.body, context.surroundings, {
+  const body = new CallerBody(request.body, context.runtime, {
     class: requestClass,
     tenant: claims.value.tenant,
   });

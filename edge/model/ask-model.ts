@@ -5,20 +5,20 @@ import { limits } from '../../shared/limits.ts';
 import {
   aliasMove,
   aliasRow,
-  keptRevision,
-  keptTransition,
   liveEvidence,
   logPage,
   modelState,
   newRevision,
   newTransition,
   revisionRow,
+  storedRevision,
+  storedTransition,
   transitionRow,
 } from '../../shared/model/contract.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { PathParams, RequestContext } from '../context.ts';
-import { askBackOffice, type Question } from '../functions/back-office.ts';
+import { callFunctionsRoute, type Question } from '../functions/back-office.ts';
 import { readJson } from '../json-body.ts';
 import { refuseWith } from '../refuse.ts';
 import { refuseField } from '../refuse-field.ts';
@@ -50,7 +50,7 @@ export const showRevision = (
   context: RequestContext,
   { name, revision }: PathParams,
 ): Promise<Response> =>
-  ask(request, context, keptRevision, {
+  ask(request, context, storedRevision, {
     method: 'GET',
     path: `/${encode(name)}/revisions/${encode(revision)}`,
   });
@@ -86,7 +86,7 @@ export const showTransition = (
   context: RequestContext,
   { name, id }: PathParams,
 ): Promise<Response> =>
-  ask(request, context, keptTransition, {
+  ask(request, context, storedTransition, {
     method: 'GET',
     path: `/${encode(name)}/transitions/${encode(id)}`,
   });
@@ -157,7 +157,7 @@ async function ask<Row extends z.ZodType>(
   const body = takes ? await readBody(request, context, takes) : ok(undefined);
   if (!body.ok) return refuseWith(body.refusal);
   const question = { ...asked, path: `${path}${query.value}`, body: body.value };
-  return answer(await askModels(question, row, claims.value.tenant, context), show);
+  return answer(await callModelFunctions(question, row, claims.value.tenant, context), show);
 }
 
 async function readBody(request: Request, context: RequestContext, body: z.ZodType): Promise<Result<unknown>> {
@@ -175,7 +175,7 @@ function answer<T>(found: Result<T>, show: (value: T) => Response = (value) => R
 }
 
 /** Calls the functions that store models: those of the first zone with functions, for the whole fleet. */
-export async function askModels<Row extends z.ZodType>(
+export async function callModelFunctions<Row extends z.ZodType>(
   { path, ...asked }: Pick<Question, 'method' | 'path' | 'body'>,
   row: Row,
   tenant: string,
@@ -184,7 +184,12 @@ export async function askModels<Row extends z.ZodType>(
   const { zones, backOffices } = context.settings;
   const zone = zones.find((one) => backOffices.has(one));
   if (zone === undefined) return no(refuse('models_closed'));
-  const found = await askBackOffice({ ...asked, zone, path: `/models${path}`, operate: true }, row, tenant, context);
+  const found = await callFunctionsRoute(
+    { ...asked, zone, path: `/models${path}`, operate: true },
+    row,
+    tenant,
+    context,
+  );
   if (found.ok) {
     const { value } = found;
     return value === undefined ? no(refuse('models_unavailable', undefined, 'an empty answer')) : ok(value);

@@ -12,12 +12,12 @@ import type { PathParams, RequestContext } from '../context.ts';
 import { readSnapshots } from '../pool/snapshot.ts';
 import { describeVersion, type listedVersions, refuseAsTorchserve, type statusAnswer } from '../protocol/torchserve.ts';
 import { admit } from '../tenant/admit.ts';
-import { askModels } from './ask-model.ts';
+import { callModelFunctions } from './ask-model.ts';
 
 /** `GET …/models?limit=&next_page_token=` */
 export const listVersions = (request: Request, context: RequestContext): Promise<Response> =>
   byOperator(request, context, async (tenant) => {
-    const found = await askModels({ method: 'GET', path: '' }, modelNames, tenant, context);
+    const found = await callModelFunctions({ method: 'GET', path: '' }, modelNames, tenant, context);
     if (!found.ok) return found;
     const query = new URL(request.url).searchParams;
     const from = readNumber(query.get('next_page_token')) ?? 0;
@@ -60,7 +60,7 @@ export const setDefaultVersion = (request: Request, context: RequestContext, par
     const from = state.aliases.find(({ alias }) => alias === STABLE)?.revision;
     const body = { revision: found.row.revision, ...(from !== undefined && { from }) };
     const path = `/${encodeURIComponent(params.name)}/aliases/${STABLE}`;
-    const moved = await askModels({ method: 'PUT', path, body }, aliasRow, tenant, context);
+    const moved = await callModelFunctions({ method: 'PUT', path, body }, aliasRow, tenant, context);
     return moved.ok ? ok(said(`Default version of model "${params.name}" is now "${found.version}"`)) : moved;
   });
 
@@ -70,7 +70,7 @@ export const retireVersion = (request: Request, context: RequestContext, params:
     const found = findVersion(state, params.version ?? '');
     if (!found) return unknownVersion(state);
     const path = `/${encodeURIComponent(params.name)}/revisions/${encodeURIComponent(found.row.revision)}`;
-    const retired = await askModels({ method: 'DELETE', path }, transitionRow, tenant, context);
+    const retired = await callModelFunctions({ method: 'DELETE', path }, transitionRow, tenant, context);
     return retired.ok ? ok(said(`Model "${params.name}" version "${found.version}" unregistered`)) : retired;
   });
 
@@ -78,12 +78,8 @@ const said = (status: string): z.infer<typeof statusAnswer> => ({ status });
 
 const unknownVersion = ({ model }: ModelState) => no(refuse('revision_unknown', { model }));
 
-async function describe(
-  state: ModelState,
-  versions: readonly Version[],
-  { settings, env, surroundings }: RequestContext,
-) {
-  const snapshots = await readSnapshots(settings.zones, env.ROSTER, surroundings);
+async function describe(state: ModelState, versions: readonly Version[], { settings, env, runtime }: RequestContext) {
+  const snapshots = await readSnapshots(settings.zones, env.ROSTER, runtime);
   return versions.map((one) => describeVersion(state, one, snapshots));
 }
 
@@ -95,7 +91,7 @@ const ofModel = (
 ): Promise<Response> =>
   byOperator(request, context, async (tenant) => {
     const path = `/${encodeURIComponent(model)}`;
-    const found = await askModels({ method: 'GET', path }, modelState, tenant, context);
+    const found = await callModelFunctions({ method: 'GET', path }, modelState, tenant, context);
     if (!found.ok) return found;
     const { value } = found;
     return value.revisions.length > 0

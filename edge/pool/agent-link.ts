@@ -7,7 +7,7 @@ import { type AgentMessage, agentMessage, type Load } from '../../shared/pool/he
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Attested } from '../../shared/seal/attestation.ts';
-import { mint } from '../audit/mint.ts';
+import { createEvent } from '../audit/mint.ts';
 
 /** An agent whose hello was verified. */
 export interface Agent {
@@ -43,7 +43,7 @@ export type Attest = (token: string) => Promise<Result<Attested>>;
  * Last boot and sequence number of an agent, over all its connections. Each boot has an attestation of its
  * own, whose issue time orders boots. `earlier`: boots of the same second, at most `limits.rosterBoots`.
  */
-export type Heard = Readonly<Pick<Agent, 'boot' | 'seq' | 'issued' | 'earlier'>>;
+export type LastMessage = Readonly<Pick<Agent, 'boot' | 'seq' | 'issued' | 'earlier'>>;
 
 const invalid = (detail: string): Result<never> => no(refuse('heartbeat_invalid', { rule: detail }, detail));
 /**
@@ -62,7 +62,7 @@ export interface HelloContext {
   readonly admission: Admission;
   readonly attest: Attest;
   /** Returns the last message of the agent of this name. */
-  readonly heard: (agent: string) => Heard | undefined;
+  readonly heard: (agent: string) => LastMessage | undefined;
   /** Time at which the roster accepted the connection, ms since 1970. */
   readonly opened: number;
   /** Milliseconds since 1970. */
@@ -103,7 +103,7 @@ export async function readHello(text: string, context: HelloContext): Promise<Re
  * Returns the boots before this one, as in `Heard`. The newest attestation wins: a process that another has replaced
  * gets back in when it attests again, and a recorded hello has an old attestation.
  */
-function readEarlier(hello: Omit<Heard, 'earlier'>, last: Heard | undefined): Result<readonly string[]> {
+function readEarlier(hello: Omit<LastMessage, 'earlier'>, last: LastMessage | undefined): Result<readonly string[]> {
   if (!last) return ok([]);
   const { boot, seq, issued } = hello;
   if (boot === last.boot) return seq > last.seq ? ok(last.earlier) : invalid('hello was seen before');
@@ -145,7 +145,7 @@ export async function readMessage(
 function readEvents(raw: readonly unknown[], producer: string, now: number): AuditEvent[] {
   const events = raw.flatMap((one) => auditEvent.safeParse(one).data ?? []);
   const lost = raw.length - events.length;
-  const gap = lost > 0 ? [mint({ type: 'gap', lost, from: 0, to: 0 }, now)] : [];
+  const gap = lost > 0 ? [createEvent({ type: 'gap', lost, from: 0, to: 0 }, now)] : [];
   return [...events, ...gap].map((event) => ({ ...event, producer }));
 }
 

@@ -2,7 +2,7 @@ import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
 import { clampRetry, isReason, type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { createOpener, createSealer, type Opener, type Sealer } from '../../shared/seal/records.ts';
-import { late, type Surroundings, within } from '../clock.ts';
+import { late, type Runtime, within } from '../clock.ts';
 import type { Settings } from '../settings.ts';
 import { forgetSeal, sealFor } from './setups.ts';
 import { signTicket, type TicketFacts } from './ticket.ts';
@@ -39,17 +39,17 @@ export async function prepareCall(
   entry: RosterEntry,
   facts: TicketFacts,
   settings: Settings,
-  surroundings: Surroundings,
+  runtime: Runtime,
 ): Promise<Result<Preparation>> {
   const { endpoint } = entry.description;
   if (settings.mode === 'production' && !endpoint.startsWith('https:')) {
     return no(refuse('pool_lost', undefined, 'the endpoint is not HTTPS'));
   }
-  const sealed = await sealFor(entry, settings, surroundings.now());
+  const sealed = await sealFor(entry, settings, runtime.now());
   if (!sealed.ok) return sealed;
   const { seal, fresh } = sealed.value;
   const { setup } = seal;
-  const ticket = await signTicket(facts, seal, settings, surroundings.now());
+  const ticket = await signTicket(facts, seal, settings, runtime.now());
   const keys = await setup.keysFor(ticket);
   const [sealer, opener] = await Promise.all([
     createSealer(keys.request, setup.suite),
@@ -60,14 +60,10 @@ export async function prepareCall(
 }
 
 /** Returns the answer's head, or `pool_lost` when there is none within `ms`. */
-export async function awaitAnswer(
-  request: Promise<Response>,
-  ms: number,
-  surroundings: Surroundings,
-): Promise<Result<Response>> {
+export async function awaitAnswer(request: Promise<Response>, ms: number, runtime: Runtime): Promise<Result<Response>> {
   let response: Response | typeof late;
   try {
-    response = await within(request, ms, surroundings);
+    response = await within(request, ms, runtime);
   } catch {
     return no(refuse('pool_lost', undefined, 'not reachable'));
   }

@@ -3,7 +3,7 @@ import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Opener, Sealer } from '../../shared/seal/records.ts';
-import type { Surroundings } from '../clock.ts';
+import type { Runtime } from '../clock.ts';
 import type { Settings } from '../settings.ts';
 import { awaitAnswer, prepareCall, readPlainRefusal } from './call.ts';
 import type { TicketFacts } from './ticket.ts';
@@ -29,13 +29,13 @@ export interface StreamCallAnswer {
 export async function dialStream(
   { entry, facts }: StreamCall,
   settings: Settings,
-  surroundings: Surroundings,
+  runtime: Runtime,
 ): Promise<Result<StreamCallAnswer>> {
-  const prepared = await prepareCall(entry, facts, settings, surroundings);
+  const prepared = await prepareCall(entry, facts, settings, runtime);
   if (!prepared.ok) return prepared;
   const { endpoint, headers, ...keys } = prepared.value;
   const request = fetch(`${endpoint}/v1/stream`, { headers: { upgrade: 'websocket', ...headers }, redirect: 'manual' });
-  const answered = await awaitAnswer(request, limits.answerStartMs.value, surroundings);
+  const answered = await awaitAnswer(request, limits.answerStartMs.value, runtime);
   if (!answered.ok) {
     // An agent that answers too late must not wait for somebody who has gone elsewhere.
     request.then(({ webSocket }) => hangUp(webSocket)).catch(() => {});

@@ -5,7 +5,7 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import type { Opener } from '../../shared/seal/records.ts';
 import { sealAfter, sealWhole } from '../../shared/seal/streams.ts';
 import { readLength } from '../body-source.ts';
-import type { Surroundings } from '../clock.ts';
+import type { Runtime } from '../clock.ts';
 import type { Settings } from '../settings.ts';
 import { awaitAnswer, readPlainRefusal, SEALED } from './call.ts';
 import { forgetSession, type SealedRequest, sealRequest } from './sealed-session.ts';
@@ -41,13 +41,13 @@ export interface SealedAnswer {
  * Calls an agent and returns when its answer starts, which may be before a streamed body has ended. Refuses with the
  * agent's own refusal, `attestation_invalid` or `pool_lost`.
  */
-export async function dial(call: Call, settings: Settings, surroundings: Surroundings): Promise<Result<SealedAnswer>> {
+export async function dial(call: Call, settings: Settings, runtime: Runtime): Promise<Result<SealedAnswer>> {
   const { entry, facts, head, signal, startMs = limits.answerStartMs.value } = call;
   const { endpoint } = entry.description;
   if (settings.mode === 'production' && !endpoint.startsWith('https:')) {
     return no(refuse('pool_lost', undefined, 'the endpoint is not HTTPS'));
   }
-  const sealed = await sealRequest(entry, facts, head, settings, surroundings.now());
+  const sealed = await sealRequest(entry, facts, head, settings, runtime.now());
   if (!sealed.ok) return sealed;
   const { headers, opener, freshSeal, suite } = sealed.value;
   const request = fetch(`${endpoint.replace(/\/$/, '')}/v1/short`, {
@@ -58,7 +58,7 @@ export async function dial(call: Call, settings: Settings, surroundings: Surroun
     signal,
     ...halfDuplex,
   });
-  const answered = await awaitAnswer(request, startMs, surroundings);
+  const answered = await awaitAnswer(request, startMs, runtime);
   if (!answered.ok) return answered;
   const { value: response } = answered;
   if (response.status !== 200 || response.headers.get('content-type') !== SEALED) {

@@ -4,7 +4,7 @@ import { type ReleaseMap, releaseMap } from '../../shared/model/release.ts';
  * Release map of a roster, on disk: without it, routing would fall back to the agents' own stages after a
  * restart.
  */
-export class KeptRelease {
+export class StoredRelease {
   readonly #sql: SqlStorage;
   #map: ReleaseMap | undefined;
   #signed: { readonly generation: number; readonly release: string } | undefined;

@@ -1,8 +1,8 @@
 import { limits } from '../../shared/limits.ts';
 import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
-import type { Heard } from './agent-link.ts';
+import type { LastMessage } from './agent-link.ts';
 
-interface Remembered extends Heard {
+interface Remembered extends LastMessage {
   /** End of its attestation, ms since 1970: after it, an earlier hello is refused by age alone. */
   readonly until: number;
 }
@@ -10,7 +10,7 @@ interface Remembered extends Heard {
 /**
  * Last boot and number of every agent; it outlives sockets, so that a new socket accepts no replay. Bounded.
  */
-export class HeardAgents {
+export class LastMessages {
   readonly #heard = new Map<string, Remembered>();
   readonly #bound: number;
 
@@ -18,7 +18,7 @@ export class HeardAgents {
     this.#bound = bound;
   }
 
-  get(agent: string): Heard | undefined {
+  get(agent: string): LastMessage | undefined {
     return this.#heard.get(agent);
   }
 
@@ -41,7 +41,7 @@ export class HeardAgents {
  * Agents that left lately. They stay listed, as gone: a model whose last agent just died is unavailable, not
  * unknown.
  */
-export class GoneAgents {
+export class ClosedAgents {
   readonly #gone = new Map<string, { readonly entry: RosterEntry; readonly until: number }>();
 
   /**

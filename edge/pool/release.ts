@@ -12,14 +12,14 @@ import type { Settings } from '../settings.ts';
 import { admit } from '../tenant/admit.ts';
 import { readSnapshots } from './snapshot.ts';
 
-export const toldRelease = z.object({ generation: z.number().int().describe('The newest that every roster has') });
+export const publishedRelease = z.object({ generation: z.number().int().describe('The newest that every roster has') });
 
 /**
  * `PUT /v1/release`, by the functions: the release map. Its signature authenticates it, whoever delivers it;
  * a roster stores the newest generation, so that an older map changes nothing.
  */
 export async function takeRelease(request: Request, context: RequestContext): Promise<Response> {
-  const { settings, env, surroundings, recorder, id } = context;
+  const { settings, env, runtime, recorder, id } = context;
   const json = await readJson(request, context, limits.releaseBytes.value);
   if (!json.ok) return refuseWith(json.refusal);
   const sent = sentRelease.safeParse(json.value);
@@ -34,13 +34,13 @@ export async function takeRelease(request: Request, context: RequestContext): Pr
   );
   let kept: number[] | typeof late;
   try {
-    kept = await within(told, limits.snapshotWaitMs.value, surroundings);
+    kept = await within(told, limits.snapshotWaitMs.value, runtime);
   } catch {
     kept = late;
   }
   // A retry changes nothing in rosters that have the map.
   if (kept === late) return refuseWith(refuse('models_unavailable', undefined, 'a roster does not answer'));
-  return Response.json({ generation: Math.min(...kept) } satisfies z.infer<typeof toldRelease>);
+  return Response.json({ generation: Math.min(...kept) } satisfies z.infer<typeof publishedRelease>);
 }
 
 export const knownReleases = z.object({
@@ -51,8 +51,8 @@ export const knownReleases = z.object({
 export async function showRelease(request: Request, context: RequestContext): Promise<Response> {
   const claims = await admit(request, 'operate', context);
   if (!claims.ok) return refuseWith(claims.refusal);
-  const { settings, env, surroundings } = context;
-  const snapshots = await readSnapshots(settings.zones, env.ROSTER, surroundings);
+  const { settings, env, runtime } = context;
+  const snapshots = await readSnapshots(settings.zones, env.ROSTER, runtime);
   const zones = snapshots.map(({ zone, release }) => ({
     zone,
     generation: release?.generation ?? 0,

@@ -6,7 +6,7 @@ import type { ReleaseMap } from '../../shared/model/release.ts';
 import type { Load, RosterEntry, RosterMessage, Snapshot } from '../../shared/pool/heartbeat.ts';
 import { publicText, type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import { verifyAttestation } from '../../shared/seal/attestation.ts';
-import { mint } from '../audit/mint.ts';
+import { createEvent } from '../audit/mint.ts';
 import { Outbox, type OutboxPage } from '../audit/outbox.ts';
 import { Rest } from '../audit/rest.ts';
 import { Shipper } from '../audit/ship.ts';
@@ -16,8 +16,8 @@ import { refuseWith } from '../refuse.ts';
 import { type Bindings, readSettings } from '../settings.ts';
 import { type Admission, type Agent, readHello, readMessage } from './agent-link.ts';
 import { AgentNames } from './agent-names.ts';
-import { KeptRelease } from './kept-release.ts';
-import { GoneAgents, HeardAgents } from './known-agents.ts';
+import { StoredRelease } from './kept-release.ts';
+import { ClosedAgents, LastMessages } from './known-agents.ts';
 import { type RefusedAgent, RefusedAgents } from './refused-agents.ts';
 
 interface Link {
@@ -43,19 +43,19 @@ export class Roster extends DurableObject<Bindings> implements RosterMethods {
   readonly #links = new Map<string, Link>();
   /** Sockets before their hello. */
   readonly #strangers = new Set<Link>();
-  readonly #heard = new HeardAgents();
-  readonly #gone = new GoneAgents();
+  readonly #heard = new LastMessages();
+  readonly #gone = new ClosedAgents();
   readonly #names: AgentNames;
   readonly #outbox: Outbox;
   readonly #shipper: Shipper;
-  readonly #release: KeptRelease;
+  readonly #release: StoredRelease;
   readonly #rest: Rest;
   readonly #refused = new RefusedAgents();
 
   constructor(ctx: DurableObjectState, env: Bindings) {
     super(ctx, env);
     this.#outbox = new Outbox(ctx.storage.sql, undefined, env.AUDIT_LOGS !== undefined);
-    this.#release = new KeptRelease(ctx.storage.sql);
+    this.#release = new StoredRelease(ctx.storage.sql);
     this.#names = new AgentNames(ctx.storage.sql);
     const { name } = ctx.id;
     this.#shipper = new Shipper(this.#outbox, ctx.storage.sql, env, name === undefined ? undefined : `roster/${name}`);
@@ -207,10 +207,10 @@ export class Roster extends DurableObject<Bindings> implements RosterMethods {
     this.#gone.delete(name);
     this.#hear(agent, now);
     const facts = { attestation: digest(agent.attestation) };
-    const events = [mint({ type: 'keys', agent: name, action: 'attested', ...facts }, now)];
+    const events = [createEvent({ type: 'keys', agent: name, action: 'attested', ...facts }, now)];
     if (claim.value !== undefined && claim.value !== agent.boot) {
       const detail = before ? 'the other was connected' : 'the other had gone';
-      events.push(mint({ type: 'keys', agent: name, action: 'replaced', ...facts, detail }, now));
+      events.push(createEvent({ type: 'keys', agent: name, action: 'replaced', ...facts, detail }, now));
     }
     this.record(events);
     this.#say(link, { type: 'welcome', intervalMs: limits.heartbeatMs.value });
@@ -236,7 +236,7 @@ export class Roster extends DurableObject<Bindings> implements RosterMethods {
   #refuse(link: Link, refusal: Refusal): void {
     const agent = link.agent?.description.agent ?? link.admission.pool;
     this.record([
-      mint({ type: 'keys', agent, action: 'refused', detail: refusal.detail ?? refusal.reason }, Date.now()),
+      createEvent({ type: 'keys', agent, action: 'refused', detail: refusal.detail ?? refusal.reason }, Date.now()),
     ]);
     const detail = publicText(refusal);
     this.#refused.add({ ...link.admission, why: detail }, Date.now());
@@ -252,7 +252,7 @@ export class Roster extends DurableObject<Bindings> implements RosterMethods {
     if (name === undefined || this.#links.get(name) !== link) return;
     this.#links.delete(name);
     if (link.agent?.load) this.#gone.add(entryOf(link.agent, link.agent.load), Date.now());
-    this.record([mint({ type: 'keys', agent: name, action: 'gone', detail }, Date.now())]);
+    this.record([createEvent({ type: 'keys', agent: name, action: 'gone', detail }, Date.now())]);
   }
 
   #say(link: Link, message: RosterMessage): void {

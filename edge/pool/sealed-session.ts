@@ -1,7 +1,7 @@
 import { limits } from '../../shared/limits.ts';
 import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
 import { ok, type Result } from '../../shared/result.ts';
-import { callerEnds, type Lane, openLane } from '../../shared/seal/lane.ts';
+import { edgeCounters, openSealedSession, type SessionKeys } from '../../shared/seal/lane.ts';
 import type { Opener, PackingSealer } from '../../shared/seal/records.ts';
 import type { Settings } from '../settings.ts';
 import { SEALED } from './call.ts';
@@ -10,7 +10,7 @@ import { signLaneTicket, type TicketFacts } from './ticket.ts';
 
 /** A sealed session with one agent (PROTOCOL.md §7): one ticket and two keys for all its requests. */
 interface SealedSession {
-  readonly keys: Lane;
+  readonly keys: SessionKeys;
   readonly attestation: string;
   readonly headers: SealedRequest['headers'];
   /** ms since 1970. */
@@ -75,7 +75,7 @@ function takeNumber(
   });
   const { headers, keys } = session;
   const start = [first, JSON.stringify(head)] as const;
-  return { headers, ...callerEnds(keys, number), start, freshSeal, suite: keys.suite };
+  return { headers, ...edgeCounters(keys, number), start, freshSeal, suite: keys.suite };
 }
 
 async function makeSession(
@@ -89,7 +89,7 @@ async function makeSession(
   if (!sealed.ok) return sealed;
   const { seal, fresh } = sealed.value;
   const ticket = await signLaneTicket(agent, seal, settings, now);
-  const keys = await openLane(seal.setup, ticket);
+  const keys = await openSealedSession(seal.setup, ticket);
   const headers = { 'content-type': SEALED, 'auricle-ticket': ticket };
   const session = { keys, attestation, headers, expires: seal.until, next: 1 };
   sessions.delete(agent);

@@ -1,6 +1,6 @@
 import { limits } from '../../shared/limits.ts';
 import type { Snapshot } from '../../shared/pool/heartbeat.ts';
-import { late, type Surroundings, within } from '../clock.ts';
+import { late, type Runtime, within } from '../clock.ts';
 import type { Bindings } from '../settings.ts';
 
 interface CachedSnapshot {
@@ -20,11 +20,11 @@ const asking = new Map<string, number>();
 export async function readSnapshots(
   zones: readonly string[],
   roster: Bindings['ROSTER'],
-  surroundings: Surroundings,
+  runtime: Runtime,
 ): Promise<Snapshot[]> {
-  const due = zones.filter((zone) => isDue(zone, surroundings.now()));
-  await Promise.all(due.map((zone) => refresh(zone, roster, surroundings)));
-  return storedOf(zones, surroundings.now());
+  const due = zones.filter((zone) => isDue(zone, runtime.now()));
+  await Promise.all(due.map((zone) => refresh(zone, roster, runtime)));
+  return storedOf(zones, runtime.now());
 }
 
 const storedOf = (zones: readonly string[], now: number): Snapshot[] =>
@@ -45,11 +45,11 @@ function isDue(zone: string, now: number): boolean {
   return age > limits.snapshotStaleMs.value || since === undefined || now - since > limits.snapshotWaitMs.value;
 }
 
-async function refresh(zone: string, roster: Bindings['ROSTER'], surroundings: Surroundings): Promise<void> {
-  asking.set(zone, surroundings.now());
+async function refresh(zone: string, roster: Bindings['ROSTER'], runtime: Runtime): Promise<void> {
+  asking.set(zone, runtime.now());
   try {
-    const snapshot = await within(roster.getByName(zone).snapshot(), limits.snapshotWaitMs.value, surroundings);
-    if (snapshot !== late) stored.set(zone, { snapshot, got: surroundings.now() });
+    const snapshot = await within(roster.getByName(zone).snapshot(), limits.snapshotWaitMs.value, runtime);
+    if (snapshot !== late) stored.set(zone, { snapshot, got: runtime.now() });
   } catch {
     // The roster is unreachable; the cached snapshot counts until it is too old.
   } finally {

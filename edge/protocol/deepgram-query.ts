@@ -1,7 +1,7 @@
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import type { RecordingWishes } from '../../shared/speech/deepgram-answer.ts';
+import type { RecordingOptions } from '../../shared/speech/deepgram-answer.ts';
 import { transcriptionFields } from '../../shared/speech/openai-form.ts';
 import type { WavFormat } from '../../shared/speech/wav.ts';
 import { type Encoding, encodings, type StreamFormat } from '../../shared/stream/format.ts';
@@ -22,7 +22,7 @@ export interface LiveQuery extends ListenQuery {
   readonly vadEvents: boolean;
 }
 
-export interface RecordingQuery extends ListenQuery, RecordingWishes {
+export interface RecordingQuery extends ListenQuery, RecordingOptions {
   /** Format of a body of bare samples. */
   readonly samples: WavFormat | undefined;
 }

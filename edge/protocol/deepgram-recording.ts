@@ -1,7 +1,7 @@
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok } from '../../shared/result.ts';
-import { type RecordingFacts, type RecordingWishes, renderRecording } from '../../shared/speech/deepgram-answer.ts';
+import { type RecordingFacts, type RecordingOptions, renderRecording } from '../../shared/speech/deepgram-answer.ts';
 import type { Segment } from '../../shared/speech/transcript.ts';
 import { modelUuid } from './deepgram-model.ts';
 import { refuseAsDeepgram } from './deepgram-refuse.ts';
@@ -14,7 +14,7 @@ export type Facts = Omit<RecordingFacts, 'sha256'> & { readonly sha256: () => st
  * Renders the events of a transcription as Deepgram's answer to a recording: one body, at the end. The source gets exactly
  * one end, also after an error.
  */
-export async function answerRecording(source: Source, wishes: RecordingWishes, facts: Facts): Promise<Response> {
+export async function answerRecording(source: Source, wishes: RecordingOptions, facts: Facts): Promise<Response> {
   try {
     return await answerEvents(source, wishes, facts);
   } catch (error) {
@@ -22,7 +22,7 @@ export async function answerRecording(source: Source, wishes: RecordingWishes, f
   }
 }
 
-async function answerEvents(source: Source, wishes: RecordingWishes, facts: Facts): Promise<Response> {
+async function answerEvents(source: Source, wishes: RecordingOptions, facts: Facts): Promise<Response> {
   const refuseNow = async (refusal: Refusal) => {
     await source.end(no(refusal));
     return refuseAsDeepgram(refusal, facts.request);

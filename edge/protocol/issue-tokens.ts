@@ -47,7 +47,7 @@ async function grant<T>(
 ): Promise<Result<{ grant: Grant; wish: T; now: number }>> {
   const claims = await admit(request, 'transcribe', context);
   if (!claims.ok) return claims;
-  const { surroundings, settings, recorder, id } = context;
+  const { runtime, settings, recorder, id } = context;
   const denied = (refusal: Refusal) => {
     recordDenial(claims.value, action, refusal, context);
     return no(refusal);
@@ -56,7 +56,7 @@ async function grant<T>(
   if (!body.ok) return denied(body.refusal);
   const made = make(body.value);
   if (!made.ok) return denied(made.refusal);
-  const now = surroundings.now();
+  const now = runtime.now();
   const { config, wish } = made.value;
   const wanted = { ...made.value.request, realtime: config && remember(config) };
   const issued = await issueGrant(claims.value, wanted, settings, now);

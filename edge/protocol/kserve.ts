@@ -3,14 +3,14 @@ import { limits } from '../../shared/limits.ts';
 import { publicText, type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { refuseWith } from '../refuse.ts';
-import type { Ends } from '../short/relay.ts';
+import type { RelayOutcomes } from '../short/relay.ts';
 
 type Event = Exclude<CallEvent | BodyPiece, { type: 'refusal' }>;
 type Final = Extract<Event, { type: 'final' }>;
 type Head = Extract<Event, { type: 'answer' }>;
 
 /** Events of an answer, and the receiver of its end. */
-export interface CallSource extends Ends {
+export interface CallSource extends RelayOutcomes {
   /** Id of the request, for an error within an answer that has begun. */
   readonly request?: string;
   next(): Promise<Result<Event>>;

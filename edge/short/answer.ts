@@ -3,7 +3,7 @@ import { clampRetry, type Reason, type Refusal, refuse } from '../../shared/refu
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Opened } from '../../shared/seal/records.ts';
 import { openRead } from '../../shared/seal/streams.ts';
-import { late, type Surroundings, within } from '../clock.ts';
+import { late, type Runtime, within } from '../clock.ts';
 import type { SealedAnswer } from '../pool/dial.ts';
 
 /** The events that end an answer, whatever came before them. */
@@ -28,16 +28,16 @@ const lost = (detail: string): Result<never> => no(refuse('pool_lost', undefined
 export class Answer<E extends { readonly type: string }> {
   readonly #sealed: SealedAnswer;
   readonly #read: ReadEvent<E>;
-  readonly #surroundings: Surroundings;
+  readonly #runtime: Runtime;
   /** Records of an answer that was read whole. */
   #whole: Opened[] | undefined;
   #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   #stream: ReturnType<typeof openRead> | undefined;
 
-  constructor(sealed: SealedAnswer, read: ReadEvent<E>, surroundings: Surroundings) {
+  constructor(sealed: SealedAnswer, read: ReadEvent<E>, runtime: Runtime) {
     this.#sealed = sealed;
     this.#read = read;
-    this.#surroundings = surroundings;
+    this.#runtime = runtime;
   }
 
   async next(): Promise<Result<E>> {
@@ -58,7 +58,7 @@ export class Answer<E extends { readonly type: string }> {
       const { response, opener } = this.#sealed;
       let body: ArrayBuffer | typeof late;
       try {
-        body = await within(response.arrayBuffer(), limits.answerSilenceMs.value, this.#surroundings);
+        body = await within(response.arrayBuffer(), limits.answerSilenceMs.value, this.#runtime);
       } catch {
         return lost('the answer ended early');
       }
@@ -78,7 +78,7 @@ export class Answer<E extends { readonly type: string }> {
       this.#reader = response.body.getReader();
       this.#stream = openRead(this.#reader, opener);
     }
-    const step = await within(this.#stream.next(), limits.answerSilenceMs.value, this.#surroundings);
+    const step = await within(this.#stream.next(), limits.answerSilenceMs.value, this.#runtime);
     if (step === late) return lost('silent for too long');
     if (step.done) return lost('the answer ended early');
     const opened = step.value;
@@ -88,7 +88,7 @@ export class Answer<E extends { readonly type: string }> {
   /** Reads a finished answer to its end, so that its connection can be used again. */
   async drain(): Promise<void> {
     if (!this.#stream) return;
-    const step = await within(this.#stream.next(), limits.snapshotWaitMs.value, this.#surroundings).catch(() => late);
+    const step = await within(this.#stream.next(), limits.snapshotWaitMs.value, this.#runtime).catch(() => late);
     if (step === late) this.close();
   }
 

@@ -46,12 +46,12 @@ export class AttemptPlan {
   }
 
   async #pick(): Promise<Result<readonly Attempt[]>> {
-    const { surroundings } = this.#context;
+    const { runtime } = this.#context;
     const snapshots = await this.#readSnapshots();
-    const now = surroundings.now();
-    const picked = pick(this.#route, snapshots, knownAgents, now, surroundings.random);
+    const now = runtime.now();
+    const picked = pick(this.#route, snapshots, knownAgents, now, runtime.random);
     if (!picked.ok) return picked;
-    if (this.#mayMirror) this.mirror = pickMirror(this.#route, snapshots, now, surroundings.random);
+    if (this.#mayMirror) this.mirror = pickMirror(this.#route, snapshots, now, runtime.random);
     this.#attempts = picked.value;
     budget = earn(budget);
     return picked;
@@ -59,16 +59,16 @@ export class AttemptPlan {
 
   async #planAgain(): Promise<void> {
     if (!this.#attempts) return;
-    const { surroundings } = this.#context;
+    const { runtime } = this.#context;
     const snapshots = await this.#readSnapshots();
-    const moment = { snapshots, memory: knownAgents, now: surroundings.now(), random: surroundings.random };
+    const moment = { snapshots, memory: knownAgents, now: runtime.now(), random: runtime.random };
     const left = attemptsLeft(this.#attempts, this.made, this.#route, moment);
     this.#attempts = [...this.#attempts.slice(0, this.made), ...left];
   }
 
   /** Reads all zones: a model of another zone is refused in other words than one that does not exist. */
   async #readSnapshots() {
-    const { settings, env, surroundings } = this.#context;
-    return readSnapshots(settings.zones, env.ROSTER, surroundings);
+    const { settings, env, runtime } = this.#context;
+    return readSnapshots(settings.zones, env.ROSTER, runtime);
   }
 }

@@ -1,7 +1,7 @@
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { discardSource, openSource, type Source } from '../body-source.ts';
-import { late, type Surroundings, within } from '../clock.ts';
+import { late, type Runtime, within } from '../clock.ts';
 import { type BodyOwner, type BufferedBody, heldInFlight } from './held.ts';
 
 /** Refusals of callers whose remaining bytes are not worth reading. */
@@ -28,7 +28,7 @@ export class CallerBody {
   readonly failed: Promise<Refusal>;
   readonly #source: Source | undefined;
   readonly #length: number;
-  readonly #surroundings: Surroundings;
+  readonly #runtime: Runtime;
   /** Chunks in order of arrival; `undefined` once a chunk was sent and cannot be needed again. */
   readonly #chunks: (Uint8Array | undefined)[] = [];
   /** Share of the isolate's buffer. */
@@ -54,12 +54,12 @@ export class CallerBody {
 
   constructor(
     from: ReadableStream<Uint8Array> | null,
-    surroundings: Surroundings,
+    runtime: Runtime,
     { class: name, tenant, length }: BodyOptions = { class: 'default', tenant: '' },
   ) {
     this.#length = length ?? Number.POSITIVE_INFINITY;
     this.#source = from ? openSource(from) : undefined;
-    this.#surroundings = surroundings;
+    this.#runtime = runtime;
     this.#ended = !from || length === 0;
     const releasable = () => this.#sent >= this.#chunks.length || this.#stream === 0;
     this.#share = { class: name, tenant, bytes: 0, since: 0, releasable, release: () => this.#loseShare() };
@@ -90,7 +90,7 @@ export class CallerBody {
    * a `refusal`, when the body fails, takes longer than `limits.hintsMs`, or has no share of the buffer.
    */
   async *prefix(): AsyncGenerator<Uint8Array> {
-    const alarm = this.#surroundings.after(limits.hintsMs.value);
+    const alarm = this.#runtime.after(limits.hintsMs.value);
     let left = limits.heldBodyBytes.value;
     try {
       for (let index = 0; ; index += 1) {
@@ -150,7 +150,7 @@ export class CallerBody {
    * sealed and sent in one piece it costs least. An earlier stream ends without a further byte.
    */
   async gather(): Promise<readonly Uint8Array[] | undefined> {
-    if (!this.#ended && this.#isShort) await within(this.#readAll(), limits.gatherMs.value, this.#surroundings);
+    if (!this.#ended && this.#isShort) await within(this.#readAll(), limits.gatherMs.value, this.#runtime);
     const whole = this.whole();
     if (whole) {
       this.#stream += 1;
@@ -179,7 +179,7 @@ export class CallerBody {
     this.cancel();
     if (this.#refusal && slow.has(this.#refusal.reason)) return this.#source?.cancel();
     await this.#reading;
-    if (this.#source) await discardSource(this.#source, this.#surroundings);
+    if (this.#source) await discardSource(this.#source, this.#runtime);
   }
 
   get #isShort(): boolean {
@@ -220,21 +220,21 @@ export class CallerBody {
 
   async #read(): Promise<void> {
     if (this.#ended || !this.#source) return;
-    const began = this.#surroundings.now();
+    const began = this.#runtime.now();
     const isLarge = this.#isFast && hasLargeRead();
     const most = Math.min(isLarge ? limits.bodyLargeReadBytes.value : SEGMENT, this.#length - this.received);
     const least = isLarge || this.#isShort ? most : Math.min(limits.bodyReadBytes.value, most);
     if (isLarge) heldInFlight.add(this.#share, most, began);
     let step: Uint8Array | undefined | typeof late;
     try {
-      step = await within(this.#source.read(least, most), limits.bodyIdleMs.value, this.#surroundings);
+      step = await within(this.#source.read(least, most), limits.bodyIdleMs.value, this.#runtime);
     } catch {
       return this.#break(cutOff());
     } finally {
       if (isLarge) heldInFlight.remove(this.#share, most);
     }
     if (step === late) return this.#break(tooSlow());
-    const now = this.#surroundings.now();
+    const now = this.#runtime.now();
     if (!step) return this.#end(now);
     const pace = step.byteLength * limits.gatherMs.value;
     this.#isFast = step.byteLength >= SEGMENT && pace >= (now - began) * SEGMENT;

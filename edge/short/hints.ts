@@ -16,7 +16,7 @@ export interface Hints {
 }
 
 /** The same as far as query and headers name it. A language may still be `auto` or empty. */
-export interface Told {
+export interface RequestHints {
   readonly model: string | undefined;
   readonly language: string | undefined;
   readonly class: string | undefined;
@@ -26,7 +26,7 @@ export interface Told {
 const ANY_MODEL = 'any';
 
 /** Reads query and headers, before a byte of the body was read. Refuses with `field_invalid`. */
-export function readTold(address: string | URL, headers: Headers): Result<Told> {
+export function readRequestHints(address: string | URL, headers: Headers): Result<RequestHints> {
   const query = String(address).includes('?') ? new URL(address).searchParams : undefined;
   const model = query?.get('model') ?? headers.get('x-auricle-model') ?? undefined;
   const language = query?.get('language') ?? headers.get('x-auricle-language') ?? undefined;
@@ -41,7 +41,7 @@ export function readTold(address: string | URL, headers: Headers): Result<Told> 
  * Completes what query and headers name from the first `limits.heldBodyBytes` of the form. Refuses with `hints_missing`,
  * `field_missing` or `field_invalid`, or as the body does.
  */
-export async function readHints(told: Told, body: CallerBody, boundary: string): Promise<Result<Hints>> {
+export async function readHints(told: RequestHints, body: CallerBody, boundary: string): Promise<Result<Hints>> {
   if (told.model !== undefined) return hintsOf(told);
   const names = told.language === undefined ? ['model', 'language'] : ['model'];
   const { found, isCut } = await findFields(body.prefix(), boundary, names);
@@ -54,7 +54,7 @@ export async function readHints(told: Told, body: CallerBody, boundary: string):
   return hintsOf({ class: told.class, model, language: told.language ?? found.get('language') });
 }
 
-function hintsOf({ model, language, class: requested }: Told): Result<Hints> {
+function hintsOf({ model, language, class: requested }: RequestHints): Result<Hints> {
   const form = readKnownForm({
     ...(model !== undefined && { model: [model] }),
     ...(language && { language: [language] }),

@@ -32,16 +32,16 @@ export function hasMirrorSlot(now: number): boolean {
 
 /** Sends a copy after the caller was served and discards the answer. The agent on trial counts its own failures. */
 export async function sendMirror(mirror: Mirror, context: RequestContext): Promise<void> {
-  const { surroundings } = context;
-  const until = surroundings.now() + limits.mirrorMs.value;
+  const { runtime } = context;
+  const until = runtime.now() + limits.mirrorMs.value;
   deadlines.push(until);
   const hangUp = new AbortController();
   try {
-    await surroundings.after(limits.mirrorDelayMs.value).rings;
+    await runtime.after(limits.mirrorDelayMs.value).rings;
     // A strict tenant's record is durable before anything leaves.
     if (mirror.claims.audit === 'strict' && !(await mirror.recorded())) return;
     const sent = send(mirror, hangUp.signal, context);
-    if ((await within(sent, limits.mirrorMs.value, surroundings)) === late) hangUp.abort();
+    if ((await within(sent, limits.mirrorMs.value, runtime)) === late) hangUp.abort();
   } catch {
     // Counted by the agent.
   } finally {
@@ -53,14 +53,14 @@ export async function sendMirror(mirror: Mirror, context: RequestContext): Promi
 async function send(
   { to: { entry }, claims, model, head, body, text }: Mirror,
   signal: AbortSignal,
-  { id, settings, surroundings }: RequestContext,
+  { id, settings, runtime }: RequestContext,
 ): Promise<void> {
   const { agent } = entry.description;
   const facts = { id: `${id}.copy`, agent, tenant: claims.tenant, class: 'batch', model };
   const call = { entry, facts, head: { ...head, mirror: { text } }, body, signal };
-  const dialled = await dial(call, settings, surroundings);
+  const dialled = await dial(call, settings, runtime);
   if (!dialled.ok) return;
-  const answer = new Answer(dialled.value, readTranscriptEvent, surroundings);
+  const answer = new Answer(dialled.value, readTranscriptEvent, runtime);
   for (;;) {
     const event = await answer.next();
     if (!event.ok || event.value.type === 'final' || event.value.type === 'refusal') break;

@@ -13,7 +13,7 @@ import type { CallerBody } from './body.ts';
 import type { Hints } from './hints.ts';
 import { hasMirrorSlot, sendMirror } from './mirror.ts';
 import { answerTimeLeft } from './retry.ts';
-import { CLIENT_GONE, type Ending, refusedWith, type Session } from './session.ts';
+import { CLIENT_GONE, type RequestOutcome, refusedWith, type Session } from './session.ts';
 
 /** AES-256-GCM, the suite the edge seals with. */
 const SUITE = 0x0005;
@@ -34,10 +34,10 @@ export interface AgentRequest<E> {
 }
 
 type Emitted<E> = Exclude<E, { type: 'refusal' }>;
-type Used = NonNullable<Ending['final']>;
+type Used = NonNullable<RequestOutcome['final']>;
 
 /** The end of a request. One of `end`, `broke` and `abandon` is called; the first counts. */
-export interface Ends {
+export interface RelayOutcomes {
   /** Marks that the caller has seen part of the answer: no other agent can take over. */
   deliver(): void;
   /** Ends served or refused work. `judge` may forbid the result. Returns a refusal when the result must not leave. */
@@ -60,7 +60,7 @@ interface AgentCall<E extends { readonly type: string }> {
  * One admitted request at the agents. While the caller has seen no part of the answer and the body can be sent again, a
  * lost agent is replaced by another one, whose `ready` restarts the events.
  */
-export class Relay<E extends { readonly type: string } | Ended> implements Ends {
+export class Relay<E extends { readonly type: string } | Ended> implements RelayOutcomes {
   readonly #session: Session;
   readonly #body: CallerBody;
   readonly #agentRequest: AgentRequest<E>;
@@ -183,18 +183,18 @@ export class Relay<E extends { readonly type: string } | Ended> implements Ends 
 
   /** Calls the next agent. */
   async #callNext(): Promise<Result<AgentCall<E>>> {
-    const { surroundings } = this.#context;
+    const { runtime } = this.#context;
     const planned = await this.#plan.next();
     if (!planned.ok) return planned;
     const { value: attempt } = planned;
     const { agent } = attempt.entry.description;
     this.#agent = agent;
-    const began = surroundings.now();
+    const began = runtime.now();
     const abort = new AbortController();
     agentStarted(agent);
     const failed = ({ reason }: Refusal) => {
       abort.abort();
-      const now = surroundings.now();
+      const now = runtime.now();
       this.#dialledMs += now - began;
       this.#note(attempt, reason, now);
       agentFinished(agent, this.#closed ? 'neutral' : outcomeOfRefusal(reason), 0, now);
@@ -216,7 +216,7 @@ export class Relay<E extends { readonly type: string } | Ended> implements Ends 
   }
 
   async #dial({ entry }: Attempt, abort: AbortController): Promise<Result<Answer<E>>> {
-    const { surroundings, settings, id } = this.#context;
+    const { runtime, settings, id } = this.#context;
     const { claims, subject } = this.#session;
     const { hints, head, read } = this.#agentRequest;
     const { agent } = entry.description;
@@ -226,9 +226,9 @@ export class Relay<E extends { readonly type: string } | Ended> implements Ends 
     this.#dialling = abort;
     const facts = { id: `${id}.${this.#plan.made}`, agent, tenant, class: subject.class, model: hints.model };
     const startMs = answerTimeLeft(this.#dialledMs);
-    const dialled = await dial({ entry, facts, head, body, signal: abort.signal, startMs }, settings, surroundings);
+    const dialled = await dial({ entry, facts, head, body, signal: abort.signal, startMs }, settings, runtime);
     if (!dialled.ok) return dialled;
-    const answer = new Answer(dialled.value, read, surroundings);
+    const answer = new Answer(dialled.value, read, runtime);
     if (this.#closed) {
       answer.close();
       return no(gone);
@@ -251,8 +251,8 @@ export class Relay<E extends { readonly type: string } | Ended> implements Ends 
     const call = this.#call;
     if (!call) return;
     this.#call = undefined;
-    const { surroundings, waitUntil } = this.#context;
-    const now = surroundings.now();
+    const { runtime, waitUntil } = this.#context;
+    const now = runtime.now();
     const worked = now - Math.max(call.began, this.#body.endedAt ?? call.began);
     agentFinished(call.attempt.entry.description.agent, outcome, worked, now);
     this.#note(call.attempt, reason, now);

@@ -9,8 +9,8 @@ import type { AuditDraft, DraftOf, Typed } from '../audit/mint.ts';
 import {
   type Attempt,
   type AttemptFields,
-  mintAttempt,
-  mintRecord,
+  createAttemptEvent,
+  createRecordEvents,
   type RequestRecord,
   type TimedDraft,
 } from '../audit/request-events.ts';
@@ -27,7 +27,7 @@ export interface Subject {
 }
 
 /** How a request ended. `reason` is absent when it was served. */
-export interface Ending {
+export interface RequestOutcome {
   readonly status: number;
   readonly reason?: string;
   /** What was used, as the agent says. */
@@ -52,7 +52,7 @@ export class Session {
     this.claims = claims;
     this.subject = subject;
     this.#context = context;
-    this.#started = context.surroundings.now();
+    this.#started = context.runtime.now();
     this.#renewed = this.#started;
   }
 
@@ -76,18 +76,18 @@ export class Session {
       }
       recorder.enterSingle(claims, claims.allowance);
     }
-    return session.#take({ tenant: claims.tenant, action: subject.action }, mintAttempt(attempt));
+    return session.#take({ tenant: claims.tenant, action: subject.action }, createAttemptEvent(attempt));
   }
 
   async #take(work: Work, attempt: AuditEvent): Promise<Result<Session>> {
     const { claims } = this;
-    const { recorder, surroundings, id } = this.#context;
+    const { recorder, runtime, id } = this.#context;
     const { allowance, share } = claims;
     const ask = { id, work, allowance, share };
     const taking = recorder.step(claims, { kind: 'take', ask, mode: claims.audit, events: [attempt] });
     let taken: GateAnswer | typeof late;
     try {
-      taken = await within(taking, recorder.waitMs, surroundings);
+      taken = await within(taking, recorder.waitMs, runtime);
     } catch {
       taken = late;
     }
@@ -127,13 +127,13 @@ export class Session {
   }
 
   /** Notes something for the record; written when the request ends. */
-  note<D extends Typed>(draft: AuditDraft<D>, at = this.#context.surroundings.now()): void {
+  note<D extends Typed>(draft: AuditDraft<D>, at = this.#context.runtime.now()): void {
     this.#notes.push({ draft, at });
   }
 
   /** Called while work goes on: keeps the place from expiring under it. */
   stillAtWork(): void {
-    const now = this.#context.surroundings.now();
+    const now = this.#context.runtime.now();
     if (now - this.#renewed < limits.leaseMs.value / 3) return;
     this.#renewed = now;
     const { recorder, id, waitUntil } = this.#context;
@@ -145,7 +145,7 @@ export class Session {
    * Gives the place back and writes how it ended; the first call counts. True when the record is known to be durable:
    * a strict tenant's result must not leave before, and a buffered tenant's record goes with the next call to its gate.
    */
-  end(ending: Ending): Promise<boolean> {
+  end(ending: RequestOutcome): Promise<boolean> {
     if (!this.#ended) {
       this.#ended = this.#settle(ending);
       if (this.claims.audit === 'strict') this.#context.waitUntil(this.#ended);
@@ -158,7 +158,7 @@ export class Session {
     return this.#ended;
   }
 
-  #settle(ending: Ending): Promise<boolean> {
+  #settle(ending: RequestOutcome): Promise<boolean> {
     const { recorder, id } = this.#context;
     const { audit: mode } = this.claims;
     const audioSeconds = ending.final?.durationSeconds ?? 0;
@@ -166,8 +166,8 @@ export class Session {
       recorder.leave(this.claims, id, audioSeconds, this.#record(ending));
       return Promise.resolve(false);
     }
-    const settle = (end: Ending) =>
-      ({ kind: 'settle', id, mode, audioSeconds, events: mintRecord(undefined, this.#record(end)) }) as const;
+    const settle = (end: RequestOutcome) =>
+      ({ kind: 'settle', id, mode, audioSeconds, events: createRecordEvents(undefined, this.#record(end)) }) as const;
     const step = settle(ending);
     if (mode !== 'strict') {
       recorder.leaveSingle(this.claims, audioSeconds);
@@ -180,8 +180,8 @@ export class Session {
     return recorder.record(this.claims, step, withheld);
   }
 
-  #record({ status, reason, final, agent, bytes }: Ending): RequestRecord {
-    const at = this.#context.surroundings.now();
+  #record({ status, reason, final, agent, bytes }: RequestOutcome): RequestRecord {
+    const at = this.#context.runtime.now();
     const { tenant, subject } = this.claims;
     const { action, model, class: requestClass, language } = this.subject;
     // Member by member, as every request makes one.

@@ -41,9 +41,9 @@ export async function transcribeRecording(request: Request, context: RequestCont
   const header = samples ? wavHeader(samples) : new Uint8Array(0);
   const requestClass = clampClass(hints.class, claims.value.priority);
   const owner = { class: requestClass, tenant: claims.value.tenant };
-  const body = new CallerBody(prepare(request.body, header, hash), context.surroundings, owner);
+  const body = new CallerBody(prepare(request.body, header, hash), context.runtime, owner);
   context.discardBody = () => body.discard();
-  const created = context.surroundings.now();
+  const created = context.runtime.now();
   const session = await Session.begin(claims.value, { action: ACTION, ...named(hints), class: requestClass }, context);
   if (!session.ok) return denied(session.refusal);
 

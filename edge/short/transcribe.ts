@@ -13,7 +13,7 @@ import { answerTranscription, type Source } from '../protocol/openai-audio.ts';
 import { refuseWith } from '../refuse.ts';
 import { admit, recordDenial } from '../tenant/admit.ts';
 import { CallerBody } from './body.ts';
-import { checkPromise, type Hints, readHints, readTold, type Told } from './hints.ts';
+import { checkPromise, type Hints, type RequestHints, readHints, readRequestHints } from './hints.ts';
 import { type AgentRequest, Relay } from './relay.ts';
 import { refusedWith, Session } from './session.ts';
 
@@ -34,9 +34,9 @@ export async function transcribe(request: Request, context: RequestContext): Pro
   if (!form.ok) return denied(form.refusal);
   const requestClass = clampClass(headers.get('x-auricle-class') ?? undefined, claims.priority);
   const owner = { class: requestClass, tenant: claims.tenant, length: form.value.length };
-  const body = new CallerBody(request.body, context.surroundings, owner);
+  const body = new CallerBody(request.body, context.runtime, owner);
   context.discardBody = () => body.discard();
-  const told = checkAllowed(readTold(request.url, headers), claims);
+  const told = checkAllowed(readRequestHints(request.url, headers), claims);
   if (!told.ok) return denied(told.refusal);
 
   // The allowance comes before the body: a request without a slot has no byte buffered.
@@ -77,7 +77,7 @@ function readFormHeaders(headers: Headers, claims: Claims): Result<FormHeaders> 
 /** A form whose caller is admitted. */
 interface Form extends FormHeaders {
   readonly body: CallerBody;
-  readonly told: Told;
+  readonly told: RequestHints;
 }
 
 async function serve(
@@ -109,13 +109,16 @@ async function serve(
   return answerTranscription(sourceOf(relay, session.claims, hints.value, context));
 }
 
-export function checkAllowed<T extends Told>(told: Result<T>, { languages }: Claims): Result<T> {
+export function checkAllowed<T extends RequestHints>(told: Result<T>, { languages }: Claims): Result<T> {
   if (!told.ok || isOpen(told.value.language) || allowsLanguage(languages, told.value.language)) return told;
   return no(refuse('language_forbidden', { language: told.value.language }));
 }
 
 /** Returns the facts for the record. */
-export const named = ({ model, language }: Told) => ({ model, language: isOpen(language) ? undefined : language });
+export const named = ({ model, language }: RequestHints) => ({
+  model,
+  language: isOpen(language) ? undefined : language,
+});
 
 /** Returns a transcription as agents get it. */
 export const transcription = (hints: Hints, head: AgentRequest<AnswerEvent>['head']): AgentRequest<AnswerEvent> => ({

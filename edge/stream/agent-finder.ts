@@ -65,7 +65,7 @@ export class AgentFinder {
    */
   async find(search: Search): Promise<Result<FoundAgent>> {
     const { until, patient, excluded, signal } = search;
-    const { surroundings } = this.#context;
+    const { runtime } = this.#context;
     let pause: number = limits.streamRedialMs.value;
     let tried = new Set(excluded);
     for (;;) {
@@ -74,8 +74,8 @@ export class AgentFinder {
       const { refusal } = round;
       if (!(mayFailOver(refusal) || patient)) return round;
       if (!patient && isTransient(refusal) && (await this.#knowsAllAgents())) return round;
-      if (surroundings.now() + pause >= until()) return round;
-      const alarm = surroundings.after(pause);
+      if (runtime.now() + pause >= until()) return round;
+      const alarm = runtime.after(pause);
       await Promise.race([alarm.rings, aborted(signal)]);
       alarm.cancel();
       if (signal.aborted) return round;
@@ -100,16 +100,16 @@ export class AgentFinder {
   }
 
   async #rosters(): Promise<Rosters> {
-    const { settings, env, surroundings } = this.#context;
-    return { zones: settings.zones, snapshots: await readSnapshots(settings.zones, env.ROSTER, surroundings) };
+    const { settings, env, runtime } = this.#context;
+    return { zones: settings.zones, snapshots: await readSnapshots(settings.zones, env.ROSTER, runtime) };
   }
 
   async #knowsAllAgents(): Promise<boolean> {
-    return isComplete(await this.#rosters(), this.#admitted.claims, this.#context.surroundings.now());
+    return isComplete(await this.#rosters(), this.#admitted.claims, this.#context.runtime.now());
   }
 
   async #pick(exclude: ReadonlySet<string>): Promise<Result<Attempt[]>> {
-    const { now, random } = this.#context.surroundings;
+    const { now, random } = this.#context.runtime;
     const { snapshots } = await this.#rosters();
     const { claims, subject } = this.#admitted;
     const request = { ...routeRequest(this.#route, claims, subject.class), exclude };
@@ -117,7 +117,7 @@ export class AgentFinder {
   }
 
   async #dial(attempt: Attempt, { open, signal }: Search): Promise<Result<FoundAgent>> {
-    const { settings, surroundings, id } = this.#context;
+    const { settings, runtime, id } = this.#context;
     const { claims, subject } = this.#admitted;
     const { model, until } = this.#route;
     const { agent } = attempt.entry.description;
@@ -128,24 +128,24 @@ export class AgentFinder {
       tenant: claims.tenant,
       class: subject.class,
       model,
-      deadlineMs: Math.max(0, until - surroundings.now()) + limits.streamFinishMs.value,
+      deadlineMs: Math.max(0, until - runtime.now()) + limits.streamFinishMs.value,
     };
     const finish = this.#account(attempt);
     const fail = (refusal: Refusal) => {
       finish(refusal.reason, outcomeOfRefusal(refusal.reason) === 'failure');
       return no(refusal);
     };
-    const answer = await dialStream({ entry: attempt.entry, facts }, settings, surroundings);
+    const answer = await dialStream({ entry: attempt.entry, facts }, settings, runtime);
     if (!answer.ok) return fail(answer.refusal);
     if (answer.value.freshSeal) {
       const { suite } = answer.value;
       this.#admitted.note({ type: 'keys', tenant: claims.tenant, agent, action: 'setup', suite });
     }
-    const connection = new AgentConnection(agent, answer.value, this.#listener, surroundings.now);
+    const connection = new AgentConnection(agent, answer.value, this.#listener, runtime.now);
     if (!signal.aborted) connection.send({ kind: 'control', control: open() });
     const stopped = aborted(signal).then(() => no(refuse('pool_lost', undefined, 'the search has ended')));
     const waiting = Promise.race([connection.ready, stopped]);
-    const ready = await within(waiting, limits.answerStartMs.value, surroundings);
+    const ready = await within(waiting, limits.answerStartMs.value, runtime);
     if (ready !== late && ready.ok) return ok({ connection, ready: ready.value, finish });
     connection.close();
     return fail(ready === late ? refuse('pool_lost', undefined, 'not ready in time') : ready.refusal);
@@ -155,13 +155,13 @@ export class AgentFinder {
   #account({ entry, why }: Attempt): Finish {
     const { agent, pool, zone } = entry.description;
     const attempt = this.#attempts;
-    const { surroundings, id } = this.#context;
+    const { runtime, id } = this.#context;
     memory = started(memory, agent);
     let isFinished = false;
     return (outcome, failed) => {
       if (isFinished) return;
       isFinished = true;
-      memory = finished(memory, agent, failed ? 'failure' : 'neutral', 0, surroundings.now());
+      memory = finished(memory, agent, failed ? 'failure' : 'neutral', 0, runtime.now());
       const { tenant } = this.#admitted.claims;
       this.#admitted.note({ type: 'route', tenant, request: id, attempt, pool, agent, zone, why, outcome });
     };

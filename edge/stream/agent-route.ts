@@ -1,8 +1,8 @@
 import type { Snapshot } from '../../shared/pool/heartbeat.ts';
-import { candidatesFor, foresee, type RouteRequest } from '../../shared/pool/pick.ts';
+import { candidatesFor, type RouteRequest, refusalAhead } from '../../shared/pool/pick.ts';
 import { type Reason, type Refusal, refuse } from '../../shared/refusal.ts';
 import type { Claims, RequestClass } from '../../shared/tenant/claims.ts';
-import { haveGathered } from '../pool/gathered.ts';
+import { agentsHaveReconnected } from '../pool/gathered.ts';
 
 /** AES-256-GCM, the suite that the edge seals with. */
 const SUITE = 0x0005;
@@ -68,7 +68,7 @@ export interface Rosters {
 
 /** Reports whether the rosters know all agents that serve a token: those that lost a roster have called it again. */
 export const isComplete = ({ zones, snapshots }: Rosters, claims: Claims, now: number): boolean =>
-  haveGathered(
+  agentsHaveReconnected(
     zones.filter((zone) => claims.zones.includes(zone)),
     snapshots,
     now,
@@ -78,9 +78,14 @@ export const isComplete = ({ zones, snapshots }: Rosters, claims: Claims, now: n
  * Returns the refusal of a session that no agent can serve, as far as the rosters tell: `no_pool` only when all agents
  * are away for certain.
  */
-export function foreseeStream(route: StreamRoute, claims: Claims, rosters: Rosters, now: number): Refusal | undefined {
+export function refuseUnservable(
+  route: StreamRoute,
+  claims: Claims,
+  rosters: Rosters,
+  now: number,
+): Refusal | undefined {
   const request = routeRequest(route, claims, claims.priority);
-  const never = foresee(request, rosters.snapshots, now);
+  const never = refusalAhead(request, rosters.snapshots, now);
   if (never || !isComplete(rosters, claims, now)) return never;
   const found = candidatesFor(request, rosters.snapshots, now);
   return found.ok ? undefined : found.refusal;

@@ -1,13 +1,13 @@
 import { limits } from '../../shared/limits.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
-import type { Surroundings } from '../clock.ts';
+import type { Runtime } from '../clock.ts';
 import { sockets } from './sockets.ts';
 
 /** Reason of an abort, for the platform's log. */
 export const UNANSWERED = 'the client did not answer the close frame';
 
 interface Options {
-  readonly surroundings: Surroundings;
+  readonly runtime: Runtime;
   /** Whether the object has a connection that is in use. */
   readonly busy: () => boolean;
   /** Ends the object with all its sockets: the runtime ends no single one. */
@@ -27,13 +27,13 @@ export class ClosingSockets {
 
   /** Number of sockets past `limits.streamUnansweredMs`, which stay open only beside a connection in use. */
   get overdue(): number {
-    const now = this.#options.surroundings.now();
+    const now = this.#options.runtime.now();
     return [...this.#sockets.values()].filter(({ at }) => now - at >= limits.streamUnansweredMs.value).length;
   }
 
   /** Counts a socket from its close frame on, and ends the object when the client does not answer. */
   add(socket: object, claims: Claims): void {
-    const at = this.#options.surroundings.now();
+    const at = this.#options.runtime.now();
     sockets.closing(claims, socket);
     this.#sockets.set(socket, { claims, at });
     if (!this.#watching) void this.#watch();
@@ -47,10 +47,10 @@ export class ClosingSockets {
   }
 
   async #watch(): Promise<void> {
-    const { surroundings, busy, abort } = this.#options;
+    const { runtime, busy, abort } = this.#options;
     this.#watching = true;
     while (this.#sockets.size > 0) {
-      await surroundings.after(limits.streamTickMs.value).rings;
+      await runtime.after(limits.streamTickMs.value).rings;
       if (busy() || this.#sockets.size === 0 || this.overdue < this.#sockets.size) continue;
       for (const socket of this.#sockets.keys()) this.delete(socket);
       abort();

@@ -1,5 +1,5 @@
 import { limits } from '../../shared/limits.ts';
-import type { Alarm, Surroundings } from '../clock.ts';
+import type { Alarm, Runtime } from '../clock.ts';
 
 /** Times of a session, epoch ms where nothing else is said. */
 export interface Times {
@@ -54,21 +54,21 @@ const needsConfirmation: ReadonlySet<Due> = new Set(['agent_silent', 'gone', 'id
 
 /** Calls back with the passed deadlines of a session, every `limits.streamTickMs`. */
 export class DeadlineTimer {
-  readonly #surroundings: Surroundings;
+  readonly #runtime: Runtime;
   #alarm: Alarm | undefined;
   #stopped = false;
 
-  constructor(surroundings: Surroundings) {
-    this.#surroundings = surroundings;
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
   }
 
   /** Reads times with `read` and passes deadlines to `onDue`, until `stop`. Rejects with the error of either. */
   async start(read: () => Times, onDue: (due: Due, times: Times, now: number) => void): Promise<void> {
     let before: readonly Due[] = [];
     while (!this.#stopped) {
-      this.#alarm = this.#surroundings.after(limits.streamTickMs.value);
+      this.#alarm = this.#runtime.after(limits.streamTickMs.value);
       await this.#alarm.rings;
-      const now = this.#surroundings.now();
+      const now = this.#runtime.now();
       const times = read();
       const due = dueAt(times, now);
       for (const one of due) {

@@ -93,16 +93,16 @@ export function refuseStream(
   context: RequestContext,
   { claims, action = '', subprotocol }: RefusedCaller,
 ): Response {
-  const { surroundings } = context;
+  const { runtime } = context;
   if (claims) recordDenial(claims, action, refusal, context);
   if (sockets.checkClosing(claims)) return refuseWith(refusal);
-  const { theirs, ours } = openRefused(refusal, protocol, surroundings.now(), context.id);
+  const { theirs, ours } = openRefused(refusal, protocol, runtime.now(), context.id);
   sockets.closing(claims, ours);
   const answered = new Promise<void>((resolve) => {
     ours.addEventListener('close', () => resolve());
     ours.addEventListener('error', () => resolve());
   });
-  const ended = within(answered, limits.streamUnansweredMs.value, surroundings).then((end) => {
+  const ended = within(answered, limits.streamUnansweredMs.value, runtime).then((end) => {
     sockets.closed(claims, ours);
     if (end === late) context.abort?.(UNANSWERED);
   });

@@ -74,7 +74,7 @@ export class StreamSession implements SocketHandler, UpstreamListener {
     this.#subject = { action: ACTION, model, language: isOpen(language) ? undefined : language, class: priority };
     this.#context = context;
     this.#onClosed = onClosed;
-    this.#timer = new DeadlineTimer(context.surroundings);
+    this.#timer = new DeadlineTimer(context.runtime);
     const mayGrow = (bytes: number) => this.#memory.mayGrow(bytes);
     this.#buffer = new ReplayBuffer({ format, options, from, mayGrow });
     this.#memory = audioBudget.enter(claims.tenant, this.#buffer);
@@ -350,7 +350,7 @@ export class StreamSession implements SocketHandler, UpstreamListener {
   }
 
   #now(): number {
-    return this.#context.surroundings.now();
+    return this.#context.runtime.now();
   }
 
   #readTimes(): Times {

@@ -6,7 +6,7 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, clampClass } from '../../shared/tenant/claims.ts';
 import { Recorder } from '../audit/record.ts';
 import { logBug } from '../bug.ts';
-import { realSurroundings, type Surroundings } from '../clock.ts';
+import { type Runtime, realRuntime } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import { readSnapshots } from '../pool/snapshot.ts';
 import type { ClientCommand, ClientFrame, LiveProtocol, LiveRequest, LiveRoute } from '../protocol/live-protocol.ts';
@@ -14,7 +14,7 @@ import { liveProtocols } from '../protocol/live-protocols.ts';
 import { refuseWith } from '../refuse.ts';
 import { type Bindings, readSettings } from '../settings.ts';
 import { recordDenial } from '../tenant/admit.ts';
-import { foreseeStream, isTransient } from './agent-route.ts';
+import { isTransient, refuseUnservable } from './agent-route.ts';
 import { audioBudget } from './audio-budget.ts';
 import { ClientSocket, type SocketHandler } from './client-socket.ts';
 import { ClosingSockets, UNANSWERED } from './closing-sockets.ts';
@@ -32,7 +32,7 @@ import { maxDurationMs, mayTakeOver, readStart } from './stream-start.ts';
  * from their checkpoint, and others begin another session.
  */
 export class Stream extends DurableObject<Bindings> implements SocketHandler {
-  readonly #surroundings: Surroundings = realSurroundings;
+  readonly #runtime: Runtime = realRuntime;
   /** Sockets whose client has not started a session, oldest first. */
   readonly #unstarted = new Set<ClientSocket>();
   readonly #live = new Set<StreamSession>();
@@ -40,7 +40,7 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
   /** Snapshots of the rosters at the last upgrade. */
   #rosters: { readonly snapshots: readonly Snapshot[]; readonly at: number } = { snapshots: [], at: 0 };
   readonly #closing = new ClosingSockets({
-    surroundings: this.#surroundings,
+    runtime: this.#runtime,
     busy: () => this.#unstarted.size + this.#live.size > 0,
     abort: () => this.ctx.abort(UNANSWERED),
   });
@@ -55,7 +55,7 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
     if (refused) return refused;
     if (!this.#makeRoom()) return this.#turnAway(protocol, handover);
     const { 0: theirs, 1: ours } = new WebSocketPair();
-    const { now } = this.#surroundings;
+    const { now } = this.#runtime;
     const socket = new ClientSocket({ socket: ours, protocol, handover, handler: this, closing: this.#closing, now });
     const full = sockets.open(handover.claims, socket);
     if (full) return this.#turnAway(protocol, handover, full);
@@ -87,9 +87,9 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
     const isFirst = this.#live.size === 0;
     if (isFirst && !protocol.route) return undefined;
     const context = this.#makeContext(request);
-    const { settings, env, surroundings } = context;
-    const snapshots = await readSnapshots(settings.zones, env.ROSTER, surroundings);
-    this.#rosters = { snapshots, at: surroundings.now() };
+    const { settings, env, runtime } = context;
+    const snapshots = await readSnapshots(settings.zones, env.ROSTER, runtime);
+    this.#rosters = { snapshots, at: runtime.now() };
     if (!isFirst || !protocol.route) return undefined;
     const refusal = this.#foreseeRoute(protocol.route(), claims);
     if (!refusal) return undefined;
@@ -106,7 +106,7 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
     if (full) return full;
     const { request, claims, dialect: name } = handover;
     if (this.#closing.overdue > 0) return liveProtocols[name].refuse?.(refusal, request) ?? refuseWith(refusal);
-    const now = this.#surroundings.now();
+    const now = this.#runtime.now();
     protocol.open({ id: this.#name, request, now, expires: now });
     const { theirs, ours } = openRefused(refusal, protocol, now, request);
     ours.addEventListener('close', () => this.#closing.delete(ours));
@@ -162,10 +162,10 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
   /** Returns why no agent serves a route, by the rosters of the last upgrade; `unknown` when these are too old. */
   #foreseeRoute({ model, language }: LiveRoute, claims: Claims, unknown?: Refusal): Refusal | undefined {
     const { snapshots, at } = this.#rosters;
-    const now = this.#surroundings.now();
+    const now = this.#runtime.now();
     if (model === undefined || now - at > limits.snapshotStaleMs.value) return unknown;
     const { zones } = readSettings(this.env);
-    return foreseeStream({ session: this.#name, model, language }, claims, { zones, snapshots }, now);
+    return refuseUnservable({ session: this.#name, model, language }, claims, { zones, snapshots }, now);
   }
 
   get #name(): string {
@@ -184,7 +184,7 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
 
   /** Closes a socket whose client starts no session in time, is silent for too long, or has a token that expired. */
   async #expire(socket: ClientSocket): Promise<void> {
-    const { now, after } = this.#surroundings;
+    const { now, after } = this.#runtime;
     const { idleMs, handover, protocol } = socket;
     const began = now();
     const expires = Math.max(handover.claims.expires * 1_000, began + limits.streamStartMs.value);
@@ -226,12 +226,12 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
       onClosed: () => this.#remove(session),
     });
     this.#live.add(session);
-    const booked = this.#ended.takeBooked(facts, this.#surroundings.now());
+    const booked = this.#ended.takeBooked(facts, this.#runtime.now());
     session.start(socket, request.resume !== undefined, booked);
   }
 
   #readStart(request: LiveRequest, claims: Claims): Result<Resumable> {
-    const now = this.#surroundings.now();
+    const now = this.#runtime.now();
     const started = readStart(request, claims, { session: this.#name, settings: readSettings(this.env), now });
     if (!started.ok || request.resume === undefined || !this.#ended.wasDelivered(started.value.began)) return started;
     return no(refuse('resume_invalid', undefined, 'everything was said'));
@@ -247,7 +247,7 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
     const session = [...this.#live].find((one) => one.facts.began === facts.began);
     if (!session) return ok(undefined);
     const { claims: own, facts: current } = session;
-    const mayResume = mayTakeOver(claims, own, current.until, this.#surroundings.now());
+    const mayResume = mayTakeOver(claims, own, current.until, this.#runtime.now());
     if (session.canReplayFrom(request.next) && mayResume) return ok(session);
     const { model, language } = facts;
     const route = { model, ...(language !== undefined && { language }) };
@@ -269,13 +269,13 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
 
   #makeContext(id: string): RequestContext {
     const settings = readSettings(this.env);
-    const surroundings = this.#surroundings;
+    const runtime = this.#runtime;
     const waitUntil = (work: Promise<unknown>) => this.ctx.waitUntil(work);
     const recorder = new Recorder({
       ...{ gates: this.env.GATE, zones: settings.zones, waitMs: settings.auditWaitMs },
-      ...{ surroundings, waitUntil },
+      ...{ runtime, waitUntil },
     });
-    return { id, env: this.env, settings, surroundings, recorder, waitUntil, discardBody: undefined };
+    return { id, env: this.env, settings, runtime, recorder, waitUntil, discardBody: undefined };
   }
 }
 

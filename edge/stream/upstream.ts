@@ -365,7 +365,7 @@ export class Upstream implements AgentListener {
   }
 
   #now(): number {
-    return this.#context.surroundings.now();
+    return this.#context.runtime.now();
   }
 }
 

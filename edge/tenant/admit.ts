@@ -13,10 +13,10 @@ export async function admit(
   required: Scope | readonly [Scope, ...Scope[]],
   context: RequestContext,
 ): Promise<Result<Claims>> {
-  const { id, recorder, settings, surroundings } = context;
+  const { id, recorder, settings, runtime } = context;
   const scopes = typeof required === 'string' ? ([required] as const) : required;
   const [scope] = scopes;
-  const claims = await authenticate(request.headers.get('authorization'), settings.issuers, surroundings.now());
+  const claims = await authenticate(request.headers.get('authorization'), settings.issuers, runtime.now());
   if (!claims.ok) {
     recorder.deniedUnknown(id, scope, claims.refusal.reason, claims.refusal.detail);
     return claims;

@@ -1,6 +1,6 @@
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import type { Result } from '../../shared/result.ts';
-import type { Ask } from '../../shared/tenant/allowance.ts';
+import type { AdmissionRequest } from '../../shared/tenant/allowance.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import type { Quota } from '../../shared/tenant/quota.ts';
 import type { ReserveLease } from '../../shared/tenant/reserve.ts';
@@ -12,7 +12,7 @@ export type GateStep =
    * Leases a slot and writes the attempt. Repeating it with the same `ask.id` changes nothing. A refusal
    * leases and writes nothing; the caller records it.
    */
-  | { kind: 'take'; ask: Ask; mode: Claims['audit']; events: readonly AuditEvent[] }
+  | { kind: 'take'; ask: AdmissionRequest; mode: Claims['audit']; events: readonly AuditEvent[] }
   /** Renews the lease of running work. */
   | { kind: 'renew'; id: string; events: readonly [] }
   /** Releases the lease, books the audio and writes the outcome. */

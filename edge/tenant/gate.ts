@@ -4,8 +4,8 @@ import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import {
+  type AdmissionRequest,
   type AllowanceState,
-  type Ask,
   book,
   expire,
   freshAllowance,
@@ -18,7 +18,7 @@ import type { Claims, TokenShare } from '../../shared/tenant/claims.ts';
 import { type Quota, quotaOf, refusalWithRetry } from '../../shared/tenant/quota.ts';
 import { type ReserveLease, report } from '../../shared/tenant/reserve.ts';
 import { quotaOfShare, takeShare } from '../../shared/tenant/share.ts';
-import { mint } from '../audit/mint.ts';
+import { createEvent } from '../audit/mint.ts';
 import { Outbox, type OutboxPage } from '../audit/outbox.ts';
 import { readPacked } from '../audit/packed-rows.ts';
 import { Shipper } from '../audit/ship.ts';
@@ -196,7 +196,7 @@ export class Gate extends DurableObject<Bindings> implements GateMethods {
   }
 
   /** Returns the refusal with the longer wait: the tenant's, or that of the token's own allowance. */
-  #refusalOf(refusal: Refusal, state: AllowanceState, ask: Ask, now: number): Refusal {
+  #refusalOf(refusal: Refusal, state: AllowanceState, ask: AdmissionRequest, now: number): Refusal {
     const timed = refusalWithRetry(refusal, state, ask.allowance, now);
     const { share } = ask;
     const own = share && takeShare(this.#shares.of(share.id), state, { ...ask, share }, now);
@@ -234,7 +234,7 @@ export class Gate extends DurableObject<Bindings> implements GateMethods {
   #expire(now: number): Decided {
     const { state, lost } = expire(this.#allowance, now);
     const events = lost.map(({ id, tenant, action }) =>
-      mint({ type: 'inference.unknown', tenant, request: id, action }, now),
+      createEvent({ type: 'inference.unknown', tenant, request: id, action }, now),
     );
     return { state, events };
   }

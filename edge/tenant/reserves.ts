@@ -2,9 +2,9 @@ import type { AuditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
 import type { Amount } from '../../shared/tenant/allowance.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
-import { type Quota, quotaHeld } from '../../shared/tenant/quota.ts';
+import { leasedQuota, type Quota } from '../../shared/tenant/quota.ts';
 import type { Report, ReserveLease } from '../../shared/tenant/reserve.ts';
-import { type Attempt, mintAttempt } from '../audit/request-events.ts';
+import { type Attempt, createAttemptEvent } from '../audit/request-events.ts';
 
 /** A report of requests that began from a reserve, without a call to the gate. */
 export interface ReportStep {
@@ -76,7 +76,7 @@ export class Reserves {
   /** Returns what is left of the allowance, for a request that `enter` began. */
   quota(name: string, now: number): Quota | undefined {
     const own = this.#own.get(name);
-    return own?.quota && quotaHeld(own.quota, own, now);
+    return own?.quota && leasedQuota(own.quota, own, now);
   }
 
   /** Stores the quota that the gate reported. */
@@ -162,7 +162,7 @@ export class Reserves {
     };
     own.seq += 1;
     const began = [...own.began].map(([id, attempt]) => {
-      own.events.push(mintAttempt(attempt));
+      own.events.push(createAttemptEvent(attempt));
       const { tenant, action } = attempt.fields;
       return { id, tenant, action };
     });

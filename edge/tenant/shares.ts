@@ -1,6 +1,6 @@
 import type { Refusal } from '../../shared/refusal.ts';
 import { ok, type Result } from '../../shared/result.ts';
-import type { AllowanceState, Ask } from '../../shared/tenant/allowance.ts';
+import type { AdmissionRequest, AllowanceState } from '../../shared/tenant/allowance.ts';
 import type { TokenShare } from '../../shared/tenant/claims.ts';
 import { bookShare, type ShareState, takeShare } from '../../shared/tenant/share.ts';
 
@@ -42,7 +42,11 @@ export class Shares {
   }
 
   /** Leases a slot of the token, once its tenant has one; `tenant` is the tenant's state before. */
-  take(tenant: AllowanceState, ask: Ask & { readonly share: TokenShare }, now: number): Result<undefined, Refusal> {
+  take(
+    tenant: AllowanceState,
+    ask: AdmissionRequest & { readonly share: TokenShare },
+    now: number,
+  ): Result<undefined, Refusal> {
     const { id, until } = ask.share;
     const taken = takeShare(this.of(id), tenant, ask, now);
     if (!taken.ok) return taken;

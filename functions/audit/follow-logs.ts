@@ -1,13 +1,13 @@
 // Follows the published logs: shows new checkpoints to witnesses and indexes new entries.
 import { limits } from '../../shared/limits.ts';
-import type { PrivacyDesk } from './erase/erase-desks.ts';
-import { failedIn, type LogDesk, reasonOf } from './log/log-desk.ts';
-import type { Noticing } from './log/noticing-store.ts';
+import type { PrivacyContext } from './erase/erase-desks.ts';
+import { failedIn, type LogContext, reasonOf } from './log/log-desk.ts';
+import type { NotifyingStore } from './log/noticing-store.ts';
 import { openRounds } from './rounds.ts';
 import { followLog } from './search/search-follow.ts';
 import { Witnessing } from './witness/on-witness.ts';
 
-type Desk = LogDesk & { readonly store: Noticing };
+type Desk = LogContext & { readonly store: NotifyingStore };
 
 /** All there is to know of a log that grew is in its state. */
 const following = ({ now, store }: Desk) => ({
@@ -26,7 +26,7 @@ export function openWitnessing(desk: Desk): () => Promise<void> {
   });
 }
 
-export const openIndexing = (desk: Desk, { zone: deskOf }: Pick<PrivacyDesk, 'zone'>): (() => Promise<void>) =>
+export const openIndexing = (desk: Desk, { zone: deskOf }: Pick<PrivacyContext, 'zone'>): (() => Promise<void>) =>
   openRounds({
     ...following(desk),
     zones: desk.zones,

@@ -147,14 +147,14 @@ export const deliveryKey = (id: string, run: number, tries: number): string =>
   `${deliveriesPrefix(id)}${String(run).padStart(6, '0')}.${String(tries).padStart(3, '0')}`;
 
 /** The queue of a job. */
-export type Lane = Pick<UploadJob, 'zone' | 'model'>;
+export type QueueLane = Pick<UploadJob, 'zone' | 'model'>;
 
 /** `w` waits, `q` is queued. */
 export const zoneJobsPrefix = (place: 'w' | 'q', zone: string): string => `${place}!${zone}!`;
 /** Prefix of the jobs of one queue: the more urgent class first, then the older upload. */
-export const jobsPrefix = (place: 'w' | 'q', { zone, model = '' }: Lane): string =>
+export const jobsPrefix = (place: 'w' | 'q', { zone, model = '' }: QueueLane): string =>
   `${zoneJobsPrefix(place, zone)}${modelWord(model)}!`;
-export const rankPrefix = (place: 'w' | 'q', job: Lane & Pick<UploadJob, 'class'>): string =>
+export const rankPrefix = (place: 'w' | 'q', job: QueueLane & Pick<UploadJob, 'class'>): string =>
   `${jobsPrefix(place, job)}${classes.indexOf(job.class)}.`;
 /** Keys of tables have few kinds of characters. */
 const modelWord = (model: string): string =>

@@ -5,7 +5,7 @@ import { limits } from '../../shared/limits.ts';
 import { isInScope } from '../caller/request-scope.ts';
 import { endOf, type Row } from '../store/rows.ts';
 import type { JobContext } from './context.ts';
-import { type JobRecord, jobRowKey, jobsPrefix, type Lane, readJobRecord } from './record.ts';
+import { type JobRecord, jobRowKey, jobsPrefix, type QueueLane, readJobRecord } from './record.ts';
 
 /** Runs of a lane: the one under way, and the one that begins after it. */
 interface Runs {
@@ -20,7 +20,7 @@ const lanes = new WeakMap<JobContext, Map<string, Runs>>();
  * of racing for the same rows: a call that finds a run under way waits for the next one, which serves all such calls.
  * A request has bounds that a shared run does not have and must not get: it runs its own.
  */
-export function release(context: JobContext, tenant: string, lane: Lane): Promise<void> {
+export function release(context: JobContext, tenant: string, lane: QueueLane): Promise<void> {
   if (isInScope()) return moveWaiting(context, tenant, lane);
   const known = lanes.get(context) ?? new Map<string, Runs>();
   lanes.set(context, known);
@@ -43,7 +43,7 @@ function settleRun(known: Map<string, Runs>, key: string): void {
 }
 
 /** Two processes at once may take different jobs and overshoot the window by what one of them moves; one moves a job. */
-async function moveWaiting(context: JobContext, tenant: string, lane: Lane): Promise<void> {
+async function moveWaiting(context: JobContext, tenant: string, lane: QueueLane): Promise<void> {
   const window = limits.uploadWindow.value;
   const [queuedPrefix, waitingPrefix] = [jobsPrefix('q', lane), jobsPrefix('w', lane)];
   for (let tries = 0; tries < limits.jobRaceTries.value; tries += 1) {

@@ -2,7 +2,7 @@
 import type { Result } from '../../shared/result.ts';
 import type { ModelContext } from './model-context.ts';
 import { publishRelease } from './publish-release.ts';
-import { tellLog } from './tell-log.ts';
+import { reportToLog } from './tell-log.ts';
 
 /** Refuses with `audit_unavailable`: the entry stays written, and the next request reports it again. */
 export async function afterEntry(desk: ModelContext, model: string): Promise<Result<undefined>> {
@@ -13,5 +13,5 @@ export async function afterEntry(desk: ModelContext, model: string): Promise<Res
     // The timer publishes again each minute.
     desk.log({ what: 'release untold', detail: error instanceof Error ? error.name : 'unknown' });
   }
-  return tellLog(desk, model);
+  return reportToLog(desk, model);
 }

@@ -4,24 +4,24 @@ import { limits } from '../../shared/limits.ts';
 import { addCounts, type LiveCounts, noCounts, p95Of } from '../../shared/model/live-counts.ts';
 import { type Registry, STABLE } from '../../shared/model/registry.ts';
 import {
+  addCountsToTrial,
+  evaluateTrial,
   followStanding,
   isSettling,
   isUnderWay,
-  judgeTrial,
-  type LiveNews,
-  takeNews,
+  type TrialCounts,
 } from '../../shared/model/trial.ts';
 import type { Change, Value } from '../store/rows.ts';
 import {
+  type AgentReports,
   agentKey,
-  type Heards,
-  isNews,
+  hasNewCounts,
   LIVE,
   type Live,
   newsOf,
+  type ReportedCounts,
   readAgents,
   readLive,
-  type Told,
   type Traffic,
   takenKey,
 } from './kept-live.ts';
@@ -32,7 +32,7 @@ import { listModels } from './publish-release.ts';
 import { withdraw } from './withdraw.ts';
 
 /** Judges all models. A model that fails is tried again at the next run. */
-export async function judgeLive(desk: ModelContext): Promise<void> {
+export async function evaluateLive(desk: ModelContext): Promise<void> {
   for (const { model } of await listModels(desk)) {
     try {
       await judgeModel(desk, model);
@@ -64,14 +64,16 @@ async function judgeModel(desk: ModelContext, model: string): Promise<void> {
   for (const [revision, one] of Object.entries(next.trials)) {
     const windows = one.stage === 'canary' ? (next.traffic[revision]?.windows ?? []) : [];
     const late = missedLive(registry.revisions[revision]?.sla, windows, one.since, now);
-    if (late || judgeTrial(one, now) === 'FAIL') await withdraw(desk, model, revision, one, late);
+    if (late || evaluateTrial(one, now) === 'FAIL') await withdraw(desk, model, revision, one, late);
   }
 }
 
 /** Marks all reports as counted, and removes agents that are long silent. */
-function rowsAfter(agents: readonly Heards[], now: number): Change[] {
+function rowsAfter(agents: readonly AgentReports[], now: number): Change[] {
   const gone = agents
-    .filter(({ row, taken }) => now - row.at > limits.liveGoneSeconds.value * 1_000 && !isNews(newsOf(row, taken)))
+    .filter(
+      ({ row, taken }) => now - row.at > limits.liveGoneSeconds.value * 1_000 && !hasNewCounts(newsOf(row, taken)),
+    )
     .slice(0, limits.liveGoneAtOnce.value);
   return [
     ...agents.filter((one) => !gone.includes(one)).flatMap(takenChange),
@@ -82,21 +84,21 @@ function rowsAfter(agents: readonly Heards[], now: number): Change[] {
   ];
 }
 
-const takenChange = ({ agent, row, taken }: Heards): Change[] =>
-  taken?.boot === row.boot && !isNews(newsOf(row, taken))
+const takenChange = ({ agent, row, taken }: AgentReports): Change[] =>
+  taken?.boot === row.boot && !hasNewCounts(newsOf(row, taken))
     ? []
     : [{ type: 'put', key: takenKey(agent), value: { boot: row.boot, now: row.now } }];
 
 /** Uncounted reports of one agent. */
-export interface AgentNews {
+export interface NewCounts {
   readonly zone: string;
   /** Revisions that the agent reported last; empty when it has been silent. */
   readonly has: readonly string[];
-  readonly news: Told;
+  readonly news: ReportedCounts;
 }
 
 /** Adds all uncounted reports. Pure. */
-function takeAll(live: Live, registry: Registry, agents: readonly AgentNews[], now: number): Live {
+function takeAll(live: Live, registry: Registry, agents: readonly NewCounts[], now: number): Live {
   const traffic = trafficAfter(live.traffic, agents, now);
   const stable = registry.aliases[STABLE]?.revision;
   const usual = (stable !== undefined && traffic[stable]?.served) || noCounts;
@@ -104,12 +106,12 @@ function takeAll(live: Live, registry: Registry, agents: readonly AgentNews[], n
     const followed = isUnderWay(standing) ? followStanding(live.trials[revision], standing, since, usual) : undefined;
     if (!followed) return [];
     const news = () => ({ ...newsBeside(revision, stable, agents), usual });
-    return [[revision, isSettling(followed, now) ? followed : takeNews(followed, news())] as const];
+    return [[revision, isSettling(followed, now) ? followed : addCountsToTrial(followed, news())] as const];
   });
   return { traffic, trials: Object.fromEntries(trials) };
 }
 
-const sumOf = (agents: readonly AgentNews[], revision: string, what: 'served' | 'mirrored'): LiveCounts =>
+const sumOf = (agents: readonly NewCounts[], revision: string, what: 'served' | 'mirrored'): LiveCounts =>
   agents.reduce((sum, { news }) => addCounts(sum, news[revision]?.[what] ?? noCounts), noCounts);
 
 /**
@@ -119,8 +121,8 @@ const sumOf = (agents: readonly AgentNews[], revision: string, what: 'served' | 
 function newsBeside(
   revision: string,
   stable: string | undefined,
-  agents: readonly AgentNews[],
-): Omit<LiveNews, 'usual'> {
+  agents: readonly NewCounts[],
+): Omit<TrialCounts, 'usual'> {
   const zones = new Set(agents.filter(({ has }) => has.includes(revision)).map(({ zone }) => zone));
   const beside = agents.filter(({ zone }) => zones.has(zone));
   return {
@@ -129,7 +131,7 @@ function newsBeside(
   };
 }
 
-function trafficAfter(known: Live['traffic'], agents: readonly AgentNews[], now: number): Live['traffic'] {
+function trafficAfter(known: Live['traffic'], agents: readonly NewCounts[], now: number): Live['traffic'] {
   const revisions = new Set([...Object.keys(known), ...agents.flatMap(({ news }) => Object.keys(news))]);
   return Object.fromEntries(
     [...revisions].flatMap((revision) => {

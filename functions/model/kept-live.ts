@@ -11,7 +11,7 @@ import { listModels } from './publish-release.ts';
 
 /** Counts by revision. */
 const told = z.record(z.string(), z.object({ served: liveCounts, mirrored: liveCounts }));
-export type Told = z.infer<typeof told>;
+export type ReportedCounts = z.infer<typeof told>;
 
 const agentRow = z.object({
   zone: z.string(),
@@ -64,7 +64,7 @@ interface Desk extends Pick<ModelContext, 'log'> {
 }
 
 /** Stores a report for each known model in it. Repeats have no effect. */
-export async function keepReport(desk: Desk, agent: string, zone: string, report: LiveReport): Promise<void> {
+export async function storeReport(desk: Desk, agent: string, zone: string, report: LiveReport): Promise<void> {
   const known = new Set((await listModels(desk)).map(({ model }) => model));
   const models = new Set(report.models.map(({ model }) => model).filter((model) => known.has(model)));
   await Promise.all([...models].map((model) => keepOf(desk, agent, zone, model, report)));
@@ -122,7 +122,7 @@ export function afterReport(known: AgentRow | undefined, { zone, model, report, 
 }
 
 /** Returns the uncounted part of an agent's reports, by revision. */
-export function newsOf(row: AgentRow, taken: TakenRow | undefined): Told {
+export function newsOf(row: AgentRow, taken: TakenRow | undefined): ReportedCounts {
   if (taken?.boot === row.boot) return combine(row.now, taken.now, countsSince);
   // The judge has forgotten the agent, or never counted it: its totals may be counted already.
   if (!taken && row.at - row.began > limits.liveGoneSeconds.value * 1_000) return {};
@@ -134,7 +134,11 @@ export function newsOf(row: AgentRow, taken: TakenRow | undefined): Told {
 const none = { served: noCounts, mirrored: noCounts };
 
 /** Combines the counts of all revisions of either. */
-function combine(one: Told, other: Told, of: (a: LiveCounts, b: LiveCounts) => LiveCounts): Told {
+function combine(
+  one: ReportedCounts,
+  other: ReportedCounts,
+  of: (a: LiveCounts, b: LiveCounts) => LiveCounts,
+): ReportedCounts {
   const revisions = new Set([...Object.keys(one), ...Object.keys(other)]);
   return Object.fromEntries(
     [...revisions].map((revision) => {
@@ -144,17 +148,17 @@ function combine(one: Told, other: Told, of: (a: LiveCounts, b: LiveCounts) => L
   );
 }
 
-export const isNews = (news: Told): boolean =>
+export const hasNewCounts = (news: ReportedCounts): boolean =>
   Object.values(news).some(({ served, mirrored }) => served.streams + mirrored.streams > 0);
 
-export interface Heards {
+export interface AgentReports {
   readonly agent: string;
   readonly row: AgentRow;
   readonly taken: TakenRow | undefined;
 }
 
 /** Returns the last report of every agent of a model. */
-export async function readAgents({ rows, log }: Pick<Desk, 'rows' | 'log'>, model: string): Promise<Heards[]> {
+export async function readAgents({ rows, log }: Pick<Desk, 'rows' | 'log'>, model: string): Promise<AgentReports[]> {
   const most = limits.liveAgents.value;
   const [agents, takens] = await Promise.all([
     rows.scan(model, AGENT, endOf(AGENT), most),

@@ -21,14 +21,14 @@ const HEAD = 'head';
 const SEQ_DIGITS = 10;
 const entryKey = (seq: number): string => `e!${String(seq).padStart(SEQ_DIGITS, '0')}`;
 
-export interface KeptModel {
+export interface StoredModel {
   readonly registry: Registry;
   /** Number of the last entry that the audit log has. */
   readonly told: number;
   readonly version: string | undefined;
 }
 
-export async function readModel({ rows }: Pick<ModelContext, 'rows'>, model: string): Promise<KeptModel> {
+export async function readModel({ rows }: Pick<ModelContext, 'rows'>, model: string): Promise<StoredModel> {
   const row = await rows.read(model, HEAD);
   if (!row) return { registry: newRegistry(model), told: 0, version: undefined };
   return { registry: registry.parse(row.value.registry), told: Number(row.value.told), version: row.version };
@@ -90,11 +90,11 @@ export async function append<Said>(
   return no(refuse('models_unavailable', undefined, `${model} changes all the time`));
 }
 
-function headChange({ registry: known, told, version }: KeptModel): Change {
+function headChange({ registry: known, told, version }: StoredModel): Change {
   const value = { registry: known, told };
   return version === undefined ? { type: 'insert', key: HEAD, value } : { type: 'replace', key: HEAD, value, version };
 }
 
 /** Records the progress of the audit log; `false` on a conflict. */
-export const keepTold = ({ rows }: ModelContext, kept: KeptModel, told: number): Promise<boolean> =>
+export const storeReported = ({ rows }: ModelContext, kept: StoredModel, told: number): Promise<boolean> =>
   rows.commit(kept.registry.model, [headChange({ ...kept, told })]);

@@ -1,5 +1,5 @@
 // Check of a latency promise against live traffic.
-import { type Evidence, judgeEvidence } from '../../shared/model/evidence.ts';
+import { type Evidence, evaluateEvidence } from '../../shared/model/evidence.ts';
 import { leastInBucketTo } from '../../shared/model/live-counts.ts';
 import type { Sla } from '../../shared/model/sla.ts';
 import type { Traffic } from './kept-live.ts';
@@ -19,5 +19,5 @@ export function missedLive(
   // revision.
   const times = windows.flatMap(({ from, p95 }) => (from >= since && p95 !== undefined ? [leastInBucketTo(p95)] : []));
   const one: Evidence = { kind: 'latency', tool: 'live traffic', sla: promised.latencyMs, windows: times };
-  return judgeEvidence(one, now) === 'FAIL' ? one : undefined;
+  return evaluateEvidence(one, now) === 'FAIL' ? one : undefined;
 }

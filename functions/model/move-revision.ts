@@ -2,7 +2,7 @@
 // further signers.
 import { fromBase64 } from '../../shared/audit/base64.ts';
 import { limits } from '../../shared/limits.ts';
-import { type KeptTransition, keptTransition, type TransitionRow } from '../../shared/model/contract.ts';
+import { type StoredTransition, storedTransition, type TransitionRow } from '../../shared/model/contract.ts';
 import { decideTransition } from '../../shared/model/decide.ts';
 import type { Registry } from '../../shared/model/registry.ts';
 import { type Envelope, openEnvelope } from '../../shared/model/signature/envelope.ts';
@@ -43,7 +43,7 @@ async function decide(
   sent: Envelope,
   row: Row | undefined,
 ): Promise<Result<Decided<TransitionRow>>> {
-  const kept = row && keptTransition.parse(row.value);
+  const kept = row && storedTransition.parse(row.value);
   // The statement has moved the revision already: the client repeats after a lost answer.
   if (kept?.seq !== undefined) return ok({ draft: undefined, said: rowOf(kept) });
   const opened = await openEnvelope(kept ? join(kept.envelope, sent) : sent, desk.signers);
@@ -73,7 +73,7 @@ async function decide(
   return ok({ draft, said, changes: [change] });
 }
 
-const putOn = (row: Row | undefined, key: string, value: KeptTransition): Change =>
+const putOn = (row: Row | undefined, key: string, value: StoredTransition): Change =>
   row ? { type: 'replace', key, value, version: row.version } : { type: 'insert', key, value };
 
 /** Joins the signatures. Both sign the same bytes, since their ids are equal. */
@@ -83,10 +83,10 @@ function join(kept: Envelope, sent: Envelope): Envelope {
   return { ...kept, signatures: [...kept.signatures, ...more] };
 }
 
-const rowOf = ({ envelope: _, ...row }: KeptTransition): TransitionRow => row;
+const rowOf = ({ envelope: _, ...row }: StoredTransition): TransitionRow => row;
 
 /** Returns a transition with its envelope, for further signers. */
-export async function seeTransition(desk: ModelContext, model: string, id: string): Promise<Result<KeptTransition>> {
+export async function getTransition(desk: ModelContext, model: string, id: string): Promise<Result<StoredTransition>> {
   const row = await desk.rows.read(model, statementKey(id));
-  return row ? ok(keptTransition.parse(row.value)) : no(refuse('transition_unknown'));
+  return row ? ok(storedTransition.parse(row.value)) : no(refuse('transition_unknown'));
 }

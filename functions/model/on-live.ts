@@ -6,7 +6,7 @@ import { refuse } from '../../shared/refusal.ts';
 import { answer, answerNo } from '../answer.ts';
 import { verifyAgent } from '../caller/agent-caller.ts';
 import { readJson } from '../read-json.ts';
-import { keepReport } from './kept-live.ts';
+import { storeReport } from './kept-live.ts';
 import { type ModelContext, requireModels } from './model-context.ts';
 
 /** POST /api/agents/live */
@@ -24,6 +24,6 @@ export const onLive =
     if (!caller.ok) return answerNo(caller.refusal);
     const read = liveReport.safeParse(jsonOf(report));
     if (!read.success) return answerNo(refuse('json_invalid'));
-    await keepReport(known, caller.value.agent, caller.value.zone, read.data);
+    await storeReport(known, caller.value.agent, caller.value.zone, read.data);
     return answer(200, { seq: read.data.seq });
   };

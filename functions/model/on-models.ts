@@ -13,12 +13,12 @@ import { readJson } from '../read-json.ts';
 import { readEntries } from './kept-model.ts';
 import { type ModelContext, requireModels } from './model-context.ts';
 import { moveAlias } from './move-alias.ts';
-import { moveRevision, seeTransition } from './move-revision.ts';
+import { getTransition, moveRevision } from './move-revision.ts';
 import { listModels } from './publish-release.ts';
-import { registerRevision, seeRevision } from './register-revision.ts';
+import { getRevision, registerRevision } from './register-revision.ts';
 import { retireRevision } from './retire-revision.ts';
-import { seeLive } from './see-live.ts';
-import { seeModel } from './see-model.ts';
+import { getLiveEvidence } from './see-live.ts';
+import { getModel } from './see-model.ts';
 
 const unlike = (field: string, rule = 'it is not as agreed') => answerNo(refuse('field_invalid', { field, rule }));
 
@@ -32,7 +32,7 @@ export const onRevision = (desk: ModelContext | undefined): Question =>
 
 /** GET /api/models/{model}/revisions/{revision} */
 export const onSeeRevision = (desk: ModelContext | undefined): Question =>
-  ofRevision(desk, async (known, model, revision) => answerResult(await seeRevision(known, model, revision)));
+  ofRevision(desk, async (known, model, revision) => answerResult(await getRevision(known, model, revision)));
 
 /** DELETE /api/models/{model}/revisions/{revision} */
 export const onRetire = (desk: ModelContext | undefined): Question =>
@@ -46,7 +46,7 @@ export const onModels = (desk: ModelContext | undefined): Question =>
 
 /** GET /api/models/{model}/revisions/{revision}/evidence */
 export const onEvidence = (desk: ModelContext | undefined): Question =>
-  ofRevision(desk, async (known, model, revision) => answerResult(await seeLive(known, model, revision)));
+  ofRevision(desk, async (known, model, revision) => answerResult(await getLiveEvidence(known, model, revision)));
 
 /** GET /api/models/{model}?at= */
 export const onModel = (desk: ModelContext | undefined): Question =>
@@ -54,7 +54,7 @@ export const onModel = (desk: ModelContext | undefined): Question =>
     const text = request.query.get('at');
     const at = text === null ? undefined : readTime(text);
     if (text !== null && at === undefined) return unlike('at', 'it is no time');
-    return answer(200, await seeModel(known, model, at));
+    return answer(200, await getModel(known, model, at));
   });
 
 /** Parses milliseconds since 1970 or ISO 8601. */
@@ -86,7 +86,7 @@ export const onSeeTransition = (desk: ModelContext | undefined): Question =>
   ofModel(desk, async (known, model, request) => {
     const { id = '' } = request.params;
     if (!/^[0-9a-f]{64}$/.test(id)) return answerNo(refuse('transition_unknown'));
-    return answerResult(await seeTransition(known, model, id));
+    return answerResult(await getTransition(known, model, id));
   });
 
 /** PUT /api/models/{model}/aliases/{alias} */

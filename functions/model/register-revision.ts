@@ -3,7 +3,7 @@
 
 import type { z } from 'zod';
 import { limits } from '../../shared/limits.ts';
-import { type KeptRevision, newRevision, type RevisionRow } from '../../shared/model/contract.ts';
+import { newRevision, type RevisionRow, type StoredRevision } from '../../shared/model/contract.ts';
 import { decideRevision } from '../../shared/model/decide.ts';
 import { digestOfFiles } from '../../shared/model/revision.ts';
 import { openBundle } from '../../shared/model/signature/bundle.ts';
@@ -54,7 +54,11 @@ export async function registerRevision(
 }
 
 /** Returns a revision with its bundle, for export. */
-export async function seeRevision(desk: ModelContext, model: string, revision: string): Promise<Result<KeptRevision>> {
+export async function getRevision(
+  desk: ModelContext,
+  model: string,
+  revision: string,
+): Promise<Result<StoredRevision>> {
   const { registry } = await readModel(desk, model);
   const row = registry.revisions[revision] && (await desk.rows.read(model, bundleKey(revision)));
   if (!row) return no(refuse('revision_unknown', { model }));

@@ -1,9 +1,9 @@
 // Live evidence of a revision, for gates and people.
 import type { LiveEvidence } from '../../shared/model/contract.ts';
-import { type Evidence, judgeEvidence } from '../../shared/model/evidence.ts';
+import { type Evidence, evaluateEvidence } from '../../shared/model/evidence.ts';
 import { noCounts } from '../../shared/model/live-counts.ts';
 import type { Registry } from '../../shared/model/registry.ts';
-import { evidenceOf, followStanding, isUnderWay, judgeTrial } from '../../shared/model/trial.ts';
+import { evaluateTrial, evidenceOf, followStanding, isUnderWay } from '../../shared/model/trial.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Live, readLive } from './kept-live.ts';
@@ -32,7 +32,11 @@ function trialOf({ trials }: Live, known: Registry, revision: string) {
   return trial && trial.since === known.revisions[revision]?.since ? trial : undefined;
 }
 
-export async function seeLive(desk: ModelContext, model: string, revision: string): Promise<Result<LiveEvidence>> {
+export async function getLiveEvidence(
+  desk: ModelContext,
+  model: string,
+  revision: string,
+): Promise<Result<LiveEvidence>> {
   const [{ registry }, { live }] = await Promise.all([readModel(desk, model), readLive(desk, model)]);
   const found = registry.revisions[revision];
   if (!found) return no(refuse('revision_unknown', { model }));
@@ -44,8 +48,8 @@ export async function seeLive(desk: ModelContext, model: string, revision: strin
     ...found.standing,
     since: found.since,
     evidence,
-    verdicts: Object.fromEntries(evidence.map((one) => [one.kind, judgeEvidence(one, now)])),
-    ...(trial && { verdict: judgeTrial(trial, now) }),
+    verdicts: Object.fromEntries(evidence.map((one) => [one.kind, evaluateEvidence(one, now)])),
+    ...(trial && { verdict: evaluateTrial(trial, now) }),
     windows: live.traffic[revision]?.windows ?? [],
   });
 }

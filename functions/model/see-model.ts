@@ -31,7 +31,7 @@ export function stateOf(known: Registry): ModelState {
 }
 
 /** Returns the current state, or the state at `at`, replayed from the log. */
-export async function seeModel(desk: ModelContext, model: string, at: number | undefined): Promise<ModelState> {
+export async function getModel(desk: ModelContext, model: string, at: number | undefined): Promise<ModelState> {
   const { registry } = await readModel(desk, model);
   if (at === undefined || at >= registry.at) return stateOf(registry);
   let known = newRegistry(model);

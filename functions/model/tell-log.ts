@@ -7,11 +7,11 @@ import { limits } from '../../shared/limits.ts';
 import type { Entry } from '../../shared/model/registry.ts';
 import { moveOf, showStanding } from '../../shared/model/stage.ts';
 import { ok, type Result } from '../../shared/result.ts';
-import { keepTold, readEntries, readModel } from './kept-model.ts';
+import { readEntries, readModel, storeReported } from './kept-model.ts';
 import type { ModelContext } from './model-context.ts';
 
 /** Refuses with `audit_unavailable`: the entries stay written, and the next request reports them again. */
-export async function tellLog(desk: ModelContext, model: string): Promise<Result<undefined>> {
+export async function reportToLog(desk: ModelContext, model: string): Promise<Result<undefined>> {
   const { audit } = desk;
   if (!audit) return ok(undefined);
   for (let attempt = 0; attempt < limits.modelTries.value; attempt += 1) {
@@ -23,7 +23,7 @@ export async function tellLog(desk: ModelContext, model: string): Promise<Result
       if (!told.ok) return told;
     }
     // On a conflict with a concurrent reporter, the next attempt reads the rest.
-    await keepTold(desk, kept, entries.at(-1)?.seq ?? kept.told);
+    await storeReported(desk, kept, entries.at(-1)?.seq ?? kept.told);
   }
   return ok(undefined);
 }

@@ -2,9 +2,15 @@
 // which no reader can open the values hidden in that month. Leaves stay. One round does a bounded part. The
 // log records a period before its secret is destroyed, so an interrupted round repeats the record and never
 // omits it.
-import { isMonth, keptUntil, type Month, type RetentionName, retentionNames } from '../../shared/audit/retention.ts';
+import {
+  isMonth,
+  type Month,
+  type RetentionName,
+  retainedUntil,
+  retentionNames,
+} from '../../shared/audit/retention.ts';
 import { limits } from '../../shared/limits.ts';
-import type { EraseDesk } from '../audit/erase/erase-desk.ts';
+import type { EraseContext } from '../audit/erase/erase-desk.ts';
 import { endingName, endingPrefix, hasHolds } from '../audit/erase/hold-state.ts';
 import { periodsPrefix } from '../audit/sidecar/sidecar-names.ts';
 
@@ -22,7 +28,7 @@ export interface Ended {
 }
 
 /** Runs one round. Rounds do not overlap: one process owns the timer. */
-export async function endPeriods(desk: EraseDesk): Promise<Ended> {
+export async function endPeriods(desk: EraseContext): Promise<Ended> {
   const { store, zone, keys, now } = desk;
   // Marks of interrupted rounds.
   const marks = await store.list('sidecar', endingPrefix(zone), limits.auditPeriodsPerRound.value);
@@ -42,7 +48,7 @@ export async function endPeriods(desk: EraseDesk): Promise<Ended> {
   return { destroyed, held: kept };
 }
 
-async function end(desk: EraseDesk, period: Period): Promise<'destroyed' | 'held' | 'untold' | 'failed'> {
+async function end(desk: EraseContext, period: Period): Promise<'destroyed' | 'held' | 'untold' | 'failed'> {
   const { store, zone, report } = desk;
   const { name, ret, month, tenant } = period;
   const mark = endingName(zone, tenant);
@@ -65,12 +71,12 @@ async function end(desk: EraseDesk, period: Period): Promise<'destroyed' | 'held
 }
 
 /** Finds expired periods by rising month of each class; held ones do not block later ones. */
-async function* findEnded({ store, zone }: EraseDesk, now: number): AsyncGenerator<Period> {
+async function* findEnded({ store, zone }: EraseContext, now: number): AsyncGenerator<Period> {
   for (const ret of retentionNames) {
     const prefix = periodsPrefix(zone, ret);
     const [first] = await store.list('sidecar', prefix, 1);
     let month = first?.slice(prefix.length).split('/')[0] ?? '';
-    while (isMonth(month) && keptUntil(ret, month) <= now) {
+    while (isMonth(month) && retainedUntil(ret, month) <= now) {
       const names = await store.list('sidecar', `${prefix}${month}/`, limits.auditPeriodsListed.value);
       for (const name of names) {
         const tenant = decodeURIComponent(name.slice(name.lastIndexOf('/') + 1));

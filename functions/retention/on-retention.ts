@@ -2,11 +2,11 @@
 // periods.
 
 import { settleErasures } from '../audit/erase/erase.ts';
-import type { PrivacyDesk, ZoneDesk } from '../audit/erase/erase-desks.ts';
+import type { PrivacyContext, ZoneContext } from '../audit/erase/erase-desks.ts';
 import { settleHolds } from '../audit/erase/hold.ts';
 import { endPeriods } from './end-periods.ts';
 
-export const onRetention = (desk: PrivacyDesk): Promise<void> =>
+export const onRetention = (desk: PrivacyContext): Promise<void> =>
   inEach(desk, async (zone) => {
     // A failing step does not delay the others.
     await settleHolds(zone).catch(zone.failed);
@@ -17,6 +17,6 @@ export const onRetention = (desk: PrivacyDesk): Promise<void> =>
   });
 
 /** Runs `work` in every zone; a failing zone does not delay the others. */
-async function inEach({ zones }: PrivacyDesk, work: (zone: ZoneDesk) => Promise<void>): Promise<void> {
+async function inEach({ zones }: PrivacyContext, work: (zone: ZoneContext) => Promise<void>): Promise<void> {
   await Promise.all(zones.map((zone) => work(zone).catch(zone.failed)));
 }

@@ -36,8 +36,8 @@ are sent eight at a time; the exit code is 1 when one failed, and a line for eac
     run: async (given, headers) => {
       const { namesMany, uploadMany } = await import('./jobs/upload-many.ts');
       if (!(await namesMany(given.operands))) return (await import('./jobs/upload.ts')).upload(given, headers);
-      const { realWorld } = await import('./jobs/upload-world.ts');
-      return uploadMany(given, headers, realWorld(), process.stderr);
+      const { realEnv } = await import('./jobs/upload-world.ts');
+      return uploadMany(given, headers, realEnv(), process.stderr);
     },
   },
   { name: 'uploads', does: 'lists uploads', run: uploads },

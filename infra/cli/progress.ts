@@ -44,7 +44,7 @@ export function untilInterrupted(): AbortSignal {
 /** Exit code of a command that Ctrl-C ended. */
 export const INTERRUPTED = 130;
 
-/** The surroundings of a load run, which tests replace. */
+/** The runtime of a load run, which tests replace. */
 export interface Watched {
   readonly signal?: AbortSignal;
   readonly screen?: Screen;

@@ -7,7 +7,7 @@ import { ROOT } from './root.ts';
 import { StartProblem } from './start-problem.ts';
 
 /** Message of the installing process. */
-export type Told = { doing: string } | { installed: Installed } | { problem: string };
+export type InstallMessage = { doing: string } | { installed: Installed } | { problem: string };
 
 /**
  * Folder of the installation, shared with `npm run test:triton` whatever the stack's folder: it has 275 MB.
@@ -33,7 +33,7 @@ export function ensureTriton(signal: AbortSignal, say: (line: string) => void): 
   signal.addEventListener('abort', giveUp, { once: true });
   const outcome = new Promise<Installed>((resolve, reject) => {
     let announced = false;
-    child.on('message', (told: Told) => {
+    child.on('message', (told: InstallMessage) => {
       if ('installed' in told) return resolve(told.installed);
       if ('problem' in told) return reject(new StartProblem(`--engine triton: ${told.problem}`));
       if (!announced) say(`triton: the first start installs it into ${folder} (275 MB), which takes a while`);

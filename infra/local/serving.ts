@@ -38,7 +38,7 @@ async function look(url: string, token: string, poolNames: string[]): Promise<st
       });
     const response = await ask('/v1/models');
     if (!response.ok) return `/v1/models answers ${response.status}`;
-    const joined = judge(await response.json(), poolNames);
+    const joined = evaluateServing(await response.json(), poolNames);
     if (joined === 'serving') return joined;
     const pools = await ask('/v1/pools');
     return pools.ok ? withReasons(joined, await pools.json()) : joined;
@@ -47,7 +47,7 @@ async function look(url: string, token: string, poolNames: string[]): Promise<st
   }
 }
 
-export function judge(body: unknown, poolNames: string[]): string {
+export function evaluateServing(body: unknown, poolNames: string[]): string {
   const list = modelList.safeParse(body);
   if (!list.success) return '/v1/models answers something else than a list of models';
   const joined = new Set(list.data.data.flatMap((model) => model.pools ?? []));

@@ -60,7 +60,7 @@ const endOfMonth = (month: Month): number => Date.UTC(Number(month.slice(0, 4)),
 /**
  * Returns the end of a class and month: no record is retained less than its days, and none a month longer.
  */
-export const keptUntil = (name: RetentionName, month: Month): number =>
+export const retainedUntil = (name: RetentionName, month: Month): number =>
   endOfMonth(month) + retentionClasses[name].days * DAY_MS;
 
 /** Returns the end of the legal minimum of a class and month; 0 without one. */

@@ -314,7 +314,7 @@ export const streamLimits = {
     value: 4 * KiB,
     unit: 'character',
     by: 'edge',
-    why: 'State of the voice detector and its surroundings in base64: about 1,500 characters.',
+    why: 'State of the voice detector and its runtime in base64: about 1,500 characters.',
   },
   streamKeptRecordBytes: {
     value: 8 * KiB,

@@ -3,7 +3,7 @@
 // them. `properties` carries the digest and the signature. A stage is exported and never imported: no gate
 // was passed here.
 import { z } from 'zod';
-import type { KeptRevision } from './contract.ts';
+import type { StoredRevision } from './contract.ts';
 import { bundle } from './signature/bundle.ts';
 import { type Standing, showStanding } from './stage.ts';
 
@@ -53,7 +53,7 @@ const stageOf = ({ stage }: Standing): string =>
   ];
 
 /** Builds a registry version. `version` counts from 1, in the order of registration. */
-export function toModelVersion(registry: string, model: string, version: number, kept: KeptRevision) {
+export function toModelVersion(registry: string, model: string, version: number, kept: StoredRevision) {
   const { revision, author, registered, stage, share, description, aliases } = kept;
   const standing: Standing = { stage, ...(share !== undefined && { share }) };
   return {
@@ -79,7 +79,7 @@ export function toModelVersion(registry: string, model: string, version: number,
  * Builds an entity for `az ml model create`. `path` is relative to the file that holds the entity; that file
  * belongs beside the signed files.
  */
-export function toModelEntity(model: string, version: number, kept: KeptRevision) {
+export function toModelEntity(model: string, version: number, kept: StoredRevision) {
   const { name, properties: own } = toModelVersion('auricle', model, version, kept);
   const { description, tags, properties, stage, modelType } = own;
   return {

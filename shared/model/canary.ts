@@ -2,7 +2,7 @@
 // stored, signed as evidence and evaluated again by any reader.
 import { z } from 'zod';
 import { limits } from '../limits.ts';
-import { countBad, judgeRates, logHarm, shareCounts } from './rates.ts';
+import { countBad, evaluateRates, logHarm, shareCounts } from './rates.ts';
 import { canaryShare, canaryShares } from './stage.ts';
 import { type Verdict, verdict } from './verdict.ts';
 
@@ -21,7 +21,7 @@ export const canaryRun = z.object({
 });
 export type CanaryRun = z.infer<typeof canaryRun>;
 
-export interface HeardStream {
+export interface CountedStream {
   readonly cohort: 'canary' | 'stable';
   readonly bad: boolean;
   readonly failed: boolean;
@@ -40,7 +40,7 @@ export const beginCanary = (now: number): CanaryRun => ({
 });
 
 /** Counts an ended stream of either cohort. Call it once for each stream. */
-export function hearStream(run: CanaryRun, { cohort, bad, failed }: HeardStream): CanaryRun {
+export function addStream(run: CanaryRun, { cohort, bad, failed }: CountedStream): CanaryRun {
   const streams = run.streams + (cohort === 'canary' ? 1 : 0);
   if (!bad && !failed) return { ...run, streams };
   const next = {
@@ -56,9 +56,9 @@ const isHarmful = ({ bad, failed }: CanaryRun): boolean =>
   logHarm(bad) >= -Math.log(ALPHA) || logHarm(failed) >= -Math.log(ALPHA);
 
 /** Evaluates the run over all shares. */
-export function judgeCanary(run: CanaryRun): Verdict {
+export function evaluateCanary(run: CanaryRun): Verdict {
   if (run.worst === 'FAIL' || isHarmful(run)) return 'FAIL';
-  return judgeRates(run.bad, ALPHA, limits.canaryBeta.value);
+  return evaluateRates(run.bad, ALPHA, limits.canaryBeta.value);
 }
 
 export type CanaryMove = 'roll-back' | 'step-up' | 'promote' | 'hold' | 'ask';
@@ -69,7 +69,7 @@ export type CanaryMove = 'roll-back' | 'step-up' | 'promote' | 'hold' | 'ask';
  * asked.
  */
 export function decideCanary(run: CanaryRun, now: number): { readonly move: CanaryMove; readonly verdict: Verdict } {
-  const found = judgeCanary(run);
+  const found = evaluateCanary(run);
   if (found === 'FAIL') return { move: 'roll-back', verdict: found };
   const seen = run.streams >= limits.canaryStreams.value;
   const last = run.share === canaryShares.at(-1);

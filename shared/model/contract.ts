@@ -44,8 +44,8 @@ export const revisionRow = z.object({
 });
 export type RevisionRow = z.infer<typeof revisionRow>;
 
-export const keptRevision = revisionRow.extend({ bundle, description });
-export type KeptRevision = z.infer<typeof keptRevision>;
+export const storedRevision = revisionRow.extend({ bundle, description });
+export type StoredRevision = z.infer<typeof storedRevision>;
 
 export const aliasRow = z.object({
   alias: z.string(),
@@ -109,8 +109,8 @@ export const transitionRow = z.object({
 });
 export type TransitionRow = z.infer<typeof transitionRow>;
 
-export const keptTransition = transitionRow.extend({ envelope });
-export type KeptTransition = z.infer<typeof keptTransition>;
+export const storedTransition = transitionRow.extend({ envelope });
+export type StoredTransition = z.infer<typeof storedTransition>;
 
 export const aliasMove = z.object({
   revision: revisionDigest.optional().describe('Absent: the alias is taken away'),

@@ -2,7 +2,7 @@
 // and the worker that makes smaller revisions reads its orders there.
 import { refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
-import { type Evidence, findMisses, judgeEvidence } from './evidence.ts';
+import { type Evidence, evaluateEvidence, findMisses } from './evidence.ts';
 import { FUNCTIONS, untimelyIn } from './gate.ts';
 import type { EntryDraft, Registry } from './registry.ts';
 import { nextMethod, sourceOf } from './rollout.ts';
@@ -28,7 +28,7 @@ export function decideMiss(
   const promised = known.revisions[revision]?.sla;
   const misses = promised ? findMisses(promised, evidence, now) : [];
   // A FAIL ends a derived revision: another can be made. For any other revision a person decides.
-  const failed = source === revision ? undefined : evidence.find((one) => judgeEvidence(one, now) === 'FAIL');
+  const failed = source === revision ? undefined : evidence.find((one) => evaluateEvidence(one, now) === 'FAIL');
   if (misses.length === 0 && !failed) return undefined;
   const reason = misses.length > 0 ? showMisses(misses) : `"${failed?.kind}" is FAIL`;
   // Fewer bits make no fewer word errors.

@@ -7,7 +7,7 @@ import { decideMiss, decideTakeover } from './decide-rollout.ts';
 import { type Evidence, underPromise } from './evidence.ts';
 import { FUNCTIONS, openGate } from './gate.ts';
 import { applyEntry, authorsOf, type EntryDraft, placeEntry, type Registry, STABLE } from './registry.ts';
-import { heldBack, type Made } from './rollout.ts';
+import { type Derivation, heldBack } from './rollout.ts';
 import { type Sla, strictest } from './sla.ts';
 import { FIRST, isSame, moveOf, showStanding } from './stage.ts';
 import type { GateStatement } from './statement.ts';
@@ -19,7 +19,7 @@ export interface SignedRevision {
   /** The author is a machine (`SignerKey.worker`). */
   readonly worker?: boolean | undefined;
   readonly sla?: Sla | undefined;
-  readonly made?: Made | undefined;
+  readonly made?: Derivation | undefined;
 }
 
 /** Decides a registration. `undefined`: the same author has registered the revision before. */

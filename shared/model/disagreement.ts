@@ -38,7 +38,7 @@ const sumOf = (differing: readonly number[], log: (at: number) => number): numbe
   differing.reduce((sum, many, at) => sum + (many === 0 ? 0 : many * log(at)), 0);
 
 /** Judges counts of streams by bucket of `DISAGREEMENT_ENDS`. */
-export function judgeDisagreement(differing: readonly number[]): Verdict {
+export function evaluateDisagreement(differing: readonly number[]): Verdict {
   if (logApart(differing) >= -Math.log(limits.canaryAlpha.value)) return 'FAIL';
   const streams = differing.reduce((sum, many) => sum + many, 0);
   const near = logNear(differing) >= -Math.log(limits.canaryBeta.value);

@@ -3,9 +3,9 @@
 import { z } from 'zod';
 import { limits } from '../limits.ts';
 import { canaryRun, decideCanary } from './canary.ts';
-import { judgeDisagreement } from './disagreement.ts';
+import { evaluateDisagreement } from './disagreement.ts';
 import { DISAGREEMENT_ENDS } from './live-counts.ts';
-import { isEnough, judgeQuality, type SpeakerErrors, speakerErrors } from './quality.ts';
+import { evaluateQuality, isEnough, type SpeakerErrors, speakerErrors } from './quality.ts';
 import { method } from './rollout.ts';
 import type { Miss, Sla } from './sla.ts';
 import { type Verdict, verdict } from './verdict.ts';
@@ -71,7 +71,7 @@ const judges: Judges = {
   scan: ({ verdict: told }) => told,
   load: ({ verdict: told }) => told,
   disagreement: ({ verdict: told, streams, differing }) => {
-    if (differing) return judgeDisagreement(differing);
+    if (differing) return evaluateDisagreement(differing);
     return told === 'PASS' && streams < limits.greyStreams.value ? 'INCONCLUSIVE' : told;
   },
   stability: ({ streams, crashes }) => {
@@ -79,13 +79,13 @@ const judges: Judges = {
     return streams >= limits.greyStreams.value ? 'PASS' : 'INCONCLUSIVE';
   },
   latency: ({ sla, windows }) => judgeLatency(sla, windows),
-  quality: ({ speakers, seed }) => judgeQuality(speakers, seed).verdict,
+  quality: ({ speakers, seed }) => evaluateQuality(speakers, seed).verdict,
   rates: ({ run }, now) => decideCanary(run, now).verdict,
   memory: () => 'PASS',
   quantise: ({ verdict: told }) => told,
 };
 
-export const judgeEvidence = (one: Evidence, now: number): Verdict =>
+export const evaluateEvidence = (one: Evidence, now: number): Verdict =>
   (judges[one.kind] as (one: Evidence, now: number) => Verdict)(one, now);
 
 /** Number of last windows that must agree, and the ratio within which they must. */
@@ -121,7 +121,7 @@ export const underPromise = (one: Evidence, promised: Sla | undefined): Evidence
 export function findMisses(promised: Sla, all: readonly Evidence[], now: number): Miss[] {
   return all.flatMap((sent): Miss[] => {
     const one = underPromise(sent, promised);
-    if (one.kind === 'latency' && promised.latencyMs !== undefined && judgeEvidence(one, now) === 'FAIL') {
+    if (one.kind === 'latency' && promised.latencyMs !== undefined && evaluateEvidence(one, now) === 'FAIL') {
       const found = slowestOf(one.windows);
       return found > promised.latencyMs ? [{ of: 'latencyMs', promised: promised.latencyMs, found }] : [];
     }

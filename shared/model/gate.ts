@@ -3,7 +3,7 @@ import { limits } from '../limits.ts';
 import { refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
 import { decideCanary } from './canary.ts';
-import { type Evidence, type EvidenceKind, judgeEvidence } from './evidence.ts';
+import { type Evidence, type EvidenceKind, evaluateEvidence } from './evidence.ts';
 import { type Move, moveOf, type Standing, showStanding } from './stage.ts';
 import type { GateStatement } from './statement.ts';
 
@@ -101,7 +101,7 @@ function problemOf(move: Move, { evidence, from }: GateStatement, now: number): 
   const runs = runsOf(evidence);
   if (runs.some((run) => run.share !== from.share)) return 'the canary it tells of was at another share';
   for (const one of evidence) {
-    const found = judgeEvidence(one, now);
+    const found = evaluateEvidence(one, now);
     if (found !== 'PASS') return `"${one.kind}" is ${found}`;
   }
   return runs.some((run) => decideCanary(run, now).move !== 'promote')
@@ -112,7 +112,7 @@ function problemOf(move: Move, { evidence, from }: GateStatement, now: number): 
 function stepProblem({ evidence, from }: GateStatement, now: number): string | undefined {
   const runs = runsOf(evidence);
   if (runs.some((run) => run.share !== from.share)) return 'the canary it tells of was at another share';
-  if (evidence.some((one) => judgeEvidence(one, now) === 'FAIL')) return 'a FAIL is among its evidence';
+  if (evidence.some((one) => evaluateEvidence(one, now) === 'FAIL')) return 'a FAIL is among its evidence';
   return runs.some((run) => run.streams < limits.canaryStreams.value)
     ? `fewer than ${limits.canaryStreams.value} streams at this share`
     : undefined;

@@ -38,7 +38,7 @@ export const liveCounts = countsOf(safe, safe);
 export type LiveCounts = z.infer<typeof liveCounts>;
 
 /** Counts of one agent, bounded. */
-export const toldCounts = countsOf(
+export const reportedCounts = countsOf(
   safe.max(limits.liveReportStreams.value),
   safe.max(limits.liveReportStreams.value * limits.mirrorWords.value),
 );

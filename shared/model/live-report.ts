@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { sha256 } from '../audit/sha256.ts';
 import { toHex } from '../hex.ts';
 import { limits } from '../limits.ts';
-import { toldCounts } from './live-counts.ts';
+import { reportedCounts } from './live-counts.ts';
 import { modelName, revisionDigest } from './revision.ts';
 
 export const liveReport = z.object({
@@ -22,9 +22,9 @@ export const liveReport = z.object({
         model: modelName,
         revision: revisionDigest,
         /** Counts of answers that callers received. */
-        served: toldCounts.optional(),
+        served: reportedCounts.optional(),
         /** Counts of discarded answers: copies of requests that another revision served. */
-        mirrored: toldCounts.optional(),
+        mirrored: reportedCounts.optional(),
       }),
     )
     .max(limits.liveReportRevisions.value),

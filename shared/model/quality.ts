@@ -49,7 +49,7 @@ interface Sums {
 const excess = ({ words, before, after }: Sums, margin: number): number =>
   (after - before - Math.max(margin * before, limits.qualityMarginFloor.value * words)) / words;
 
-export function judgeQuality(
+export function evaluateQuality(
   speakers: readonly SpeakerErrors[],
   seed: number,
   rule: QualityRule = qualityRule,

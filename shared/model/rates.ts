@@ -64,7 +64,7 @@ export const logSafe = (counts: readonly ShareCounts[]): number => logEvidence(s
  * Judges the counts. `alpha`: rate at which a canary that is no worse may fail. `beta`: rate at which one
  * that is 1.5 times worse may pass.
  */
-export function judgeRates(counts: readonly ShareCounts[], alpha: number, beta: number): Verdict {
+export function evaluateRates(counts: readonly ShareCounts[], alpha: number, beta: number): Verdict {
   if (logHarm(counts) >= -Math.log(alpha)) return 'FAIL';
   return logSafe(counts) >= -Math.log(beta) ? 'PASS' : 'INCONCLUSIVE';
 }

@@ -25,7 +25,7 @@ export const made = z.object({
     .record(z.string().min(1).max(64), z.union([z.string().max(256), z.number(), z.boolean()]))
     .refine((all) => Object.keys(all).length <= limits.modelProperties.value, 'has too many members'),
 });
-export type Made = z.infer<typeof made>;
+export type Derivation = z.infer<typeof made>;
 
 const rolloutStates = ['making', 'trying', 'met', 'stopped', 'resumed'] as const;
 
@@ -58,7 +58,10 @@ export const rolloutEntry = {
 };
 
 type Known = Readonly<
-  Record<string, { readonly made?: Pick<Made, 'from' | 'method'> | undefined; readonly rollout?: Rollout | undefined }>
+  Record<
+    string,
+    { readonly made?: Pick<Derivation, 'from' | 'method'> | undefined; readonly rollout?: Rollout | undefined }
+  >
 >;
 
 /** Returns the source of the rollout that a revision belongs to: the one it was made for, or itself. */
@@ -68,7 +71,7 @@ export function sourceOf(revisions: Known, revision: string): string {
 }
 
 /** Reports whether a rollout waits for this derivative. */
-export const isAwaited = (revisions: Known, { from, method: how }: Pick<Made, 'from' | 'method'>): boolean => {
+export const isAwaited = (revisions: Known, { from, method: how }: Pick<Derivation, 'from' | 'method'>): boolean => {
   const known = revisions[from]?.rollout;
   return known?.state === 'making' && known.method === how;
 };

@@ -2,8 +2,8 @@
 // gate. Plain data: every holder of the counts reaches the same result.
 import { z } from 'zod';
 import { limits } from '../limits.ts';
-import { beginCanary, type CanaryRun, canaryRun, judgeCanary, stepUp } from './canary.ts';
-import { type Evidence, judgeEvidence } from './evidence.ts';
+import { beginCanary, type CanaryRun, canaryRun, evaluateCanary, stepUp } from './canary.ts';
+import { type Evidence, evaluateEvidence } from './evidence.ts';
 import { addCounts, addUp, badIn, type LiveCounts, liveCounts, noCounts, quantileBucket } from './live-counts.ts';
 import type { ShareCounts } from './rates.ts';
 import { type Standing, standing } from './stage.ts';
@@ -56,14 +56,14 @@ export const isSettling = ({ since }: Trial, now: number): boolean =>
  * New counts of both sides: of the trial, and of the serving revision in zones where the trial could be
  * chosen.
  */
-export interface LiveNews {
+export interface TrialCounts {
   readonly trial: { readonly served: LiveCounts; readonly mirrored: LiveCounts };
   readonly stable: LiveCounts;
   /** All known counts of the serving revision. */
   readonly usual: LiveCounts;
 }
 
-export function takeNews(known: Trial, { trial: own, stable, usual }: LiveNews): Trial {
+export function addCountsToTrial(known: Trial, { trial: own, stable, usual }: TrialCounts): Trial {
   if (known.stage === 'grey') return { ...known, mirrored: addCounts(known.mirrored, own.mirrored) };
   const { run, slow } = known;
   // Streams that define the bound are not judged by it.
@@ -75,7 +75,7 @@ export function takeNews(known: Trial, { trial: own, stable, usual }: LiveNews):
     bad: countMore(run, 'bad', { canary: badIn(both.canary, slow), stable: badIn(both.stable, slow) }),
     failed: countMore(run, 'failed', { canary: both.canary.failed, stable: both.stable.failed }),
   };
-  return { ...known, run: judgeCanary(next) === 'FAIL' ? { ...next, worst: 'FAIL' } : next };
+  return { ...known, run: evaluateCanary(next) === 'FAIL' ? { ...next, worst: 'FAIL' } : next };
 }
 
 function countMore(run: CanaryRun, what: 'bad' | 'failed', more: Omit<ShareCounts, 'share'>): ShareCounts[] {
@@ -107,8 +107,8 @@ export function evidenceOf(known: Trial): Evidence[] {
   ];
 }
 
-export function judgeTrial(known: Trial, now: number): Verdict {
-  const verdicts = evidenceOf(known).map((one) => judgeEvidence(one, now));
+export function evaluateTrial(known: Trial, now: number): Verdict {
+  const verdicts = evidenceOf(known).map((one) => evaluateEvidence(one, now));
   if (verdicts.includes('FAIL')) return 'FAIL';
   return verdicts.every((one) => one === 'PASS') ? 'PASS' : 'INCONCLUSIVE';
 }

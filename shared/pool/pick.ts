@@ -96,7 +96,7 @@ export function pick(
 }
 
 /** Returns the refusal of a request that no agent can serve; `undefined` when one can, or may in a moment. */
-export function foresee(request: RouteRequest, snapshots: readonly Snapshot[], now: number): Refusal | undefined {
+export function refusalAhead(request: RouteRequest, snapshots: readonly Snapshot[], now: number): Refusal | undefined {
   const able = constrainKnown(request, snapshots, now);
   return able.ok || able.refusal.reason === 'no_pool' ? undefined : able.refusal;
 }

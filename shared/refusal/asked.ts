@@ -1,7 +1,7 @@
 import type { Row } from './row.ts';
 
 /** Refusals of what the request names. */
-export const askedRefusals = {
+export const requestRefusals = {
   route_unknown: {
     status: 404,
     close: 4404,

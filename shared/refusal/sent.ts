@@ -1,7 +1,7 @@
 import type { Row } from './row.ts';
 
 /** Refusals of the content of a request. */
-export const sentRefusals = {
+export const contentRefusals = {
   tensors_invalid: { status: 400, close: 4400, type: 'invalid_request_error', retry: 'never', text: '{rule}' },
   tensors_unsupported: { status: 501, close: 4400, type: 'invalid_request_error', retry: 'never', text: '{rule}' },
   tensors_too_large: {

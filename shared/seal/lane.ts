@@ -10,14 +10,14 @@ import { type SuiteId, suites } from './suites.ts';
  * range of counters of its own: `number` × `limits.sealFrames` and on. PROTOCOL.md §7 says why that is as good as keys
  * of its own.
  */
-export interface Lane {
+export interface SessionKeys {
   readonly suite: SuiteId;
   readonly request: FrameKey;
   readonly answer: FrameKey;
 }
 
 /** `ticket`: the compact JWS that was signed for the set-up; every byte of it is in the keys. */
-export async function openLane(setup: SealSetup, ticket: string, aead?: AeadFactory): Promise<Lane> {
+export async function openSealedSession(setup: SealSetup, ticket: string, aead?: AeadFactory): Promise<SessionKeys> {
   const { suite } = setup;
   const keys = await setup.laneKeysFor(ticket);
   const [request, answer] = await Promise.all([
@@ -34,13 +34,13 @@ export const isNumber = (number: number): boolean =>
   Number.isInteger(number) && number >= 1 && number <= limits.laneRequests.value;
 
 /** The caller's side: seals the request, opens the answer. The first message of a request says what it is. */
-export const callerEnds = (lane: Lane, number: number): { sealer: PackingSealer; opener: Opener } => ({
+export const edgeCounters = (lane: SessionKeys, number: number): { sealer: PackingSealer; opener: Opener } => ({
   sealer: sealerFrom(lane.request, firstOf(number), 0),
   opener: openerFrom(lane.answer, suites[lane.suite], firstOf(number), 0, true),
 });
 
 /** The agent's side: opens the request, seals the answer. */
-export const agentEnds = (lane: Lane, number: number): { sealer: PackingSealer; opener: Opener } => ({
+export const agentCounters = (lane: SessionKeys, number: number): { sealer: PackingSealer; opener: Opener } => ({
   sealer: sealerFrom(lane.answer, firstOf(number), 0),
   opener: openerFrom(lane.request, suites[lane.suite], firstOf(number), 0, true),
 });

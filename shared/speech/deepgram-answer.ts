@@ -76,7 +76,7 @@ export interface RecordingFacts {
   readonly newId: () => string;
 }
 
-export interface RecordingWishes {
+export interface RecordingOptions {
   readonly detectLanguage: boolean;
   readonly utterances: boolean;
   /** Seconds of silence between two utterances. */
@@ -108,7 +108,7 @@ export const showModel = (name: string, version: string): ModelInfo => ({ name, 
 /** Renders a finished transcript as Deepgram's answer to a recording. `uuid` is that of the model's revision. */
 export function renderRecording(
   { segments, final }: Transcript,
-  wishes: RecordingWishes,
+  wishes: RecordingOptions,
   facts: RecordingFacts & { readonly uuid: string },
 ): z.infer<typeof recordingAnswer> {
   const words = segments.flatMap((segment) => segment.words);

@@ -39,7 +39,7 @@ export interface Lease extends Work {
   readonly share?: string;
 }
 
-export interface Ask {
+export interface AdmissionRequest {
   readonly id: string;
   readonly work: Work;
   readonly allowance: Claims['allowance'];
@@ -62,7 +62,7 @@ const SECOND_MS = 1_000;
  */
 export function take(
   state: AllowanceState,
-  { id, work, allowance, share }: Ask,
+  { id, work, allowance, share }: AdmissionRequest,
   now: number,
 ): Result<AllowanceState, Refusal> {
   const current = advance(state, now);

@@ -84,7 +84,7 @@ function untilSlot(state: AllowanceState, now: number): number {
 }
 
 /** The part of an allowance that an isolate holds in advance. */
-export interface HeldInAdvance {
+export interface LeasedQuota {
   /** Requests that it may still begin. */
   readonly starts: number;
   /** Seconds of audio that were left when the gate last answered, less what the isolate has heard since. */
@@ -92,7 +92,7 @@ export interface HeldInAdvance {
 }
 
 /** Returns what is left for a request that an isolate began from its reserve: the gate's last answer and the reserve. */
-export function quotaHeld({ requests, audioSeconds }: Quota, { starts, seconds }: HeldInAdvance, now: number): Quota {
+export function leasedQuota({ requests, audioSeconds }: Quota, { starts, seconds }: LeasedQuota, now: number): Quota {
   return {
     requests: {
       limit: requests.limit,

@@ -1,7 +1,7 @@
 // The allowance of one token: the same counters as a tenant's, kept for as long as the token lasts.
 import type { Refusal } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
-import { type AllowanceState, type Ask, book, freshAllowance, take } from './allowance.ts';
+import { type AdmissionRequest, type AllowanceState, book, freshAllowance, take } from './allowance.ts';
 import type { TokenShare } from './claims.ts';
 import { type Figure, type Quota, quotaOf, refusalWithRetry } from './quota.ts';
 
@@ -20,7 +20,7 @@ function stateOf(state: ShareState | undefined, tenant: AllowanceState, { id }: 
 export function takeShare(
   state: ShareState | undefined,
   tenant: AllowanceState,
-  { id, work, share }: Ask & { readonly share: TokenShare },
+  { id, work, share }: AdmissionRequest & { readonly share: TokenShare },
   now: number,
 ): Result<ShareState, Refusal> {
   const before = stateOf(state, tenant, share);

@@ -1,7 +1,7 @@
 // Scenes in sequence; each reports its findings and leaves the state that the next one needs.
 import path from 'node:path';
 import { z } from 'zod';
-import { type Evidence, evidence, judgeEvidence, slowestOf } from '../../shared/model/evidence.ts';
+import { type Evidence, evaluateEvidence, evidence, slowestOf } from '../../shared/model/evidence.ts';
 import { methods } from '../../shared/model/rollout.ts';
 import { forCanary, quality, rates, runAt } from '../shared/model/people.ts';
 import { climb, enterGrey } from './climb.ts';
@@ -70,7 +70,7 @@ async function lookAt(story: Story, one: Built, node: Node, hearing: Hearing, us
   const looked = await scanAndLoad(story, one, node);
   let latency = await measureLatency(node.engine, MODEL, GENEROUS_MS);
   // A machine that does something else meanwhile says nothing, and is asked once more.
-  if (judgeEvidence(latency, Date.now()) === 'INCONCLUSIVE')
+  if (evaluateEvidence(latency, Date.now()) === 'INCONCLUSIVE')
     latency = await measureLatency(node.engine, MODEL, GENEROUS_MS);
   const heard = await hearing.hear(one.network);
   const memory = await measureMemory(one.network, story.signal);
@@ -87,7 +87,7 @@ async function scanAndLoad({ operator }: Story, { repository }: Built, { engine 
 }
 
 export const verdictsOf = (pieces: readonly Evidence[]): string =>
-  pieces.map((one) => `${one.kind} ${judgeEvidence(one, Date.now())}`).join(', ');
+  pieces.map((one) => `${one.kind} ${evaluateEvidence(one, Date.now())}`).join(', ');
 
 /** Injected fault: batching delay of each of three networks, as after tuning for throughput. */
 const QUEUE_MICROSECONDS = 150_000;

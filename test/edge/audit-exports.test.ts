@@ -2,11 +2,11 @@
 import { env } from 'cloudflare:workers';
 import { decodeJwt } from 'jose';
 import { describe, expect, it } from 'vitest';
-import { askOffice } from '../../edge/audit/ask-office.ts';
+import { callAuditFunctions } from '../../edge/audit/ask-office.ts';
 import { createExport, listExports, readExport } from '../../edge/audit/exports.ts';
 import { readLog } from '../../edge/audit/read-log.ts';
 import { streamLeaves } from '../../edge/audit/stream-leaves.ts';
-import { realSurroundings } from '../../edge/clock.ts';
+import { realRuntime } from '../../edge/clock.ts';
 import type { PathParams, RequestContext } from '../../edge/context.ts';
 import type { Bindings } from '../../edge/settings.ts';
 import { makeToken } from './authority.ts';
@@ -34,7 +34,7 @@ async function call(
   claims: Record<string, unknown> = {},
 ): Promise<Response> {
   const { body, query = '', name = '', headers = {}, scope = 'audit' } = given;
-  const { context: bare } = makeContext({} as never, realSurroundings, settings());
+  const { context: bare } = makeContext({} as never, realRuntime, settings());
   const context = { ...bare, env: env as unknown as Bindings };
   const token = await makeToken({ scope, tenant: 'acme', zones: ['eu', 'us'], ...claims });
   const request = new Request(`http://edge.test/v1/audit/x${query}`, {
@@ -141,10 +141,12 @@ describe('A21 exports at the edge', () => {
     expect(subjects.slice(0, 3)).toEqual(Array(3).fill(subjects[0]));
     expect(subjects[3]).not.toBe(subjects[0]);
     const away = { getByName: () => ({ commitmentOf: () => Promise.reject(new Error('away')) }) };
-    const { context } = makeContext({} as never, realSurroundings, settings());
+    const { context } = makeContext({} as never, realRuntime, settings());
     const own = { ...context, env: { ...context.env, GATE: away } as never };
     const question = { zone: 'eu', path: '/exports/eu/acme' };
-    expect(await askOffice(question, { tenant: 'acme', subject: 'officer' }, own)).toMatchObject({ ok: false });
+    expect(await callAuditFunctions(question, { tenant: 'acme', subject: 'officer' }, own)).toMatchObject({
+      ok: false,
+    });
     expect(asked).toHaveLength(4);
   });
 
@@ -182,8 +184,8 @@ describe('A21 exports at the edge', () => {
     'asks for no address that is another one once it is read: %j',
     async (path) => {
       const asked = office(() => Response.json({}));
-      const { context } = makeContext({} as never, realSurroundings, settings());
-      expect((await askOffice({ zone: 'eu', path }, { tenant: 'acme' }, context)).ok).toBe(false);
+      const { context } = makeContext({} as never, realRuntime, settings());
+      expect((await callAuditFunctions({ zone: 'eu', path }, { tenant: 'acme' }, context)).ok).toBe(false);
       expect(asked).toEqual([]);
     },
   );

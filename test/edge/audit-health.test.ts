@@ -1,8 +1,8 @@
 import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
-import { lookAtHealth } from '../../edge/audit/look-at-health.ts';
-import { mint } from '../../edge/audit/mint.ts';
-import { realSurroundings } from '../../edge/clock.ts';
+import { showAuditHealth } from '../../edge/audit/look-at-health.ts';
+import { createEvent } from '../../edge/audit/mint.ts';
+import { realRuntime } from '../../edge/clock.ts';
 import { auditHealth, type LogHealth } from '../../shared/audit/health.ts';
 import { makeToken } from './authority.ts';
 import { makeContext } from './context-double.ts';
@@ -20,10 +20,10 @@ const settings = () =>
   });
 
 async function look(claims: Record<string, unknown>, zone = 'eu'): Promise<Response> {
-  const { context } = makeContext({}, realSurroundings, settings());
+  const { context } = makeContext({}, realRuntime, settings());
   Object.assign(context.env, { GATE: env.GATE });
   const headers = { authorization: `Bearer ${await makeToken(claims)}` };
-  return lookAtHealth(new Request(`http://edge.test/v1/audit/health?zone=${zone}`, { headers }), context);
+  return showAuditHealth(new Request(`http://edge.test/v1/audit/health?zone=${zone}`, { headers }), context);
 }
 
 describe('C9 how the record is doing, seen from the edge', () => {
@@ -33,7 +33,7 @@ describe('C9 how the record is doing, seen from the edge', () => {
       return Response.json(health);
     });
     const tenant = `t-${crypto.randomUUID().slice(0, 8)}`;
-    const events = [1, 2, 3].map(() => mint({ type: 'gap', lost: 0, from: 0, to: 0 }, 1));
+    const events = [1, 2, 3].map(() => createEvent({ type: 'gap', lost: 0, from: 0, to: 0 }, 1));
     await env.GATE.getByName(`${tenant}/eu`).apply([{ kind: 'record', events }]);
     await env.GATE.getByName(`${tenant}/eu`).outbox(0, 1);
     passTime(5_000);

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { eraseSubject, listHolds, releaseHold, setHold } from '../../edge/audit/erase.ts';
 import { acceptGap, listGaps } from '../../edge/audit/gaps.ts';
 import { searchAudit } from '../../edge/audit/search.ts';
-import { realSurroundings } from '../../edge/clock.ts';
+import { realRuntime } from '../../edge/clock.ts';
 import type { PathParams, RequestContext } from '../../edge/context.ts';
 import { type Bindings, readSettings } from '../../edge/settings.ts';
 import { makeToken } from './authority.ts';
@@ -32,7 +32,7 @@ async function call(
   const bindings = env as unknown as Bindings;
   const auditLogs = new Map(['eu', 'us'].map((zone) => [zone, log]));
   const settings = { ...readSettings(bindings), auditLogs };
-  const { context } = makeContext({} as never, realSurroundings, settings);
+  const { context } = makeContext({} as never, realRuntime, settings);
   const own = { ...context, env: bindings };
   const { body, query = '', name = '', headers = {} } = given;
   const request = new Request(`http://edge.test/v1/audit/x${query}`, {

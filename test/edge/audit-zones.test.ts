@@ -1,10 +1,10 @@
 import { env } from 'cloudflare:workers';
 import { decodeJwt } from 'jose';
 import { describe, expect, it } from 'vitest';
-import { lookAtHealth } from '../../edge/audit/look-at-health.ts';
+import { showAuditHealth } from '../../edge/audit/look-at-health.ts';
 import { listLogs, readLog } from '../../edge/audit/read-log.ts';
 
-import { realSurroundings } from '../../edge/clock.ts';
+import { realRuntime } from '../../edge/clock.ts';
 import type { PathParams, RequestContext } from '../../edge/context.ts';
 import { readOutbox } from '../../edge/operate.ts';
 import type { Bindings } from '../../edge/settings.ts';
@@ -26,7 +26,7 @@ const settings = () =>
 type Answer = (request: Request, context: RequestContext, params: PathParams) => Response | Promise<Response>;
 
 async function call(answer: Answer, query: string, name = '', scope: Scope = 'operate', zones = ['us']) {
-  const { context: bare } = makeContext({} as never, realSurroundings, settings());
+  const { context: bare } = makeContext({} as never, realRuntime, settings());
   const context = { ...bare, env: env as unknown as Bindings };
   const headers = { authorization: `Bearer ${await makeToken({ scope, tenant: 'acme', zones })}` };
   return answer(new Request(`http://edge.test/${query}`, { headers }), context, { name });
@@ -37,7 +37,7 @@ describe('C9 the record of a region is for tokens of that region', () => {
     ['a file of its log', readLog, '', 'eu/2026/checkpoint'],
     ['its receipts', readLog, '', 'eu/2026/receipt/1'],
     ['its entries', readLog, '', 'eu/2026/tile/entries/000'],
-    ['its health', lookAtHealth, '?zone=eu', ''],
+    ['its health', showAuditHealth, '?zone=eu', ''],
     ['the outbox of its roster', readOutbox, '?zone=eu', ''],
     ['the outbox of a gate there', readOutbox, '?zone=eu&tenant=acme', ''],
   ])('and no other is told %s', async (_what, answer, query, name) => {

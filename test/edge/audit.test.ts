@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { late, realSurroundings, type Surroundings } from '../../edge/clock.ts';
+import { late, type Runtime, realRuntime } from '../../edge/clock.ts';
 import { readOutbox } from '../../edge/operate.ts';
 import { transcribe } from '../../edge/short/transcribe.ts';
 import { type AuditEvent, auditEvent } from '../../shared/audit/event.ts';
@@ -26,10 +26,10 @@ async function readEvents(tenant: string): Promise<AuditEvent[]> {
 
 const never = () => new Promise<never>(() => {});
 /** Timers expire at once. */
-const impatient: Surroundings = {
-  ...realSurroundings,
+const impatient: Runtime = {
+  ...realRuntime,
   after: (ms) =>
-    ms === limits.auditWaitMs.value ? { rings: Promise.resolve(late), cancel: () => {} } : realSurroundings.after(ms),
+    ms === limits.auditWaitMs.value ? { rings: Promise.resolve(late), cancel: () => {} } : realRuntime.after(ms),
 };
 
 describe('A1 A2 audit record of a request', () => {
@@ -157,7 +157,7 @@ describe('A1 a strict tenant is not served unrecorded', () => {
       settle: async () => {},
       record: () => Promise.reject(new Error('gone')),
     };
-    const { context, settled } = makeContext(gate, realSurroundings);
+    const { context, settled } = makeContext(gate, realRuntime);
     const request = new Request('http://edge.test/v1/audit/outbox?tenant=ops', { headers: await operator() });
     expect(await readRefusal(await readOutbox(request, context))).toMatchObject({
       status: 503,
@@ -175,7 +175,7 @@ describe('A1 a strict tenant is not served unrecorded', () => {
       record: async () => {},
       settle: async (...given: unknown[]) => void settled.push(given),
     };
-    const { context, settled: done } = makeContext(gate, realSurroundings);
+    const { context, settled: done } = makeContext(gate, realRuntime);
     const answer = await transcribe(await makeUpload(model, { audit: 'strict', tenant: `t-${unique()}` }), context);
     expect(await readRefusal(answer)).toMatchObject({ status: 503, code: 'audit_unavailable' });
     await done();
@@ -197,7 +197,7 @@ describe('A1 a strict tenant is not served unrecorded', () => {
       take: async () => ({ ok: true, value: undefined }) as const,
       settle: () => Promise.reject(new Error('gone')),
     };
-    const { context, settled } = makeContext(gate, realSurroundings);
+    const { context, settled } = makeContext(gate, realRuntime);
     const answer = await transcribe(await makeUpload(model, { tenant, audit: 'strict' }), context);
     const text = await answer.text();
     expect(text).toContain('audit_unavailable');
@@ -207,10 +207,7 @@ describe('A1 a strict tenant is not served unrecorded', () => {
 
     // The next request takes the end along: what the caller got, the place given back, the seconds booked.
     const heard: unknown[][] = [];
-    const mended = makeContext(
-      { take: gate.take, settle: async (...given) => void heard.push(given) },
-      realSurroundings,
-    );
+    const mended = makeContext({ take: gate.take, settle: async (...given) => void heard.push(given) }, realRuntime);
     await (await transcribe(await makeUpload(model, { tenant, audit: 'strict' }), mended.context)).text();
     await mended.settled();
     expect(heard.map(([id]) => id)).toEqual([context.id, mended.context.id]);
@@ -236,7 +233,7 @@ describe('A1 a strict tenant is not served unrecorded', () => {
       settle: async (_id: string, _seconds: number, events: readonly AuditEvent[]) => void received.push(...events),
       record: async (events: readonly AuditEvent[]) => void received.push(...events),
     };
-    const second = makeContext(mended, realSurroundings);
+    const second = makeContext(mended, realRuntime);
     await (await transcribe(await makeUpload(model, { tenant }), second.context)).text();
     await second.settled();
     const requests = received.map((event) => ('request' in event ? `${event.type} ${event.request}` : event.type));
@@ -254,12 +251,10 @@ describe('C6 a slow caller', () => {
       await received.all();
       yield { type: 'keepalive' };
     };
-    const slow: Surroundings = {
-      ...realSurroundings,
+    const slow: Runtime = {
+      ...realRuntime,
       after: (ms) =>
-        ms === limits.bodyIdleMs.value
-          ? { rings: Promise.resolve(late), cancel: () => {} }
-          : realSurroundings.after(ms),
+        ms === limits.bodyIdleMs.value ? { rings: Promise.resolve(late), cancel: () => {} } : realRuntime.after(ms),
     };
     const { context, settled } = makeContext(
       { take: async () => ({ ok: true, value: undefined }) as const, settle: async () => {} },

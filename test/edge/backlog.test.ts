@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { Backlog } from '../../edge/audit/backlog.ts';
-import { mint } from '../../edge/audit/mint.ts';
+import { createEvent } from '../../edge/audit/mint.ts';
 import type { GateStep } from '../../edge/tenant/gate-step.ts';
 
-const gap = () => mint({ type: 'gap', lost: 1, from: 1, to: 1 }, 1);
+const gap = () => createEvent({ type: 'gap', lost: 1, from: 1, to: 1 }, 1);
 const record = (events: number): GateStep => ({ kind: 'record', events: Array.from({ length: events }, gap) });
 const settle = (id: string, events = 1): GateStep => ({
   kind: 'settle',
@@ -58,9 +58,11 @@ describe('A2 an audit event of the edge', () => {
   it('has the members of its type only, checked at compile time', () => {
     const more = { tenant: 't', transcript: 'words' };
     // @ts-expect-error `transcript` is no member of `keys`.
-    mint({ type: 'keys', agent: 'a', action: 'gone', ...more }, 1);
+    createEvent({ type: 'keys', agent: 'a', action: 'gone', ...more }, 1);
     // @ts-expect-error `status` belongs to `inference.complete`.
-    mint({ type: 'inference.attempt', tenant: 't', request: 'r', action: 'a', ...{ status: 200 } }, 1);
-    expect(mint({ type: 'keys', agent: 'a', action: 'gone', tenant: 't' }, 1)).toMatchObject({ producer: 'edge' });
+    createEvent({ type: 'inference.attempt', tenant: 't', request: 'r', action: 'a', ...{ status: 200 } }, 1);
+    expect(createEvent({ type: 'keys', agent: 'a', action: 'gone', tenant: 't' }, 1)).toMatchObject({
+      producer: 'edge',
+    });
   });
 });

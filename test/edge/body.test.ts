@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { late, type Surroundings } from '../../edge/clock.ts';
+import { late, type Runtime } from '../../edge/clock.ts';
 import { CallerBody } from '../../edge/short/body.ts';
 import { Relay } from '../../edge/short/relay.ts';
 import type { Session } from '../../edge/short/session.ts';
@@ -12,7 +12,7 @@ const chunkOf = (size: number, value: number) => new Uint8Array(size).fill(value
 /** A clock that rings when the test says so. */
 function makeClock() {
   const rings: (() => void)[] = [];
-  const surroundings: Surroundings = {
+  const runtime: Runtime = {
     now: () => 1_000,
     random: () => 0.5,
     after: () => {
@@ -25,7 +25,7 @@ function makeClock() {
     },
   };
   return {
-    surroundings,
+    runtime,
     ring: () => {
       for (const one of rings.splice(0)) one();
     },
@@ -71,7 +71,7 @@ async function readAll(stream: ReadableStream<Uint8Array>): Promise<Uint8Array> 
 describe('C6 the body of a caller', () => {
   it('arrives whole, byte for byte', async () => {
     const source = makeSource();
-    const body = new CallerBody(source.stream, makeClock().surroundings);
+    const body = new CallerBody(source.stream, makeClock().runtime);
     const read = readAll(body.open());
     source.push(chunkOf(10, 1));
     source.push(chunkOf(20, 2));
@@ -83,13 +83,13 @@ describe('C6 the body of a caller', () => {
 
   it('is read on demand only', () => {
     const source = makeSource();
-    new CallerBody(source.stream, makeClock().surroundings).open();
+    new CallerBody(source.stream, makeClock().runtime).open();
     expect(source.pulls()).toBe(0);
   });
 
   it('can be sent again from its first byte while it is small, also after a reader gave up in the middle', async () => {
     const source = makeSource();
-    const body = new CallerBody(source.stream, makeClock().surroundings);
+    const body = new CallerBody(source.stream, makeClock().runtime);
     const first = body.open().getReader();
     source.push(chunkOf(10, 1));
     await first.read();
@@ -119,7 +119,7 @@ describe('C6 the body of a caller', () => {
         request?.respond(size);
       },
     });
-    const body = new CallerBody(stream, { ...makeClock().surroundings, now: () => time });
+    const body = new CallerBody(stream, { ...makeClock().runtime, now: () => time });
     const reader = body.open().getReader();
     await reader.read();
     await reader.read();
@@ -129,7 +129,7 @@ describe('C6 the body of a caller', () => {
 
   it('cannot once it exceeds the buffer', async () => {
     const source = makeSource();
-    const body = new CallerBody(source.stream, makeClock().surroundings);
+    const body = new CallerBody(source.stream, makeClock().runtime);
     const reader = body.open().getReader();
     source.push(chunkOf(limits.heldBodyBytes.value + 1, 1));
     await reader.read();
@@ -138,7 +138,7 @@ describe('C6 the body of a caller', () => {
 
   it('held for a look is all there afterwards', async () => {
     const source = makeSource();
-    const body = new CallerBody(source.stream, makeClock().surroundings);
+    const body = new CallerBody(source.stream, makeClock().runtime);
     const looked: number[] = [];
     for (const size of [1, 2, 3]) source.push(chunkOf(size, size));
     source.end();
@@ -151,7 +151,7 @@ describe('C6 the body of a caller', () => {
   it('that stands still is client_slow', async () => {
     const clock = makeClock();
     const source = makeSource();
-    const body = new CallerBody(source.stream, clock.surroundings);
+    const body = new CallerBody(source.stream, clock.runtime);
     const read = readAll(body.open());
     source.push(chunkOf(10, 1));
     while (clock.waiting() === 0 || body.received === 0) await Promise.resolve();
@@ -168,7 +168,7 @@ describe('C6 the body of a caller', () => {
   it('is not slow while no consumer reads', async () => {
     const clock = makeClock();
     const source = makeSource();
-    const body = new CallerBody(source.stream, clock.surroundings);
+    const body = new CallerBody(source.stream, clock.runtime);
     const reader = body.open().getReader();
     source.push(chunkOf(10, 1));
     await reader.read();
@@ -177,7 +177,7 @@ describe('C6 the body of a caller', () => {
 
   it('over the bound is body_too_large, at the first byte too many', async () => {
     const source = makeSource();
-    const body = new CallerBody(source.stream, makeClock().surroundings);
+    const body = new CallerBody(source.stream, makeClock().runtime);
     const reader = body.open().getReader();
     const piece = chunkOf(16 * 1_024 * 1_024, 1);
     for (let sent = 0; sent < limits.bodyBytes.value; sent += piece.length) {
@@ -191,7 +191,7 @@ describe('C6 the body of a caller', () => {
 
   it('that is cancelled half-way never looks complete to the agent', async () => {
     const source = makeSource();
-    const body = new CallerBody(source.stream, makeClock().surroundings);
+    const body = new CallerBody(source.stream, makeClock().runtime);
     const reader = body.open().getReader();
     source.push(chunkOf(10, 1));
     await reader.read();
@@ -202,7 +202,7 @@ describe('C6 the body of a caller', () => {
 
   it('is drained when unwanted, so that the caller receives the refusal', async () => {
     const source = makeSource();
-    const body = new CallerBody(source.stream, makeClock().surroundings);
+    const body = new CallerBody(source.stream, makeClock().runtime);
     const reader = body.open().getReader();
     source.push(chunkOf(10, 1));
     await reader.read();
@@ -216,7 +216,7 @@ describe('C6 the body of a caller', () => {
 
   it('that breaks is form_invalid', async () => {
     const source = makeSource();
-    const body = new CallerBody(source.stream, makeClock().surroundings);
+    const body = new CallerBody(source.stream, makeClock().runtime);
     const read = readAll(body.open());
     source.break();
     await expect(read).rejects.toThrow('form_invalid');
@@ -225,17 +225,17 @@ describe('C6 the body of a caller', () => {
 
 describe('C6 a caller that goes away', () => {
   function makeRelay() {
-    const { surroundings } = makeClock();
+    const { runtime } = makeClock();
     const ends: unknown[] = [];
     const session = { claims: { audit: 'buffered' }, subject: {}, end: async (ending: unknown) => ends.push(ending) };
-    const context = { ...makeContext({}, surroundings).context };
+    const context = { ...makeContext({}, runtime).context };
     const request = {
       task: 'infer',
       hints: { model: 'm', language: undefined },
       head: {},
       read: () => undefined,
     } as const;
-    const relay = new Relay(session as unknown as Session, new CallerBody(null, surroundings), request, context);
+    const relay = new Relay(session as unknown as Session, new CallerBody(null, runtime), request, context);
     return { relay, ends };
   }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { realSurroundings, type Surroundings } from '../../edge/clock.ts';
+import { type Runtime, realRuntime } from '../../edge/clock.ts';
 import { transcribe } from '../../edge/short/transcribe.ts';
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
@@ -35,7 +35,7 @@ describe('A1 A21 a bug ends a request as any failure does', () => {
       const model = `model-${unique()}`;
       const agent = await startAgent(model);
       const { gate, settled } = makeGate();
-      const { context, settled: done } = makeContext(gate, realSurroundings, broken);
+      const { context, settled: done } = makeContext(gate, realRuntime, broken);
       const answer = await transcribe(await makeUpload(model, { tenant: `t-${unique()}`, audit }), context);
       expect(await readRefusal(answer)).toEqual({
         status: 500,
@@ -53,11 +53,11 @@ describe('A1 A21 a bug ends a request as any failure does', () => {
     const model = `model-${unique()}`;
     const agent = await startAgent(model);
     let throws = false;
-    const surroundings: Surroundings = {
-      ...realSurroundings,
+    const runtime: Runtime = {
+      ...realRuntime,
       after: (ms) => {
         if (throws && ms === limits.answerSilenceMs.value) throw new Error('a secret in a message');
-        return realSurroundings.after(ms);
+        return realRuntime.after(ms);
       },
     };
     agent.script = async function* (received) {
@@ -69,7 +69,7 @@ describe('A1 A21 a bug ends a request as any failure does', () => {
       yield final(1);
     };
     const { gate, settled } = makeGate();
-    const { context, settled: done } = makeContext(gate, surroundings);
+    const { context, settled: done } = makeContext(gate, runtime);
     const answer = await transcribe(await makeUpload(model, { tenant: `t-${unique()}`, audit: 'strict' }), context);
     const text = await answer.text();
     expect(answer.status).toBe(stream === 'true' ? 200 : 500);

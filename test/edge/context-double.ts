@@ -1,7 +1,7 @@
-// Surroundings of a request that a test makes itself: a gate, a clock, an upload.
+// Context of a request that a test makes itself: a gate, a clock, an upload.
 import { env } from 'cloudflare:workers';
 import { Recorder } from '../../edge/audit/record.ts';
-import type { Surroundings } from '../../edge/clock.ts';
+import type { Runtime } from '../../edge/clock.ts';
 import type { RequestContext } from '../../edge/context.ts';
 import type { Bindings } from '../../edge/settings.ts';
 import { makeToken } from './authority.ts';
@@ -9,7 +9,7 @@ import { asGate, type GateDouble } from './gate-steps.ts';
 import { makeSettings } from './settings-double.ts';
 
 /** Calls the Worker's own function with a gate of the test's making. */
-export function makeContext(gate: GateDouble, surroundings: Surroundings, settings = makeSettings({})) {
+export function makeContext(gate: GateDouble, runtime: Runtime, settings = makeSettings({})) {
   const work: Promise<unknown>[] = [];
   const own = { ...env, GATE: { getByName: () => asGate(gate) } } as unknown as Bindings;
   const waitUntil = (one: Promise<unknown>) => void work.push(one);
@@ -17,10 +17,10 @@ export function makeContext(gate: GateDouble, surroundings: Surroundings, settin
     id: crypto.randomUUID(),
     env: own,
     settings,
-    surroundings,
+    runtime,
     recorder: new Recorder({
       ...{ gates: own.GATE, zones: settings.zones, waitMs: settings.auditWaitMs },
-      ...{ surroundings, waitUntil },
+      ...{ runtime, waitUntil },
     }),
     waitUntil,
     discardBody: undefined,

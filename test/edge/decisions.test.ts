@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { late, type Surroundings, within } from '../../edge/clock.ts';
+import { late, type Runtime, within } from '../../edge/clock.ts';
 import { sealFor } from '../../edge/pool/setups.ts';
 import { readSnapshots } from '../../edge/pool/snapshot.ts';
 import type { Bindings } from '../../edge/settings.ts';
 import { CallerBody } from '../../edge/short/body.ts';
-import { checkPromise, readHints, readTold } from '../../edge/short/hints.ts';
+import { checkPromise, readHints, readRequestHints } from '../../edge/short/hints.ts';
 import { afterFailure, earn, type Failure, fullBudget } from '../../edge/short/retry.ts';
 import { TokenCache } from '../../edge/tenant/token-cache.ts';
 import { limits } from '../../shared/limits.ts';
@@ -13,7 +13,7 @@ import { type Reason, refusals, refuse } from '../../shared/refusal.ts';
 import { AgentDouble } from './agent-double.ts';
 import { makeSettings, productionTexts } from './settings-double.ts';
 
-const at = (now: { value: number }): Surroundings => ({
+const at = (now: { value: number }): Runtime => ({
   now: () => now.value,
   random: () => 0,
   after: () => ({ rings: new Promise<typeof late>(() => {}), cancel: () => {} }),
@@ -121,7 +121,7 @@ describe('C6 the decision to try another agent', () => {
 describe('C10 hints', () => {
   const empty = () => new CallerBody(null, at({ value: 0 }));
   const read = async (query: string, headers: Record<string, string>) => {
-    const told = readTold(new URL(`http://edge.test/${query}`), new Headers(headers));
+    const told = readRequestHints(new URL(`http://edge.test/${query}`), new Headers(headers));
     return told.ok ? readHints(told.value, empty(), 'X') : told;
   };
 
@@ -275,7 +275,7 @@ describe('C4 settings', () => {
 
 describe('waiting', () => {
   it('a late answer is dropped, its error too', async () => {
-    const rings: Surroundings = {
+    const rings: Runtime = {
       ...at({ value: 0 }),
       after: () => ({ rings: Promise.resolve(late), cancel: () => {} }),
     };

@@ -3,7 +3,7 @@ import type { Bindings } from '../../edge/settings.ts';
 import type { GateAnswer, GateStep } from '../../edge/tenant/gate-step.ts';
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import { ok } from '../../shared/result.ts';
-import type { Ask } from '../../shared/tenant/allowance.ts';
+import type { AdmissionRequest } from '../../shared/tenant/allowance.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 
 type Gate = Pick<ReturnType<Bindings['GATE']['getByName']>, 'apply'>;
@@ -11,7 +11,7 @@ type Events = readonly AuditEvent[];
 
 const one = async (gate: Gate, step: GateStep) => (await gate.apply([step]))[0] as GateAnswer;
 
-export const take = (gate: Gate, ask: Ask, mode: Claims['audit'], events: Events) =>
+export const take = (gate: Gate, ask: AdmissionRequest, mode: Claims['audit'], events: Events) =>
   one(gate, { kind: 'take', ask, mode, events });
 export const settle = (gate: Gate, id: string, audioSeconds: number, events: Events) =>
   one(gate, { kind: 'settle', id, mode: 'buffered', audioSeconds, events });
@@ -19,7 +19,7 @@ export const record = (gate: Gate, events: Events) => one(gate, { kind: 'record'
 
 /** A Gate double: handlers by kind of step. A step without a handler fails like an unreachable Gate. */
 export interface GateDouble {
-  readonly take?: (ask: Ask) => Promise<GateAnswer>;
+  readonly take?: (ask: AdmissionRequest) => Promise<GateAnswer>;
   readonly settle?: (id: string, audioSeconds: number, events: Events) => Promise<void>;
   readonly record?: (events: Events) => Promise<void>;
 }

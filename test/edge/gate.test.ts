@@ -1,7 +1,7 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
-import { mint } from '../../edge/audit/mint.ts';
+import { createEvent } from '../../edge/audit/mint.ts';
 import { Outbox } from '../../edge/audit/outbox.ts';
 import { gateName } from '../../edge/audit/record.ts';
 import type { Gate } from '../../edge/tenant/gate.ts';
@@ -12,7 +12,7 @@ import { passTime, startDay } from './network.ts';
 
 const freshGate = () => env.GATE.getByName(`tenant-${crypto.randomUUID()}/eu`);
 const attempt = (request: string): AuditEvent =>
-  mint({ type: 'inference.attempt', tenant: 't', request, action: 'transcribe', class: 'default' }, Date.now());
+  createEvent({ type: 'inference.attempt', tenant: 't', request, action: 'transcribe', class: 'default' }, Date.now());
 const allowance = { requestsAtOnce: 2 };
 const work = { tenant: 't', action: 'transcribe' };
 
@@ -353,7 +353,7 @@ describe('A1 the outbox', () => {
 
   it('an event over the size of a leaf is replaced by its digest', async () => {
     await withOutbox(100, (outbox) => {
-      const huge = mint(
+      const huge = createEvent(
         { type: 'inference.denied', request: 'r', action: 'a', reason: 'x'.repeat(limits.auditEventBytes.value) },
         1,
       );

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { late, realSurroundings, type Surroundings } from '../../edge/clock.ts';
+import { late, type Runtime, realRuntime } from '../../edge/clock.ts';
 import { CallerBody } from '../../edge/short/body.ts';
 import { HeldBytes, heldInFlight } from '../../edge/short/held.ts';
 import { readHints } from '../../edge/short/hints.ts';
@@ -14,7 +14,7 @@ import { ask, readRefusal, startAgent } from './network.ts';
 
 const bound = limits.heldBodyBytes.value;
 const unique = () => crypto.randomUUID().slice(0, 8);
-const quiet: Surroundings = { ...realSurroundings, after: () => ({ rings: new Promise(() => {}), cancel: () => {} }) };
+const quiet: Runtime = { ...realRuntime, after: () => ({ rings: new Promise(() => {}), cancel: () => {} }) };
 const untold = { model: undefined, language: undefined, class: undefined };
 const path = '/v1/audio/transcriptions';
 const never = () => new Promise<never>(() => {});
@@ -241,7 +241,7 @@ describe('C4 C6 the place comes before the body', () => {
       { highWaterMark: 0 },
     );
     const full = async () => ({ ok: false, refusal: refuse('allowance_concurrent', { limit: 1 }) }) as const;
-    const { context } = makeContext({ take: full, record: async () => {} }, realSurroundings);
+    const { context } = makeContext({ take: full, record: async () => {} }, realRuntime);
     // A tenant of its own: the isolate may hold a reserve of another one, and then does not call the gate.
     const answer = await transcribe(await makeRequest({ tenant: `t-${unique()}` }, body), context);
     expect(await readRefusal(answer)).toMatchObject({ status: 429, code: 'allowance_concurrent' });
@@ -249,10 +249,10 @@ describe('C4 C6 the place comes before the body', () => {
   });
 
   it('a form that does not name its model in time is hints_late, its place given back', async () => {
-    const hasty: Surroundings = {
-      ...realSurroundings,
+    const hasty: Runtime = {
+      ...realRuntime,
       after: (ms) =>
-        ms === limits.hintsMs.value ? { rings: Promise.resolve(late), cancel: () => {} } : realSurroundings.after(ms),
+        ms === limits.hintsMs.value ? { rings: Promise.resolve(late), cancel: () => {} } : realRuntime.after(ms),
     };
     const settled: unknown[][] = [];
     const gate = {

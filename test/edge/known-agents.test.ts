@@ -1,6 +1,6 @@
 // Agents that the roster remembers after they went, and the last messages of those it knows.
 import { describe, expect, it } from 'vitest';
-import { GoneAgents, HeardAgents } from '../../edge/pool/known-agents.ts';
+import { ClosedAgents, LastMessages } from '../../edge/pool/known-agents.ts';
 import { limits } from '../../shared/limits.ts';
 import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
 
@@ -9,7 +9,7 @@ const entryOf = (agent: string) =>
 
 describe('C5 C6 agents that the roster remembers', () => {
   it('newest first to be kept, and bounded', () => {
-    const known = new GoneAgents();
+    const known = new ClosedAgents();
     for (let n = 0; n <= limits.rosterAgents.value; n += 1) known.add(entryOf(`agent-${n}`), 1_000_000);
     const names = (most: number) => known.list(1_000_000, most).map(({ description }) => description.agent);
     expect(names(10_000)).toHaveLength(limits.rosterAgents.value);
@@ -20,7 +20,7 @@ describe('C5 C6 agents that the roster remembers', () => {
   });
 
   it('the cache of agents is bounded; expired attestations leave first', () => {
-    const heard = new HeardAgents(2);
+    const heard = new LastMessages(2);
     const boot = (name: string, until: number) => ({ boot: name, seq: 1, issued: 0, earlier: [], until });
     heard.set('a', boot('a', 5_000), 0);
     heard.set('b', boot('b', 1_000), 0);

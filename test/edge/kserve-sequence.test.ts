@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { realSurroundings } from '../../edge/clock.ts';
+import { realRuntime } from '../../edge/clock.ts';
 import { findSequence } from '../../edge/kserve/find-sequence.ts';
 import { CallerBody } from '../../edge/short/body.ts';
 import { limits } from '../../shared/limits.ts';
@@ -20,7 +20,7 @@ function arriving(bytes: Uint8Array, size = 16_384) {
     },
     { highWaterMark: 0 },
   );
-  return { body: new CallerBody(stream, realSurroundings), taken: () => Math.min(taken, bytes.length) };
+  return { body: new CallerBody(stream, realRuntime), taken: () => Math.min(taken, bytes.length) };
 }
 
 async function find(bytes: Uint8Array | string, framing: Partial<Framing> = {}, size?: number) {
@@ -103,8 +103,8 @@ describe('A5 the sequence of a request, as the edge looks for it', () => {
   it('a stalled caller is refused', async () => {
     const stuck = new ReadableStream<Uint8Array>({ pull: () => new Promise(() => {}) }, { highWaterMark: 0 });
     const body = new CallerBody(stuck, {
-      ...realSurroundings,
-      after: () => ({ rings: realSurroundings.after(0).rings, cancel: () => {} }),
+      ...realRuntime,
+      after: () => ({ rings: realRuntime.after(0).rings, cancel: () => {} }),
     });
     const found = await findSequence(body, { headerLength: undefined, encoding: undefined, told: undefined });
     expect(found).toMatchObject({ ok: false });

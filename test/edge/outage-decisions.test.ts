@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { haveGathered } from '../../edge/pool/gathered.ts';
+import { agentsHaveReconnected } from '../../edge/pool/gathered.ts';
 import { answerTimeLeft, attemptsLeft } from '../../edge/short/retry.ts';
 import { limits } from '../../shared/limits.ts';
 import type { RosterEntry, Snapshot } from '../../shared/pool/heartbeat.ts';
@@ -56,5 +56,5 @@ describe('C6 rosters that list every agent that is connected', () => {
     ['do not when one is not known', [roster('eu')], false],
     ['do not when one does not say when it started', [roster('eu'), snapshot([], 'us')], false],
     ['do not when one answered too long ago', [roster('eu'), roster('us', { at: now - 4_000, began: 0 })], false],
-  ])('%s', (_, snapshots, gathered) => expect(haveGathered(both, snapshots, now)).toBe(gathered));
+  ])('%s', (_, snapshots, gathered) => expect(agentsHaveReconnected(both, snapshots, now)).toBe(gathered));
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Recorder } from '../../edge/audit/record.ts';
-import { type Alarm, late, realSurroundings, type Surroundings } from '../../edge/clock.ts';
+import { type Alarm, late, type Runtime, realRuntime } from '../../edge/clock.ts';
 import type { Bindings } from '../../edge/settings.ts';
 import type { GateAnswer, GateStep } from '../../edge/tenant/gate-step.ts';
 import { limits } from '../../shared/limits.ts';
@@ -21,8 +21,8 @@ function makeRecorder(apply: (steps: readonly GateStep[]) => Promise<GateAnswer[
     endLinger = () => resolve(late);
   });
   const after = (ms: number): Alarm =>
-    ms === limits.gateLingerMs.value ? { rings: lingers, cancel: () => {} } : realSurroundings.after(ms);
-  const surroundings: Surroundings = { ...realSurroundings, after };
+    ms === limits.gateLingerMs.value ? { rings: lingers, cancel: () => {} } : realRuntime.after(ms);
+  const runtime: Runtime = { ...realRuntime, after };
   const gate = {
     apply: (steps: readonly GateStep[]) => {
       calls.push(namesOf(steps));
@@ -31,7 +31,7 @@ function makeRecorder(apply: (steps: readonly GateStep[]) => Promise<GateAnswer[
   };
   const gates = { getByName: () => gate } as unknown as Bindings['GATE'];
   const recorder = new Recorder({
-    ...{ gates, zones: ['eu'], waitMs: 250, surroundings },
+    ...{ gates, zones: ['eu'], waitMs: 250, runtime },
     waitUntil: (one) => void work.push(one),
   });
   return { recorder, calls, endLinger, settled: () => Promise.all(work) };
@@ -42,15 +42,15 @@ const agree = async (steps: readonly GateStep[]) => steps.map(() => ok(undefined
 describe('A21 a gate that answers late', () => {
   it.each([250, 5_000])('is waited for as long as the settings say: %i ms', async (waitMs) => {
     const waits: number[] = [];
-    const surroundings: Surroundings = {
-      ...realSurroundings,
+    const runtime: Runtime = {
+      ...realRuntime,
       after: (ms) => {
         waits.push(ms);
         return { rings: new Promise(() => {}), cancel: () => {} };
       },
     };
     const gates = { getByName: () => ({ apply: agree, quota: async () => undefined }) } as unknown as Bindings['GATE'];
-    const recorder = new Recorder({ gates, zones: ['eu'], waitMs, surroundings, waitUntil: () => {} });
+    const recorder = new Recorder({ gates, zones: ['eu'], waitMs, runtime, waitUntil: () => {} });
     expect(await recorder.record(owner(), renew('a'))).toBe(true);
     expect(await recorder.readQuota(owner(), { allowance: {} })).toBeUndefined();
     expect(waits).toEqual([waitMs, waitMs]);
@@ -72,7 +72,7 @@ describe('A21 a gate that answers late', () => {
     };
     const recorder = new Recorder({
       gates: { getByName: () => ({ apply }) } as unknown as Bindings['GATE'],
-      ...{ zones: ['eu'], waitMs, surroundings: { ...realSurroundings, now: () => now, after } },
+      ...{ zones: ['eu'], waitMs, runtime: { ...realRuntime, now: () => now, after } },
       waitUntil: (one) => void work.push(one),
     });
     const own = owner();

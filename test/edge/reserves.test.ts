@@ -1,10 +1,10 @@
 import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
-import { mint } from '../../edge/audit/mint.ts';
+import { createEvent } from '../../edge/audit/mint.ts';
 import { Outbox } from '../../edge/audit/outbox.ts';
 import { Recorder } from '../../edge/audit/record.ts';
-import { realSurroundings } from '../../edge/clock.ts';
+import { realRuntime } from '../../edge/clock.ts';
 import type { RequestContext } from '../../edge/context.ts';
 import type { Bindings } from '../../edge/settings.ts';
 import { transcribe } from '../../edge/short/transcribe.ts';
@@ -23,12 +23,12 @@ const allowance = { requestsAtOnce: 64, requestsPerMinute: 640 };
 const work = { tenant: 't', action: 'transcribe' };
 const opening = { fields: { ...work, request: 'r' }, at: 0 };
 const denial = (subject: string, detail = ''): AuditEvent =>
-  mint({ type: 'inference.denied', request: 'r', action: 'a', reason: 'x', subject, detail }, Date.now());
+  createEvent({ type: 'inference.denied', request: 'r', action: 'a', reason: 'x', subject, detail }, Date.now());
 
 const makeRecorder = (gate: unknown, waitUntil: RequestContext['waitUntil']) =>
   new Recorder({
     gates: { getByName: () => gate } as unknown as Bindings['GATE'],
-    ...{ zones: ['eu'], waitMs: limits.auditWaitMs.value, surroundings: realSurroundings, waitUntil },
+    ...{ zones: ['eu'], waitMs: limits.auditWaitMs.value, runtime: realRuntime, waitUntil },
   });
 
 /** A report of an isolate that did these things. */
@@ -125,7 +125,7 @@ describe('A1 A2 C6 requests of a buffered tenant', () => {
     };
     const ids: string[] = [];
     for (let n = 0; n < 6; n += 1) {
-      const { context, settled } = makeContext({}, realSurroundings);
+      const { context, settled } = makeContext({}, realRuntime);
       const own = { ...context, recorder: makeRecorder(gate, context.waitUntil) };
       ids.push(context.id);
       const answer = await transcribe(await makeUpload(model, { tenant, allowance }), own);

@@ -1,7 +1,7 @@
 import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
-import { mint } from '../../edge/audit/mint.ts';
+import { createEvent } from '../../edge/audit/mint.ts';
 import { Outbox } from '../../edge/audit/outbox.ts';
 import { Rest } from '../../edge/audit/rest.ts';
 import type { Shipper } from '../../edge/audit/ship.ts';
@@ -9,7 +9,7 @@ import { type AuditEvent, auditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
 
 const IDLE = limits.auditProducerIdleMs.value;
-const event = (): AuditEvent => mint({ type: 'gap', lost: 0, from: 0, to: 0 }, 1);
+const event = (): AuditEvent => createEvent({ type: 'gap', lost: 0, from: 0, to: 0 }, 1);
 
 /** In the storage of an object of its own. */
 async function inStorage(work: (storage: DurableObjectState['storage']) => Promise<void> | void): Promise<void> {

@@ -2,8 +2,8 @@ import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { decodeJwt } from 'jose';
 import { afterEach, describe, expect, it } from 'vitest';
-import { mint } from '../../edge/audit/mint.ts';
-import { type Heard, readHello } from '../../edge/pool/agent-link.ts';
+import { createEvent } from '../../edge/audit/mint.ts';
+import { type LastMessage, readHello } from '../../edge/pool/agent-link.ts';
 import { AgentNames, mayUseName } from '../../edge/pool/agent-names.ts';
 import type { Roster } from '../../edge/pool/roster.ts';
 import type { AuditEvent } from '../../shared/audit/event.ts';
@@ -114,7 +114,10 @@ describe('C5 A4 the roster lists who is attested and alive', () => {
     const agent = await make();
     await agent.join();
     const event = {
-      ...mint({ type: 'model.revision', agent: agent.name, action: 'loaded', model: 'm', revision: 'r' }, Date.now()),
+      ...createEvent(
+        { type: 'model.revision', agent: agent.name, action: 'loaded', model: 'm', revision: 'r' },
+        Date.now(),
+      ),
       producer: 'somebody else',
       transcript: 'words that must not be kept',
     };
@@ -337,7 +340,7 @@ describe('C5 A21 two processes of one name in one pool', () => {
 describe('A1 the outbox of a roster', () => {
   it('goes on with the right numbers after a write that failed', async () => {
     const roster = env.ROSTER.getByName(`zone-${crypto.randomUUID()}`);
-    const event = () => mint({ type: 'keys', agent: 'a', action: 'gone' }, 1);
+    const event = () => createEvent({ type: 'keys', agent: 'a', action: 'gone' }, 1);
     const broken = {
       get type() {
         throw new Error('disk');
@@ -461,7 +464,7 @@ describe('C5 A4 the roster refuses with close code 4403', () => {
     const hello = await agent.sign(agent.hello());
     const now = Date.now();
     const issued = decodeJwt(agent.attestation).iat as number;
-    const read = (last: Heard | undefined) =>
+    const read = (last: LastMessage | undefined) =>
       readHello(hello, {
         admission: agent,
         attest: (token) => verifyAttestation(token, makeSettings({}).attestation, now),

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { Recorder } from '../../edge/audit/record.ts';
 import { refuseThrown } from '../../edge/bug.ts';
-import { realSurroundings } from '../../edge/clock.ts';
+import { realRuntime } from '../../edge/clock.ts';
 import type { GateAnswer } from '../../edge/tenant/gate-step.ts';
 import { publicText } from '../../shared/refusal.ts';
 
@@ -12,7 +12,7 @@ const FULL = 'database or disk is full: SQLITE_FULL';
 function recorderOf(apply: (gate: string) => Promise<GateAnswer[]>): Recorder {
   const gates = { getByName: (gate: string) => ({ apply: () => apply(gate) }) } as never;
   const waitUntil = (work: Promise<unknown>) => void work.catch(() => {});
-  return new Recorder({ gates, zones: ['eu'], waitMs: 1_000, surroundings: realSurroundings, waitUntil });
+  return new Recorder({ gates, zones: ['eu'], waitMs: 1_000, runtime: realRuntime, waitUntil });
 }
 
 describe('A8 C9: a full disk below a gate', () => {

@@ -164,11 +164,11 @@ describe('edge/client', () => {
       }, 1);
       return () => clearTimeout(timer);
     };
-    const surroundings = { now: () => now, random: () => 0.5, after };
+    const runtime = { now: () => now, random: () => 0.5, after };
     const network = makeNetwork();
     network.down = true;
     const options = { url: 'http://edge.test/v1/stream', token: 'a.b.c', model: 'm', format: slow } as const;
-    const stream = openStream({ ...options, WebSocket: network.Socket, surroundings });
+    const stream = openStream({ ...options, WebSocket: network.Socket, runtime });
     await expect(stream.end()).rejects.toMatchObject({ reason: 'connection_lost' });
     expect(network.sockets.length).toBeGreaterThan(5);
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Backlog } from '../../edge/audit/backlog.ts';
-import { mint } from '../../edge/audit/mint.ts';
-import { realSurroundings } from '../../edge/clock.ts';
+import { createEvent } from '../../edge/audit/mint.ts';
+import { realRuntime } from '../../edge/clock.ts';
 import { transcribe } from '../../edge/short/transcribe.ts';
 import { limits } from '../../shared/limits.ts';
 import { makeContext, makeUpload } from './context-double.ts';
@@ -20,7 +20,7 @@ const answering: GateDouble = {
 async function send(claims: Record<string, unknown>, gate: GateDouble) {
   const model = `model-${unique()}`;
   const agent = await startAgent(model);
-  const { context, settled } = makeContext(gate, realSurroundings);
+  const { context, settled } = makeContext(gate, realRuntime);
   const answer = await transcribe(await makeUpload(model, claims), context);
   await answer.text();
   await settled();
@@ -31,8 +31,8 @@ describe('C9 a buffered tenant is served on trust, within bounds', () => {
   it('until too much waits for its gate: then as a strict one, and on trust again once the gate has heard', async () => {
     const claims = { tenant: `t-${unique()}` };
     expect((await send(claims, broken)).answer.status).toBe(200);
-    const { recorder } = makeContext(broken, realSurroundings).context;
-    const gap = mint({ type: 'gap', lost: 0, from: 0, to: 0 }, 1);
+    const { recorder } = makeContext(broken, realRuntime).context;
+    const gap = createEvent({ type: 'gap', lost: 0, from: 0, to: 0 }, 1);
     const events = Array.from({ length: limits.auditStrainedEvents.value }, () => gap);
     recorder.keep({ ...claims, zones: ['eu'] }, { kind: 'record', events });
     const refused = await send(claims, broken);
@@ -43,7 +43,7 @@ describe('C9 a buffered tenant is served on trust, within bounds', () => {
 
   it('until too much waits; time runs from the first that was kept, however often it is tried', () => {
     const backlog = new Backlog();
-    const gap = mint({ type: 'gap', lost: 0, from: 0, to: 0 }, 1);
+    const gap = createEvent({ type: 'gap', lost: 0, from: 0, to: 0 }, 1);
     const step = (count: number) => ({ kind: 'record', events: Array.from({ length: count }, () => gap) }) as const;
     backlog.keep('t/eu', [step(limits.auditStrainedEvents.value)], 1_000);
     expect(backlog.isStrained('t/eu', 1_000)).toBe(false);

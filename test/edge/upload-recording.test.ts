@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { realSurroundings } from '../../edge/clock.ts';
+import { realRuntime } from '../../edge/clock.ts';
 import { openFilePart } from '../../edge/jobs/file-part.ts';
 import { readBody } from '../../edge/jobs/pass-through.ts';
 import type { ReadBytes } from '../../edge/multipart.ts';
@@ -76,7 +76,7 @@ describe('C2 C11 T4 POST /v1/listen?callback=', () => {
   it('reads no bug out of a client that leaves before the end of its body', async () => {
     const body = new ReadableStream<Uint8Array>({ pull: (controller) => controller.error(new Error('lost')) });
     const request = new Request('http://edge.test/', { method: 'POST', body, ...({ duplex: 'half' } as object) });
-    const { context } = makeContext({}, realSurroundings);
+    const { context } = makeContext({}, realRuntime);
     expect(await readBody(request, context)()).toMatchObject({ ok: false, refusal: { reason: 'client_slow' } });
   });
 

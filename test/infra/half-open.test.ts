@@ -4,7 +4,7 @@ import type { Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, it, onTestFinished } from 'vitest';
-import type { Desk } from '../../infra/pool/agent/desk.ts';
+import type { AgentContext } from '../../infra/pool/agent/desk.ts';
 import { createAgentServer, type Health } from '../../infra/pool/agent/serve.ts';
 import type { Repository } from '../../infra/pool/engine/model/repository.ts';
 import { serveInference } from '../../infra/pool/engine/serve.ts';
@@ -22,7 +22,10 @@ async function answerOf(server: Server): Promise<string> {
 }
 
 it('C12 agent and engine end half-open heads within their limits', async () => {
-  const [agent, engine] = [createAgentServer({} as Desk, {} as Health), serveInference({} as Repository)] as const;
+  const [agent, engine] = [
+    createAgentServer({} as AgentContext, {} as Health),
+    serveInference({} as Repository),
+  ] as const;
   const { agentHeaderMs, engineHeaderMs } = limits;
   expect([agent.headersTimeout, engine.headersTimeout]).toEqual([agentHeaderMs.value, engineHeaderMs.value]);
   for (const answer of await Promise.all([answerOf(agent), answerOf(engine)]))

@@ -11,7 +11,7 @@ export interface SubjectIndex {
   forget(tenant: string, sid: string): Promise<void>;
 }
 
-export interface EraseDesk {
+export interface EraseContext {
   readonly zone: string;
   readonly store: LogStore;
   readonly keys: SidecarKeys;
@@ -27,12 +27,12 @@ export interface EraseDesk {
 }
 
 /** The requester, as a commitment, and its request. */
-export interface Asker {
+export interface Officer {
   readonly by?: string | undefined;
   readonly request?: string | undefined;
 }
 
-export const askerOf = ({ by, request }: Asker) => ({
+export const officerOf = ({ by, request }: Officer) => ({
   ...(by !== undefined && { subject: by }),
   ...(request !== undefined && { request }),
 });

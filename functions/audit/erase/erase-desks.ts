@@ -1,22 +1,22 @@
 // Dependencies of erasure, holds, retention and search, by zone.
 import type { Rows } from '../../store/rows.ts';
 import { withdrawExports } from '../export/withdraw-exports.ts';
-import { failedIn, type LogDesk } from '../log/log-desk.ts';
+import { failedIn, type LogContext } from '../log/log-desk.ts';
 import type { Reporter } from '../report/report.ts';
 import type { Reads } from '../report/report-reads.ts';
-import type { IndexDesk } from '../search/search-follow.ts';
+import type { IndexContext } from '../search/search-follow.ts';
 import { subjectIndex } from '../search/search-subject.ts';
-import type { EraseDesk } from './erase-desk.ts';
+import type { EraseContext } from './erase-desk.ts';
 
-export type ZoneDesk = EraseDesk & IndexDesk;
+export type ZoneContext = EraseContext & IndexContext;
 
-export interface PrivacyDesk {
-  readonly log: LogDesk;
+export interface PrivacyContext {
+  readonly log: LogContext;
   readonly rows: Rows;
   readonly reads: Pick<Reads, 'note'>;
   /** `undefined` for one that is not served. */
-  zone(name: string): ZoneDesk | undefined;
-  readonly zones: readonly ZoneDesk[];
+  zone(name: string): ZoneContext | undefined;
+  readonly zones: readonly ZoneContext[];
 }
 
 export interface PrivacyParts {
@@ -27,9 +27,9 @@ export interface PrivacyParts {
   readonly reads: Pick<Reads, 'note'>;
 }
 
-export function openPrivacy(log: LogDesk, { rows, exports, reporter, reads }: PrivacyParts): PrivacyDesk {
+export function openPrivacy(log: LogContext, { rows, exports, reporter, reads }: PrivacyParts): PrivacyContext {
   const zones = log.zones.map(
-    (zone): ZoneDesk => ({
+    (zone): ZoneContext => ({
       ...{ zone, rows, store: log.store, keys: log.keys(zone), now: log.now },
       index: subjectIndex(rows, zone),
       withdrawExports: (tenant) => withdrawExports({ ...log, rows: exports }, zone, tenant),

@@ -32,13 +32,13 @@ export const erasureName = (zone: string, tenant: string, tag: string): string =
   `${erasuresPrefix(zone, tenant)}${tag}`;
 export const tenantOfErasure = (name: string): string => decodeURIComponent(name.split('/')[2] ?? '');
 
-export interface KeptErasure {
+export interface StoredErasure {
   readonly name: string;
   readonly version: string;
   readonly state: ErasureState;
 }
 
-export async function readErasure({ store, key }: SubjectPlace, name: string): Promise<KeptErasure | undefined> {
+export async function readErasure({ store, key }: SubjectPlace, name: string): Promise<StoredErasure | undefined> {
   const kept = await store.read('sidecar', name);
   return kept && { name, version: kept.version, state: erasureState.parse(await key.open(kept.bytes, name)) };
 }
@@ -49,7 +49,7 @@ export async function writeErasure(
   store: LogStore,
   name: string,
   state: ErasureState,
-  before: KeptErasure | undefined,
+  before: StoredErasure | undefined,
 ): Promise<boolean> {
   const box = await key.seal(state, name);
   return before ? store.replace('sidecar', name, box, before.version) : store.create('sidecar', name, box);

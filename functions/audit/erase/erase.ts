@@ -7,20 +7,20 @@ import { no, ok, type Result } from '../../../shared/result.ts';
 import { subjectName } from '../sidecar/sidecar-names.ts';
 import { leadNowhere, readPointer, readSecret, type SubjectPlace } from '../sidecar/sidecar-subject.ts';
 import { decideErasure, type Verdict } from './erase-decide.ts';
-import { type Asker, askerOf, type EraseDesk } from './erase-desk.ts';
+import { type EraseContext, type Officer, officerOf } from './erase-desk.ts';
 import { saltedName } from './erase-name.ts';
 import {
   type ErasureState,
   erasureName,
   erasuresPrefix,
-  type KeptErasure,
   readErasure,
+  type StoredErasure,
   tenantOfErasure,
   writeErasure,
 } from './erase-state.ts';
 import { isHeld } from './hold-state.ts';
 
-export interface ErasureAsked extends Asker {
+export interface ErasureRequest extends Officer {
   readonly tenant: string;
   /** A commitment. */
   readonly subject: string;
@@ -44,15 +44,15 @@ export interface Erased {
 }
 
 /** A refusal says that the log could not be told: what was begun goes on by itself, and may be asked for again. */
-export function eraseSubject(desk: EraseDesk, { subject, ...asked }: ErasureAsked): Promise<Result<Erased>> {
+export function eraseSubject(desk: EraseContext, { subject, ...asked }: ErasureRequest): Promise<Result<Erased>> {
   return eraseSubjects(desk, [subject], asked);
 }
 
 /** Erases a subject that has several commitments. */
 export async function eraseSubjects(
-  desk: EraseDesk,
+  desk: EraseContext,
   subjects: readonly string[],
-  asked: Omit<ErasureAsked, 'subject'>,
+  asked: Omit<ErasureRequest, 'subject'>,
 ): Promise<Result<Erased>> {
   const { tenant, basis } = asked;
   const place = await desk.keys.subjects(tenant);
@@ -65,7 +65,7 @@ export async function eraseSubjects(
     if (end) ends.push(end.value);
   }
   if (ends.length > 0) return ok(joinEnds(ends));
-  const told = await desk.report({ type: 'erasure.exec', tenant, outcome: 'nothing', basis, ...askerOf(asked) });
+  const told = await desk.report({ type: 'erasure.exec', tenant, outcome: 'nothing', basis, ...officerOf(asked) });
   return told.ok ? ok({ outcome: 'nothing', basis, erased: [], count: 0 }) : told;
 }
 
@@ -93,7 +93,7 @@ export function turnOf<T>(all: readonly T[], most: number, now: number): readonl
 const ROUND_MS = 300_000;
 
 /** Goes on with what waits: for the timer. Returns how many were done. */
-export async function settleErasures(desk: EraseDesk): Promise<number> {
+export async function settleErasures(desk: EraseContext): Promise<number> {
   const { store, zone, keys, now } = desk;
   const names = await store.list('sidecar', erasuresPrefix(zone), limits.auditErasuresListed.value);
   let done = 0;
@@ -111,7 +111,7 @@ export async function settleErasures(desk: EraseDesk): Promise<number> {
 }
 
 /** Erasures of a tenant that are not done yet. */
-export async function listErasures({ store, zone, keys }: EraseDesk, tenant: string): Promise<ErasureState[]> {
+export async function listErasures({ store, zone, keys }: EraseContext, tenant: string): Promise<ErasureState[]> {
   const place = await keys.subjects(tenant);
   if (!place) return [];
   const names = await store.list('sidecar', erasuresPrefix(zone, tenant), limits.auditErasures.value);
@@ -121,10 +121,10 @@ export async function listErasures({ store, zone, keys }: EraseDesk, tenant: str
 
 /** Writes down which of the subject's numbers are meant; the next record of it gets another. */
 async function detach(
-  desk: EraseDesk,
+  desk: EraseContext,
   place: SubjectPlace,
-  asked: ErasureAsked,
-): Promise<Result<KeptErasure | undefined>> {
+  asked: ErasureRequest,
+): Promise<Result<StoredErasure | undefined>> {
   const { store, zone, now } = desk;
   const { tenant, subject } = asked;
   const name = erasureName(zone, tenant, await place.key.tag(subject));
@@ -149,7 +149,7 @@ async function detach(
   throw new Error('a subject changes all the time');
 }
 
-async function proceed(desk: EraseDesk, place: SubjectPlace, kept: KeptErasure): Promise<Result<Erased>> {
+async function proceed(desk: EraseContext, place: SubjectPlace, kept: StoredErasure): Promise<Result<Erased>> {
   const { store, zone, now } = desk;
   const { tenant, subject, parts } = kept.state;
   // The process that stored it may have been interrupted.
@@ -170,8 +170,12 @@ async function proceed(desk: EraseDesk, place: SubjectPlace, kept: KeptErasure):
 }
 
 /** `undefined` when the erasure is over. */
-async function mark({ store }: EraseDesk, place: SubjectPlace, before: KeptErasure): Promise<KeptErasure | undefined> {
-  let kept: KeptErasure | undefined = before;
+async function mark(
+  { store }: EraseContext,
+  place: SubjectPlace,
+  before: StoredErasure,
+): Promise<StoredErasure | undefined> {
+  let kept: StoredErasure | undefined = before;
   for (let tries = 0; kept && !kept.state.destroying; tries += 1) {
     if (tries >= limits.auditRaceTries.value) throw new Error('an erasure changes all the time');
     await writeErasure(place, store, kept.name, { ...kept.state, destroying: true }, kept);
@@ -181,13 +185,13 @@ async function mark({ store }: EraseDesk, place: SubjectPlace, before: KeptErasu
 }
 
 /** Another process has finished. */
-const over = ({ state: { basis, parts } }: KeptErasure): Result<Erased> =>
+const over = ({ state: { basis, parts } }: StoredErasure): Result<Erased> =>
   ok({ outcome: 'done', basis, asked: basis, erased: parts.map((part) => part.erased), count: 0 });
 
 async function defer(
-  { store, report }: EraseDesk,
+  { store, report }: EraseContext,
   place: SubjectPlace,
-  kept: KeptErasure,
+  kept: StoredErasure,
   { basis, until }: Extract<Verdict, { due: false }>,
 ): Promise<Result<Erased>> {
   const { destroying, ...state } = kept.state;
@@ -196,7 +200,7 @@ async function defer(
   const erased = parts.map((part) => part.erased);
   if (deferred?.basis !== basis || deferred.until !== until) {
     const [first = ''] = erased;
-    const asker = askerOf(kept.state);
+    const asker = officerOf(kept.state);
     const told = await report({
       ...{ type: 'erasure.exec', tenant, outcome: 'deferred', erased: first, basis: kept.state.basis, waits: basis },
       ...{ ...(until !== undefined && { until }), ...asker },
@@ -208,7 +212,7 @@ async function defer(
   return ok({ outcome: 'deferred', ...facts, asked: kept.state.basis, erased, count: 0 });
 }
 
-async function destroy(desk: EraseDesk, place: SubjectPlace, kept: KeptErasure): Promise<Result<Erased>> {
+async function destroy(desk: EraseContext, place: SubjectPlace, kept: StoredErasure): Promise<Result<Erased>> {
   const { store, zone, keys, index, report } = desk;
   const { tenant, basis } = kept.state;
   const counted = await writeCounts(desk, place, kept);
@@ -222,7 +226,7 @@ async function destroy(desk: EraseDesk, place: SubjectPlace, kept: KeptErasure):
   await desk.withdrawExports(tenant);
   for (const { erased, count } of parts) {
     const facts = { tenant, outcome: 'done' as const, basis, erased, ...(count !== undefined && { count }) };
-    const told = await report({ type: 'erasure.exec', ...facts, ...askerOf(counted.state) });
+    const told = await report({ type: 'erasure.exec', ...facts, ...officerOf(counted.state) });
     if (!told.ok) return told;
   }
   await store.remove('sidecar', kept.name);
@@ -235,14 +239,14 @@ async function destroy(desk: EraseDesk, place: SubjectPlace, kept: KeptErasure):
  * is over.
  */
 async function writeCounts(
-  { store, index }: EraseDesk,
+  { store, index }: EraseContext,
   place: SubjectPlace,
-  before: KeptErasure,
-): Promise<KeptErasure | undefined> {
-  let kept: KeptErasure | undefined = before;
+  before: StoredErasure,
+): Promise<StoredErasure | undefined> {
+  let kept: StoredErasure | undefined = before;
   for (let tries = 0; kept; tries += 1) {
     if (tries >= limits.auditRaceTries.value) throw new Error('an erasure changes all the time');
-    const { state }: KeptErasure = kept;
+    const { state }: StoredErasure = kept;
     if (state.parts.every(({ count }) => count !== undefined)) return kept;
     const parts = await Promise.all(
       state.parts.map(async (part) => ({ ...part, count: part.count ?? (await index.count(state.tenant, part.sid)) })),

@@ -55,13 +55,13 @@ export async function hasHolds(store: LogStore, zone: string, tenant: string): P
   return (await store.list('sidecar', holdsOf(zone, tenant), 1)).length > 0;
 }
 
-export interface KeptHold {
+export interface StoredHold {
   readonly name: string;
   readonly version: string;
   readonly hold: HoldState;
 }
 
-export async function readHold(store: LogStore, key: TenantKey, name: string): Promise<KeptHold | undefined> {
+export async function readHold(store: LogStore, key: TenantKey, name: string): Promise<StoredHold | undefined> {
   const kept = await store.read('sidecar', name);
   return kept && { name, version: kept.version, hold: heldState.parse(await key.open(kept.bytes, name)) };
 }

@@ -5,7 +5,7 @@ import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import type { SubjectPlace } from '../sidecar/sidecar-subject.ts';
-import { type Asker, askerOf, type EraseDesk } from './erase-desk.ts';
+import { type EraseContext, type Officer, officerOf } from './erase-desk.ts';
 import { nameInLog } from './erase-name.ts';
 import { erasureName, erasuresPrefix, readErasure } from './erase-state.ts';
 import {
@@ -13,12 +13,12 @@ import {
   type HoldState,
   holdName,
   holdsPrefix,
-  type KeptHold,
   readHold,
+  type StoredHold,
   tenantOfHold,
 } from './hold-state.ts';
 
-export interface HoldAsked extends Asker {
+export interface HoldRequest extends Officer {
   /** Chosen by the requester: a repeated request sets one hold. */
   readonly id: string;
   readonly tenant: string;
@@ -30,7 +30,10 @@ export interface HoldAsked extends Asker {
 }
 
 /** Sets a hold. A refusal says that the log could not be told, and not that nothing is held: ask again. */
-export async function setHold(desk: EraseDesk, { tenant, also = [], ...asked }: HoldAsked): Promise<Result<HoldState>> {
+export async function setHold(
+  desk: EraseContext,
+  { tenant, also = [], ...asked }: HoldRequest,
+): Promise<Result<HoldState>> {
   const { store, zone, keys, now } = desk;
   const place = (await keys.subjects(tenant, true)) as SubjectPlace;
   const limit = limits.auditHolds.value;
@@ -50,10 +53,10 @@ export async function setHold(desk: EraseDesk, { tenant, also = [], ...asked }: 
 
 /** Ends a hold, once the log says so. Answers as `setHold` does. */
 export async function releaseHold(
-  desk: EraseDesk,
+  desk: EraseContext,
   tenant: string,
   id: string,
-  asked: Asker & { readonly reason: string },
+  asked: Officer & { readonly reason: string },
 ): Promise<Result<HoldState>> {
   const { store, zone, keys, now } = desk;
   const place = await keys.subjects(tenant);
@@ -73,7 +76,7 @@ export async function releaseHold(
 }
 
 /** All holds of a tenant. */
-export async function listHolds({ store, zone, keys }: EraseDesk, tenant: string): Promise<HoldState[]> {
+export async function listHolds({ store, zone, keys }: EraseContext, tenant: string): Promise<HoldState[]> {
   const place = await keys.subjects(tenant);
   if (!place) return [];
   const names = await store.list('sidecar', holdsPrefix(zone, tenant), limits.auditHolds.value + 1);
@@ -82,7 +85,7 @@ export async function listHolds({ store, zone, keys }: EraseDesk, tenant: string
 }
 
 /** Tells the log of what it was not told, and ends what was to end. For the timer. */
-export async function settleHolds(desk: EraseDesk): Promise<void> {
+export async function settleHolds(desk: EraseContext): Promise<void> {
   const names = await desk.store.list('sidecar', holdsPrefix(desk.zone), limits.auditHoldsListed.value);
   for (const name of names) {
     try {
@@ -93,14 +96,14 @@ export async function settleHolds(desk: EraseDesk): Promise<void> {
   }
 }
 
-async function settleOne(desk: EraseDesk, name: string): Promise<void> {
+async function settleOne(desk: EraseContext, name: string): Promise<void> {
   const place = await desk.keys.subjects(tenantOfHold(name));
   if (!place || (await isPart(desk, place, name))) return;
   const kept = await readHold(desk.store, place.key, name);
   if (kept && (!kept.hold.told || kept.hold.release)) await settle(desk, place, kept);
 }
 
-async function settle(desk: EraseDesk, place: SubjectPlace, kept: KeptHold): Promise<Result<HoldState>> {
+async function settle(desk: EraseContext, place: SubjectPlace, kept: StoredHold): Promise<Result<HoldState>> {
   let { hold } = kept;
   if (!hold.told) {
     for (const subject of hold.also ?? []) await holdPart(desk, place, kept, subject);
@@ -122,7 +125,7 @@ async function settle(desk: EraseDesk, place: SubjectPlace, kept: KeptHold): Pro
 }
 
 /** Reports whether a running destruction may have missed the hold. */
-async function isLate({ store, zone }: EraseDesk, place: SubjectPlace, hold: HoldState): Promise<boolean> {
+async function isLate({ store, zone }: EraseContext, place: SubjectPlace, hold: HoldState): Promise<boolean> {
   const { tenant, subject, also = [] } = hold;
   if (await store.read('sidecar', endingName(zone, tenant))) return true;
   const tags = subject === undefined ? [] : await Promise.all([subject, ...also].map((one) => place.key.tag(one)));
@@ -134,45 +137,45 @@ async function isLate({ store, zone }: EraseDesk, place: SubjectPlace, hold: Hol
   return found.some((kept) => kept?.state.destroying);
 }
 
-const partName = async ({ zone }: EraseDesk, { key }: SubjectPlace, { tenant, id }: HoldState, subject: string) =>
+const partName = async ({ zone }: EraseContext, { key }: SubjectPlace, { tenant, id }: HoldState, subject: string) =>
   holdName(zone, tenant, await key.tag(subject), id);
 
 /** Holds all commitments of the subject before the report. */
-async function holdPart(desk: EraseDesk, place: SubjectPlace, { name: of, hold }: KeptHold, subject: string) {
+async function holdPart(desk: EraseContext, place: SubjectPlace, { name: of, hold }: StoredHold, subject: string) {
   const { also: _, ...rest } = hold;
   const name = await partName(desk, place, hold, subject);
   await desk.store.create('sidecar', name, await place.key.seal({ ...rest, subject, of, told: true }, name));
 }
 
 /** Reports whether it belongs to another hold. Removes a remainder of one that is over. */
-async function isPart({ store }: EraseDesk, { key }: SubjectPlace, name: string): Promise<boolean> {
+async function isPart({ store }: EraseContext, { key }: SubjectPlace, name: string): Promise<boolean> {
   const of = (await readHold(store, key, name))?.hold.of;
   if (of !== undefined && !(await store.read('sidecar', of))) await store.remove('sidecar', name);
   return of !== undefined;
 }
 
 async function tell(
-  { zone, report }: EraseDesk,
+  { zone, report }: EraseContext,
   place: SubjectPlace,
   type: 'hold.set' | 'hold.release',
   { id, tenant, subject, also = [], basis }: HoldState,
-  { reason, ...asker }: Asker & { readonly reason: string },
+  { reason, ...asker }: Officer & { readonly reason: string },
 ): Promise<Result<unknown>> {
   const known = subject === undefined ? [] : [subject, ...also];
   const named = await Promise.all(known.map((one) => nameInLog(place, one)));
   const held = named.filter((one) => one !== undefined).join(' ');
   const scope = subject === undefined ? ('tenant' as const) : ('subject' as const);
   const more = { ...(held !== '' && { held }), ...(basis !== undefined && { basis }) };
-  return report({ type, tenant, hold: id, scope, zone, reason, ...more, ...askerOf(asker) });
+  return report({ type, tenant, hold: id, scope, zone, reason, ...more, ...officerOf(asker) });
 }
 
 /** `undefined` when it is gone. */
 async function change(
-  { store }: EraseDesk,
+  { store }: EraseContext,
   { key }: SubjectPlace,
   name: string,
   next: (hold: HoldState) => HoldState,
-): Promise<KeptHold | undefined> {
+): Promise<StoredHold | undefined> {
   for (let tries = 0; tries < limits.auditRaceTries.value; tries += 1) {
     const kept = await readHold(store, key, name);
     if (!kept) return undefined;

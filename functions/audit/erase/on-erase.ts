@@ -9,19 +9,19 @@ import type { Question } from '../../caller/from-edge.ts';
 import { readJson } from '../../read-json.ts';
 import { verified } from '../intake/on-audit.ts';
 import { eraseSubjects, listErasures } from './erase.ts';
-import type { PrivacyDesk, ZoneDesk } from './erase-desks.ts';
+import type { PrivacyContext, ZoneContext } from './erase-desks.ts';
 import { listHolds, releaseHold, setHold } from './hold.ts';
 import type { HoldState } from './hold-state.ts';
 
 /** POST /api/audit/{zone}/erasures */
-export const onErase = (desk: PrivacyDesk | undefined): Question =>
+export const onErase = (desk: PrivacyContext | undefined): Question =>
   asked(desk, newErasure, async ({ subjects, ...rest }, { tenant }, zone) => {
     const done = await eraseSubjects(zone, subjects, { ...rest, tenant });
     return done.ok ? answer(200, done.value) : answerNo(done.refusal);
   });
 
 /** GET /api/audit/{zone}/erasures */
-export const onErasures = (desk: PrivacyDesk | undefined): Question =>
+export const onErasures = (desk: PrivacyContext | undefined): Question =>
   asked(desk, undefined, async (_, { tenant, subject }, zone) => {
     const noted = await desk?.reads.note({ zone: zone.zone, tenant, subject, action: 'erasures' });
     if (noted?.ok === false) return answerNo(noted.refusal);
@@ -31,7 +31,7 @@ export const onErasures = (desk: PrivacyDesk | undefined): Question =>
   });
 
 /** POST /api/audit/{zone}/holds */
-export const onHold = (desk: PrivacyDesk | undefined): Question =>
+export const onHold = (desk: PrivacyContext | undefined): Question =>
   asked(desk, newHold, async ({ subjects = [], ...rest }, { tenant }, zone) => {
     const [subject, ...also] = subjects;
     const set = await setHold(zone, { ...rest, tenant, subject, also });
@@ -39,7 +39,7 @@ export const onHold = (desk: PrivacyDesk | undefined): Question =>
   });
 
 /** GET /api/audit/{zone}/holds */
-export const onHolds = (desk: PrivacyDesk | undefined): Question =>
+export const onHolds = (desk: PrivacyContext | undefined): Question =>
   asked(desk, undefined, async (_, { tenant, subject }, zone) => {
     const noted = await desk?.reads.note({ zone: zone.zone, tenant, subject, action: 'holds' });
     if (noted?.ok === false) return answerNo(noted.refusal);
@@ -49,7 +49,7 @@ export const onHolds = (desk: PrivacyDesk | undefined): Question =>
   });
 
 /** POST /api/audit/{zone}/holds/{id}/release */
-export const onRelease = (desk: PrivacyDesk | undefined): Question =>
+export const onRelease = (desk: PrivacyContext | undefined): Question =>
   asked(desk, newRelease, async (body, { tenant }, zone, { id = '' }) => {
     const done = await releaseHold(zone, tenant, id, body);
     return done.ok ? answer(200, { id }) : answerNo(done.refusal);
@@ -61,12 +61,12 @@ const told = ({ id, subject, reason, basis, at }: HoldState) => ({
 
 /** About the tenant of the question only, in a zone that is served, with a body of that shape. */
 export function asked<S extends z.ZodType | undefined>(
-  desk: PrivacyDesk | undefined,
+  desk: PrivacyContext | undefined,
   schema: S,
   then: (
     body: S extends z.ZodType ? z.infer<S> : undefined,
     caller: EdgeCaller,
-    zone: ZoneDesk,
+    zone: ZoneContext,
     params: HttpRequest['params'],
   ) => Promise<HttpResponseInit>,
 ): Question {

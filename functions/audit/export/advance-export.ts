@@ -4,7 +4,7 @@ import { limits } from '../../../shared/limits.ts';
 import { reasonOf } from '../log/log-desk.ts';
 import { anchorExport } from './anchor-export.ts';
 import { collectPart } from './collect-part.ts';
-import type { ExportDesk } from './export-desk.ts';
+import type { ExportContext } from './export-desk.ts';
 import { removeFiles } from './export-files.ts';
 import { dueOf, type ExportRow, findExport, listDue, replaceExport } from './export-row.ts';
 import { findBegin } from './find-begin.ts';
@@ -12,7 +12,7 @@ import { findLinks } from './find-links.ts';
 import { sealExport } from './seal-export.ts';
 
 /** `undefined`: nothing is known of it any more. */
-type Step = (desk: ExportDesk, row: ExportRow) => Promise<ExportRow | undefined>;
+type Step = (desk: ExportContext, row: ExportRow) => Promise<ExportRow | undefined>;
 
 const steps: Readonly<Record<ExportRow['state'], Step>> = {
   /** The process crashed before the outcome of its report was known. */
@@ -29,11 +29,11 @@ const steps: Readonly<Record<ExportRow['state'], Step>> = {
 };
 
 /** A step that lost its race may have written files after the others were removed. */
-async function forget({ store }: ExportDesk, row: ExportRow): Promise<undefined> {
+async function forget({ store }: ExportContext, row: ExportRow): Promise<undefined> {
   await removeFiles(store, row);
 }
 
-async function expire({ store, now }: ExportDesk, row: ExportRow): Promise<ExportRow> {
+async function expire({ store, now }: ExportContext, row: ExportRow): Promise<ExportRow> {
   const until = (row.ended ?? row.created) + limits.auditExportKeepMs.value;
   if (now() < until) return { ...row, due: until };
   await removeFiles(store, row);
@@ -41,7 +41,7 @@ async function expire({ store, now }: ExportDesk, row: ExportRow): Promise<Expor
 }
 
 /** After a failure: later each time, and not for ever. */
-async function failed(desk: ExportDesk, row: ExportRow, error: unknown): Promise<ExportRow> {
+async function failed(desk: ExportContext, row: ExportRow, error: unknown): Promise<ExportRow> {
   desk.log({ what: 'failed', zone: row.zone, detail: `export ${row.id}: ${reasonOf(error)}` });
   const tries = row.tries + 1;
   if (tries < limits.auditExportTries.value)
@@ -51,7 +51,7 @@ async function failed(desk: ExportDesk, row: ExportRow, error: unknown): Promise
 }
 
 /** Performs one step; returns `false` when none is due. */
-export async function advanceExport(desk: ExportDesk, zone: string, tenant: string, id: string): Promise<boolean> {
+export async function advanceExport(desk: ExportContext, zone: string, tenant: string, id: string): Promise<boolean> {
   const kept = await findExport(desk.rows, zone, tenant, id);
   if (!kept || dueOf(kept.row) > desk.now()) return false;
   let next: ExportRow | undefined;
@@ -65,7 +65,7 @@ export async function advanceExport(desk: ExportDesk, zone: string, tenant: stri
 }
 
 /** All that is due in all zones, a step of each in turns, as long as one tick lasts. */
-export async function advanceExports(desk: ExportDesk): Promise<void> {
+export async function advanceExports(desk: ExportContext): Promise<void> {
   const until = desk.now() + limits.auditExportStepMs.value;
   const listed = desk.zones.map(async (zone) => {
     const due = await listDue(desk.rows, zone, desk.now());

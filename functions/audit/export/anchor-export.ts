@@ -8,7 +8,7 @@ import { limits } from '../../../shared/limits.ts';
 import { newestState } from '../intake/acknowledge.ts';
 import { LogFiles } from '../log/log-files.ts';
 import { publishedSize } from '../log/publish-checkpoint.ts';
-import type { ExportDesk } from './export-desk.ts';
+import type { ExportContext } from './export-desk.ts';
 import { putFile } from './export-files.ts';
 import { type ExportRow, isEnded } from './export-row.ts';
 import { findStart } from './find-start.ts';
@@ -19,7 +19,7 @@ export const END = 'checkpoints/end.txt';
 /** The checkpoint that covers the anchor in a later log; what of it goes into the bundle is in receipts. */
 export const LATER = '.job/later.txt';
 
-export async function anchorExport(desk: ExportDesk, asked: ExportRow): Promise<ExportRow> {
+export async function anchorExport(desk: ExportContext, asked: ExportRow): Promise<ExportRow> {
   const { store, now } = desk;
   const found = asked.anchor ?? (await findAnchor(desk, asked));
   if (!found) {
@@ -47,7 +47,7 @@ export async function anchorExport(desk: ExportDesk, asked: ExportRow): Promise<
  * Anchors in the newest log a query that names no year, since a year may have ended meanwhile. `undefined`:
  * the query is about the log that ended.
  */
-function movedOn({ base }: ExportDesk, row: ExportRow): ExportRow | undefined {
+function movedOn({ base }: ExportContext, row: ExportRow): ExportRow | undefined {
   const { query, zone, anchor } = row;
   const year = anchor?.year;
   if (query.year !== undefined || year === undefined || year === row.year) return row;
@@ -58,7 +58,7 @@ function movedOn({ base }: ExportDesk, row: ExportRow): ExportRow | undefined {
 
 /** Returns a checkpoint that covers the entry: one with enough witnesses or, after a while, any. */
 async function chooseHead(
-  { store, policy, base, now }: ExportDesk,
+  { store, policy, base, now }: ExportContext,
   { zone, created }: ExportRow,
   year: number,
   entry: number,
@@ -77,7 +77,7 @@ async function chooseHead(
 }
 
 async function findAnchor(
-  { store, breathe }: ExportDesk,
+  { store, breathe }: ExportContext,
   row: ExportRow,
 ): Promise<{ index: number; tseq: number; year: number } | undefined> {
   const { zone, tenant, event } = row;

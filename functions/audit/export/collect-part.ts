@@ -7,13 +7,13 @@ import { derivedFormats, deriveFile } from '../../../shared/audit/derived/format
 import { type DerivedEntry, DerivedRow } from '../../../shared/audit/derived/row.ts';
 import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
 import { type Hash, hashLeaf } from '../../../shared/audit/tree.ts';
-import { isAsked } from '../../../shared/audit/verify/disclosed.ts';
+import { isRequested } from '../../../shared/audit/verify/disclosed.ts';
 import { concat } from '../../../shared/seal/bytes.ts';
 import { LogFiles } from '../log/log-files.ts';
 import { SidecarReader } from '../sidecar/sidecar.ts';
 import { END } from './anchor-export.ts';
 import { discloseLeaf } from './disclose-leaf.ts';
-import type { ExportDesk } from './export-desk.ts';
+import type { ExportContext } from './export-desk.ts';
 import { putFile, putPart, readFile } from './export-files.ts';
 import { type ExportRow, lastOf } from './export-row.ts';
 import { type OwnLeaf, ownLeaves } from './own-leaves.ts';
@@ -28,7 +28,7 @@ class Draft {
   last: OwnLeaf | undefined;
 }
 
-export async function collectPart(desk: ExportDesk, row: ExportRow): Promise<ExportRow> {
+export async function collectPart(desk: ExportContext, row: ExportRow): Promise<ExportRow> {
   const { zone, year, size = 0 } = row;
   const end = lastOf(row);
   const log = new LogFiles(desk.store, zone, year, size);
@@ -78,7 +78,7 @@ async function takeBundle(row: ExportRow, draft: Draft, { log, sidecar, bundle, 
     draft.last = leaf;
     const { line, values, counted } = shown.get(leaf.index) ?? { line: undefined, values: {}, counted: undefined };
     if (line !== undefined) draft.disclosures.push(line);
-    if (isAsked(row, leaf.facts)) draft.derivable.push(derivableOf(leaf, values));
+    if (isRequested(row, leaf.facts)) draft.derivable.push(derivableOf(leaf, values));
     next = countedRow(next, leaf, counted);
   }
   return next;
@@ -107,7 +107,7 @@ async function discloseBundle(
   leaves: readonly OwnLeaf[],
   sidecar: SidecarReader,
 ): Promise<Map<number, ReturnType<typeof discloseLeaf>>> {
-  const asked = leaves.filter(({ facts }) => facts.sd && row.redaction !== 'auditor-min' && isAsked(row, facts));
+  const asked = leaves.filter(({ facts }) => facts.sd && row.redaction !== 'auditor-min' && isRequested(row, facts));
   const found = new Map<number, ReturnType<typeof discloseLeaf>>();
   if (asked.length === 0) return found;
   // Hidden values of other tenants stay encrypted.
@@ -132,7 +132,7 @@ async function cover({ covered, start, size = 0 }: ExportRow, draft: Draft, log:
   for (const { height, at } of blocksBetween(covered, to, cuts)) draft.proofs.push(await log.subtree(height, at));
 }
 
-async function writePart({ store, breathe }: ExportDesk, row: ExportRow, draft: Draft): Promise<void> {
+async function writePart({ store, breathe }: ExportContext, row: ExportRow, draft: Draft): Promise<void> {
   const [at, files]: [number, FileDigest[]] = [row.parts, []];
   const put = async (name: string, bytes: Uint8Array): Promise<string> => {
     const path = numbered(name, at);

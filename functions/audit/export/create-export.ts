@@ -10,11 +10,11 @@ import { newestState } from '../intake/acknowledge.ts';
 import { publishedSize } from '../log/publish-checkpoint.ts';
 import { readPrevious } from '../log/read-opening.ts';
 import { refusalOfMore } from './export-budget.ts';
-import type { ExportDesk } from './export-desk.ts';
+import type { ExportContext } from './export-desk.ts';
 import { type ExportRow, findExport, insertExport, replaceExport } from './export-row.ts';
 
 export async function createExport(
-  desk: ExportDesk,
+  desk: ExportContext,
   zone: string,
   asked: NewExport,
   subject?: string,
@@ -73,7 +73,7 @@ interface AskedLog {
 
 /** The log that is asked for, if there is one and it can have what is asked for. */
 async function logOf(
-  { store, base }: ExportDesk,
+  { store, base }: ExportContext,
   zone: string,
   { tenant, query }: NewExport,
 ): Promise<Result<AskedLog>> {

@@ -3,13 +3,13 @@ import { checkDisclosure } from '../../../shared/audit/commitment.ts';
 import { formatDisclosureLine, shownBy } from '../../../shared/audit/verify/disclosed.ts';
 import type { Hidden } from '../sidecar/sidecar.ts';
 
-export interface Shown {
+export interface DisclosedLeaf {
   readonly line: string | undefined;
   readonly values: Readonly<Record<string, unknown>>;
   readonly counted: 'disclosed' | 'erased' | undefined;
 }
 
-const nothing: Shown = { line: undefined, values: {}, counted: undefined };
+const nothing: DisclosedLeaf = { line: undefined, values: {}, counted: undefined };
 
 /** `undefined` of the sidecar, for a leaf that hides something, is missing: the bundle then says so by lacking it. */
 export function discloseLeaf(
@@ -17,7 +17,7 @@ export function discloseLeaf(
   commitments: Readonly<Record<string, string>>,
   hidden: Hidden,
   redaction: string,
-): Shown {
+): DisclosedLeaf {
   const names = shownBy(redaction, Object.keys(commitments));
   if (names.length === 0 || hidden === undefined) return nothing;
   if (hidden === 'erased')

@@ -1,12 +1,12 @@
 // Dependencies of exports.
 import type { Policy } from '../../../shared/audit/policy.ts';
 import type { Rows } from '../../store/rows.ts';
-import type { LogDesk } from '../log/log-desk.ts';
+import type { LogContext } from '../log/log-desk.ts';
 import type { Reporter } from '../report/report.ts';
 import type { Reads } from '../report/report-reads.ts';
 
-export interface ExportDesk
-  extends Pick<LogDesk, 'store' | 'zones' | 'base' | 'settings' | 'signer' | 'keys' | 'now' | 'log'> {
+export interface ExportContext
+  extends Pick<LogContext, 'store' | 'zones' | 'base' | 'settings' | 'signer' | 'keys' | 'now' | 'log'> {
   readonly rows: Rows;
   readonly report: Reporter['report'];
   readonly reads: Pick<Reads, 'note'>;

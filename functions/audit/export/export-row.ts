@@ -94,7 +94,7 @@ export function lastOf(row: Pick<ExportRow, 'anchor' | 'year' | 'size'>): number
   return isEnded(row) ? size - 1 : anchor.index;
 }
 
-export interface KeptExport {
+export interface StoredExport {
   readonly row: ExportRow;
   readonly version: string;
 }
@@ -124,14 +124,14 @@ export function dueOf({ state, ended, created, due }: ExportRow): number {
   return state === 'expired' ? (ended ?? created) + 2 * keep : due;
 }
 
-const read = ({ value, version }: Row): KeptExport => ({ row: exportRow.parse(value), version });
+const read = ({ value, version }: Row): StoredExport => ({ row: exportRow.parse(value), version });
 
 export async function findExport(
   rows: Rows,
   zone: string,
   tenant: string,
   id: string,
-): Promise<KeptExport | undefined> {
+): Promise<StoredExport | undefined> {
   const found = await rows.read(partitionOf(zone), keyOf({ tenant, id }));
   return found && read(found);
 }
@@ -155,7 +155,7 @@ export async function listSince(
 }
 
 /** All exports of a tenant in a zone, page by page. */
-export async function* everyExport(rows: Rows, zone: string, tenant: string): AsyncGenerator<KeptExport> {
+export async function* everyExport(rows: Rows, zone: string, tenant: string): AsyncGenerator<StoredExport> {
   const prefix = `x!${tenant}!`;
   for (let from = prefix; ; ) {
     const found = await rows.scan(partitionOf(zone), from, endOf(prefix), limits.auditExportRows.value);
@@ -186,7 +186,7 @@ export async function insertExport(rows: Rows, row: ExportRow): Promise<boolean>
 }
 
 /** Returns `false` after a lost race, `undefined` when the row is gone. */
-export function replaceExport(rows: Rows, row: ExportRow | undefined, was: KeptExport): Promise<boolean> {
+export function replaceExport(rows: Rows, row: ExportRow | undefined, was: StoredExport): Promise<boolean> {
   const { row: before, version } = was;
   const changes: Change[] = row
     ? [{ type: 'replace', key: keyOf(row), value: row, version }]

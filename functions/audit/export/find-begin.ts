@@ -2,13 +2,13 @@
 // the first of the range.
 import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
 import { LogFiles } from '../log/log-files.ts';
-import type { ExportDesk } from './export-desk.ts';
+import type { ExportContext } from './export-desk.ts';
 import type { ExportRow } from './export-row.ts';
 import { ownLeaves } from './own-leaves.ts';
 
 /** Looks from the bundle `from` backwards, as far as one step may; where there is no such leaf, it is the log's first. */
 export async function findBegin(
-  { store, now, breathe, scanBundles }: ExportDesk,
+  { store, now, breathe, scanBundles }: ExportContext,
   row: ExportRow,
   from: number,
 ): Promise<ExportRow> {

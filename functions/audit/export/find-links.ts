@@ -5,13 +5,13 @@ import { yearAfter } from '../log/find-years.ts';
 import { LogFiles } from '../log/log-files.ts';
 import { publishedSize } from '../log/publish-checkpoint.ts';
 import { readPrevious } from '../log/read-opening.ts';
-import type { ExportDesk } from './export-desk.ts';
+import type { ExportContext } from './export-desk.ts';
 import { type ExportRow, isEnded } from './export-row.ts';
 import { type OwnLeaf, ownLeaves } from './own-leaves.ts';
 
 type Seek = NonNullable<ExportRow['seek']>;
 
-export async function findLinks(desk: ExportDesk, row: ExportRow): Promise<ExportRow> {
+export async function findLinks(desk: ExportContext, row: ExportRow): Promise<ExportRow> {
   const { seek, ...rest } = row;
   const next = seek ?? (await beginSeek(desk, row));
   const due = desk.now();
@@ -24,7 +24,7 @@ export async function findLinks(desk: ExportDesk, row: ExportRow): Promise<Expor
 }
 
 /** Selects the next link to find. */
-async function beginSeek({ store }: ExportDesk, row: ExportRow): Promise<Seek | undefined> {
+async function beginSeek({ store }: ExportContext, row: ExportRow): Promise<Seek | undefined> {
   const { zone, year, anchor, first, query, before, after } = row;
   if (isEnded(row) && !after) {
     const next = await yearAfter(store, zone, year, anchor?.year ?? year);
@@ -35,7 +35,7 @@ async function beginSeek({ store }: ExportDesk, row: ExportRow): Promise<Seek | 
   return begins && !before ? backFrom(store, zone, year) : undefined;
 }
 
-async function backFrom(store: ExportDesk['store'], zone: string, year: number): Promise<Seek | undefined> {
+async function backFrom(store: ExportContext['store'], zone: string, year: number): Promise<Seek | undefined> {
   const previous = await readPrevious(store, zone, year);
   const size = previous ? await publishedSize({ store, zone, year: previous.year }) : 0;
   if (!previous || size === 0) return undefined;
@@ -43,7 +43,7 @@ async function backFrom(store: ExportDesk['store'], zone: string, year: number):
 }
 
 /** The tenant's last leaf, in this log or in one before it; or where to go on, if there is anything left. */
-async function lookBack(desk: ExportDesk, { zone, tenant }: ExportRow, { side, year, bundle }: Seek) {
+async function lookBack(desk: ExportContext, { zone, tenant }: ExportRow, { side, year, bundle }: Seek) {
   const { store, breathe } = desk;
   const log = new LogFiles(store, zone, year, await publishedSize({ store, zone, year }));
   const until = Math.max(0, bundle + 1 - desk.scanBundles);
@@ -56,7 +56,7 @@ async function lookBack(desk: ExportDesk, { zone, tenant }: ExportRow, { side, y
 }
 
 /** The first leaf in this log or a later one; one exists, since the entry of the export follows. */
-async function lookOn(desk: ExportDesk, { zone, tenant, anchor }: ExportRow, { side, year, bundle }: Seek) {
+async function lookOn(desk: ExportContext, { zone, tenant, anchor }: ExportRow, { side, year, bundle }: Seek) {
   const { store, breathe } = desk;
   const size = year === anchor?.year ? (anchor.size ?? 0) : await publishedSize({ store, zone, year });
   const log = new LogFiles(store, zone, year, size);

@@ -12,14 +12,14 @@ import type { EdgeCaller } from '../../caller/edge-caller.ts';
 import { fromEdge, type Question } from '../../caller/from-edge.ts';
 import { readJson } from '../../read-json.ts';
 import { createExport } from './create-export.ts';
-import type { ExportDesk } from './export-desk.ts';
+import type { ExportContext } from './export-desk.ts';
 import { readFile } from './export-files.ts';
 import { type ExportRow, findExport, listExports, statusOf } from './export-row.ts';
 
-type Asked = (request: HttpRequest, caller: EdgeCaller, desk: ExportDesk, zone: string) => Promise<HttpResponseInit>;
+type Asked = (request: HttpRequest, caller: EdgeCaller, desk: ExportContext, zone: string) => Promise<HttpResponseInit>;
 
 /** POST /api/audit/exports/{zone} */
-export const onCreate = (desk: ExportDesk | undefined): Question =>
+export const onCreate = (desk: ExportContext | undefined): Question =>
   asked(desk, async (request, caller, found, zone) => {
     const body = newExport.safeParse(await readJson(request));
     if (!body.success || body.data.tenant !== caller.tenant)
@@ -29,7 +29,7 @@ export const onCreate = (desk: ExportDesk | undefined): Question =>
   });
 
 /** GET /api/audit/exports/{zone}/{tenant} */
-export const onList = (desk: ExportDesk | undefined): Question =>
+export const onList = (desk: ExportContext | undefined): Question =>
   asked(desk, async (_request, caller, { rows, reads }, zone) => {
     const told = await reads.note({ zone, ...whoOf(caller), action: 'exports' });
     if (!told.ok) return answerNo(told.refusal);
@@ -38,7 +38,7 @@ export const onList = (desk: ExportDesk | undefined): Question =>
   });
 
 /** GET /api/audit/exports/{zone}/{tenant}/{id} */
-export const onSee = (desk: ExportDesk | undefined): Question =>
+export const onSee = (desk: ExportContext | undefined): Question =>
   asked(desk, async (request, caller, found, zone) => {
     const told = await found.reads.note({ zone, ...whoOf(caller), action: 'export' });
     if (!told.ok) return answerNo(told.refusal);
@@ -47,7 +47,7 @@ export const onSee = (desk: ExportDesk | undefined): Question =>
   });
 
 /** GET /api/audit/exports/{zone}/{tenant}/{id}/files/{path} */
-export const onFile = (desk: ExportDesk | undefined): Question =>
+export const onFile = (desk: ExportContext | undefined): Question =>
   asked(desk, async (request, caller, found, zone) => {
     const row = await findOne(found, request, caller, zone);
     if (!row.ok) return answerNo(row.refusal);
@@ -63,7 +63,7 @@ export const onFile = (desk: ExportDesk | undefined): Question =>
 const whoOf = ({ tenant, subject }: EdgeCaller) => ({ tenant, subject });
 
 async function findOne(
-  { rows }: ExportDesk,
+  { rows }: ExportContext,
   { params }: HttpRequest,
   { tenant }: EdgeCaller,
   zone: string,
@@ -74,7 +74,7 @@ async function findOne(
 }
 
 /** All files of an export that is done. */
-async function filesOf({ store }: ExportDesk, row: ExportRow): Promise<ExportStatus['files']> {
+async function filesOf({ store }: ExportContext, row: ExportRow): Promise<ExportStatus['files']> {
   if (row.state !== 'done') return undefined;
   const [bytes, note] = [await readFile(store, row, MANIFEST), await readFile(store, row, MANIFEST_NOTE)];
   const manifest = bytes && readManifest(bytes);
@@ -84,11 +84,11 @@ async function filesOf({ store }: ExportDesk, row: ExportRow): Promise<ExportSta
 }
 
 /** Time of the last report for each reader and export, in this process. */
-const reads = new WeakMap<ExportDesk, Map<string, number>>();
+const reads = new WeakMap<ExportContext, Map<string, number>>();
 
 /** Reports a download before its first byte. */
 async function tellRead(
-  desk: ExportDesk,
+  desk: ExportContext,
   { zone, tenant, id }: ExportRow,
   { subject }: EdgeCaller,
   request?: string,
@@ -113,7 +113,7 @@ async function tellRead(
 }
 
 /** About the tenant of the question only, in a zone that is served. */
-export const asked = (desk: ExportDesk | undefined, then: Asked): Question =>
+export const asked = (desk: ExportContext | undefined, then: Asked): Question =>
   fromEdge(desk ? ok(desk) : no(refuse('audit_closed', undefined, 'no exports')), async (request, caller, found) => {
     const { zone = '', tenant = caller.tenant } = request.params;
     if (!found.zones.includes(zone)) return answerNo(refuse('zone_unserved', { zone }));

@@ -17,14 +17,14 @@ import { newestState } from '../intake/acknowledge.ts';
 import { yearAfter } from '../log/find-years.ts';
 import { LogFiles } from '../log/log-files.ts';
 import { publishedSize } from '../log/publish-checkpoint.ts';
-import type { ExportDesk } from './export-desk.ts';
+import type { ExportContext } from './export-desk.ts';
 import { asked } from './on-exports.ts';
 import { type OwnLeaf, ownLeaves } from './own-leaves.ts';
 
 /** Reports a stream; `undefined` where no reads are reported. */
 export type TellStream = (zone: string, caller: EdgeCaller) => Promise<Result<unknown> | undefined>;
 
-export function onStream(desk: ExportDesk | undefined, tell: TellStream | undefined): Question {
+export function onStream(desk: ExportContext | undefined, tell: TellStream | undefined): Question {
   const places = new TenantLimiter(limits.auditPagesAtOnce.value, limits.auditPagesPerTenant.value);
   return asked(desk, (request, caller, found, zone) =>
     places.run(caller.tenant, async () => {
@@ -48,7 +48,7 @@ interface At {
 }
 
 /** Parses the cursor. Refuses one past the end of its log. */
-async function placeOf({ store, base }: ExportDesk, zone: string, text: string): Promise<Result<At>> {
+async function placeOf({ store, base }: ExportContext, zone: string, text: string): Promise<Result<At>> {
   const wrong = (rule: string) => no(refuse('field_invalid', { field: 'from', rule }));
   const cursor = readCursor(text);
   if (!cursor) return wrong('must be a place in a log, as 2026-500000');

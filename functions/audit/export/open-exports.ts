@@ -6,20 +6,20 @@ import path from 'node:path';
 import { limits } from '../../../shared/limits.ts';
 import type { Settings } from '../../settings.ts';
 import type { Rows } from '../../store/rows.ts';
-import type { LogDesk } from '../log/log-desk.ts';
+import type { LogContext } from '../log/log-desk.ts';
 import type { Reports } from '../report/reports.ts';
-import type { ExportDesk } from './export-desk.ts';
+import type { ExportContext } from './export-desk.ts';
 
 /** Parts of a bundle that are not of the log. */
 const FILES = ['VERIFY.md', 'verify.html', 'verify.mjs'] as const;
 
 /** Returns `undefined` without a verifier, since bundles carry one. */
 export function openExports(
-  desk: LogDesk,
+  desk: LogContext,
   { AUDIT_VERIFIER }: Pick<Settings, 'AUDIT_VERIFIER'>,
   rows: Rows,
   { reporter, reads }: Pick<Reports, 'reporter' | 'reads'>,
-): ExportDesk | undefined {
+): ExportContext | undefined {
   if (AUDIT_VERIFIER === undefined) return undefined;
   const verifier = new Map(FILES.map((name) => [name, readFileSync(path.join(AUDIT_VERIFIER, name))] as const));
   return {

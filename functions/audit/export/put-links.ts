@@ -6,7 +6,7 @@ import { LogFiles } from '../log/log-files.ts';
 import { receiptsUnder } from '../log/make-receipt.ts';
 import { readPrevious } from '../log/read-opening.ts';
 import { LATER } from './anchor-export.ts';
-import type { ExportDesk } from './export-desk.ts';
+import type { ExportContext } from './export-desk.ts';
 import { putFile, readFile } from './export-files.ts';
 import { type ExportRow, isEnded } from './export-row.ts';
 import { readPublished } from './read-published.ts';
@@ -20,7 +20,7 @@ interface Place {
 
 /** `undefined` where nothing ties it, and nothing has to. */
 export async function putLinks(
-  desk: ExportDesk,
+  desk: ExportContext,
   row: ExportRow,
 ): Promise<{ readonly links: Manifest['links']; readonly files: readonly FileDigest[] }> {
   const [before, after] = [await placesBefore(desk, row), await placesAfter(desk, row)];
@@ -35,7 +35,7 @@ export async function putLinks(
 }
 
 /** From this log back to the one with the leaf: the first leaf of each between them names the one before it. */
-async function placesBefore({ store }: ExportDesk, { zone, year, before }: ExportRow): Promise<Place[]> {
+async function placesBefore({ store }: ExportContext, { zone, year, before }: ExportRow): Promise<Place[]> {
   if (!before) return [];
   const places: Place[] = [];
   for (let at = await readPrevious(store, zone, year); at && at.year > before.year; ) {
@@ -46,7 +46,7 @@ async function placesBefore({ store }: ExportDesk, { zone, year, before }: Expor
 }
 
 /** From this log on to the one that says that the export is made. */
-async function placesAfter({ store }: ExportDesk, row: ExportRow): Promise<Place[]> {
+async function placesAfter({ store }: ExportContext, row: ExportRow): Promise<Place[]> {
   const { zone, year, anchor, after } = row;
   if (!isEnded(row) || !anchor || !after) return [];
   const until = anchor.year ?? year;
@@ -60,7 +60,7 @@ async function placesAfter({ store }: ExportDesk, row: ExportRow): Promise<Place
 }
 
 async function putLink(
-  { store }: ExportDesk,
+  { store }: ExportContext,
   row: ExportRow,
   { year, index, says }: Place,
   files: FileDigest[],
@@ -80,7 +80,7 @@ async function putLink(
 }
 
 /** Returns the longest checkpoint of an ended log, preferably one with witnesses. */
-async function lastNote(store: ExportDesk['store'], zone: string, year: number): Promise<Uint8Array | undefined> {
+async function lastNote(store: ExportContext['store'], zone: string, year: number): Promise<Uint8Array | undefined> {
   const published = await readPublished(store, zone, year);
   const longest = Math.max(...published.map(({ size }) => size));
   return published.find(({ size }) => size === longest)?.note;

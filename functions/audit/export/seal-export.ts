@@ -16,7 +16,7 @@ import { digestOf } from '../../../shared/audit/verify/bundle-files.ts';
 import { writePolicy } from '../log/log-keys.ts';
 import { signedName } from '../log/log-names.ts';
 import { END } from './anchor-export.ts';
-import type { ExportDesk } from './export-desk.ts';
+import type { ExportContext } from './export-desk.ts';
 import { putFile, readFile, readParts } from './export-files.ts';
 import { type ExportRow, isEnded, lastOf } from './export-row.ts';
 import { putLinks } from './put-links.ts';
@@ -24,7 +24,7 @@ import { putLinks } from './put-links.ts';
 const START = 'checkpoints/start.txt';
 const TOOL = 'auricle-audit-export@1';
 
-export async function sealExport(desk: ExportDesk, row: ExportRow): Promise<ExportRow> {
+export async function sealExport(desk: ExportContext, row: ExportRow): Promise<ExportRow> {
   const { store, now } = desk;
   const { zone, year, origin, start, size, anchor } = row;
   if (!anchor || size === undefined) throw new Error('an export without an end');
@@ -62,7 +62,7 @@ export async function sealExport(desk: ExportDesk, row: ExportRow): Promise<Expo
 }
 
 /** The keys of its log, and those of the later logs that show where it ended; a key is named once, for its first year. */
-function policyOf({ base, policy }: ExportDesk, row: ExportRow): Policy {
+function policyOf({ base, policy }: ExportContext, row: ExportRow): Policy {
   const { zone, year, origin, anchor } = row;
   const own = policy(origin);
   const last = isEnded(row) ? (anchor?.year ?? year) : year;

@@ -4,9 +4,9 @@
 import type { Rows } from '../../store/rows.ts';
 import type { LogStore } from '../log/log-store.ts';
 import { removeFiles } from './export-files.ts';
-import { type ExportRow, everyExport, findExport, type KeptExport, replaceExport } from './export-row.ts';
+import { type ExportRow, everyExport, findExport, replaceExport, type StoredExport } from './export-row.ts';
 
-export interface WithdrawDesk {
+export interface WithdrawContext {
   readonly rows: Rows;
   readonly store: LogStore;
   /** Milliseconds since 1970. */
@@ -14,14 +14,14 @@ export interface WithdrawDesk {
 }
 
 /** Withdraws the exports of a tenant in a zone. */
-export async function withdrawExports(desk: WithdrawDesk, zone: string, tenant: string): Promise<void> {
+export async function withdrawExports(desk: WithdrawContext, zone: string, tenant: string): Promise<void> {
   for await (const kept of everyExport(desk.rows, zone, tenant)) await withdrawOne(desk, kept);
 }
 
-async function withdrawOne({ rows, store, now }: WithdrawDesk, listed: KeptExport): Promise<void> {
-  let kept: KeptExport | undefined = listed;
+async function withdrawOne({ rows, store, now }: WithdrawContext, listed: StoredExport): Promise<void> {
+  let kept: StoredExport | undefined = listed;
   while (kept) {
-    const { row }: KeptExport = kept;
+    const { row }: StoredExport = kept;
     const next = withdrawn(row, now());
     // The swap comes first: a step that has the old keys loses its race, and nothing of it is served.
     if (next && !(await replaceExport(rows, next, kept))) {

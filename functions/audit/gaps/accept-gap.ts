@@ -3,10 +3,10 @@ import type { Gap } from '../../../shared/audit/gaps.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import type { Rows } from '../../store/rows.ts';
-import { type Asker, askerOf, type EraseDesk } from '../erase/erase-desk.ts';
+import { type EraseContext, type Officer, officerOf } from '../erase/erase-desk.ts';
 import { acceptedRow, readGaps } from './gap-rows.ts';
 
-export interface Acceptance extends Asker {
+export interface Acceptance extends Officer {
   readonly gap: string;
   readonly reason: string;
   /** Tenant of the operator. */
@@ -15,7 +15,7 @@ export interface Acceptance extends Asker {
 
 /** A gap that was accepted before stays as it is. */
 export async function acceptGap(
-  { rows, zone, now, report }: Pick<EraseDesk, 'zone' | 'now' | 'report'> & { readonly rows: Rows },
+  { rows, zone, now, report }: Pick<EraseContext, 'zone' | 'now' | 'report'> & { readonly rows: Rows },
   { gap, reason, tenant, ...asker }: Acceptance,
 ): Promise<Result<Gap>> {
   const found = (await readGaps(rows, zone, now())).find((one) => one.gap === gap);
@@ -23,7 +23,7 @@ export async function acceptGap(
   if (found.accepted) return ok(found);
   const { outbox, epoch, from, to } = found;
   const missing = { gap, outbox, epoch, from, ...(to !== undefined && { to }) };
-  const reported = await report({ type: 'gap.accept', tenant, ...missing, reason, ...askerOf(asker) });
+  const reported = await report({ type: 'gap.accept', tenant, ...missing, reason, ...officerOf(asker) });
   if (!reported.ok) return reported;
   const at = now();
   const { partition, key, value = {} } = acceptedRow(zone, { ...missing, at });

@@ -3,13 +3,13 @@ import { newAcceptance } from '../../../shared/audit/gaps.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { answer, answerNo } from '../../answer.ts';
 import type { Question } from '../../caller/from-edge.ts';
-import type { PrivacyDesk } from '../erase/erase-desks.ts';
+import type { PrivacyContext } from '../erase/erase-desks.ts';
 import { asked } from '../erase/on-erase.ts';
 import { acceptGap } from './accept-gap.ts';
 import { readGaps } from './gap-rows.ts';
 
 /** GET /api/audit/{zone}/gaps */
-export const onGaps = (desk: PrivacyDesk | undefined): Question =>
+export const onGaps = (desk: PrivacyContext | undefined): Question =>
   asked(desk, undefined, async (_, { operate, tenant, subject }, found) => {
     if (!operate) return answerNo(refuse('scope_missing', { scope: 'operate' }));
     const noted = await desk?.reads.note({ zone: found.zone, tenant, subject, action: 'gaps' });
@@ -18,7 +18,7 @@ export const onGaps = (desk: PrivacyDesk | undefined): Question =>
   });
 
 /** POST /api/audit/{zone}/gaps/accept */
-export const onAcceptGap = (desk: PrivacyDesk | undefined): Question =>
+export const onAcceptGap = (desk: PrivacyContext | undefined): Question =>
   asked(desk, newAcceptance, async (body, { operate, tenant }, found) => {
     if (!operate) return answerNo(refuse('scope_missing', { scope: 'operate' }));
     const done = await acceptGap(found, { ...body, tenant });

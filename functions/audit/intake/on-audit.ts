@@ -10,16 +10,16 @@ import type { EdgeCaller } from '../../caller/edge-caller.ts';
 import { fromEdge, type Question } from '../../caller/from-edge.ts';
 import { readText } from '../../read-text.ts';
 import type { Rows } from '../../store/rows.ts';
-import type { LogDesk } from '../log/log-desk.ts';
+import type { LogContext } from '../log/log-desk.ts';
 import { yearOf } from '../log/log-names.ts';
-import { lookAtLog } from '../log/look-at-log.ts';
+import { readLogHealth } from '../log/look-at-log.ts';
 import { newestState, upToOf } from './acknowledge.ts';
 import { nameOfReceived, receive } from './intake.ts';
 
 const invalid = (rule: string) => answerNo(refuse('field_invalid', { field: 'body', rule }));
 
 /** POST /api/audit/{zone}/events: takes a delivery of an outbox, and says how far the log has it. */
-export const onEvents = (desk: LogDesk | undefined): Question =>
+export const onEvents = (desk: LogContext | undefined): Question =>
   verified(desk, async (request, caller, { store, zones, base, hide, signer, now }) => {
     const { zone = '' } = request.params;
     if (!zones.includes(zone)) return answerNo(refuse('zone_unserved', { zone }));
@@ -49,16 +49,16 @@ function isOf(producer: string, { tenant, operate }: EdgeCaller): boolean {
 }
 
 /** GET /api/audit/{zone}/health: how the log is doing, without a word of what is in it, and which stores are full. */
-export const onLogHealth = (desk: LogDesk | undefined, rows: Rows, findFull: () => Promise<string[]>): Question =>
+export const onLogHealth = (desk: LogContext | undefined, rows: Rows, findFull: () => Promise<string[]>): Question =>
   verified(desk, async (request, _caller, found) => {
     const { zone = '' } = request.params;
     if (!found.zones.includes(zone)) return answerNo(refuse('zone_unserved', { zone }));
-    const [health, fullStores] = await Promise.all([lookAtLog({ ...found, rows }, zone), findFull()]);
+    const [health, fullStores] = await Promise.all([readLogHealth({ ...found, rows }, zone), findFull()]);
     return answer(200, { ...health, ...(fullStores.length > 0 && { fullStores }) });
   });
 
 /** Questions of the edge only. */
 export const verified = (
-  desk: LogDesk | undefined,
-  then: (request: HttpRequest, caller: EdgeCaller, desk: LogDesk) => Promise<HttpResponseInit>,
+  desk: LogContext | undefined,
+  then: (request: HttpRequest, caller: EdgeCaller, desk: LogContext) => Promise<HttpResponseInit>,
 ): Question => fromEdge(desk ? ok(desk) : no(refuse('audit_closed', undefined, 'no AUDIT_KEY')), then);

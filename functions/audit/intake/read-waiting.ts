@@ -1,7 +1,7 @@
 // Reads the deliveries of a commit, up to its memory bound. An unreadable delivery is set aside under another
 // name for an operator; the log reports its events as missing.
 import { limits } from '../../../shared/limits.ts';
-import type { Kept, LogStore } from '../log/log-store.ts';
+import type { LogStore, StoredFile } from '../log/log-store.ts';
 import type { Waiting } from '../log/sequence.ts';
 import { readReceived } from './intake.ts';
 
@@ -41,7 +41,7 @@ export async function readWaiting(store: LogStore, names: readonly string[]): Pr
   return { waiting, unreadable, last };
 }
 
-function open(name: string, { bytes }: Kept): Waiting | undefined {
+function open(name: string, { bytes }: StoredFile): Waiting | undefined {
   try {
     return { name, received: readReceived(bytes) };
   } catch {
@@ -49,7 +49,7 @@ function open(name: string, { bytes }: Kept): Waiting | undefined {
   }
 }
 
-async function putAside(store: LogStore, name: string, { bytes }: Kept): Promise<void> {
+async function putAside(store: LogStore, name: string, { bytes }: StoredFile): Promise<void> {
   await store.create('intake', asideName(name), bytes);
   await store.remove('intake', name);
 }

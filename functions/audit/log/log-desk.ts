@@ -9,9 +9,9 @@ import { SidecarKeys } from '../sidecar/sidecar-keys.ts';
 import { type BlobLogStore, openBlobLogStore } from './blob-log-store.ts';
 import { type LogKeys, openLogKeys, openVaultKey } from './log-keys.ts';
 import type { Leases, LogStore } from './log-store.ts';
-import { type Noticing, noticing } from './noticing-store.ts';
+import { type NotifyingStore, noticing } from './noticing-store.ts';
 
-export interface LogDesk extends LogKeys {
+export interface LogContext extends LogKeys {
   readonly store: LogStore & Leases;
   readonly zones: readonly string[];
   /** Prefix of the names of logs. */
@@ -60,7 +60,7 @@ export const reasonOf = (error: unknown): string =>
 
 /** Says that something went wrong in a zone. */
 export const failedIn =
-  (log: LogDesk['log'], zone: string) =>
+  (log: LogContext['log'], zone: string) =>
   (error: unknown): void =>
     log({ what: 'failed', zone, detail: reasonOf(error) });
 
@@ -73,12 +73,12 @@ const retentionOf =
   };
 
 /** `undefined` where no logs are kept: without keys nothing can be signed or hidden. */
-export async function openLogDesk(
+export async function openLogContext(
   settings: Settings,
-): Promise<(LogDesk & { readonly store: BlobLogStore & Noticing }) | undefined> {
+): Promise<(LogContext & { readonly store: BlobLogStore & NotifyingStore }) | undefined> {
   const { AUDIT_SIDECAR_KEY, AUDIT_ORIGIN = 'auricle', STORAGE_CONNECTION, ZONES } = settings;
   const vault = await openVaultKey(settings, { now: () => Date.now(), after });
-  const log: LogDesk['log'] = (line) => console.log(JSON.stringify(line));
+  const log: LogContext['log'] = (line) => console.log(JSON.stringify(line));
   const logKeys = await openLogKeys(settings, vault, (origin, error) =>
     log({ what: 'unsigned', zone: origin.split('/').at(-2) ?? '', detail: `p256: ${reasonOf(error)}` }),
   );

@@ -7,7 +7,7 @@
 export const areas = ['log', 'state', 'intake', 'sidecar', 'exports'] as const;
 export type Area = (typeof areas)[number];
 
-export interface Kept {
+export interface StoredFile {
   readonly bytes: Uint8Array;
   /** Changes with every write. */
   readonly version: string;
@@ -15,7 +15,7 @@ export interface Kept {
 
 /** After an exception the outcome of the call is unknown. */
 export interface LogStore {
-  read(area: Area, name: string): Promise<Kept | undefined>;
+  read(area: Area, name: string): Promise<StoredFile | undefined>;
   /** `false` when something has that name. */
   create(area: Area, name: string, bytes: Uint8Array): Promise<boolean>;
   /** `false` when it is not as it was read. */

@@ -12,20 +12,20 @@ import { indexedUpTo } from '../search/search-follow.ts';
 import type { Position } from '../search/search-rows.ts';
 import { readDiverged } from '../witness/diverged.ts';
 import { readDoubts } from '../witness/doubted.ts';
-import type { LogDesk } from './log-desk.ts';
+import type { LogContext } from './log-desk.ts';
 import { checkpointName, refusedName, witnessedName } from './log-names.ts';
 import { isFull, type LogState } from './log-state.ts';
 import type { LogStore } from './log-store.ts';
 import { headOf } from './publish-checkpoint.ts';
 
-type Desk = Pick<LogDesk, 'policy' | 'now'> & {
+type Desk = Pick<LogContext, 'policy' | 'now'> & {
   /** The index, which knows the gaps. */
   readonly rows?: Rows;
   readonly store: LogStore;
   readonly settings: Partial<Pick<Settings, 'MODE'>>;
 };
 
-export async function lookAtLog(desk: Desk, zone: string): Promise<LogHealth> {
+export async function readLogHealth(desk: Desk, zone: string): Promise<LogHealth> {
   const { store, now, settings, rows } = desk;
   const state = await newestState(store, zone);
   const [log, intake, locked, mark, refused, doubts, found] = await Promise.all([
@@ -56,11 +56,11 @@ function countGaps({ year, size }: LogState, gaps: readonly Gap[], upTo?: Positi
 }
 
 /** All logs there are; null for one that cannot be read now. */
-export async function lookAtLogs(
-  desk: (Desk & Pick<LogDesk, 'zones'>) | undefined,
+export async function readLogsHealth(
+  desk: (Desk & Pick<LogContext, 'zones'>) | undefined,
 ): Promise<Record<string, LogHealth | null>> {
   const zones = desk?.zones ?? [];
-  const looked = await Promise.all(zones.map((zone) => (desk ? lookAtLog(desk, zone).catch(() => null) : null)));
+  const looked = await Promise.all(zones.map((zone) => (desk ? readLogHealth(desk, zone).catch(() => null) : null)));
   return Object.fromEntries(zones.map((zone, at) => [zone, looked[at] ?? null]));
 }
 

@@ -1,12 +1,12 @@
 // A store that counts the writes of this process, so that followers of a log notice growth without a read.
 import type { Area, LogStore } from './log-store.ts';
 
-export interface Noticing {
+export interface NotifyingStore {
   /** Counts writes to an area of a zone, including those of unknown outcome. */
   changes(area: Area, zone: string): number;
 }
 
-export function noticing<Store extends LogStore>(store: Store): Store & Noticing {
+export function noticing<Store extends LogStore>(store: Store): Store & NotifyingStore {
   const counts = new Map<string, number>();
   const keyOf = (area: Area, zone: string) => `${area} ${zone}`;
   /** Names begin with their zone: `log-names.ts`. */

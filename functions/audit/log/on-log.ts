@@ -12,7 +12,7 @@ import { TenantLimiter } from '../../limiter.ts';
 import { verified } from '../intake/on-audit.ts';
 import type { Reads } from '../report/report-reads.ts';
 import { listYears } from './list-years.ts';
-import type { LogDesk } from './log-desk.ts';
+import type { LogContext } from './log-desk.ts';
 import { writePolicy } from './log-keys.ts';
 import { checkpointName, fileArea, fileName, witnessedName, yearOf } from './log-names.ts';
 import { makeReceipt } from './make-receipt.ts';
@@ -20,7 +20,7 @@ import { publishedSize } from './publish-checkpoint.ts';
 
 /** GET /api/audit/log/{zone}: the logs that there are (`shared/audit/logged-years.ts`). */
 export const onYears = (
-  desk: LogDesk | undefined,
+  desk: LogContext | undefined,
   reads: Reads | undefined,
 ): ((request: HttpRequest) => Promise<HttpResponseInit>) => {
   const places = costly();
@@ -45,7 +45,7 @@ const placeOf = (zone: string, { tenant }: Pick<EdgeCaller, 'tenant'>): string =
 const FOREVER = 'private, max-age=31536000, immutable';
 
 export const onLog = (
-  desk: LogDesk | undefined,
+  desk: LogContext | undefined,
   reads: Reads | undefined,
 ): ((request: HttpRequest) => Promise<HttpResponseInit>) => {
   const [receipts, files] = [costly(), cheap()];
@@ -79,7 +79,7 @@ const tellRead = async (
 ) => reads?.note({ zone, tenant, subject, action });
 
 async function read(
-  { store, base, policy, now }: LogDesk,
+  { store, base, policy, now }: LogContext,
   zone: string,
   year: number,
   path: string,

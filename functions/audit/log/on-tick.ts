@@ -4,10 +4,10 @@ import { limits } from '../../../shared/limits.ts';
 import { isWithin, openRounds } from '../rounds.ts';
 import { readDiverged } from '../witness/diverged.ts';
 import { LifeWatch } from './lives.ts';
-import { failedIn, type LogDesk } from './log-desk.ts';
+import { failedIn, type LogContext } from './log-desk.ts';
 import { lockName } from './log-names.ts';
 import { isFull, type LogState } from './log-state.ts';
-import type { Noticing } from './noticing-store.ts';
+import type { NotifyingStore } from './noticing-store.ts';
 import { Sequencer } from './sequencer.ts';
 
 /** Lost rounds in a row before a warning: two ticks of them. */
@@ -32,7 +32,7 @@ class Seldom {
 
 /** Writes the log of one zone under a lease. The lease only saves work; correctness does not depend on it. */
 class Writer {
-  readonly #desk: LogDesk;
+  readonly #desk: LogContext;
   readonly #zone: string;
   readonly #sequencer: Sequencer;
   readonly #watch = new LifeWatch();
@@ -43,7 +43,7 @@ class Writer {
   #beaten = 0;
   #lease: { readonly id: string; readonly at: number } | undefined;
 
-  constructor(desk: LogDesk, zone: string) {
+  constructor(desk: LogContext, zone: string) {
     this.#desk = desk;
     this.#zone = zone;
     const seldom = () => new Seldom(desk.now);
@@ -118,13 +118,13 @@ class Writer {
   }
 }
 
-export interface Ticking {
+export interface Ticker {
   tick(): Promise<void>;
   /** So that the next writer need not wait. */
   release(): Promise<void>;
 }
 
-export function openTicking(desk: LogDesk & { readonly store: Noticing }): Ticking {
+export function openTicker(desk: LogContext & { readonly store: NotifyingStore }): Ticker {
   const writers = new Map(desk.zones.map((zone) => [zone, new Writer(desk, zone)]));
   return {
     tick: openRounds({

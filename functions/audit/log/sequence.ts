@@ -9,7 +9,7 @@ import { counterOf, type LogState } from './log-state.ts';
 import { mayRepeat } from './repeats.ts';
 
 /** Reports whether the last entries of the log have that id. */
-export type IsKnown = (id: string) => boolean;
+export type IsRepeat = (id: string) => boolean;
 
 export interface Waiting {
   readonly name: string;
@@ -80,7 +80,7 @@ class Leaves {
   }
 
   /** The next event of an outbox, or that it is here already. */
-  take(draft: LeafDraft, from: Pick<Leaf, 'p' | 'ep' | 'pseq'>, hidden: string | null, isKnown: IsKnown): void {
+  take(draft: LeafDraft, from: Pick<Leaf, 'p' | 'ep' | 'pseq'>, hidden: string | null, isKnown: IsRepeat): void {
     if (mayRepeat(from.p) && (this.#ids.has(draft.id) || isKnown(draft.id))) {
       const t = { origin: this.#now, edge: this.#now };
       this.add({ v: 1, id: this.#newId(), type: 'event.repeated', by: 'log', t, of: draft.id }, from, null);
@@ -116,7 +116,7 @@ export function sequence(
   now: number,
   newId: () => string,
   full = false,
-  isKnown: IsKnown = () => false,
+  isKnown: IsRepeat = () => false,
 ): Sequenced {
   const leaves = new Leaves(state, now, newId);
   const used: string[] = [];

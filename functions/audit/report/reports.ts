@@ -2,7 +2,7 @@
 import { limits } from '../../../shared/limits.ts';
 import { after } from '../../after.ts';
 import type { Settings } from '../../settings.ts';
-import type { LogDesk } from '../log/log-desk.ts';
+import type { LogContext } from '../log/log-desk.ts';
 import { openReporter, type Reporter } from './report.ts';
 import { reportPolicy, rulesOf } from './report-policy.ts';
 import { Reads } from './report-reads.ts';
@@ -15,7 +15,7 @@ export interface Reports {
   stop(): Promise<void>;
 }
 
-export function openReports(desk: LogDesk, settings: Settings): Reports {
+export function openReports(desk: LogContext, settings: Settings): Reports {
   const reporter = openReporter({ ...desk, after });
   const reads = new Reads(reporter, desk.now);
   const rules = rulesOf(settings, desk.policy);

@@ -4,12 +4,12 @@ import { limits } from '../../../shared/limits.ts';
 import { answer, answerNo } from '../../answer.ts';
 import type { Question } from '../../caller/from-edge.ts';
 import { TenantLimiter } from '../../limiter.ts';
-import type { PrivacyDesk } from '../erase/erase-desks.ts';
+import type { PrivacyContext } from '../erase/erase-desks.ts';
 import { asked } from '../erase/on-erase.ts';
 import { searchLog } from './search.ts';
 
 /** POST /api/audit/{zone}/search: the read is on record before the answer. */
-export function onSearch(desk: PrivacyDesk | undefined): Question {
+export function onSearch(desk: PrivacyContext | undefined): Question {
   const places = new TenantLimiter(limits.auditSearchesAtOnce.value, limits.auditSearchesPerTenant.value);
   return asked(desk, newSearch, (query, { tenant, subject }, found) =>
     places.run(tenant, async () => {

@@ -18,7 +18,7 @@ import type { SidecarKeys } from '../sidecar/sidecar-keys.ts';
 import { subjectName } from '../sidecar/sidecar-names.ts';
 import { type IndexRow, type Position, rowsOf } from './search-rows.ts';
 
-export interface IndexDesk {
+export interface IndexContext {
   readonly zone: string;
   readonly store: LogStore;
   readonly rows: Rows;
@@ -31,13 +31,13 @@ export const cursorPartition = (zone: string): string => `cursor!${zone}`;
 export const CURSOR = 'cursor-2';
 
 /** Up to where the index knows the logs; `undefined` where none has begun. */
-export async function indexedUpTo({ rows, zone }: Pick<IndexDesk, 'rows' | 'zone'>): Promise<Position | undefined> {
+export async function indexedUpTo({ rows, zone }: Pick<IndexContext, 'rows' | 'zone'>): Promise<Position | undefined> {
   const kept = await rows.read(cursorPartition(zone), CURSOR);
   return kept && cursorRow.parse(kept.value);
 }
 
 /** Indexes up to `most` bundles. Returns the number of entries read. */
-export async function followLog(desk: IndexDesk, most: number = limits.auditIndexBundles.value): Promise<number> {
+export async function followLog(desk: IndexContext, most: number = limits.auditIndexBundles.value): Promise<number> {
   const { rows, store, zone } = desk;
   let looked = 0;
   for (let bundles = 0; bundles < most; bundles += 1) {
@@ -73,7 +73,7 @@ async function nextLog(store: LogStore, zone: string, { year }: Position): Promi
 }
 
 /** The entries from `at` to the end of their bundle. */
-async function addBundle(desk: IndexDesk, { year, index }: Position, size: number): Promise<Position> {
+async function addBundle(desk: IndexContext, { year, index }: Position, size: number): Promise<Position> {
   const { store, zone, keys } = desk;
   const bundle = Math.floor(index / TILE_WIDTH);
   const first = index - bundle * TILE_WIDTH;
@@ -100,7 +100,7 @@ async function addBundle(desk: IndexDesk, { year, index }: Position, size: numbe
 }
 
 function isAlive(
-  { store, zone }: IndexDesk,
+  { store, zone }: IndexContext,
   tenant: string | undefined,
   sid: string,
   known: Map<string, Promise<boolean>>,

@@ -13,7 +13,7 @@ import { publishedSize } from '../log/publish-checkpoint.ts';
 import { type Hidden, SidecarReader } from '../sidecar/sidecar.ts';
 import { actsOf } from '../sidecar/sidecar-names.ts';
 import { readPointer, type SubjectPlace } from '../sidecar/sidecar-subject.ts';
-import { type IndexDesk, indexedUpTo } from './search-follow.ts';
+import { type IndexContext, indexedUpTo } from './search-follow.ts';
 import { dayOf, daysBetween, type Position, partitionOf, readKey } from './search-rows.ts';
 
 /** Filters, all of which must hold. */
@@ -38,7 +38,7 @@ export interface SearchQuery {
 
 type Candidate = Position & { readonly key: string };
 
-export async function searchLog(desk: IndexDesk, query: SearchQuery): Promise<FoundEntries> {
+export async function searchLog(desk: IndexContext, query: SearchQuery): Promise<FoundEntries> {
   const { zone } = desk;
   const { year, indexes = [] } = query;
   const reader = new EntryReader(desk, query);
@@ -66,7 +66,7 @@ export async function searchLog(desk: IndexDesk, query: SearchQuery): Promise<Fo
 }
 
 /** Returns the candidates that the most selective filter has in the index, in key order. */
-async function findCandidates(desk: IndexDesk, query: SearchQuery, limit: number): Promise<Candidate[]> {
+async function findCandidates(desk: IndexContext, query: SearchQuery, limit: number): Promise<Candidate[]> {
   const { rows, zone } = desk;
   const { tenant, request, model, day, subjects, after } = query;
   const partitions =
@@ -90,7 +90,7 @@ async function findCandidates(desk: IndexDesk, query: SearchQuery, limit: number
 }
 
 /** Returns the numbers of a subject: its own, that of its acts, and those whose erasure is deferred. */
-async function sidsOf({ keys, zone }: IndexDesk, tenant: string, subjects: readonly string[]): Promise<string[]> {
+async function sidsOf({ keys, zone }: IndexContext, tenant: string, subjects: readonly string[]): Promise<string[]> {
   const place = await keys.subjects(tenant);
   const found = new Set<string>();
   for (const subject of place ? subjects : []) {
@@ -107,13 +107,13 @@ async function sidsOf({ keys, zone }: IndexDesk, tenant: string, subjects: reado
 
 /** Reads entries that match a query; one bundle of entries is cached. */
 class EntryReader {
-  readonly #desk: IndexDesk;
+  readonly #desk: IndexContext;
   readonly #query: SearchQuery;
   readonly #sidecars = new Map<number, SidecarReader>();
   readonly #sizes = new Map<number, number>();
   #bundle: { readonly year: number; readonly number: number; readonly entries: readonly Uint8Array[] } | undefined;
 
-  constructor(desk: IndexDesk, query: SearchQuery) {
+  constructor(desk: IndexContext, query: SearchQuery) {
     this.#desk = desk;
     this.#query = query;
   }

@@ -5,7 +5,7 @@ import { fromBase64, toBase64 } from '../../../shared/audit/base64.ts';
 import { toBase64Url } from '../../../shared/audit/commitment.ts';
 import type { Month, RetentionName } from '../../../shared/audit/retention.ts';
 import { limits } from '../../../shared/limits.ts';
-import type { Kept, LogStore } from '../log/log-store.ts';
+import type { LogStore, StoredFile } from '../log/log-store.ts';
 import { KEY_BYTES } from './sidecar-box.ts';
 import { pointerName, subjectName } from './sidecar-names.ts';
 import type { TenantKey } from './sidecar-tenant.ts';
@@ -46,7 +46,7 @@ export const bytesOf = (base64: string): Uint8Array => {
 
 interface Pointer {
   readonly name: string;
-  readonly kept: Kept | undefined;
+  readonly kept: StoredFile | undefined;
   /** `undefined` when it leads nowhere. */
   readonly sid: string | undefined;
 }

@@ -21,7 +21,7 @@ export interface Signed {
   readonly read: ReadSubtree;
 }
 
-export interface Asked {
+export interface WitnessAnswer {
   /** A line of a note, checked; `undefined` when it did not sign. */
   readonly line?: string;
   /** Size that the witness has seen, as far as known. */
@@ -36,13 +36,13 @@ export type Get = (url: string, signal: AbortSignal) => Promise<Response>;
 export type Post = (url: string, body: Uint8Array<ArrayBuffer>, signal: AbortSignal) => Promise<Response>;
 
 /** `from`: where we think that the witness stands. `latest`: what is signed after that, in seconds since 1970, is not taken. */
-export async function askWitness(
+export async function requestCosignature(
   witness: Witness,
   signed: Signed,
   from: number,
   post: Post,
   latest: number,
-): Promise<Asked> {
+): Promise<WitnessAnswer> {
   const signal = AbortSignal.timeout(limits.auditWitnessMs.value);
   let old = Math.min(from, signed.size);
   for (let tries = 0; tries < limits.auditWitnessTries.value; tries += 1) {
@@ -63,7 +63,7 @@ export async function askWitness(
 }
 
 /** The newest checkpoint that it has seen of a log, if it shows one, as ours do: the specification does not ask for it. */
-export async function fetchSeen({ url }: Witness, origin: string, get: Get): Promise<Uint8Array | undefined> {
+export async function fetchWitnessed({ url }: Witness, origin: string, get: Get): Promise<Uint8Array | undefined> {
   const name = createHash('sha256').update(origin).digest('hex');
   const signal = AbortSignal.timeout(limits.auditWitnessMs.value);
   const response = await get(`${url.replace(/\/$/, '')}/${name}/checkpoint`, signal);
@@ -75,7 +75,12 @@ export async function fetchSeen({ url }: Witness, origin: string, get: Get): Pro
  * The witness must have signed the checkpoint itself: an empty line before its signature would make a longer
  * text.
  */
-async function take(verifier: Verifier, signed: Signed, text: string | undefined, latest: number): Promise<Asked> {
+async function take(
+  verifier: Verifier,
+  signed: Signed,
+  text: string | undefined,
+  latest: number,
+): Promise<WitnessAnswer> {
   const { note, size } = signed;
   const whole = new TextEncoder().encode(`${new TextDecoder().decode(note)}${text ?? ''}`);
   const opened = await openNote(whole, [verifier]);

@@ -16,7 +16,7 @@ const doubted = z.object({
 type Doubted = z.infer<typeof doubted>;
 
 /** Stores the first claim only. */
-export const keepDoubt = (store: LogStore, zone: string, doubt: Doubted): Promise<boolean> =>
+export const storeDoubt = (store: LogStore, zone: string, doubt: Doubted): Promise<boolean> =>
   store.create('state', doubtedName(zone, doubt.witness), new TextEncoder().encode(JSON.stringify(doubt)));
 
 /** The witness has signed since. */

@@ -24,7 +24,7 @@ export interface Finding {
  * Returns the reason that a log has diverged, or `undefined`. The committed size is read after the answer:
  * no witness can have seen more of this log, however old `signed` is.
  */
-export async function judgeDoubt(
+export async function evaluateDoubt(
   store: LogStore,
   zone: string,
   origin: string,

@@ -5,20 +5,28 @@ import { openNoteKey } from '../../../shared/audit/note-key.ts';
 import { subtreesOf } from '../../../shared/audit/subtree.ts';
 import { limits } from '../../../shared/limits.ts';
 import { newestState } from '../intake/acknowledge.ts';
-import type { LogDesk } from '../log/log-desk.ts';
+import type { LogContext } from '../log/log-desk.ts';
 import { checkpointName, cosignedName, refusedName, signedName, witnessedName } from '../log/log-names.ts';
 import { headOf, putForward } from '../log/publish-checkpoint.ts';
 import { readTileOf } from '../log/read-tile.ts';
 import { isWithin } from '../rounds.ts';
-import { type Asked, askWitness, fetchSeen, type Get, type Post, type Signed, type Witness } from './ask-witness.ts';
+import {
+  fetchWitnessed,
+  type Get,
+  type Post,
+  requestCosignature,
+  type Signed,
+  type Witness,
+  type WitnessAnswer,
+} from './ask-witness.ts';
 import { markDiverged, readDiverged } from './diverged.ts';
-import { dropDoubt, keepDoubt } from './doubted.ts';
-import { judgeDoubt } from './judge-witness.ts';
-import { countedOf, openJudgeNow, worthOf } from './worth-of-note.ts';
+import { dropDoubt, storeDoubt } from './doubted.ts';
+import { evaluateDoubt } from './judge-witness.ts';
+import { countedOf, openJudgeNow, signatureCount } from './worth-of-note.ts';
 
 const yearOfLog = (origin: string): number => Number(origin.split('/').at(-1));
 
-type Desk = Pick<LogDesk, 'store' | 'policy' | 'now' | 'log'>;
+type Desk = Pick<LogContext, 'store' | 'policy' | 'now' | 'log'>;
 
 const post: Post = (url, body, signal) => fetch(url, { method: 'POST', body, signal, redirect: 'error' });
 const get: Get = (url, signal) => fetch(url, { signal, redirect: 'error' });
@@ -75,7 +83,7 @@ export class Witnessing {
     const known = new Set((await judge(seen))?.witnesses.map(({ name }) => name));
     const about = { note: signed.bytes, size, read: subtreesOf(size, readTileOf(store, zone, year)) };
     const answers = await Promise.all(
-      witnesses.map(async ({ name, key, url = '' }): Promise<Partial<Asked>> => {
+      witnesses.map(async ({ name, key, url = '' }): Promise<Partial<WitnessAnswer>> => {
         if (known.has(name)) return {};
         return this.#ask(zone, name, { verifier: await openNoteKey(key), url }, origin, about, judge);
       }),
@@ -92,7 +100,7 @@ export class Witnessing {
       return true;
     }
     if (judged.quorum) await store.create('log', cosignedName(zone, year, size), note);
-    const worth = (one: Uint8Array) => worthOf(one, judge);
+    const worth = (one: Uint8Array) => signatureCount(one, judge);
     if (lines.length > 0 || there) await putForward(store, witnessedName(zone, year), note, worth);
     await putForward(store, checkpointName(zone, year), note, worth);
     return true;
@@ -105,11 +113,11 @@ export class Witnessing {
     origin: string,
     signed: Signed,
     judge: Judge,
-  ): Promise<Partial<Asked>> {
+  ): Promise<Partial<WitnessAnswer>> {
     const place = `${name} ${origin}`;
     const latest = latestAt(this.#desk.now());
-    const answer = await askWitness(witness, signed, this.#stands.get(place) ?? 0, this.#post, latest).catch(
-      (error: unknown): Partial<Asked> => ({ why: error instanceof Error ? error.name : 'no reason given' }),
+    const answer = await requestCosignature(witness, signed, this.#stands.get(place) ?? 0, this.#post, latest).catch(
+      (error: unknown): Partial<WitnessAnswer> => ({ why: error instanceof Error ? error.name : 'no reason given' }),
     );
     if (answer.size !== undefined) this.#stands.set(place, answer.size);
     await this.#tellRefusal(zone, name, answer);
@@ -120,7 +128,7 @@ export class Witnessing {
   }
 
   /** Stored, since another process may answer health requests. */
-  async #tellRefusal(zone: string, name: string, { line, doubt }: Partial<Asked>): Promise<void> {
+  async #tellRefusal(zone: string, name: string, { line, doubt }: Partial<WitnessAnswer>): Promise<void> {
     const refuses = line === undefined && doubt !== undefined && doubt.told === undefined;
     const place = `${name} ${zone}`;
     if ((line === undefined && !refuses) || this.#refuses.get(place) === refuses) return;
@@ -137,13 +145,13 @@ export class Witnessing {
     witness: Witness,
     origin: string,
     signed: Signed,
-    { told }: NonNullable<Asked['doubt']>,
+    { told }: NonNullable<WitnessAnswer['doubt']>,
     judge: Judge,
   ): Promise<void> {
     const { store, now, log } = this.#desk;
-    const note = await fetchSeen(witness, origin, this.#get).catch(() => undefined);
+    const note = await fetchWitnessed(witness, origin, this.#get).catch(() => undefined);
     const doubt = { ...(told !== undefined && { told }), ...(note && { note }) };
-    const found = await judgeDoubt(store, zone, origin, signed, doubt, judge);
+    const found = await evaluateDoubt(store, zone, origin, signed, doubt, judge);
     if (!found) return;
     const { proven, why } = found;
     if (!proven) return this.#tellDoubt(zone, name, why);
@@ -158,7 +166,7 @@ export class Witnessing {
     const [place, at] = [`${name} ${zone}`, now()];
     const told = this.#doubts.get(place) ?? -1;
     if (told >= 0 && isWithin(at, told, limits.auditTickMs.value)) return;
-    await keepDoubt(store, zone, { v: 1, at, witness: name, why });
+    await storeDoubt(store, zone, { v: 1, at, witness: name, why });
     this.#doubts.set(place, at);
     log({ what: 'doubted', zone, detail: `${name}: ${why}` });
   }

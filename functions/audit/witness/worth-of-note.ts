@@ -7,7 +7,7 @@ import type { Policy } from '../../../shared/audit/policy.ts';
 export type JudgeNow = (note: Uint8Array) => Promise<Judged | undefined>;
 
 /** Number of counted cosignatures, negative for a note that the policy does not accept. */
-export async function worthOf(note: Uint8Array, judge: JudgeNow): Promise<number> {
+export async function signatureCount(note: Uint8Array, judge: JudgeNow): Promise<number> {
   const judged = await judge(note);
   return judged ? judged.logKeys.length + judged.witnesses.length : -1;
 }

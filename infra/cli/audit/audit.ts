@@ -7,7 +7,7 @@ import type { Arguments } from '../options.ts';
 import { auditDoctor } from './doctor.ts';
 import { privacyVerbs } from './erase.ts';
 import { exportAudit, verifyFolder } from './export.ts';
-import { type Found, findLog, listLogs, tellOthers } from './find.ts';
+import { type FoundLog, findLog, listLogs, nameOtherZones } from './find.ts';
 import { acceptGap, listGaps } from './gaps.ts';
 import { Invalid, Refused } from './log.ts';
 import { verifyReceiptFile } from './receipt.ts';
@@ -21,13 +21,13 @@ type Run = (given: Arguments, headers: Headers, what: string) => Promise<Answer>
 
 /** Wraps a command on one log. */
 const ofLog =
-  (look: (found: Found, what: string, given: Arguments, headers: Headers) => Promise<Answer>): Run =>
+  (look: (found: FoundLog, what: string, given: Arguments, headers: Headers) => Promise<Answer>): Run =>
   async (given, headers, what) => {
     const found = await findLog(given, headers);
     if ('exit' in found) return found;
     try {
       const answer = await look(found, what, given, headers);
-      return found.others?.length ? { note: tellOthers(found.others), ...answer } : answer;
+      return found.others?.length ? { note: nameOtherZones(found.others), ...answer } : answer;
     } catch (error) {
       const anew = error instanceof Invalid ? await signedAnew(found) : undefined;
       if (anew !== undefined) return { exit: verdicts.diverged, text: anew, value: { error: { message: anew } } };
@@ -50,7 +50,7 @@ const verbs: ReadonlyMap<string, Run> = new Map<string, Run>([
   ...privacyVerbs,
 ]);
 
-async function verify(found: Found, _: string, given: Arguments): Promise<Answer> {
+async function verify(found: FoundLog, _: string, given: Arguments): Promise<Answer> {
   if (given.policy !== undefined && !existsSync(given.policy)) return wrong(`there is no ${given.policy}`);
   const own = given.policy === undefined ? undefined : readPolicy(readFileSync(given.policy));
   if (own && !own.ok) return wrong(`the policy ${given.policy} cannot be read: ${own.refusal}`);

@@ -21,7 +21,7 @@ export interface Check {
 }
 
 /** Facts about one log. Times are ms since 1970; unknown facts are absent. */
-export interface Seen {
+export interface LogObservation {
   readonly zone: string;
   /** Size in the checkpoint if its signature verifies. */
   readonly signed: number | undefined;
@@ -39,7 +39,7 @@ export interface Seen {
 }
 
 /** Evaluates the facts. Pure. */
-export function judgeLog(seen: Seen): Check[] {
+export function checkLog(seen: LogObservation): Check[] {
   const { zone, signed, problem, pinned, health } = seen;
   const say = (check: string, good: boolean | undefined, detail: string): Check => ({
     ...{ zone, check, detail },
@@ -62,7 +62,7 @@ type Say = (check: string, good: boolean | undefined, detail: string) => Check;
 const isPast = (age: number, most: number): boolean => age <= most && age >= -limits.auditClockMs.value;
 const seconds = (ms: number): string => `${Math.round(ms / 100) / 10} s`;
 
-function judgeHealth({ asked, answered, witnessed }: Seen, health: AuditHealth, say: Say): Check[] {
+function judgeHealth({ asked, answered, witnessed }: LogObservation, health: AuditHealth, say: Say): Check[] {
   const { at, log, intake, outboxes, locked, development, fullStores = [] } = health;
   const offset = Math.max(0, Math.abs(at - (asked + answered) / 2) - (answered - asked) / 2);
   const age = at - (log?.last ?? 0);
@@ -143,7 +143,7 @@ function judgeHistory({
  */
 function judgeWitnessed(
   { witnesses, log }: AuditHealth,
-  witnessed: Seen['witnessed'],
+  witnessed: LogObservation['witnessed'],
   now: number,
 ): [boolean | undefined, string] {
   if (!witnesses) return [undefined, 'its policy names no witnesses'];
@@ -169,7 +169,7 @@ export async function auditDoctor(
   if (!response.ok) return refused(response);
   const { data } = listedLogs.parse(await response.json());
   const logs = newestOf(data).filter(({ zone }) => zone === given.zone || given.zone === undefined);
-  const checks = (await Promise.all(logs.map(async (log) => judgeLog(await look(given, log, headers))))).flat();
+  const checks = (await Promise.all(logs.map(async (log) => checkLog(await look(given, log, headers))))).flat();
   if (logs.length === 0)
     checks.push({ zone: given.zone ?? '-', check: 'log reachable', outcome: 'fail', detail: 'there is none' });
   checks.push(...(await checkAgents(given.edge, headers)));
@@ -200,7 +200,7 @@ async function look(
   { edge, key }: Pick<Arguments, 'edge' | 'key'>,
   { zone, vkey: named, prefix }: Listed,
   headers: Record<string, string>,
-): Promise<Seen> {
+): Promise<LogObservation> {
   const base = `${edge}${prefix}`;
   const known = key ?? recall(base)?.vkey;
   const reader = await openReader(base, known ?? named, headers);

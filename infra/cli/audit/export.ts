@@ -16,7 +16,7 @@ import { limits } from '../../../shared/limits.ts';
 import { type Answer, refused, wrong } from '../answer.ts';
 import type { Arguments } from '../options.ts';
 import { openFolder } from './bundle-folder.ts';
-import { otherZones, tellOthers } from './find.ts';
+import { nameOtherZones, otherZones } from './find.ts';
 import { listedLogs } from './log.ts';
 import { recall } from './memory.ts';
 import { nativeHashing } from './native-hash.ts';
@@ -30,17 +30,17 @@ export type ExportArguments = Pick<
   'edge' | 'zone' | 'year' | 'out' | 'purpose' | 'from' | 'to' | 'format' | 'profile'
 >;
 
-export interface ExportWorld {
+export interface ExportEnv {
   pause(ms: number): Promise<void>;
   tell(line: string): void;
 }
 
-export const realWorld: ExportWorld = {
+export const realEnv: ExportEnv = {
   pause: (ms) => new Promise((settle) => setTimeout(settle, ms)),
   tell: (line) => void process.stderr.write(`${line}\n`),
 };
 
-export async function exportAudit(given: ExportArguments, headers: Headers, world = realWorld): Promise<Answer> {
+export async function exportAudit(given: ExportArguments, headers: Headers, world = realEnv): Promise<Answer> {
   const { out, edge, to, year, zone } = given;
   if (out === undefined) return wrong('where to? --out DIR');
   if (year !== undefined && !/^\d{4}$/.test(year)) return wrong(`"${year}" is no year of a log`);
@@ -72,7 +72,7 @@ export async function exportAudit(given: ExportArguments, headers: Headers, worl
       ? ''
       : `\nentries go on after that, to prove what is there; what is disclosed and derived ends at ${to}`;
   const others = zone === undefined ? await otherZones(edge, headers, done.zone) : [];
-  const beside = others.length > 0 ? `\n${tellOthers(others)}` : '';
+  const beside = others.length > 0 ? `\n${nameOtherZones(others)}` : '';
   const text = `${done.files.length} files in ${out}${ends}\n${reportText(report)}${beside}\nverify it yourself: node ${path.join(out, 'verify.mjs')}`;
   // An export without witnesses is still complete.
   const value = {
@@ -116,7 +116,7 @@ async function knownHead({ edge, zone, year }: Pick<ExportArguments, 'edge' | 'z
   return note !== undefined && checkpoint && checkpoint.size > 0 ? { note, size: checkpoint.size } : undefined;
 }
 
-async function waitFor(url: string, headers: Headers, { pause, tell }: ExportWorld) {
+async function waitFor(url: string, headers: Headers, { pause, tell }: ExportEnv) {
   let told = '';
   for (;;) {
     const response = await fetch(url, { headers });

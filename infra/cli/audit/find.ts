@@ -6,7 +6,7 @@ import type { Arguments } from '../options.ts';
 import { type LogReader, listedLogs, openReader } from './log.ts';
 import { recall } from './memory.ts';
 
-export interface Found {
+export interface FoundLog {
   readonly base: string;
   readonly vkey: string;
   readonly reader: LogReader;
@@ -45,7 +45,7 @@ export async function otherZones(edge: string, headers: Headers, one: string): P
   return !logs || 'exit' in logs ? [] : zonesBeside(logs, one);
 }
 
-export const tellOthers = (others: readonly string[]): string =>
+export const nameOtherZones = (others: readonly string[]): string =>
   `not in here: ${others.map((zone) => `the log of ${zone} (--zone ${zone})`).join(', ')}`;
 
 /** Returns the log of another year: same key under another name, files beside those of this year. */
@@ -63,7 +63,7 @@ function logOfYear({ vkey, prefix }: Listed, year: string): Pick<Listed, 'vkey' 
 export async function findLog(
   given: Pick<Arguments, 'edge' | 'zone' | 'key'> & Partial<Pick<Arguments, 'year'>>,
   headers: Headers,
-): Promise<Found | Answer> {
+): Promise<FoundLog | Answer> {
   const { edge, zone, year, key } = given;
   if (year !== undefined && !/^\d{4}$/.test(year)) return wrong(`"${year}" is no year of a log`);
   const logs = await fetchLogs(given, headers);

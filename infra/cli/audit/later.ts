@@ -1,7 +1,7 @@
 // Logs of later years, which finish work of a year or accept its gaps.
 import { isSameEnd, type LogEnd, previousOf, yearIn } from '../../../shared/audit/bundle/previous.ts';
 import { formatVerifierKey, readVerifierKey } from '../../../shared/audit/note-key.ts';
-import type { Found } from './find.ts';
+import type { FoundLog } from './find.ts';
 import type { LogHoles } from './holes.ts';
 import { fetchCheckpoint, fetchIfThere, Invalid, leafOf, Refused, walkLog } from './log.ts';
 import { recall } from './memory.ts';
@@ -13,7 +13,12 @@ const LAST = /\d{4}$/;
  * and requires that it names its predecessor. The key is the remembered one, or the key of `found` under the
  * log's own name: the edge does not choose it. Returns why an existing log is not trusted.
  */
-export async function readLater(found: Found, end: LogEnd, holes: LogHoles, now: number): Promise<string | undefined> {
+export async function readLater(
+  found: FoundLog,
+  end: LogEnd,
+  holes: LogHoles,
+  now: number,
+): Promise<string | undefined> {
   const key = readVerifierKey(found.vkey);
   let previous = end;
   for (;;) {
@@ -42,7 +47,7 @@ interface Following {
 
 /** Reads one log. Returns its end, or `undefined` when the log does not exist. */
 async function readFollowing(
-  { open }: Found,
+  { open }: FoundLog,
   { base, vkey, year, previous }: Following,
   holes: LogHoles,
 ): Promise<LogEnd | undefined> {

@@ -8,7 +8,7 @@ import type { Arguments } from '../options.ts';
 const answered = z.object({ data: z.array(foundEntries) });
 
 /** Sends a search. A subject goes in a header, since addresses are logged in many places. */
-export async function fetchFound(
+export async function fetchHits(
   edge: string,
   parameters: Readonly<Record<string, string | undefined>>,
   headers: Record<string, string>,
@@ -31,7 +31,7 @@ export async function searchAudit(given: Arguments, headers: Record<string, stri
   const [commitment, subject] = isCommitment(given.subject)
     ? [given.subject, undefined]
     : [given.commitment, given.subject];
-  const found = await fetchFound(edge, { request, commitment, model, day, type, zone, after }, headers, subject);
+  const found = await fetchHits(edge, { request, commitment, model, day, type, zone, after }, headers, subject);
   if (!Array.isArray(found)) return found;
   const hits = found.flatMap(({ zone: name, hits: some }) =>
     some.map(({ year, index, entry }) => ({

@@ -12,17 +12,17 @@ import { limits } from '../../../shared/limits.ts';
 import { type Answer, wrong } from '../answer.ts';
 import type { Arguments } from '../options.ts';
 import { type Entry, type HashedEntry, ProvenEntries } from './entries.ts';
-import type { Found } from './find.ts';
+import type { FoundLog } from './find.ts';
 import { fetchCheckpoint, Invalid } from './log.ts';
-import { fetchFound } from './search.ts';
+import { fetchHits } from './search.ts';
 
-const openEntries = async ({ reader }: Found): Promise<ProvenEntries> =>
+const openEntries = async ({ reader }: FoundLog): Promise<ProvenEntries> =>
   new ProvenEntries(reader, (await fetchCheckpoint(reader)).checkpoint);
 
 const shownOf = ({ index, leaf }: HashedEntry): Entry => ({ index, leaf });
 
 /** Returns the last entries, optionally of one type. Searches backwards from the end of the log. */
-export async function tail(found: Found, type: string | undefined): Promise<Answer> {
+export async function tail(found: FoundLog, type: string | undefined): Promise<Answer> {
   const log = await openEntries(found);
   const { size } = log.checkpoint;
   const most = limits.auditTailEntries.value;
@@ -48,7 +48,7 @@ function lineOf({ index, leaf }: Entry): string {
 }
 
 /** Returns the zone and the year of the log that `found` reads. */
-function zoneAndYear({ reader }: Found): { readonly zone: string; readonly year: number | undefined } {
+function zoneAndYear({ reader }: FoundLog): { readonly zone: string; readonly year: number | undefined } {
   const { name } = reader.verifier;
   return { zone: name.split('/').at(-2) ?? '', year: yearIn(name) };
 }
@@ -57,11 +57,11 @@ function zoneAndYear({ reader }: Found): { readonly zone: string; readonly year:
  * Returns the positions of a request's entries in this log, and the first position beyond the index. Returns
  * `undefined` when the caller may not search or no index exists.
  */
-async function indexedPlaces(found: Found, request: string, { edge }: Arguments, headers: Record<string, string>) {
+async function indexedPlaces(found: FoundLog, request: string, { edge }: Arguments, headers: Record<string, string>) {
   const { zone, year } = zoneAndYear(found);
   const places: number[] = [];
   for (let after: string | undefined; ; ) {
-    const answers = await fetchFound(edge, { request, zone, after }, headers);
+    const answers = await fetchHits(edge, { request, zone, after }, headers);
     const answer = Array.isArray(answers) ? answers.find((one) => one.zone === zone) : undefined;
     if (!answer) return undefined;
     places.push(...answer.hits.filter((hit) => hit.year === year).map(({ index }) => index));
@@ -75,7 +75,7 @@ async function indexedPlaces(found: Found, request: string, { edge }: Arguments,
 
 /** Finds a request's entries through the index and the entries after it, else by a scan of all bundles. */
 async function ofRequest(
-  found: Found,
+  found: FoundLog,
   log: ProvenEntries,
   request: string,
   given: Arguments,
@@ -95,7 +95,7 @@ async function ofRequest(
 
 /** Returns one entry by index or all entries of a request; otherwise the error of the arguments. */
 async function entriesOf(
-  found: Found,
+  found: FoundLog,
   log: ProvenEntries,
   what: string,
   given: Arguments,
@@ -111,7 +111,7 @@ type Opened = { readonly shown: Readonly<Record<string, unknown>> } | { readonly
 
 /** Returns hidden values, each checked against the commitment in its proven leaf. */
 async function openHidden(
-  found: Found,
+  found: FoundLog,
   entries: readonly HashedEntry[],
   { edge }: Pick<Arguments, 'edge'>,
   headers: Record<string, string>,
@@ -121,7 +121,7 @@ async function openHidden(
   const opened = new Map<number, Opened>();
   for (const some of chunksOf([...hiding.keys()], limits.auditSearchHits.value)) {
     const query = { zone, year: String(year ?? ''), index: some.join(','), disclose: 'true' };
-    const answers = await fetchFound(edge, query, headers);
+    const answers = await fetchHits(edge, query, headers);
     const why = Array.isArray(answers) ? 'not for this caller' : answers.text;
     for (const index of some) opened.set(index, { hidden: why });
     for (const { index, disclosed = [], erased } of Array.isArray(answers) ? answers.flatMap(({ hits }) => hits) : []) {
@@ -138,7 +138,7 @@ const chunksOf = (all: readonly number[], size: number): number[][] =>
   Array.from({ length: Math.ceil(all.length / size) }, (_, at) => all.slice(at * size, (at + 1) * size));
 
 export async function show(
-  found: Found,
+  found: FoundLog,
   what: string,
   given: Arguments,
   headers: Record<string, string>,
@@ -156,7 +156,7 @@ export async function show(
 
 /** Fetches and verifies the receipts of entries; with `--out` writes each with its entry, for audit verify --receipt. */
 export async function receipts(
-  found: Found,
+  found: FoundLog,
   what: string,
   given: Arguments,
   headers: Record<string, string>,

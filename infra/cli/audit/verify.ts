@@ -7,7 +7,7 @@ import { equalBytes } from '../../../shared/audit/tree.ts';
 import { type Verdict, verdicts } from '../../../shared/audit/verify/verdict.ts';
 import { limits } from '../../../shared/limits.ts';
 import type { Answer } from '../answer.ts';
-import type { Found } from './find.ts';
+import type { FoundLog } from './find.ts';
 import { LogHoles } from './holes.ts';
 import { readLater } from './later.ts';
 import { fetchCheckpoint, Invalid, walkLog } from './log.ts';
@@ -35,7 +35,7 @@ interface Told {
   readonly now?: number;
 }
 
-export async function verifyLog(found: Found, { policy, now = Date.now() }: Told): Promise<Answer> {
+export async function verifyLog(found: FoundLog, { policy, now = Date.now() }: Told): Promise<Answer> {
   const { base, vkey, reader } = found;
   const before = recall(base);
   if (before && before.vkey !== vkey)
@@ -84,7 +84,7 @@ export async function verifyLog(found: Found, { policy, now = Date.now() }: Told
  * Returns the message for a log that verifies under the key that the edge names but not under the remembered
  * one.
  */
-export async function signedAnew({ base, vkey, reader, offered }: Found): Promise<string | undefined> {
+export async function signedAnew({ base, vkey, reader, offered }: FoundLog): Promise<string | undefined> {
   if (offered === undefined || offered === vkey || recall(base)?.vkey !== vkey) return undefined;
   const key = readVerifierKey(offered);
   const note = await reader.fetch('checkpoint').catch(() => undefined);

@@ -1,6 +1,6 @@
 // Sends a creating request with an Idempotency-Key, so that a retry creates nothing else.
 import { randomUUID } from 'node:crypto';
-import type { UploadWorld } from './upload-world.ts';
+import type { UploadEnv } from './upload-world.ts';
 
 /**
  * Posts JSON with the Idempotency-Key of `headers` or a new one. Retries once when there is no response, when
@@ -10,7 +10,7 @@ export async function postOnce(
   url: string,
   headers: Record<string, string>,
   body: unknown,
-  { fetch: send, pause }: Pick<UploadWorld, 'fetch' | 'pause'>,
+  { fetch: send, pause }: Pick<UploadEnv, 'fetch' | 'pause'>,
 ): Promise<Response> {
   const init = {
     method: 'POST',

@@ -19,11 +19,11 @@ import { saveDocuments } from './project-save.ts';
 import { type ProjectState, progressOf, projectLine, projectState } from './project-state.ts';
 import { follow } from './upload-follow.ts';
 import { listLine } from './upload-tell.ts';
-import { realWorld, type UploadWorld } from './upload-world.ts';
+import { realEnv, type UploadEnv } from './upload-world.ts';
 
 type Headers = Record<string, string>;
 
-export async function project(given: Arguments, headers: Headers, world: UploadWorld = realWorld()): Promise<Answer> {
+export async function project(given: Arguments, headers: Headers, world: UploadEnv = realEnv()): Promise<Answer> {
   const [what = '', id = ''] = given.operands;
   const url = `${given.edge}/v1/projects/${encodeURIComponent(id)}`;
   if (what === 'list') return list(given, headers, world);
@@ -38,7 +38,7 @@ export async function project(given: Arguments, headers: Headers, world: UploadW
 const page = z.object({ data: z.array(projectState.extend({ created: z.string() })) });
 
 /** The newest ones. */
-async function list(given: Arguments, headers: Headers, world: UploadWorld): Promise<Answer> {
+async function list(given: Arguments, headers: Headers, world: UploadEnv): Promise<Answer> {
   const response = await world.fetch(`${given.edge}/v1/projects`, { headers });
   if (!response.ok) return refused(response);
   const value = await response.json();
@@ -57,7 +57,7 @@ const made = projectState.extend({
   grants: z.array(z.object({ id: z.string(), url: z.url(), headers: z.record(z.string(), z.string()) })).optional(),
 });
 
-async function make(file: string, given: Arguments, headers: Headers, world: UploadWorld): Promise<Answer> {
+async function make(file: string, given: Arguments, headers: Headers, world: UploadEnv): Promise<Answer> {
   const bytes = await readFile(file).catch(() => undefined);
   if (!bytes) return wrong(`${file} cannot be read`);
   if (!isUtf8(bytes)) return wrong(`${file} is not UTF-8 text`);
@@ -123,7 +123,7 @@ async function put(
   bytes: Uint8Array,
   index: number,
   { tenant, zone_key: key, grants = [] }: z.infer<typeof made>,
-  { fetch: send, pause }: UploadWorld,
+  { fetch: send, pause }: UploadEnv,
 ): Promise<string | undefined> {
   const grant = grants[index];
   const parsed = zoneKey.safeParse(key);
@@ -145,14 +145,14 @@ async function put(
   return `document ${index} was not sent: ${why}`;
 }
 
-async function ask(url: string, method: string, headers: Headers, { fetch: send }: UploadWorld): Promise<Answer> {
+async function ask(url: string, method: string, headers: Headers, { fetch: send }: UploadEnv): Promise<Answer> {
   const response = await send(url, { method, headers });
   if (!response.ok) return refused(response);
   const value = projectState.parse(await response.json());
   return { exit: 0, text: projectLine(value), value };
 }
 
-async function edit(url: string, given: Arguments, headers: Headers, world: UploadWorld): Promise<Answer> {
+async function edit(url: string, given: Arguments, headers: Headers, world: UploadEnv): Promise<Answer> {
   const [, , document = '', segment = '', words = ''] = given.operands;
   const change = { document, segment, text: words, plain: given.plain };
   const done = await editProject(url, change, headers, world.fetch);
@@ -162,7 +162,7 @@ async function edit(url: string, given: Arguments, headers: Headers, world: Uplo
 }
 
 /** Waits for the end and saves the audio. */
-async function tell(url: string, given: Arguments, headers: Headers, world: UploadWorld): Promise<Answer> {
+async function tell(url: string, given: Arguments, headers: Headers, world: UploadEnv): Promise<Answer> {
   const { fetch: send, pause } = world;
   const changed = (now: ProjectState) => world.say(projectLine(now));
   const end = await follow(url, headers, { fetch: send, pause, changed }, projectState);

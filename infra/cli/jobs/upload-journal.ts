@@ -27,12 +27,12 @@ const begun = z.object({
   envelope: z.object({ head: z.string(), baseKey: z.string(), suite: z.literal(5) }).optional(),
 });
 /** Bytes in base64url. */
-export type Begun = z.infer<typeof begun>;
+export type StartedUpload = z.infer<typeof begun>;
 
 const step = z.union([z.object({ block: z.number().int(), digest: z.string() }), z.object({ sent: z.number().int() })]);
 
 export interface Journal {
-  readonly begun: Begun;
+  readonly begun: StartedUpload;
   /** SHA-256 of what the block was when it was begun. */
   digest(block: number): string | undefined;
   isSent(block: number): boolean;
@@ -71,14 +71,14 @@ export function findJournal(folder: string, name: JournalName, now: number): Jou
   return journalOf(place, first.data, digests, sent);
 }
 
-export function beginJournal(folder: string, name: JournalName, first: Begun): Journal {
+export function beginJournal(folder: string, name: JournalName, first: StartedUpload): Journal {
   const place = placeOf(folder, name);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   writeFileSync(place, `${JSON.stringify(first)}\n`, { mode: 0o600 });
   return journalOf(place, first, new Map(), new Set());
 }
 
-function journalOf(place: string, first: Begun, digests: Map<number, string>, sent: Set<number>): Journal {
+function journalOf(place: string, first: StartedUpload, digests: Map<number, string>, sent: Set<number>): Journal {
   const note = (value: unknown) => appendFileSync(place, `\n${JSON.stringify(value)}`, { mode: 0o600 });
   return {
     begun: first,

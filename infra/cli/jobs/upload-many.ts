@@ -9,8 +9,8 @@ import type { Screen } from '../progress.ts';
 import { createProgress } from '../progress.ts';
 import { upload } from './upload.ts';
 import { type UploadState, uploadState } from './upload-follow.ts';
-import { tellEnd } from './upload-tell.ts';
-import type { UploadWorld } from './upload-world.ts';
+import { printEnd } from './upload-tell.ts';
+import type { UploadEnv } from './upload-world.ts';
 
 /** Files on their way at once: each buffers one block of its file. */
 const AT_ONCE = 8;
@@ -34,14 +34,14 @@ export async function namesMany(operands: readonly string[]): Promise<boolean> {
 export async function uploadMany(
   given: Arguments,
   headers: Record<string, string>,
-  world: UploadWorld,
+  world: UploadEnv,
   screen: Screen,
 ): Promise<Answer> {
   if (given.format !== undefined) return wrong('--format prints one transcript; with several files, --json has each');
   const files = await listFiles(given.operands);
   if (typeof files === 'string') return wrong(files);
   const progress = createProgress(screen);
-  const quiet: UploadWorld = { ...world, say: () => {} };
+  const quiet: UploadEnv = { ...world, say: () => {} };
   let failed = 0;
   const stepAll = async (verb: string, of: readonly Sent[], next: (one: Sent) => Promise<Sent>): Promise<Sent[]> => {
     let done = 0;
@@ -89,7 +89,7 @@ async function sendOne(
   given: Arguments,
   file: string,
   headers: Record<string, string>,
-  world: UploadWorld,
+  world: UploadEnv,
 ): Promise<Sent> {
   // One key over all attempts: an attempt whose outcome is unknown leaves no second upload.
   const keyed = { ...headers, 'idempotency-key': randomUUID() };
@@ -110,10 +110,10 @@ async function waitForOne(
   given: Arguments,
   { file, state }: Sent,
   headers: Record<string, string>,
-  world: UploadWorld,
+  world: UploadEnv,
 ): Promise<Sent> {
   const url = `${given.edge}/v1/uploads/${state?.id}`;
-  const answer = await tellEnd(url, given, headers, world).catch(failureOf(file));
+  const answer = await printEnd(url, given, headers, world).catch(failureOf(file));
   return { file, answer, state: stateOf(answer) ?? state };
 }
 

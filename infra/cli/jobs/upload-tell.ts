@@ -5,7 +5,7 @@ import { transcriptFormats } from '../../../shared/upload/contract.ts';
 import { type Answer, refused } from '../answer.ts';
 import type { Arguments } from '../options.ts';
 import { followUpload, pendingWords, type UploadState, uploadState } from './upload-follow.ts';
-import type { UploadWorld } from './upload-world.ts';
+import type { UploadEnv } from './upload-world.ts';
 
 interface Listed {
   readonly id: string;
@@ -25,11 +25,11 @@ export function formatProblem(format: string | undefined): string | undefined {
 }
 
 /** Sends a request about an upload and returns its state. */
-export async function tellUpload(
+export async function printUpload(
   url: string,
   method: 'GET' | 'DELETE' | 'POST',
   headers: Record<string, string>,
-  world: Pick<UploadWorld, 'fetch'>,
+  world: Pick<UploadEnv, 'fetch'>,
 ): Promise<Answer> {
   const response = await world.fetch(url, { method, headers });
   if (!response.ok) return refused(response);
@@ -38,11 +38,11 @@ export async function tellUpload(
 }
 
 /** Follows an upload to its end and returns the transcript. */
-export async function tellEnd(
+export async function printEnd(
   url: string,
   given: Arguments,
   headers: Record<string, string>,
-  world: UploadWorld,
+  world: UploadEnv,
 ): Promise<Answer> {
   const { fetch: send, pause } = world;
   const changed = (upload: UploadState) => world.say(line(upload));

@@ -2,7 +2,7 @@ import { limits } from '../../../shared/limits.ts';
 import { journalFolder } from './upload-journal.ts';
 
 /** The environment of an upload, which tests replace. */
-export interface UploadWorld {
+export interface UploadEnv {
   readonly fetch: typeof fetch;
   readonly now: () => number;
   readonly pause: (attempt: number) => Promise<void>;
@@ -10,7 +10,7 @@ export interface UploadWorld {
   readonly say: (line: string) => void;
 }
 
-export const realWorld = (): UploadWorld => ({
+export const realEnv = (): UploadEnv => ({
   fetch,
   now: Date.now,
   pause: (attempt) =>

@@ -11,9 +11,9 @@ import type { Arguments } from '../options.ts';
 import { postOnce } from './post-once.ts';
 import { SendProblem, sendFile, type Target } from './upload-file.ts';
 import { uploadState } from './upload-follow.ts';
-import { type Begun, beginJournal, findJournal, type Journal, type JournalName } from './upload-journal.ts';
-import { formatProblem, tellEnd, tellUpload } from './upload-tell.ts';
-import { realWorld, type UploadWorld } from './upload-world.ts';
+import { beginJournal, findJournal, type Journal, type JournalName, type StartedUpload } from './upload-journal.ts';
+import { formatProblem, printEnd, printUpload } from './upload-tell.ts';
+import { realEnv, type UploadEnv } from './upload-world.ts';
 
 const granted = z.object({
   id: z.string(),
@@ -28,7 +28,7 @@ const granted = z.object({
 export async function upload(
   given: Arguments,
   headers: Record<string, string>,
-  world: UploadWorld = realWorld(),
+  world: UploadEnv = realEnv(),
 ): Promise<Answer> {
   const [file = ''] = given.operands;
   if (given.format !== undefined) {
@@ -50,8 +50,8 @@ export async function upload(
   const { id } = journal.begun;
   const url = `${given.edge}/v1/uploads/${id}`;
   const tell = async () => {
-    if (given.wait) return tellEnd(url, given, headers, world);
-    const told = await tellUpload(url, 'GET', headers, world);
+    if (given.wait) return printEnd(url, given, headers, world);
+    const told = await printUpload(url, 'GET', headers, world);
     return told.exit === 0 ? { ...told, note: `npx auricle uploads wait ${id} prints its transcript` } : told;
   };
   if (waits === 'taken') {
@@ -114,7 +114,7 @@ async function stillWaits(
   given: Arguments,
   headers: Record<string, string>,
   { begun }: Journal,
-  world: UploadWorld,
+  world: UploadEnv,
 ): Promise<'yes' | 'no' | 'taken'> {
   const response = await world.fetch(`${given.edge}/v1/uploads/${begun.id}`, { headers });
   // The state is unknown, so the journal stays.
@@ -128,7 +128,7 @@ async function begin(
   given: Arguments,
   headers: Record<string, string>,
   name: JournalName,
-  world: UploadWorld,
+  world: UploadEnv,
 ): Promise<Journal | Answer> {
   const response = await postOnce(`${given.edge}/v1/uploads`, headers, name.asked, world);
   if (!response.ok) return refused(response);
@@ -145,7 +145,7 @@ async function begin(
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64url');
 const bytesOf = (encoded: string) => new Uint8Array(Buffer.from(encoded, 'base64url'));
 
-function targetOf({ url, headers, envelope }: Begun): Target {
+function targetOf({ url, headers, envelope }: StartedUpload): Target {
   const { head, baseKey, suite } = envelope ?? {};
   if (head === undefined || baseKey === undefined || suite === undefined) return { url, headers, envelope: undefined };
   return { url, headers, envelope: { head: bytesOf(head), baseKey: bytesOf(baseKey), suite } };

@@ -3,27 +3,27 @@ import { z } from 'zod';
 import { type Answer, refused, wrong } from '../answer.ts';
 import type { Arguments } from '../options.ts';
 import { uploadState } from './upload-follow.ts';
-import { formatProblem, listLine, tellEnd, tellUpload } from './upload-tell.ts';
-import { realWorld, type UploadWorld } from './upload-world.ts';
+import { formatProblem, listLine, printEnd, printUpload } from './upload-tell.ts';
+import { realEnv, type UploadEnv } from './upload-world.ts';
 
 const list = z.object({ data: z.array(uploadState.extend({ created: z.string(), filename: z.string().optional() })) });
 
 export async function uploads(
   given: Arguments,
   headers: Record<string, string>,
-  world: UploadWorld = realWorld(),
+  world: UploadEnv = realEnv(),
 ): Promise<Answer> {
   const [what, id = ''] = given.operands;
   if (what === undefined) return listAll(given, headers, world);
   const url = `${given.edge}/v1/uploads/${encodeURIComponent(id)}`;
-  if (what === 'cancel') return tellUpload(url, 'DELETE', headers, world);
-  if (what === 'rerun') return tellUpload(`${url}/rerun`, 'POST', headers, world);
-  if (what === 'status') return tellUpload(url, 'GET', headers, world);
+  if (what === 'cancel') return printUpload(url, 'DELETE', headers, world);
+  if (what === 'rerun') return printUpload(`${url}/rerun`, 'POST', headers, world);
+  if (what === 'status') return printUpload(url, 'GET', headers, world);
   const problem = formatProblem(given.format);
-  return problem === undefined ? tellEnd(url, given, headers, world) : wrong(problem);
+  return problem === undefined ? printEnd(url, given, headers, world) : wrong(problem);
 }
 
-async function listAll(given: Arguments, headers: Record<string, string>, { fetch }: UploadWorld): Promise<Answer> {
+async function listAll(given: Arguments, headers: Record<string, string>, { fetch }: UploadEnv): Promise<Answer> {
   const response = await fetch(`${given.edge}/v1/uploads`, { headers });
   if (!response.ok) return refused(response);
   const value = await response.json();

@@ -2,7 +2,7 @@
 import { FRAME_SECONDS } from './audio.ts';
 
 /** Words of one utterance in an event, as the end of each in seconds from the start of the stream. */
-export interface Shown {
+export interface ShownWords {
   /** Utterances are counted; an utterance's words come in order, and interims may change them. */
   readonly utterance: number;
   readonly wordEnds: readonly number[];
@@ -24,7 +24,7 @@ export interface WordClock {
    * event that shows as many words of its utterance. `final` of an utterance: from sending the audio at the end of its
    * last word to the final event. The event itself gives the end of each word.
    */
-  shown(shown: Shown, now: number): Measured[];
+  shown(shown: ShownWords, now: number): Measured[];
 }
 
 /** Times of so many frames are kept: over a minute and a half. */

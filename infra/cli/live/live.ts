@@ -1,10 +1,10 @@
 // A live stream to the edge.
-import type { Shown } from './latency.ts';
+import type { ShownWords } from './latency.ts';
 
 /** An event of a stream. */
-export type LiveNews =
+export type LiveUpdate =
   /** Words of an utterance so far. */
-  | ({ readonly type: 'words'; readonly text: string } & Shown)
+  | ({ readonly type: 'words'; readonly text: string } & ShownWords)
   /** Another agent or connection continues the stream without a loss. */
   | { readonly type: 'notice'; readonly code: string };
 
@@ -33,5 +33,5 @@ export interface LiveTarget {
   readonly language: string | undefined;
   /** Sample rate of the audio: 16-bit, one channel. */
   readonly rate: number;
-  readonly onNews: (news: LiveNews, now: number) => void;
+  readonly onNews: (news: LiveUpdate, now: number) => void;
 }

@@ -5,7 +5,7 @@ import { type Answer, wrong } from '../answer.ts';
 import type { Arguments } from '../options.ts';
 import type { Screen } from '../progress.ts';
 import { createFrames, FRAME_SECONDS, readLiveAudio, toRate } from './audio.ts';
-import type { LiveNews } from './live.ts';
+import type { LiveUpdate } from './live.ts';
 import { openLive, rateFor } from './open.ts';
 
 /** Sends a recording as a microphone would, and shows the words as they come. */
@@ -24,7 +24,7 @@ export async function transcribeLive(given: Arguments, token: string, screen: Sc
   if ('problem' in read) return wrong(`${file} ${read.problem}`);
   const audio = toRate(read.audio, rateFor(read.audio));
   const segments: string[] = [];
-  const onNews = (news: LiveNews) => {
+  const onNews = (news: LiveUpdate) => {
     if (news.type !== 'words') return;
     if (news.final) segments.push(news.text);
     if (screen.isTTY) screen.write(`\r\u001b[2K${news.text}${news.final ? '\n' : ''}`);

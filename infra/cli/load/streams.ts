@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { limits } from '../../../shared/limits.ts';
 import { createFrames, FRAME_SECONDS, type LiveAudio, passSeconds, toRate } from '../live/audio.ts';
 import { createWordClock, type Measured } from '../live/latency.ts';
-import type { LiveNews, LiveStream, LiveTarget } from '../live/live.ts';
+import type { LiveStream, LiveTarget, LiveUpdate } from '../live/live.ts';
 import { openLive, rateFor } from '../live/open.ts';
 import { WORDS_DIFFER, wordProblem, wordsOf } from './words.ts';
 
@@ -84,7 +84,7 @@ async function prepare({ target }: StreamLoad, rate: number): Promise<Prepared> 
   const measured: Measured[] = [];
   const spoken: Prepared['spoken'] = [];
   const notices: Record<string, number> = {};
-  const onNews = (news: LiveNews, now: number) => {
+  const onNews = (news: LiveUpdate, now: number) => {
     if (news.type === 'words') {
       measured.push(...clock.shown(news, now));
       if (news.final) spoken.push({ words: wordsOf(news.text), end: news.wordEnds.at(-1) });

@@ -3,7 +3,7 @@ import { build } from '../../pool/model-build/build/build.ts';
 import { readCommand } from '../../pool/model-build/build/read-command.ts';
 import { describeOptions } from '../../pool/model-build/pipeline/options.ts';
 import { isPipeline } from '../../pool/model-build/pipeline/pipelines.ts';
-import { type Made, type Problem, problems } from '../../pool/model-build/problem.ts';
+import { type BuildResult, type Problem, problems } from '../../pool/model-build/problem.ts';
 import type { Answer } from '../answer.ts';
 import { operandCounts, usageOf } from '../command.ts';
 import { helpOf } from '../help.ts';
@@ -16,7 +16,7 @@ import { runQuantise } from './quantise.ts';
 import { readWords, type Words } from './words.ts';
 
 /** Commands that take options and operands. */
-const verbs = new Map<string, (given: Words) => Promise<Made<Answer>>>([
+const verbs = new Map<string, (given: Words) => Promise<BuildResult<Answer>>>([
   ['import', runImport],
   ['deploy', runDeploy],
   ['init', runInit],
@@ -56,7 +56,7 @@ export async function buildModel([name = '', ...words]: readonly string[]): Prom
   return made.ok ? made.value : refusedBy(made.refusal);
 }
 
-async function runBuild(words: readonly string[]): Promise<Made<Answer>> {
+async function runBuild(words: readonly string[]): Promise<BuildResult<Answer>> {
   const command = readCommand(words);
   if (!command.ok) return command;
   const built = await build(command.value, process.env);

@@ -5,13 +5,13 @@ import { ok } from '../../../shared/result.ts';
 import { type Deployed, deploy } from '../../pool/model-build/deploy/deploy.ts';
 import { readTarget, type Target } from '../../pool/model-build/deploy/targets.ts';
 import { options } from '../../pool/model-build/pipeline/options.ts';
-import { type Made, problem } from '../../pool/model-build/problem.ts';
+import { type BuildResult, problem } from '../../pool/model-build/problem.ts';
 import type { Answer } from '../answer.ts';
 import { one, type Words } from './words.ts';
 
 const places = ['target', 'gpus', 'instances', 'accelerator'] as const;
 
-function readTargets(given: Words): Made<Target[]> {
+function readTargets(given: Words): BuildResult<Target[]> {
   const more: Partial<Record<'gpus' | 'instances' | 'accelerator', string>> = {};
   for (const name of ['gpus', 'instances', 'accelerator'] as const) {
     const value = one(given, name);
@@ -33,7 +33,7 @@ function readTargets(given: Words): Made<Target[]> {
 const describe = ({ models }: Deployed): string[] =>
   models.map(({ name, pipeline, task, folders }) => `${name}: ${pipeline}, ${task} (${folders.length} folders)`);
 
-export async function runDeploy(given: Words): Promise<Made<Answer>> {
+export async function runDeploy(given: Words): Promise<BuildResult<Answer>> {
   const settings = Object.fromEntries(
     Object.entries(given.flags)
       .filter(([name]) => !(places as readonly string[]).includes(name))
@@ -54,7 +54,7 @@ export async function runDeploy(given: Words): Promise<Made<Answer>> {
 }
 
 /** M4: deploys every archive of a folder in sequence; skips deployed ones unless forced. */
-export async function runInit(given: Words): Promise<Made<Answer>> {
+export async function runInit(given: Words): Promise<BuildResult<Answer>> {
   const [folder, repository, key, targets] = [
     one(given, 'archives'),
     one(given, 'models'),

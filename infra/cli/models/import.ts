@@ -2,13 +2,13 @@
 import { ok } from '../../../shared/result.ts';
 import { importModel } from '../../pool/model-build/import/import.ts';
 import { complaintAbout, options } from '../../pool/model-build/pipeline/options.ts';
-import { type Made, problem } from '../../pool/model-build/problem.ts';
+import { type BuildResult, problem } from '../../pool/model-build/problem.ts';
 import type { Answer } from '../answer.ts';
 import { one, pairs, type Words } from './words.ts';
 
 const ciphers = { aes: 'aes-256-gcm', sm4: 'sm4-ctr-hmac-sm3' } as const;
 
-export async function runImport(given: Words): Promise<Made<Answer>> {
+export async function runImport(given: Words): Promise<BuildResult<Answer>> {
   const [source = ''] = given.operands;
   const [out, name, cipher, role] = [one(given, 'out'), one(given, 'name'), one(given, 'cipher'), one(given, 'role')];
   const [graphs, parts, settings] = [pairs(given, 'graph'), pairs(given, 'artifact'), pairs(given, 'set')];

@@ -3,12 +3,12 @@ import { ok } from '../../../shared/result.ts';
 import { splitNamed } from '../../pool/model-build/archive/key-reference.ts';
 import type { Manifest } from '../../pool/model-build/archive/manifest.ts';
 import { openArchive } from '../../pool/model-build/archive/open-archive.ts';
-import type { Made } from '../../pool/model-build/problem.ts';
+import type { BuildResult } from '../../pool/model-build/problem.ts';
 import type { Answer } from '../answer.ts';
 import type { Words } from './words.ts';
 
 /** Describes an archive and checks every artifact that can be opened. */
-export async function runInspect(given: Words): Promise<Made<Answer>> {
+export async function runInspect(given: Words): Promise<BuildResult<Answer>> {
   const [named = ''] = given.operands;
   const opened = await openArchive(named, process.env);
   if (!opened.ok) return opened;

@@ -2,11 +2,11 @@
 import { writeFile } from 'node:fs/promises';
 import process from 'node:process';
 import { limits } from '../../../shared/limits.ts';
-import { type Evidence, isSteady, judgeEvidence, slowestOf } from '../../../shared/model/evidence.ts';
-import { isEnough, judgeQuality, qualityRule } from '../../../shared/model/quality.ts';
+import { type Evidence, evaluateEvidence, isSteady, slowestOf } from '../../../shared/model/evidence.ts';
+import { evaluateQuality, isEnough, qualityRule } from '../../../shared/model/quality.ts';
 import { ok } from '../../../shared/result.ts';
 import { type Against, type Measured, measureRevision } from '../../pool/model-build/measure/measure.ts';
-import { type Made, problem } from '../../pool/model-build/problem.ts';
+import { type BuildResult, problem } from '../../pool/model-build/problem.ts';
 import { writeWhole } from '../../pool/model-build/write-whole.ts';
 import type { Answer } from '../answer.ts';
 import { readFlags, type Words } from './words.ts';
@@ -17,7 +17,10 @@ const flags = ['out', 'engine', 'recordings', 'sla', 'parallel', 'against', 'aga
 const TOOL = 'auricle model measure 0.1.0';
 
 /** The address of an engine, as it is asked. */
-function readEngine(name: string, text: string): Made<{ readonly url: string; readonly model: string | undefined }> {
+function readEngine(
+  name: string,
+  text: string,
+): BuildResult<{ readonly url: string; readonly model: string | undefined }> {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== 'http:') return problem('written', `--${name} ${text}: http://HOST:PORT of an engine`);
   const model = decodeURIComponent(url.hash.slice(1)) || undefined;
@@ -25,14 +28,14 @@ function readEngine(name: string, text: string): Made<{ readonly url: string; re
   return ok({ url: url.href.replace(/\/+$/, ''), model });
 }
 
-function readAgainst(text: string, name: string, repository: string): Made<Against | 'none'> {
+function readAgainst(text: string, name: string, repository: string): BuildResult<Against | 'none'> {
   if (text === 'none') return ok(text);
   const read = readEngine('against', text);
   return read.ok ? ok({ engine: read.value.url, model: read.value.model ?? name, repository }) : read;
 }
 
 /** A15: what the first gate asks for, measured and written for `auricle model promote … --evidence`. */
-export async function runMeasure(given: Words): Promise<Made<Answer>> {
+export async function runMeasure(given: Words): Promise<BuildResult<Answer>> {
   const told = readFlags(given, flags);
   if (!told.ok) return told;
   const read = told.value;
@@ -68,7 +71,7 @@ export async function runMeasure(given: Words): Promise<Made<Answer>> {
 }
 
 function answerOf(out: string, { revision, evidence, notes }: Measured): Answer {
-  const judged = evidence.map((piece) => ({ kind: piece.kind, verdict: judgeEvidence(piece, Date.now()) }));
+  const judged = evidence.map((piece) => ({ kind: piece.kind, verdict: evaluateEvidence(piece, Date.now()) }));
   const lines = evidence.map((piece, at) => `${piece.kind} ${judged[at]?.verdict}${describe(piece)}`);
   const text = [revision, ...lines, ...notes.map((note) => `note: ${note}`), out].join('\n');
   return { exit: 0, text, value: { file: out, revision, judged, evidence, notes } };
@@ -82,7 +85,7 @@ function describe(piece: Evidence): string {
     return `: ${found} ms for a second of sound, ${held}, in ${piece.windows.length} windows${agree}`;
   }
   if (piece.kind === 'quality') {
-    const { before, after } = judgeQuality(piece.speakers, piece.seed);
+    const { before, after } = evaluateQuality(piece.speakers, piece.seed);
     const percent = (rate: number) => `${(100 * rate).toFixed(2)} %`;
     const few = `, too few: ${qualityRule.speakers} with ${qualityRule.utterances} recordings each are enough`;
     const speakers = `${piece.speakers.length} speakers${isEnough(piece.speakers) ? '' : few}`;

@@ -1,6 +1,6 @@
 // auricle model promote | approve
 import { z } from 'zod';
-import { keptTransition, transitionRow } from '../../../shared/model/contract.ts';
+import { storedTransition, transitionRow } from '../../../shared/model/contract.ts';
 import { type Evidence, evidence } from '../../../shared/model/evidence.ts';
 import { signPayload } from '../../../shared/model/signature/envelope.ts';
 import type { SigningKey } from '../../../shared/model/signature/key.ts';
@@ -9,7 +9,15 @@ import { readStatement, statementId, writeStatement } from '../../../shared/mode
 import { type Answer, wrong } from '../answer.ts';
 import type { Arguments } from '../options.ts';
 import { keyFileOf, NO_KEY, noKeyIn, readSigningKey } from './key.ts';
-import { ask, askState, findRevision, type Headers, readJsonFile, shortOf, unknownRevision } from './registry.ts';
+import {
+  callRegistry,
+  fetchState,
+  findRevision,
+  type Headers,
+  readJsonFile,
+  shortOf,
+  unknownRevision,
+} from './registry.ts';
 
 interface Asked {
   readonly model: string;
@@ -32,7 +40,7 @@ async function findAsked(
   headers: Headers,
   { model, named }: Asked,
 ): Promise<{ readonly revision: string; readonly at: Standing } | Answer> {
-  const state = await askState(given, headers, model);
+  const state = await fetchState(given, headers, model);
   if ('exit' in state) return state;
   const found = findRevision(state.value, named);
   if (!found) return unknownRevision(named);
@@ -107,10 +115,10 @@ export async function approve(given: Arguments, headers: Headers): Promise<Answe
   const asked = await readAsked(given);
   if ('exit' in asked) return asked;
   const { model, named: id, key } = asked;
-  const kept = await ask(
+  const kept = await callRegistry(
     { edge: given.edge, headers },
     `${encodeURIComponent(model)}/transitions/${encodeURIComponent(id)}`,
-    keptTransition,
+    storedTransition,
   );
   if ('exit' in kept) return kept;
   const payload = new Uint8Array(Buffer.from(kept.value.envelope.payload, 'base64'));
@@ -129,10 +137,15 @@ async function send(
   payload: Uint8Array,
 ): Promise<Answer> {
   const body = { envelope: await signPayload(payload, key) };
-  const found = await ask({ edge: given.edge, headers }, `${encodeURIComponent(model)}/transitions`, transitionRow, {
-    method: 'POST',
-    body,
-  });
+  const found = await callRegistry(
+    { edge: given.edge, headers },
+    `${encodeURIComponent(model)}/transitions`,
+    transitionRow,
+    {
+      method: 'POST',
+      body,
+    },
+  );
   if ('exit' in found) return found;
   const { id, revision, from, to, signers, missing } = found.value;
   const way = `${shortOf(revision)}: ${showStanding(from)} → ${showStanding(to)}, signed by ${signers.join(', ')}`;

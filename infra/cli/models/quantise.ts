@@ -1,7 +1,7 @@
 // auricle model quantise
 import process from 'node:process';
 import { ok } from '../../../shared/result.ts';
-import { type Made, problem } from '../../pool/model-build/problem.ts';
+import { type BuildResult, problem } from '../../pool/model-build/problem.ts';
 import { quantise } from '../../pool/model-build/quantise/quantise.ts';
 import { type Answer, unreachable, wrong } from '../answer.ts';
 import { readPlace } from '../place.ts';
@@ -11,7 +11,7 @@ import { watchRevisions } from './watch.ts';
 import { readFlags, type Words } from './words.ts';
 
 /** A15, A22: writes an 8-bit model beside its source. The gates measure its loss of accuracy. */
-export async function runQuantise(given: Words): Promise<Made<Answer>> {
+export async function runQuantise(given: Words): Promise<BuildResult<Answer>> {
   if (given.flags.watch) return runWatch(given);
   const told = readFlags(given, ['out', 'static', 'calibrate', 'features', 'samples']);
   if (!told.ok) return told;
@@ -45,7 +45,7 @@ export async function runQuantise(given: Words): Promise<Made<Answer>> {
 const watchFlags = ['edge', 'token', 'state', 'key', 'as', 'out', 'calibrate', 'samples'] as const;
 
 /** Quantises revisions that missed their targets, as the edge lists them. */
-async function runWatch(given: Words): Promise<Made<Answer>> {
+async function runWatch(given: Words): Promise<BuildResult<Answer>> {
   const told = readFlags(given, watchFlags, ['models', 'watch', 'once']);
   if (!told.ok) return told;
   const read = told.value;

@@ -16,7 +16,7 @@ export interface Caller {
 }
 
 /** Sends a request. Returns the parsed value, or the answer for a refusal. */
-export async function ask<T extends z.ZodType>(
+export async function callRegistry<T extends z.ZodType>(
   { edge, headers }: Caller,
   path: string,
   schema: T,
@@ -30,9 +30,9 @@ export async function ask<T extends z.ZodType>(
   return { value: schema.parse(await response.json()) };
 }
 
-export const askState = (given: Pick<Arguments, 'edge' | 'at'>, headers: Headers, model: string) => {
+export const fetchState = (given: Pick<Arguments, 'edge' | 'at'>, headers: Headers, model: string) => {
   const at = given.at === undefined ? '' : `?at=${encodeURIComponent(given.at)}`;
-  return ask({ edge: given.edge, headers }, `${encodeURIComponent(model)}/revisions${at}`, modelState);
+  return callRegistry({ edge: given.edge, headers }, `${encodeURIComponent(model)}/revisions${at}`, modelState);
 };
 
 /** As few characters of it as say which; `undefined` when it is none of them, or one of several. */

@@ -4,11 +4,11 @@ import type { z } from 'zod';
 import { anyVersions, readModelVersion, toModelEntity, toModelVersion } from '../../../shared/model/azure-ml.ts';
 import {
   aliasRow,
-  keptRevision,
   liveEvidence,
   logPage,
   type ModelState,
   revisionRow,
+  storedRevision,
 } from '../../../shared/model/contract.ts';
 import { type Entry, STABLE } from '../../../shared/model/registry.ts';
 import { showStanding } from '../../../shared/model/stage.ts';
@@ -17,8 +17,8 @@ import { problems } from '../../pool/model-build/problem.ts';
 import { type Answer, impossible, wrong } from '../answer.ts';
 import type { Arguments } from '../options.ts';
 import {
-  ask,
-  askState,
+  callRegistry,
+  fetchState,
   findRevision,
   type Headers,
   readBundle,
@@ -37,10 +37,15 @@ const register: Run = async (given, headers) => {
   const versions = anyVersions.safeParse(bundle.value);
   if (versions.success) return registerAll(given, headers, model, versions.data);
   const body = { bundle: bundle.value };
-  const found = await ask({ edge: given.edge, headers }, `${encodeURIComponent(model)}/revisions`, revisionRow, {
-    method: 'POST',
-    body,
-  });
+  const found = await callRegistry(
+    { edge: given.edge, headers },
+    `${encodeURIComponent(model)}/revisions`,
+    revisionRow,
+    {
+      method: 'POST',
+      body,
+    },
+  );
   if ('exit' in found) return found;
   const { revision, author, stage } = found.value;
   return { exit: 0, text: `${revision}\nby ${author}, stands at ${stage}`, value: found.value };
@@ -53,7 +58,7 @@ async function registerAll(given: Arguments, headers: Headers, model: string, ve
   const rows: z.infer<typeof revisionRow>[] = [];
   for (const { bundle, description } of versions.flatMap((one) => readModelVersion(one) ?? [])) {
     const route = `${encodeURIComponent(model)}/revisions`;
-    const found = await ask({ edge: given.edge, headers }, route, revisionRow, {
+    const found = await callRegistry({ edge: given.edge, headers }, route, revisionRow, {
       method: 'POST',
       body: { bundle, description },
     });
@@ -67,14 +72,14 @@ async function registerAll(given: Arguments, headers: Headers, model: string, ve
 
 const exportVerb: Run = async (given, headers) => {
   const [, model = '', named] = given.operands;
-  const state = await askState({ ...given, at: undefined }, headers, model);
+  const state = await fetchState({ ...given, at: undefined }, headers, model);
   if ('exit' in state) return state;
   if (state.value.revisions.length === 0) return unknownModel(given, headers, model);
   if (named !== undefined) return exportOne(given, headers, state.value, named);
   const versions: ReturnType<typeof toModelVersion>[] = [];
   for (const { revision } of state.value.revisions) {
     const route = `${encodeURIComponent(model)}/revisions/${encodeURIComponent(revision)}`;
-    const kept = await ask({ edge: given.edge, headers }, route, keptRevision);
+    const kept = await callRegistry({ edge: given.edge, headers }, route, storedRevision);
     if ('exit' in kept) return kept;
     versions.push(toModelVersion('auricle', model, versions.length + 1, kept.value));
   }
@@ -95,14 +100,14 @@ async function exportOne(given: Arguments, headers: Headers, state: ModelState, 
   const found = digest === undefined ? undefined : findVersion(state, digest);
   if (!found) return unknownRevision(named);
   const route = `${encodeURIComponent(state.model)}/revisions/${encodeURIComponent(found.row.revision)}`;
-  const kept = await ask({ edge: given.edge, headers }, route, keptRevision);
+  const kept = await callRegistry({ edge: given.edge, headers }, route, storedRevision);
   if ('exit' in kept) return kept;
   return written(given, toModelEntity(state.model, Number(found.version), kept.value), `version ${found.version}`);
 }
 
 const revisions: Run = async (given, headers) => {
   const [, model = ''] = given.operands;
-  const found = await askState(given, headers, model);
+  const found = await fetchState(given, headers, model);
   if ('exit' in found) return found;
   if (found.value.revisions.length === 0) return unknownModel(given, headers, model);
   const rows = found.value.revisions.flatMap(({ revision, author, since, aliases, rollout, ...at }) => [
@@ -116,12 +121,12 @@ const revisions: Run = async (given, headers) => {
 
 const evidence: Run = async (given, headers) => {
   const [, model = '', named = ''] = given.operands;
-  const state = await askState({ ...given, at: undefined }, headers, model);
+  const state = await fetchState({ ...given, at: undefined }, headers, model);
   if ('exit' in state) return state;
   const known = findRevision(state.value, named);
   if (!known) return unknownRevision(named);
   const route = `${encodeURIComponent(model)}/revisions/${encodeURIComponent(known.revision)}/evidence`;
-  const found = await ask({ edge: given.edge, headers }, route, liveEvidence);
+  const found = await callRegistry({ edge: given.edge, headers }, route, liveEvidence);
   if ('exit' in found) return found;
   const { verdict, verdicts, windows, ...at } = found.value;
   const lines = [
@@ -137,7 +142,7 @@ const evidence: Run = async (given, headers) => {
 
 const alias: Run = async (given, headers) => {
   const [, model = '', name = '', named = ''] = given.operands;
-  const state = await askState(given, headers, model);
+  const state = await fetchState(given, headers, model);
   if ('exit' in state) return state;
   const to = named === 'none' ? undefined : findRevision(state.value, named);
   if (named !== 'none' && !to) return unknownRevision(named);
@@ -148,7 +153,7 @@ const alias: Run = async (given, headers) => {
 const rollback: Run = async (given, headers) => {
   const [, model = ''] = given.operands;
   const name = given.alias ?? STABLE;
-  const state = await askState(given, headers, model);
+  const state = await fetchState(given, headers, model);
   if ('exit' in state) return state;
   const now = state.value.aliases.find((one) => one.alias === name);
   if (now?.before === undefined) return impossible(`nothing is known that "${name}" named before`);
@@ -166,7 +171,7 @@ interface Move {
 async function move(given: Arguments, headers: Headers, { model, name, from, revision }: Move): Promise<Answer> {
   const body = { ...(from && { from }), ...(revision && { revision }), ...(given.reason && { reason: given.reason }) };
   const path = `${encodeURIComponent(model)}/aliases/${encodeURIComponent(name)}`;
-  const found = await ask({ edge: given.edge, headers }, path, aliasRow, { method: 'PUT', body });
+  const found = await callRegistry({ edge: given.edge, headers }, path, aliasRow, { method: 'PUT', body });
   if ('exit' in found) return found;
   return { exit: 0, text: `${name}: ${shortOf(from)} → ${shortOf(found.value.revision)}`, value: found.value };
 }
@@ -180,7 +185,7 @@ const log: Run = async (given, headers) => {
   const entries: Entry[] = [];
   let after: number | undefined = 0;
   while (after !== undefined) {
-    const page: Found = await ask(
+    const page: Found = await callRegistry(
       { edge: given.edge, headers },
       `${encodeURIComponent(model)}/transitions?after=${after}`,
       logPage,

@@ -4,7 +4,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { limits } from '../../../shared/limits.ts';
-import { keptRevision, type RevisionRow, revisionRow, transitionRow } from '../../../shared/model/contract.ts';
+import { type RevisionRow, revisionRow, storedRevision, transitionRow } from '../../../shared/model/contract.ts';
 import { digestOfFiles } from '../../../shared/model/revision.ts';
 import type { Method } from '../../../shared/model/rollout.ts';
 import { makeBundle } from '../../../shared/model/signature/bundle.ts';
@@ -14,11 +14,11 @@ import { type Manifest, readManifest, writeManifest } from '../../../shared/mode
 import { verifyFiles } from '../../../shared/model/signature/verify-files.ts';
 import { writeStatement } from '../../../shared/model/statement.ts';
 import { ok } from '../../../shared/result.ts';
-import type { Made } from '../../pool/model-build/problem.ts';
+import type { BuildResult } from '../../pool/model-build/problem.ts';
 import { type QuantisedRevision, quantiseRevision } from '../../pool/model-build/quantise/quantise-revision.ts';
 import type { Answer } from '../answer.ts';
 import { digestFolder, openFolder, signatureOf } from './files.ts';
-import { ask, askState, type Headers, shortOf } from './registry.ts';
+import { callRegistry, fetchState, type Headers, shortOf } from './registry.ts';
 
 export interface Watch {
   readonly edge: string;
@@ -68,7 +68,7 @@ export async function watchRevisions(watch: Watch): Promise<Answer> {
 }
 
 async function makeWanted(watch: Watch, model: string): Promise<MadeRevision[] | Answer> {
-  const state = await askState({ edge: watch.edge, at: undefined }, watch.headers, model);
+  const state = await fetchState({ edge: watch.edge, at: undefined }, watch.headers, model);
   if ('exit' in state) return state;
   const all: MadeRevision[] = [];
   for (const row of state.value.revisions) {
@@ -89,7 +89,7 @@ async function makeOne(
   const { revision: from } = row;
   const named = `${model} ${shortOf(from)}, ${method}`;
   if (method === 'static' && !watch.calibrate) return void watch.say(`${named}: wants --calibrate`);
-  const kept = await ask(watch, `${model}/revisions/${from}`, keptRevision);
+  const kept = await callRegistry(watch, `${model}/revisions/${from}`, storedRevision);
   if ('exit' in kept) return kept;
   const manifest = readManifest(readPayload(Buffer.from(kept.value.bundle.dsseEnvelope.payload, 'base64')));
   // Agents name what they serve by its place in a repository.
@@ -100,7 +100,7 @@ async function makeOne(
   if (!source) return void watch.say(`${named}: its files are in none of these folders`);
   const folder = path.join(watch.out, `${model}-${shortOf(from)}-${method}`);
   const { calibrate } = watch;
-  const made: Made<QuantisedRevision> = existsSync(folder)
+  const made: BuildResult<QuantisedRevision> = existsSync(folder)
     ? ok({ networks: [] }) // Made before, and not registered: the same files give the same bytes.
     : await quantiseRevision({ ...source, out: folder, ...(method === 'static' && calibrate && { calibrate }) });
   const facts = { model, from, method };
@@ -143,7 +143,10 @@ async function register(watch: Watch, { model, folder, parts, made }: MadeFiles)
   const payload = writeManifest(parts[0] ?? model, hash, listed, revision, { made });
   const bundle = makeBundle(await signPayload(payload, watch.key));
   writeFileSync(signatureOf(folder, parts, hash), JSON.stringify(bundle));
-  return ask(watch, `${encodeURIComponent(model)}/revisions`, revisionRow, { method: 'POST', body: { bundle } });
+  return callRegistry(watch, `${encodeURIComponent(model)}/revisions`, revisionRow, {
+    method: 'POST',
+    body: { bundle },
+  });
 }
 
 /** Records that a revision cannot be made, which ends the request. */
@@ -167,7 +170,10 @@ async function giveUp(
   const at = Math.max(Date.now(), row.since);
   const payload = writeStatement({ model, revision: from, from: stands, to: stands, at, evidence });
   const body = { envelope: await signPayload(payload, watch.key) };
-  const told = await ask(watch, `${encodeURIComponent(model)}/transitions`, transitionRow, { method: 'POST', body });
+  const told = await callRegistry(watch, `${encodeURIComponent(model)}/transitions`, transitionRow, {
+    method: 'POST',
+    body,
+  });
   if ('exit' in told) return told;
   watch.say(`${model} ${shortOf(from)}, ${method}: ${problem}`);
   return { ...wanted, problem };

@@ -1,5 +1,5 @@
 import { ok } from '../../../shared/result.ts';
-import { type Made, problem } from '../../pool/model-build/problem.ts';
+import { type BuildResult, problem } from '../../pool/model-build/problem.ts';
 import type { Option } from '../options.ts';
 
 /** The words after a verb of `auricle model`. Flags may repeat. */
@@ -10,7 +10,11 @@ export interface Words {
 }
 
 /** Reads the words of a command by the options of its row; `open`: others may follow, each with a value. */
-export function readWords(words: readonly string[], own: Readonly<Record<string, Option>>, open = false): Made<Words> {
+export function readWords(
+  words: readonly string[],
+  own: Readonly<Record<string, Option>>,
+  open = false,
+): BuildResult<Words> {
   const operands: string[] = [];
   const flags: Record<string, string[]> = {};
   let force = false;
@@ -31,13 +35,13 @@ export function readWords(words: readonly string[], own: Readonly<Record<string,
 }
 
 /** A flag that may be given once. */
-export function one({ flags }: Words, name: string): Made<string | undefined> {
+export function one({ flags }: Words, name: string): BuildResult<string | undefined> {
   const [value, ...more] = flags[name] ?? [];
   return more.length === 0 ? ok(value) : problem('written', `--${name} is given twice`);
 }
 
 /** `NAME=VALUE`, repeated. */
-export function pairs({ flags }: Words, name: string): Made<Record<string, string>> {
+export function pairs({ flags }: Words, name: string): BuildResult<Record<string, string>> {
   const found: Record<string, string> = {};
   for (const written of flags[name] ?? []) {
     const at = written.indexOf('=');
@@ -52,7 +56,7 @@ export function readFlags<Name extends string>(
   given: Words,
   names: readonly Name[],
   others: readonly string[] = [],
-): Made<Partial<Record<Name, string>>> {
+): BuildResult<Partial<Record<Name, string>>> {
   const other = Object.keys(given.flags).find((name) => ![...names, ...others].includes(name));
   if (other !== undefined) return problem('written', `--${other} does not go with the others`);
   const read: Partial<Record<Name, string>> = {};

@@ -28,7 +28,7 @@ export type AuditKeys = {
   witnessKey: string;
 };
 
-export async function keepAuditKeys(folder: string): Promise<AuditKeys> {
+export async function createAuditKeys(folder: string): Promise<AuditKeys> {
   const [keyFile, sidecarKeyFile, witnessKeyFile] = ['audit.key', 'audit-sidecar.key', 'witness.key'].map((name) => {
     const file = path.join(folder, name);
     if (!existsSync(file)) writePrivate(file, randomBytes(32).toString('base64'));

@@ -12,7 +12,7 @@ export type KeyFile = {
   jwks: { keys: JWK[] };
 };
 
-export async function keepKey(folder: string, name: string, alg: 'ES256' | 'RS256'): Promise<KeyFile> {
+export async function createKey(folder: string, name: string, alg: 'ES256' | 'RS256'): Promise<KeyFile> {
   const privateFile = path.join(folder, `${name}.private.jwk.json`);
   const publicFile = path.join(folder, `${name}.jwks.json`);
   if (!existsSync(privateFile)) {

@@ -3,11 +3,11 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { type AuditKeys, keepAuditKeys } from './audit-keys.ts';
-import { type KeyFile, keepKey, writePrivate } from './keys.ts';
-import { keepSigners } from './signers.ts';
+import { type AuditKeys, createAuditKeys } from './audit-keys.ts';
+import { createKey, type KeyFile, writePrivate } from './keys.ts';
+import { createSigners } from './signers.ts';
 import { developmentToken, poolToken } from './tokens.ts';
-import { keepZoneKeys, type ZoneKeyFiles } from './zone-keys.ts';
+import { createZoneKeys, type ZoneKeyFiles } from './zone-keys.ts';
 
 export const ATTESTATION_ISSUER = 'https://auricle.local/attestation';
 
@@ -31,7 +31,7 @@ export type Identity = {
   /** Keys that sign and encrypt the audit logs. */
   audit: AuditKeys;
   /** Trusted signers of revisions, by public key. */
-  signers: ReturnType<typeof keepSigners>;
+  signers: ReturnType<typeof createSigners>;
   /** Development token, and its file. */
   token: string;
   tokenFile: string;
@@ -42,18 +42,18 @@ export type Identity = {
 export async function makeIdentity(state: string, pools: { name: string; zone: string }[]): Promise<Identity> {
   const folder = path.join(state, 'identity');
   const [issuer, attestation, ticket, grant, edge, service] = await Promise.all([
-    keepKey(folder, 'issuer', 'ES256'),
-    keepKey(folder, 'attestation', 'RS256'),
-    keepKey(folder, 'ticket', 'ES256'),
-    keepKey(folder, 'grant', 'ES256'),
-    keepKey(folder, 'edge', 'ES256'),
-    keepKey(folder, 'service', 'ES256'),
+    createKey(folder, 'issuer', 'ES256'),
+    createKey(folder, 'attestation', 'RS256'),
+    createKey(folder, 'ticket', 'ES256'),
+    createKey(folder, 'grant', 'ES256'),
+    createKey(folder, 'edge', 'ES256'),
+    createKey(folder, 'service', 'ES256'),
   ]);
-  const zoneKeys = await keepZoneKeys(folder, [...new Set(pools.map((pool) => pool.zone))]);
+  const zoneKeys = await createZoneKeys(folder, [...new Set(pools.map((pool) => pool.zone))]);
   const webhookKeyFile = path.join(folder, 'webhook.key');
   if (!existsSync(webhookKeyFile)) writePrivate(webhookKeyFile, randomBytes(32).toString('base64'));
-  const audit = await keepAuditKeys(folder);
-  const signers = keepSigners(folder);
+  const audit = await createAuditKeys(folder);
+  const signers = createSigners(folder);
   const nowS = Math.floor(Date.now() / 1_000);
   const tokenFile = path.join(state, 'token');
   writePrivate(tokenFile, `${await developmentToken(issuer.privateKey, nowS)}\n`);

@@ -12,7 +12,7 @@ const SIGNERS = ['author', 'reviewer', 'approver', 'quantiser'] as const;
  * Returns `MODEL_SIGNERS` of the functions. The private halves are `signers/NAME.pem`, for `npx auricle model
  * … --as NAME`.
  */
-export function keepSigners(folder: string): { name: string; key: string; worker?: true }[] {
+export function createSigners(folder: string): { name: string; key: string; worker?: true }[] {
   return SIGNERS.map((name) => {
     const file = path.join(folder, 'signers', `${name}.pem`);
     if (!existsSync(file)) {

@@ -13,7 +13,7 @@ export type ZoneKeyFiles = {
   publicKeys: ZoneKeys;
 };
 
-export async function keepZoneKeys(folder: string, zones: readonly string[]): Promise<ZoneKeyFiles> {
+export async function createZoneKeys(folder: string, zones: readonly string[]): Promise<ZoneKeyFiles> {
   const privateFiles: Record<string, string> = {};
   const publicKeys: ZoneKeys = {};
   for (const zone of zones) {

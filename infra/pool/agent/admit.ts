@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { limits } from '../../../shared/limits.ts';
 import { type Reason, type Refusal, refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
-import type { Desk, ServedModel } from './desk.ts';
+import type { AgentContext, ServedModel } from './desk.ts';
 import { sha256 } from './keys.ts';
 import type { Facts, Ticket } from './ticket.ts';
 
@@ -25,7 +25,7 @@ export interface Doorway {
 
 /** Everything that is answered in plain HTTP: who asks, whether it is for us, whether there is room. */
 export async function admit(
-  desk: Pick<Desk, 'now' | 'readTicket' | 'model' | 'replays' | 'keys'>,
+  desk: Pick<AgentContext, 'now' | 'readTicket' | 'model' | 'replays' | 'keys'>,
   headers: IncomingMessage['headers'],
   { enter, serves = () => true }: Doorway,
 ): Promise<Result<Admitted>> {

@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { limits } from '../../../shared/limits.ts';
 import { type AgentOverrides, openBackend } from './backend.ts';
-import type { Desk } from './desk.ts';
+import type { AgentContext } from './desk.ts';
 import type { Keys } from './keys.ts';
 import { createAgentServer } from './serve.ts';
 import { openServing } from './serving.ts';
@@ -31,7 +31,7 @@ async function listen(server: Server, { host, port }: Settings): Promise<string>
 export async function startAgent(settings: Settings, overrides: AgentOverrides = {}): Promise<Agent> {
   const backend = await openBackend(settings, overrides, () => desk);
   const serving = openServing(backend, () => desk);
-  const desk: Desk = serving.desk;
+  const desk: AgentContext = serving.desk;
   const { host, calls } = serving;
   const { keys, watch, failures, outbox, log, workers, engine } = backend;
   const server = createAgentServer(desk, {

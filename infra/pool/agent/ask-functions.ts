@@ -12,7 +12,7 @@ export interface FunctionsOptions {
 }
 
 /** Asks the functions in the name of this agent. `job` says what the proof is for; it goes into the body with the rest. */
-export async function askFunctions(
+export async function callFunctions(
   { url, agent, keys, token, now }: FunctionsOptions,
   path: string,
   job: string,

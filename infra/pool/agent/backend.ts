@@ -1,6 +1,6 @@
 import { limits } from '../../../shared/limits.ts';
 import { createAttest } from './attest.ts';
-import type { Desk, ServedModel } from './desk.ts';
+import type { AgentContext, ServedModel } from './desk.ts';
 import { createDispatcher, type Dispatcher } from './dispatch.ts';
 import type { Engine } from './engine.ts';
 import { createKserveEngine } from './engine-kserve.ts';
@@ -50,7 +50,7 @@ interface MetricsParts {
   readonly watch: ReturnType<typeof createEngineWatch>;
   readonly failures: ReturnType<typeof createLoadFailures>;
   readonly workers: StreamWorkers | undefined;
-  readonly desk: () => Desk;
+  readonly desk: () => AgentContext;
 }
 
 function openMetrics({ settings, dispatcher, watch, failures, workers, desk }: MetricsParts): Metrics {
@@ -68,7 +68,7 @@ function openMetrics({ settings, dispatcher, watch, failures, workers, desk }: M
 }
 
 /** Opens the keys, the engine and the models of an agent. `desk` is called when metrics are read. */
-export async function openBackend(settings: Settings, overrides: AgentOverrides, desk: () => Desk) {
+export async function openBackend(settings: Settings, overrides: AgentOverrides, desk: () => AgentContext) {
   const { agent, engineUrl, serviceKeys, slots, stateDir } = settings;
   const now = overrides.now ?? Date.now;
   const log = createLog(agent, now, overrides.write ?? ((line) => void process.stdout.write(line)));

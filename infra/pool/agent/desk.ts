@@ -75,7 +75,7 @@ export interface DeskParts {
   readonly files?: FileRoom | undefined;
 }
 
-export interface Desk extends DeskParts {
+export interface AgentContext extends DeskParts {
   /** Counts a short request in. */
   enter(): Entry;
   /** Takes a slot for a short request. Refuses with `pool_busy`, always while the agent drains. */
@@ -100,7 +100,7 @@ function secondsUntilFree(ahead: number, { serviceMs, slots }: Pace): number {
 }
 
 /** Opens the context of requests and counts them. */
-export function openDesk(parts: DeskParts): Desk {
+export function openAdmission(parts: DeskParts): AgentContext {
   const short = openRoom(Number.POSITIVE_INFINITY);
   const slots = createRequestSlots(parts.now);
   const streams = openRoom(parts.streamsMax);

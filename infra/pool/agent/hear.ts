@@ -5,7 +5,7 @@ import type { Metrics } from './metrics.ts';
 import type { createRecognition } from './recognise.ts';
 import { MODEL_RATE } from './sound/mono.ts';
 import { createVoiceDetector } from './voice/detect.ts';
-import { type Heard, listen } from './voice/listen.ts';
+import { listen, type RecordingTotals } from './voice/listen.ts';
 
 export interface Recording {
   readonly sound: AsyncIterable<Result<SoundBlock>>;
@@ -18,7 +18,7 @@ export interface Recording {
  * resolves, and not all recognised. It may go on for a while after the caller has lost interest, so it alone knows when
  * its detector is no longer needed.
  */
-export async function hearRecording({ sound, recognition, metrics }: Recording): Promise<Result<Heard>> {
+export async function recogniseRecording({ sound, recognition, metrics }: Recording): Promise<Result<RecordingTotals>> {
   const detector = await createVoiceDetector();
   try {
     for await (const hearing of listen(sound, detector)) {

@@ -6,7 +6,7 @@ import { type AgentMessage, type Load, rosterMessage } from '../../../shared/poo
 import type { Keys } from './keys.ts';
 import type { Log } from './log.ts';
 import type { Outbox } from './record.ts';
-import type { ReleaseMapHeld } from './release-map.ts';
+import type { ReleaseMapStore } from './release-map.ts';
 
 export interface HeartbeatOptions {
   /** Base URL of the edge. */
@@ -21,7 +21,7 @@ export interface HeartbeatOptions {
   /** Has the keys attested again and calls `renew`, after `pauseMs`. */
   readonly onStale: (pauseMs: number) => void;
   /** Absent: no release map is taken. */
-  readonly release?: Pick<ReleaseMapHeld, 'generation' | 'take'>;
+  readonly release?: Pick<ReleaseMapStore, 'generation' | 'take'>;
   readonly log: Log;
   /** ms since 1970. */
   readonly now?: () => number;

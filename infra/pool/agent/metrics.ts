@@ -3,7 +3,7 @@ import { classes, type RequestClass } from '../../../shared/tenant/claims.ts';
 import type { EngineCounts } from './engine.ts';
 import { registerEngineCounters } from './engine-counters.ts';
 import { registerGauges } from './gauges.ts';
-import type { Heard } from './voice/listen.ts';
+import type { RecordingTotals } from './voice/listen.ts';
 
 /** Values that a scrape reads. */
 export interface Levels {
@@ -114,7 +114,7 @@ export function createMetrics(levels: Levels) {
 
   return {
     request: (outcome: string) => requests.inc({ outcome }),
-    heard(name: RequestClass, { seconds, speechSeconds }: Heard) {
+    heard(name: RequestClass, { seconds, speechSeconds }: RecordingTotals) {
       audio.inc({ class: name }, seconds);
       speech.inc({ class: name }, speechSeconds);
     },

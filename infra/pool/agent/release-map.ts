@@ -8,7 +8,7 @@ import { type Part, partOf, RELEASE_TYPE, type ReleaseMap, releaseMap } from '..
 import type { ModelDescription } from '../../../shared/pool/description.ts';
 import type { Log } from './log.ts';
 
-export interface ReleaseMapHeld {
+export interface ReleaseMapStore {
   /** Of the map that counts; 0 before there is one, `undefined` where none is taken. */
   generation(): number | undefined;
   /** A map that was told. What is not signed, or older than what is known, changes nothing. */
@@ -31,7 +31,7 @@ export interface ReleaseMapOptions {
   readonly log: Log;
 }
 
-export async function openReleaseMap({ keys, stateDir, now, log }: ReleaseMapOptions): Promise<ReleaseMapHeld> {
+export async function openReleaseMap({ keys, stateDir, now, log }: ReleaseMapOptions): Promise<ReleaseMapStore> {
   const file = path.join(stateDir, 'release.jws');
   const keySet = keys && createLocalJWKSet(keys);
   let held: CurrentMap | undefined;

@@ -4,13 +4,19 @@ import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import { concat } from '../../../shared/seal/bytes.ts';
-import { agentEnds, type Lane, NUMBER_BYTES, numberAt, openLane } from '../../../shared/seal/lane.ts';
+import {
+  agentCounters,
+  NUMBER_BYTES,
+  numberAt,
+  openSealedSession,
+  type SessionKeys,
+} from '../../../shared/seal/lane.ts';
 import type { Opened, PackingSealer } from '../../../shared/seal/records.ts';
 import { openRead } from '../../../shared/seal/streams.ts';
 import type { Doorway } from './admit.ts';
 import { nodeAead } from './aead.ts';
 import { bodyOf } from './body.ts';
-import type { Desk, ServedModel } from './desk.ts';
+import type { AgentContext, ServedModel } from './desk.ts';
 import { type Keys, sha256 } from './keys.ts';
 import { createSessionTicketReader, type Facts, requestFacts, type SessionTicket } from './ticket.ts';
 
@@ -19,7 +25,7 @@ export interface SealedSession {
   readonly ticket: SessionTicket;
   /** Prefix of its requests in the replay cache; unique. */
   readonly name: string;
-  readonly keys: Lane;
+  readonly keys: SessionKeys;
 }
 
 export type ReadSession = (token: string, now: number) => Promise<Result<SealedSession>>;
@@ -38,7 +44,11 @@ export function createSessionReader(agent: string, edgeKeys: JSONWebKeySet, keys
     const bytes = new Uint8Array(Buffer.from(enc, 'base64url'));
     const setup = await keys.setup({ enc: bytes, suite, attestationDigest: att, now });
     if (!setup.ok) return setup;
-    const session = { ticket: read.value, name: sha256(token), keys: await openLane(setup.value, token, nodeAead) };
+    const session = {
+      ticket: read.value,
+      name: sha256(token),
+      keys: await openSealedSession(setup.value, token, nodeAead),
+    };
     // Maps keep the order of insertion, so the first entry is the oldest.
     const [oldest] = cache.keys();
     if (cache.size >= limits.sealSetups.value && oldest !== undefined) cache.delete(oldest);
@@ -62,7 +72,7 @@ const invalid = (detail: string) => no(refuse('ticket_invalid', undefined, `sess
  * `limits.agentHeaderMs` to arrive. Every refusal is plain HTTP.
  */
 export async function admitRequest(
-  desk: Pick<Desk, 'now' | 'readSession' | 'model' | 'replays'>,
+  desk: Pick<AgentContext, 'now' | 'readSession' | 'model' | 'replays'>,
   incoming: IncomingMessage,
   enter: Doorway['enter'],
 ): Promise<Result<AdmittedRequest>> {
@@ -98,7 +108,7 @@ async function readStart(reader: ReadableStreamDefaultReader<Uint8Array>): Promi
 }
 
 interface FirstRecord {
-  readonly desk: Pick<Desk, 'now' | 'model' | 'replays'>;
+  readonly desk: Pick<AgentContext, 'now' | 'model' | 'replays'>;
   readonly enter: Doorway['enter'];
   readonly session: SealedSession;
   readonly number: number;
@@ -114,7 +124,7 @@ async function admitFirst({
   reader,
   start,
 }: FirstRecord): Promise<Result<AdmittedRequest>> {
-  const { sealer, opener } = agentEnds(keys, number);
+  const { sealer, opener } = agentCounters(keys, number);
   const records = openRead(reader, opener, start);
   const first = await records.next();
   // Only the holder of the ticket's key can seal.

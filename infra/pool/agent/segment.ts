@@ -67,7 +67,7 @@ function splitWords(words: Words, fits: (words: Words) => boolean): Words[] | un
 const eventBytes = (segment: Segment) => Buffer.byteLength(JSON.stringify(segment));
 
 /** Words found in an utterance, with its start and end in seconds of the recording. */
-export interface Found {
+export interface SegmentWords {
   readonly words: Words;
   readonly start: number;
   readonly end: number;
@@ -77,7 +77,12 @@ export interface Found {
 }
 
 /** Words with their times in the recording. None lies behind the end of the utterance. */
-export function placeWords({ words, start, end, frameSeconds }: Omit<Found, 'logProbability'>): Segment['words'] {
+export function placeWords({
+  words,
+  start,
+  end,
+  frameSeconds,
+}: Omit<SegmentWords, 'logProbability'>): Segment['words'] {
   const at = (frame: number) => round(Math.min(end, start + frame * frameSeconds));
   return words.map((word) => ({
     word: word.word,
@@ -91,7 +96,7 @@ export function placeWords({ words, start, end, frameSeconds }: Omit<Found, 'log
  * Segments counted from `index`: none when nothing was said, one, or more when its words do not fit one event. Refuses
  * with `engine_failed` what cannot be words.
  */
-export function segmentsOf(found: Found, index: number): Result<Segment[]> {
+export function segmentsOf(found: SegmentWords, index: number): Result<Segment[]> {
   if (!Number.isFinite(found.logProbability)) return failed('not probabilities');
   const segmentOf = (words: Words, number: number): Segment => {
     const placed = placeWords({ ...found, words });

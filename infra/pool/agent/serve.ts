@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { limits } from '../../../shared/limits.ts';
 import type { LoadFailure } from '../../../shared/pool/heartbeat.ts';
 import { discard } from './body.ts';
-import type { Desk } from './desk.ts';
+import type { AgentContext } from './desk.ts';
 import { serveUnary } from './unary.ts';
 
 export interface Health {
@@ -12,7 +12,12 @@ export interface Health {
   failed(): readonly LoadFailure[];
 }
 
-type Route = (desk: Desk, health: Health, incoming: IncomingMessage, response: ServerResponse) => Promise<void> | void;
+type Route = (
+  desk: AgentContext,
+  health: Health,
+  incoming: IncomingMessage,
+  response: ServerResponse,
+) => Promise<void> | void;
 
 const answerText = (response: ServerResponse, status: number, text: string, type = 'text/plain; charset=utf-8') => {
   response.writeHead(status, { 'content-type': type }).end(text);
@@ -49,7 +54,11 @@ function endLingering(incoming: IncomingMessage, response: ServerResponse, ms: n
 }
 
 /** The agent's HTTP server, not listening yet. `lingerMs` as in the limits, shorter in tests. */
-export function createAgentServer(desk: Desk, health: Health, lingerMs: number = limits.agentLingerMs.value): Server {
+export function createAgentServer(
+  desk: AgentContext,
+  health: Health,
+  lingerMs: number = limits.agentLingerMs.value,
+): Server {
   const server = createServer(
     {
       keepAliveTimeout: limits.agentIdleMs.value,

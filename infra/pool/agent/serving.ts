@@ -2,7 +2,7 @@ import type { JSONWebKeySet } from 'jose';
 import type { Backend } from './backend.ts';
 import { stepSlotsOf } from './backend.ts';
 import { createStorage } from './batch/storage.ts';
-import { type Desk, openDesk } from './desk.ts';
+import { type AgentContext, openAdmission } from './desk.ts';
 import { createCalls } from './kserve/calls.ts';
 import { LiveBook } from './live/book.ts';
 import { createSessionReader } from './sealed-session.ts';
@@ -26,7 +26,7 @@ function openKeyring({ settings, keys, outbox, now }: Backend) {
 }
 
 /** Opens everything that requests and streams need of an agent. */
-export function openServing(backend: Backend, desk: () => Desk) {
+export function openServing(backend: Backend, desk: () => AgentContext) {
   const { settings, now, log, keepaliveMs, workers, engine, keys, watch, serviceTime, dispatcher, metrics } = backend;
   const { agent, engineUrl, slots, streams } = settings;
   const calls = createCalls({ engineUrl, dispatcher, levels: watch.levels, now });
@@ -43,7 +43,7 @@ export function openServing(backend: Backend, desk: () => Desk) {
   const keyring = openKeyring(backend);
   const edgeKeys = readJson(settings.edgeKeysFile) as JSONWebKeySet;
   const book = new LiveBook();
-  const opened = openDesk({
+  const opened = openAdmission({
     ...{ agent, now, keys, dispatcher, calls, metrics, log, model: backend.model, keepaliveMs, live, book },
     readTicket: createTicketReader(agent, edgeKeys),
     readSession: createSessionReader(agent, edgeKeys, keys),

@@ -5,7 +5,7 @@ import { no, ok, type Result } from '../../../shared/result.ts';
 import type { Opened } from '../../../shared/seal/records.ts';
 import type { Answer } from './answer.ts';
 import { answerOutcome } from './batch/outcome-task.ts';
-import type { Desk, ServedModel } from './desk.ts';
+import type { AgentContext, ServedModel } from './desk.ts';
 import { serveCall } from './kserve/serve-call.ts';
 import type { Tally } from './live/tally.ts';
 import { answerDocument } from './project/document-task.ts';
@@ -13,8 +13,8 @@ import type { Facts } from './ticket.ts';
 import { transcribe } from './transcribe.ts';
 
 /** One short request that was let in, before its head was read. */
-export interface Asked {
-  readonly desk: Desk;
+export interface AdmittedRequest {
+  readonly desk: AgentContext;
   readonly ticket: Facts;
   readonly model: ServedModel;
   readonly answer: Answer;
@@ -27,7 +27,7 @@ export interface Asked {
 }
 
 /** The same with its head: JSON of any shape. */
-export interface Work extends Asked {
+export interface Work extends AdmittedRequest {
   readonly head: unknown;
 }
 
@@ -56,7 +56,7 @@ function readHead(record: Result<Opened> | undefined): Result<unknown> {
 }
 
 /** Says `ready`, reads the head and does what it asks for. Emits everything but a refusal. */
-export async function serveTask(asked: Asked): Promise<Result<undefined>> {
+export async function serveTask(asked: AdmittedRequest): Promise<Result<undefined>> {
   const { name, revision } = asked.model.description;
   await asked.answer.send({ type: 'ready', agent: asked.desk.agent, model: name, revision });
   const first = await asked.records.next();

@@ -8,15 +8,15 @@ import { needsWords } from '../../../shared/speech/openai-answer.ts';
 import { readForm } from '../../../shared/speech/openai-form.ts';
 import type { Segment } from '../../../shared/speech/transcript.ts';
 import type { Answer } from './answer.ts';
-import type { Desk, ServedModel } from './desk.ts';
+import type { AgentContext, ServedModel } from './desk.ts';
 import { type Fields, readMultipart } from './form.ts';
-import { hearRecording } from './hear.ts';
+import { recogniseRecording } from './hear.ts';
 import type { Tally } from './live/tally.ts';
 import { readRaw } from './raw.ts';
 import { createRecognition } from './recognise.ts';
 import { decodeSound } from './sound/decode.ts';
 import type { Ticket } from './ticket.ts';
-import type { Heard } from './voice/listen.ts';
+import type { RecordingTotals } from './voice/listen.ts';
 
 /** Record 0 of a request (`shared/pool/PROTOCOL.md`). Members of other versions are skipped. */
 const head = z.object({
@@ -44,7 +44,7 @@ function readHead(json: unknown, ticket: Pick<Ticket, 'model'>): Result<Head> {
 }
 
 /** Whether the form asks for what the request was routed by. The fields come back completed by the hints. */
-export function judgeForm(fields: Fields, hints: Pick<Head, 'model' | 'language'>, languages: readonly string[]) {
+export function checkForm(fields: Fields, hints: Pick<Head, 'model' | 'language'>, languages: readonly string[]) {
   const completed: Fields = { ...fields, model: fields.model ?? [hints.model] };
   const form = readForm(completed);
   if (!form.ok) return form;
@@ -81,7 +81,7 @@ async function* plaintexts(
 }
 
 interface Work {
-  readonly desk: Pick<Desk, 'agent' | 'dispatcher' | 'metrics' | 'now'>;
+  readonly desk: Pick<AgentContext, 'agent' | 'dispatcher' | 'metrics' | 'now'>;
   readonly ticket: Pick<Ticket, 'class' | 'model' | 'tenant'>;
   readonly model: ServedModel;
   readonly answer: Pick<Answer, 'send'>;
@@ -136,7 +136,7 @@ export async function transcribe(work: Work): Promise<Result<undefined>> {
     onStart: work.onStart,
     onSegment: teller.tell,
   });
-  let heard: Heard | undefined;
+  let heard: RecordingTotals | undefined;
   let told: Fields | undefined;
 
   /**
@@ -144,7 +144,7 @@ export async function transcribe(work: Work): Promise<Result<undefined>> {
    * fields behind the file come too late.
    */
   async function tellEarly(before: Fields, hints: Head): Promise<void> {
-    const form = judgeForm(before, hints, languages);
+    const form = checkForm(before, hints, languages);
     if (!form.ok || !form.value.stream) return;
     told = before;
     teller.wordy = form.value.wordy;
@@ -153,7 +153,7 @@ export async function transcribe(work: Work): Promise<Result<undefined>> {
 
   async function hear(bytes: AsyncIterable<Uint8Array>, before: Fields): Promise<Result<undefined>> {
     if (read.ok) await tellEarly(before, read.value);
-    const all = await hearRecording({ sound: decodeSound(bytes, signal), recognition, metrics: desk.metrics });
+    const all = await recogniseRecording({ sound: decodeSound(bytes, signal), recognition, metrics: desk.metrics });
     if (!all.ok) return all;
     heard = all.value;
     tally.heard = heard;
@@ -164,7 +164,7 @@ export async function transcribe(work: Work): Promise<Result<undefined>> {
   const isForm = read.value.dialect === 'openai-audio';
   const fields = isForm ? await readMultipart(read.value.contentType, body, hear) : await readRaw(body, hear);
   if (!fields.ok) return fields;
-  const form = judgeForm(fields.value, read.value, languages);
+  const form = checkForm(fields.value, read.value, languages);
   if (!form.ok) return form;
   if (isForm) teller.wordy = form.value.wordy;
   if (!told) await answer.send({ type: 'form', fields: form.value.fields });

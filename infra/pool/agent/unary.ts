@@ -6,7 +6,7 @@ import { isStorageFull, refuseFull } from '../../../shared/storage-full.ts';
 import { plainRefusal } from './admit.ts';
 import { type Answer, openAnswer } from './answer.ts';
 import { discard } from './body.ts';
-import type { Desk } from './desk.ts';
+import type { AgentContext } from './desk.ts';
 import { newTally } from './live/tally.ts';
 import type { RequestSlot } from './request-slots.ts';
 import { type AdmittedRequest, admitRequest } from './sealed-session.ts';
@@ -20,7 +20,11 @@ function answerPlainly(response: ServerResponse, incoming: IncomingMessage, refu
 }
 
 /** Serves one unary request (`POST /v1/short`) from its first header to its last record. Never rejects. */
-export async function serveUnary(desk: Desk, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+export async function serveUnary(
+  desk: AgentContext,
+  incoming: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   incoming.on('error', () => {});
   response.on('error', () => {});
   const entry = desk.enter();
@@ -59,7 +63,7 @@ interface AdmittedWork extends Pick<AdmittedRequest, 'ticket' | 'model' | 'recor
 }
 
 async function serve(
-  desk: Desk,
+  desk: AgentContext,
   { ticket, model, records, answer, stopped, slot }: AdmittedWork,
   response: ServerResponse,
 ): Promise<Result<undefined>> {

@@ -22,7 +22,7 @@ export interface Problem {
   readonly text: string;
 }
 
-export type Made<T> = Result<T, Problem>;
+export type BuildResult<T> = Result<T, Problem>;
 
 /**
  * Longest refusal, characters: names in sources can be of any length, and refusals go to terminals and logs.

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { link, lstat, mkdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { ok } from '../../../shared/result.ts';
-import { type Made, problem } from './problem.ts';
+import { type BuildResult, problem } from './problem.ts';
 
 const exists = (file: string) =>
   lstat(file).then(
@@ -32,8 +32,8 @@ async function makeFolder(folder: string): Promise<undefined> {
 export async function writeWhole<T>(
   target: string,
   force: boolean,
-  write: (temporary: string) => Promise<Made<T>>,
-): Promise<Made<T>> {
+  write: (temporary: string) => Promise<BuildResult<T>>,
+): Promise<BuildResult<T>> {
   const before = await exists(target);
   if (before?.isDirectory()) return problem('exists', `${target} is a folder`);
   if (before && !force) return problem('exists', `${target} exists; -f overwrites it`);

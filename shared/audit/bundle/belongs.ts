@@ -2,7 +2,7 @@
 // statements about those, so that a tenant can see losses of its outboxes. The first and last leaf of a log
 // belong to all tenants.
 
-export interface Belonging {
+export interface Ownership {
   readonly type: string;
   readonly p: string;
   readonly tn?: string | undefined;
@@ -16,7 +16,7 @@ export interface Belonging {
 export const isOwnOutbox = (producer: string, tenant: string): boolean =>
   producer.startsWith(`gate/${tenant}/`) || producer.startsWith(`spare/${tenant}/`);
 
-export function belongsTo(tenant: string, { type, p, tn, outbox }: Belonging): boolean {
+export function belongsTo(tenant: string, { type, p, tn, outbox }: Ownership): boolean {
   if (tn !== undefined) return tn === tenant;
   if (type === 'shard.open' || type === 'shard.close') return true;
   if (type === 'producer.gap' || type === 'producer.late')

@@ -38,7 +38,10 @@ export function shownBy(redaction: string, names: readonly string[]): readonly s
 }
 
 /** Reports whether an entry is in the queried range, and not only in the proof of completeness. */
-export function isAsked({ query }: Pick<Manifest, 'query'>, { time, tseq }: Pick<LeafFacts, 'time' | 'tseq'>): boolean {
+export function isRequested(
+  { query }: Pick<Manifest, 'query'>,
+  { time, tseq }: Pick<LeafFacts, 'time' | 'tseq'>,
+): boolean {
   const { from = 0, to = Number.POSITIVE_INFINITY, tseq_from: first = 0, tseq_to: last } = query;
   if (time < from || time >= to) return false;
   if (tseq === undefined) return true;
@@ -102,7 +105,7 @@ export class Disclosed {
   /** Returns the disclosed values of an entry whose inclusion is verified, by name. */
   of(index: number, facts: LeafFacts): Readonly<Record<string, unknown>> {
     const { sd } = facts;
-    const promised = sd && isAsked(this.#manifest, facts) ? shownBy(this.#manifest.redaction, Object.keys(sd)) : [];
+    const promised = sd && isRequested(this.#manifest, facts) ? shownBy(this.#manifest.redaction, Object.keys(sd)) : [];
     const line = this.#lineOf(index, promised.length > 0);
     if (!line) {
       if (promised.length > 0) this.#lacking(index, promised);

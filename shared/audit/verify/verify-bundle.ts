@@ -11,7 +11,7 @@ import type { BundleFiles } from './bundle-files.ts';
 import { checkWitnesses, Growth, type Heads, readHeads, readKnownHead } from './check-heads.ts';
 import { checkLinks, type Linked } from './check-links.ts';
 import { DerivedAgain } from './derived-again.ts';
-import { Disclosed, isAsked } from './disclosed.ts';
+import { Disclosed, isRequested } from './disclosed.ts';
 import { type Hashing, ownHashing } from './hashing.ts';
 import { type LeafFacts, readLeafFacts } from './leaf-facts.ts';
 import { Numbers } from './numbers.ts';
@@ -26,7 +26,7 @@ export interface VerifiedEntry {
   readonly shown: Readonly<Record<string, unknown>>;
 }
 
-export interface Asked {
+export interface VerifyOptions {
   /** The reader's policy; without it the bundle's own applies, and the report says so. */
   readonly policy?: Uint8Array;
   /** A checkpoint of the log from another source. */
@@ -43,7 +43,7 @@ export interface Asked {
   readonly now: number;
 }
 
-export async function verifyBundle(files: BundleFiles, asked: Asked): Promise<Report> {
+export async function verifyBundle(files: BundleFiles, asked: VerifyOptions): Promise<Report> {
   const findings = new Findings();
   const bundle = await openBundle(files, asked.policy, findings);
   const heads = bundle && (await readHeads(bundle, asked.now, findings));
@@ -55,7 +55,7 @@ export async function verifyBundle(files: BundleFiles, asked: Asked): Promise<Re
   return reportOf(findings, bundle?.manifest, heads?.end, asked.policy !== undefined);
 }
 
-async function checkEntries(bundle: OpenBundle, heads: Heads, asked: Asked, findings: Findings): Promise<void> {
+async function checkEntries(bundle: OpenBundle, heads: Heads, asked: VerifyOptions, findings: Findings): Promise<void> {
   const { manifest } = bundle;
   if (asked.tenant !== undefined && asked.tenant !== manifest.tenant)
     findings.add('manifest', 'invalid', `the bundle is of the tenant ${manifest.tenant}`);
@@ -76,12 +76,12 @@ class Walk {
   readonly #numbers: Numbers;
   readonly #disclosed: Disclosed;
   readonly #hashing: Hashing;
-  readonly #onEntry: Asked['onEntry'];
+  readonly #onEntry: VerifyOptions['onEntry'];
   readonly #cuts: readonly number[];
   #count = 0;
   #proofs: { readonly bytes: Uint8Array; at: number } = { bytes: new Uint8Array(0), at: 0 };
 
-  constructor(bundle: OpenBundle, heads: Heads, growth: Growth, findings: Findings, asked: Asked) {
+  constructor(bundle: OpenBundle, heads: Heads, growth: Growth, findings: Findings, asked: VerifyOptions) {
     this.#hashing = asked.hashing ?? ownHashing;
     this.#onEntry = asked.onEntry;
     this.#bundle = bundle;
@@ -110,7 +110,7 @@ class Walk {
       const values = this.#disclosed.of(entry.index, entry.facts);
       this.#numbers.show(entry.index, values);
       this.#onEntry?.({ index: entry.index, facts: entry.facts, shown: values });
-      if (!again.isNeeded || !isAsked(manifest, entry.facts)) continue;
+      if (!again.isNeeded || !isRequested(manifest, entry.facts)) continue;
       again.add({ index: entry.index, leafHash: toHex(entry.hash), leaf: entry.facts.leaf, shown: values });
     }
     this.#disclosed.endPart();

@@ -7,7 +7,7 @@ import { limits } from '../../limits.ts';
 import { ascii } from '../../seal/bytes.ts';
 import { sm3 } from '../../seal/sm3.ts';
 import { revisionDigest } from '../revision.ts';
-import { type Made, made } from '../rollout.ts';
+import { type Derivation, made } from '../rollout.ts';
 import { type Sla, sla } from '../sla.ts';
 import { STATEMENT_TYPE } from './envelope.ts';
 import type { HashName } from './key.ts';
@@ -75,7 +75,7 @@ export interface Manifest {
   readonly pieces: readonly Piece[];
   readonly revision: string | undefined;
   readonly sla?: Sla | undefined;
-  readonly made?: Made | undefined;
+  readonly made?: Derivation | undefined;
 }
 
 const fromHex = (text: string): Uint8Array =>

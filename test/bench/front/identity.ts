@@ -1,7 +1,7 @@
 // Keys and tokens of the benchmark's edge, as the local stack makes them.
 import path from 'node:path';
 import { importJWK, SignJWT } from 'jose';
-import { keepKey } from '../../../infra/local/identity/keys.ts';
+import { createKey } from '../../../infra/local/identity/keys.ts';
 
 const ISSUER = 'https://bench.auricle.local/issuer';
 const ATTESTATION_ISSUER = 'https://bench.auricle.local/attestation';
@@ -21,9 +21,9 @@ export interface Identity {
 
 export async function makeIdentity(folder: string): Promise<Identity> {
   const [issuer, attestation, ticket] = await Promise.all([
-    keepKey(path.join(folder, 'identity'), 'issuer', 'ES256'),
-    keepKey(path.join(folder, 'identity'), 'attestation', 'RS256'),
-    keepKey(path.join(folder, 'identity'), 'ticket', 'ES256'),
+    createKey(path.join(folder, 'identity'), 'issuer', 'ES256'),
+    createKey(path.join(folder, 'identity'), 'attestation', 'RS256'),
+    createKey(path.join(folder, 'identity'), 'ticket', 'ES256'),
   ]);
   const signKey = await importJWK(issuer.privateKey, 'ES256');
   const sign = (claims: Record<string, unknown>) =>

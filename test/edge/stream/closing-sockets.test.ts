@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Surroundings } from '../../../edge/clock.ts';
+import type { Runtime } from '../../../edge/clock.ts';
 import { ClosingSockets } from '../../../edge/stream/closing-sockets.ts';
 import { sockets as ofIsolate, Sockets } from '../../../edge/stream/sockets.ts';
 import { limits } from '../../../shared/limits.ts';
@@ -61,17 +61,17 @@ describe('C10 A21 sockets whose client does not answer the close frame', () => {
   function start() {
     const state = { now: 0, busy: false, aborted: 0, timers: 0 };
     let ring: (() => void) | undefined;
-    const after: Surroundings['after'] = () => {
+    const after: Runtime['after'] = () => {
       state.timers += 1;
       const { promise, resolve } = Promise.withResolvers<never>();
       ring = resolve as unknown as () => void;
       return { rings: promise, cancel: () => {} };
     };
-    const surroundings = { now: () => state.now, random: () => 0, after };
+    const runtime = { now: () => state.now, random: () => 0, after };
     const abort = () => {
       state.aborted += 1;
     };
-    const closing = new ClosingSockets({ surroundings, busy: () => state.busy, abort });
+    const closing = new ClosingSockets({ runtime, busy: () => state.busy, abort });
     const pass = async (ms: number) => {
       state.now += ms;
       ring?.();

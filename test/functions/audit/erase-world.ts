@@ -1,5 +1,5 @@
 // Dependencies of erasure around a readable log.
-import type { EraseDesk } from '../../../functions/audit/erase/erase-desk.ts';
+import type { EraseContext } from '../../../functions/audit/erase/erase-desk.ts';
 import type { LogStore } from '../../../functions/audit/log/log-store.ts';
 import { openReporter } from '../../../functions/audit/report/report.ts';
 import { openHide } from '../../../functions/audit/sidecar/hide.ts';
@@ -13,7 +13,7 @@ const silent = () => ({ rings: new Promise<never>(() => {}), cancel() {} });
 export const failures: unknown[] = [];
 
 /** The desk of one process, which begins with nothing in memory. */
-export function deskOf(log: HiddenLog, store: LogStore = log.store): EraseDesk {
+export function deskOf(log: HiddenLog, store: LogStore = log.store): EraseContext {
   const keys = log.newKeys(store);
   const now = () => log.now;
   const reporter = openReporter({ store, hide: () => openHide(keys), now, after: silent });

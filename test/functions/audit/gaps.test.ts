@@ -4,7 +4,7 @@ import { acceptGap } from '../../../functions/audit/gaps/accept-gap.ts';
 import { readGaps } from '../../../functions/audit/gaps/gap-rows.ts';
 import { nameOfReceived, receive } from '../../../functions/audit/intake/intake.ts';
 import { openLogKeys } from '../../../functions/audit/log/log-keys.ts';
-import { lookAtLog } from '../../../functions/audit/log/look-at-log.ts';
+import { readLogHealth } from '../../../functions/audit/log/look-at-log.ts';
 import { followLog } from '../../../functions/audit/search/search-follow.ts';
 import { openHide } from '../../../functions/audit/sidecar/hide.ts';
 import type { Value } from '../../../functions/store/rows.ts';
@@ -29,7 +29,7 @@ async function opened() {
     await followLog(desk(at));
     const now = () => log.now;
     if (!keys) throw new Error('no keys');
-    return (await lookAtLog({ ...keys, rows: at, store: log.store, now, settings: {} }, ZONE)).gaps;
+    return (await readLogHealth({ ...keys, rows: at, store: log.store, now, settings: {} }, ZONE)).gaps;
   };
   const verified = () => {
     const holes = new LogHoles(log.year);

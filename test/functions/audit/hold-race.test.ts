@@ -3,7 +3,7 @@ import { eraseSubject, settleErasures } from '../../../functions/audit/erase/era
 import { setHold, settleHolds } from '../../../functions/audit/erase/hold.ts';
 import type { LogStore } from '../../../functions/audit/log/log-store.ts';
 import { endPeriods } from '../../../functions/retention/end-periods.ts';
-import { keptUntil } from '../../../shared/audit/retention.ts';
+import { retainedUntil } from '../../../shared/audit/retention.ts';
 import { limits } from '../../../shared/limits.ts';
 import { deskOf, failures, toldOf } from './erase-world.ts';
 import { HiddenLog, ZONE } from './hidden-log.ts';
@@ -66,7 +66,7 @@ describe('C12 a hold that is set while something is being destroyed', () => {
       const log = new HiddenLog();
       log.retention = () => 'csl';
       await log.write(log.event(ann));
-      log.now = keptUntil('csl', '202606');
+      log.now = retainedUntil('csl', '202606');
       let set: Awaited<ReturnType<typeof setHold>> | undefined;
       let there: string[] = [];
       const store = between(log.store, at, async () => {

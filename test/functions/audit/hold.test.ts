@@ -6,9 +6,9 @@ import { endPeriods } from '../../../functions/retention/end-periods.ts';
 import { readDisclosure } from '../../../shared/audit/commitment.ts';
 import {
   isMonth,
-  keptUntil,
   lawfulUntil,
   monthOf,
+  retainedUntil,
   retentionClasses,
   retentionNames,
 } from '../../../shared/audit/retention.ts';
@@ -180,8 +180,8 @@ describe('C12 classes of retention', () => {
       expect(source.length).toBeGreaterThan(20);
       const last = Date.UTC(2026, 6, 1) - 1;
       expect(monthOf(last)).toBe('202606');
-      expect(keptUntil(name, '202606') - last).toBe(days * DAY + 1);
-      expect(keptUntil(name, '202606') - SUMMER).toBeLessThanOrEqual((days + 31) * DAY);
+      expect(retainedUntil(name, '202606') - last).toBe(days * DAY + 1);
+      expect(retainedUntil(name, '202606') - SUMMER).toBeLessThanOrEqual((days + 31) * DAY);
       expect(lawfulUntil(name, '202612')).toBe(atLeastDays === 0 ? 0 : Date.UTC(2027, 0, 1) + atLeastDays * DAY);
     }
     expect(['202600', '202613', '26', '2026x1'].filter(isMonth)).toEqual([]);
@@ -195,7 +195,7 @@ describe('C12 classes of retention', () => {
     const place = log.place();
     const hidden = () => new SidecarReader(place, log.newKeys()).read(1, entries.slice(1));
     expect(JSON.parse(new TextDecoder().decode(entries[1]))).toMatchObject({ ret: 'ai-act' });
-    log.now = keptUntil('ai-act', '202606') - 1;
+    log.now = retainedUntil('ai-act', '202606') - 1;
     expect(await endPeriods(deskOf(log))).toEqual({ destroyed: 0, held: 0 });
     expect(await hidden()).not.toContain('erased');
     log.now += 1;
@@ -212,7 +212,7 @@ describe('C12 classes of retention', () => {
     log.retention = () => 'csl';
     await log.write(log.event(ann), log.event({ ...ann, tenant: 'other' }));
     await setHold(deskOf(log), hold({ subject: 'c1:ben' }));
-    log.now = keptUntil('csl', '202606');
+    log.now = retainedUntil('csl', '202606');
     expect(await endPeriods(deskOf(log))).toEqual({ destroyed: 1, held: 1 });
     expect(names(log, 'periods/csl/202606')).toEqual([`${ZONE}/periods/csl/202606/dev`]);
     await releaseHold(deskOf(log), 'dev', id, release);
@@ -234,7 +234,7 @@ describe('C12 classes of retention', () => {
       const log = new HiddenLog();
       log.retention = () => 'csl';
       await log.write(log.event(ann), log.event({ ...ann, tenant: 'other' }));
-      log.now = keptUntil('csl', '202606');
+      log.now = retainedUntil('csl', '202606');
       const store = faultyStore(log.store, broken, fate);
       await endPeriods(deskOf(log, store)).catch(() => undefined);
       calls = Math.max(calls, store.calls.length);

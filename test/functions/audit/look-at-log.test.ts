@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { receive } from '../../../functions/audit/intake/intake.ts';
 import { openLogKeys } from '../../../functions/audit/log/log-keys.ts';
-import { lookAtLog } from '../../../functions/audit/log/look-at-log.ts';
+import { readLogHealth } from '../../../functions/audit/log/look-at-log.ts';
 import { Sequencer } from '../../../functions/audit/log/sequencer.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
 import { MemoryStore } from './stored-log.ts';
@@ -16,7 +16,7 @@ describe('C9 how a log is doing', () => {
     let time = Date.UTC(2026, 5, 1);
     const now = () => time;
     const desk = { store, ...keys, now, settings: { MODE: 'production' as const } };
-    expect(await lookAtLog(desk, 'eu')).toEqual({
+    expect(await readLogHealth(desk, 'eu')).toEqual({
       ...{
         zone: 'eu',
         at: time,
@@ -52,7 +52,7 @@ describe('C9 how a log is doing', () => {
     await put(9, ['route']);
     time += 50_000;
     await round();
-    const health = await lookAtLog(desk, 'eu');
+    const health = await readLogHealth(desk, 'eu');
     // shard.open, the two events, and the leaf that says that others are late.
     expect(health.log).toMatchObject({ origin: 'audit.example/eu/2026', size: 4, published: 4, open: 1, late: 1 });
     expect(health.intake).toEqual({ waiting: 1, oldestMs: 50_010 });

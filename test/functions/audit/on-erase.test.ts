@@ -1,14 +1,14 @@
 // Erasing, holds and search as the functions are asked about them: by the edge, and for the tenant of its token only.
 import { HttpRequest, type HttpResponseInit } from '@azure/functions';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { PrivacyDesk } from '../../../functions/audit/erase/erase-desks.ts';
+import type { PrivacyContext } from '../../../functions/audit/erase/erase-desks.ts';
 import * as erasing from '../../../functions/audit/erase/on-erase.ts';
 import { failedIn } from '../../../functions/audit/log/log-desk.ts';
 import { onSearch } from '../../../functions/audit/search/on-search.ts';
 import { followLog } from '../../../functions/audit/search/search-follow.ts';
 import { subjectIndex } from '../../../functions/audit/search/search-subject.ts';
 import { onRetention } from '../../../functions/retention/on-retention.ts';
-import { keptUntil } from '../../../shared/audit/retention.ts';
+import { retainedUntil } from '../../../shared/audit/retention.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok } from '../../../shared/result.ts';
 import { makeCallers } from '../callers.ts';
@@ -21,7 +21,7 @@ const ann = `c1:${'a'.repeat(64)}`;
 const id = '017f22e2-79b0-4cc3-98c4-dc0c0c07398f';
 
 let log: HiddenLog;
-let desk: PrivacyDesk;
+let desk: PrivacyContext;
 let noted: string[];
 let unwilling: boolean;
 let lines: unknown[];
@@ -35,7 +35,7 @@ beforeEach(async () => {
   const settings = callers.settings;
   desk = {
     // Tokens are of the real time.
-    log: { settings, now: Date.now, log: (line: unknown) => lines.push(line) } as unknown as PrivacyDesk['log'],
+    log: { settings, now: Date.now, log: (line: unknown) => lines.push(line) } as unknown as PrivacyContext['log'],
     rows,
     reads: {
       async note({ tenant, action, subject }) {
@@ -49,7 +49,7 @@ beforeEach(async () => {
   };
 });
 
-type Handler = (given: PrivacyDesk | undefined) => (request: HttpRequest) => Promise<HttpResponseInit>;
+type Handler = (given: PrivacyContext | undefined) => (request: HttpRequest) => Promise<HttpResponseInit>;
 
 async function ask(
   handler: Handler,
@@ -147,7 +147,7 @@ describe('C12 what the edge asks', () => {
   });
 
   it('the timer ends what has been kept long enough, and says what fails', async () => {
-    log.now = keptUntil('standard', '202606');
+    log.now = retainedUntil('standard', '202606');
     await onRetention(desk);
     expect(lines).toEqual([{ what: 'erased', zone: ZONE, entries: 2 }]);
     log.store.list = async () => Promise.reject(new Error('storage is away'));

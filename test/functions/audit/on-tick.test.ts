@@ -6,9 +6,9 @@ import { openLogKeys } from '../../../functions/audit/log/log-keys.ts';
 import { divergedName, lockName, stateName } from '../../../functions/audit/log/log-names.ts';
 import { encodeState, type LogState, readState } from '../../../functions/audit/log/log-state.ts';
 import type { LogStore } from '../../../functions/audit/log/log-store.ts';
-import { lookAtLog } from '../../../functions/audit/log/look-at-log.ts';
+import { readLogHealth } from '../../../functions/audit/log/look-at-log.ts';
 import { noticing } from '../../../functions/audit/log/noticing-store.ts';
-import { openTicking } from '../../../functions/audit/log/on-tick.ts';
+import { openTicker } from '../../../functions/audit/log/on-tick.ts';
 import { limits } from '../../../shared/limits.ts';
 import { MemoryStore } from './stored-log.ts';
 
@@ -74,7 +74,7 @@ function ticker(skew: () => number = () => 0, more: Partial<LogStore> = {}) {
     now,
     log: (line: LogLine) => lines.push(line),
   };
-  const ticking = openTicking({ ...desk, store: noticing({ ...store, ...leases }) } as never);
+  const ticking = openTicker({ ...desk, store: noticing({ ...store, ...leases }) } as never);
   return { ...ticking, lines, whats: () => lines.map(({ what }) => what) };
 }
 
@@ -176,7 +176,7 @@ describe('C9 a writer whose clock is not storage’s', () => {
     expect(good.lines).toEqual([
       { what: 'clock', zone: 'eu', detail: expect.stringMatching(/^the last entry is \d+ s ahead$/) },
     ]);
-    const health = await lookAtLog({ ...keys, store: shared.files, now: () => shared.now, settings: {} }, 'eu');
+    const health = await readLogHealth({ ...keys, store: shared.files, now: () => shared.now, settings: {} }, 'eu');
     expect(health.at - (health.log?.last ?? 0)).toBeLessThan(-limits.auditClockMs.value);
     await pass(HOUR, good);
     expect(good.whats()).toEqual(['clock', 'committed']);

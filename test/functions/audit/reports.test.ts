@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import type { LogDesk } from '../../../functions/audit/log/log-desk.ts';
+import type { LogContext } from '../../../functions/audit/log/log-desk.ts';
 import { openLogKeys } from '../../../functions/audit/log/log-keys.ts';
 import { reportPolicy, rulesOf } from '../../../functions/audit/report/report-policy.ts';
 import { openReports } from '../../../functions/audit/report/reports.ts';
@@ -48,7 +48,7 @@ describe('C9 C12 rules of the log itself are on record', () => {
       };
       const seen = { read: async () => undefined, replace: async () => false, create };
       const desk = { ...keys, store: seen, zones: ['eu', 'us'], now: () => 1, hide: () => async () => 'x' };
-      const reports = openReports(desk as unknown as LogDesk, settings);
+      const reports = openReports(desk as unknown as LogContext, settings);
       await reports.start();
       expect(store.area('intake').size).toBe(0);
       away = false;

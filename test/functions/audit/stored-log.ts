@@ -1,6 +1,6 @@
 // A log's storage in memory, with the rules of the real one, and what an outsider can make of what lies there.
 
-import type { Area, Kept, LogStore } from '../../../functions/audit/log/log-store.ts';
+import type { Area, LogStore, StoredFile } from '../../../functions/audit/log/log-store.ts';
 import { readCheckpoint } from '../../../shared/audit/checkpoint.ts';
 import { type Leaf, readLeaf } from '../../../shared/audit/leaf.ts';
 import { RightEdge } from '../../../shared/audit/right-edge.ts';
@@ -10,15 +10,15 @@ import { partialTiles, tilePath, unpackEntries } from '../../../shared/audit/til
 export class Immutable extends Error {}
 
 export class MemoryStore implements LogStore {
-  readonly areas = new Map<Area, Map<string, Kept>>();
+  readonly areas = new Map<Area, Map<string, StoredFile>>();
   #version = 0;
   /** Called with everything that is written. */
   watch: (area: Area, name: string, bytes: Uint8Array) => void = () => {};
   /** It does not say what time it is, unless a test does. */
   clock: () => number | undefined = () => undefined;
 
-  area(area: Area): Map<string, Kept> {
-    const found = this.areas.get(area) ?? new Map<string, Kept>();
+  area(area: Area): Map<string, StoredFile> {
+    const found = this.areas.get(area) ?? new Map<string, StoredFile>();
     this.areas.set(area, found);
     return found;
   }
@@ -31,7 +31,7 @@ export class MemoryStore implements LogStore {
     this.watch(area, name, bytes);
   }
 
-  async read(area: Area, name: string): Promise<Kept | undefined> {
+  async read(area: Area, name: string): Promise<StoredFile | undefined> {
     return this.area(area).get(name);
   }
 

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { openLogKeys, openVaultKey } from '../../../functions/audit/log/log-keys.ts';
 import { checkpointName, signedName } from '../../../functions/audit/log/log-names.ts';
-import { lookAtLog } from '../../../functions/audit/log/look-at-log.ts';
+import { readLogHealth } from '../../../functions/audit/log/look-at-log.ts';
 import { Sequencer } from '../../../functions/audit/log/sequencer.ts';
 import { VaultKey } from '../../../functions/audit/log/vault-key.ts';
 import { readSettings } from '../../../functions/settings.ts';
@@ -143,17 +143,17 @@ describe('C9 a log that a vault signs', () => {
     const desk = { store, policy: keys.policy, now, settings: {} };
     await grow();
     expect([await grow(), await kinds()]).toEqual(['committed', ['ed25519', 'p256']]);
-    expect((await lookAtLog(desk, 'eu')).log?.unsigned).toBeUndefined();
+    expect((await readLogHealth(desk, 'eu')).log?.unsigned).toBeUndefined();
 
     vault.faults.push({ status: 403 });
     expect([await grow(), await kinds()]).toEqual(['committed', ['ed25519']]);
     expect(told).toEqual([expect.stringContaining('audit.example/eu/2026: RestError')]);
-    expect((await lookAtLog(desk, 'eu')).log?.unsigned).toEqual(['p256']);
+    expect((await readLogHealth(desk, 'eu')).log?.unsigned).toEqual(['p256']);
     vault.now += limits.auditVaultRestMs.value;
     expect([await grow(), await kinds()]).toEqual(['committed', ['ed25519', 'p256']]);
 
     // The checkpoint is signed and stored; its publisher stopped before publication.
-    const size = (await lookAtLog(desk, 'eu')).log?.size ?? 0;
+    const size = (await readLogHealth(desk, 'eu')).log?.size ?? 0;
     const questions = vault.requests.length;
     const shown = store.area('state').get(checkpointName('eu', 2026));
     store.area('state').delete(checkpointName('eu', 2026));

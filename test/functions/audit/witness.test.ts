@@ -7,7 +7,7 @@ import { advance } from '../../../edge/witness/advance.ts';
 import { nameOfReceived, receive } from '../../../functions/audit/intake/intake.ts';
 import type { LogLine } from '../../../functions/audit/log/log-desk.ts';
 import { checkpointName, divergedName, witnessedName } from '../../../functions/audit/log/log-names.ts';
-import { lookAtLog } from '../../../functions/audit/log/look-at-log.ts';
+import { readLogHealth } from '../../../functions/audit/log/look-at-log.ts';
 import { makeReceipt } from '../../../functions/audit/log/make-receipt.ts';
 import { Sequencer } from '../../../functions/audit/log/sequencer.ts';
 import type { Post } from '../../../functions/audit/witness/ask-witness.ts';
@@ -308,9 +308,9 @@ describe('C9 a log and its witnesses', () => {
     }
     expect(kept.kept(checkpointName('eu', 2026))).toEqual(before);
     expect(kept.kept(witnessedName('eu', 2026))).toHaveLength(0);
-    expect((await lookAtLog(kept.desk, 'eu')).refusing).toEqual(['w1']);
+    expect((await readLogHealth(kept.desk, 'eu')).refusing).toEqual(['w1']);
     await kept.witnessing(toWorker, nothingShown).show('eu');
-    expect((await lookAtLog(kept.desk, 'eu')).refusing).toBeUndefined();
+    expect((await readLogHealth(kept.desk, 'eu')).refusing).toBeUndefined();
   });
 });
 
@@ -364,7 +364,7 @@ describe('C9 a witness that lies', () => {
     expect(await judged()).toEqual([false, false, false, false]);
     await kept.witnessing((_url, body) => signedBy(body), nothingShown).show('eu');
     expect(await judged()).toEqual([true, true, true, true]);
-    const { log: seen } = await lookAtLog(kept.desk, 'eu');
+    const { log: seen } = await readLogHealth(kept.desk, 'eu');
     expect(seen?.witnessed).toBe(seen?.size);
     for (const [at, year] of YEARS.entries()) {
       const receipt = readReceipt(bytes((await makeReceipt(kept.store, 'eu', year, at)) ?? ''));
@@ -394,7 +394,7 @@ describe('C9 a log that went back in time', () => {
     await witnessing.show('eu');
     const size = kept.size;
     expect(kept.lines).toContainEqual({ what: 'diverged', zone: 'eu', detail: expect.stringContaining('13 entries') });
-    expect((await lookAtLog(kept.desk, 'eu')).diverged).toMatchObject({ witness: 'w1' });
+    expect((await readLogHealth(kept.desk, 'eu')).diverged).toMatchObject({ witness: 'w1' });
     const lines = kept.lines.length;
     const kinds = await kept.grow(5);
     await witnessing.show('eu');
@@ -415,7 +415,7 @@ describe('C9 a log that went back in time', () => {
     await kept.grow(30);
     await kept.witnessing(toWorker, nothingShown).show('eu');
     expect(await readDiverged(kept.store, 'eu'), 'a refusal alone proves nothing').toBeUndefined();
-    expect((await lookAtLog(kept.desk, 'eu')).refusing).toEqual(['w1']);
+    expect((await readLogHealth(kept.desk, 'eu')).refusing).toEqual(['w1']);
     await kept.witnessing(toWorker, showsIt).show('eu');
     const mark = await readDiverged(kept.store, 'eu');
     expect(mark?.why).toContain('another root');
@@ -449,14 +449,14 @@ describe('C9 a log that went back in time', () => {
     }
     expect(await readDiverged(kept.store, 'eu')).toBeUndefined();
     expect(await kept.grow(2)).toContain('committed');
-    const health = await lookAtLog(kept.desk, 'eu');
+    const health = await readLogHealth(kept.desk, 'eu');
     expect([health.diverged, health.doubted]).toEqual([undefined, [{ at: expect.any(Number), witness: 'w1', why }]]);
     kept.now += 60_000;
     await witnessing.show('eu');
     expect(kept.lines.filter(({ what }) => what === 'doubted').at(-1)?.detail).toContain('the log has');
     // It has signed since: what it said is over.
     await kept.witnessing(toWorker, nothingShown).show('eu');
-    expect((await lookAtLog(kept.desk, 'eu')).doubted).toBeUndefined();
+    expect((await readLogHealth(kept.desk, 'eu')).doubted).toBeUndefined();
   });
 
   it('is not one whose other process is ahead, nor one of which a stranger signs more', async () => {

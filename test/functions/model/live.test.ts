@@ -1,15 +1,15 @@
 // Live traffic at the functions: what agents tell is counted once, and a revision that it speaks against goes back by itself.
 import { HttpRequest } from '@azure/functions';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { judgeLive } from '../../../functions/model/judge-live.ts';
-import { type AgentRow, afterReport, keepReport, newsOf, type TakenRow } from '../../../functions/model/kept-live.ts';
+import { evaluateLive } from '../../../functions/model/judge-live.ts';
+import { type AgentRow, afterReport, newsOf, storeReport, type TakenRow } from '../../../functions/model/kept-live.ts';
 import { readModel } from '../../../functions/model/kept-model.ts';
 import type { ModelContext } from '../../../functions/model/model-context.ts';
 import { moveAlias } from '../../../functions/model/move-alias.ts';
 import { moveRevision } from '../../../functions/model/move-revision.ts';
 import { onLive } from '../../../functions/model/on-live.ts';
 import { registerRevision } from '../../../functions/model/register-revision.ts';
-import { seeLive } from '../../../functions/model/see-live.ts';
+import { getLiveEvidence } from '../../../functions/model/see-live.ts';
 import { ownSigner } from '../../../functions/model/sign-as-functions.ts';
 import type { EventDraft } from '../../../shared/audit/event.ts';
 import { limits } from '../../../shared/limits.ts';
@@ -147,13 +147,13 @@ async function begin() {
 /** The clock goes on until what was moved is known everywhere, and what was told is counted. */
 async function judge(seconds: number = limits.liveSettleSeconds.value) {
   now += seconds * 1_000;
-  await judgeLive(desk);
+  await evaluateLive(desk);
 }
 
 const standingOf = async (revision: string) =>
   (await readModel(desk, MODEL)).registry.revisions[revision]?.standing.stage;
 const seen = async (revision: string) => {
-  const found = await seeLive(desk, MODEL, revision);
+  const found = await getLiveEvidence(desk, MODEL, revision);
   return found.ok ? found.value : found;
 };
 
@@ -367,9 +367,9 @@ describe('C7: judged by the clock', () => {
       ...{ v: 1, boot, began: since, seq: 99 },
       models: [mirrored(second, many(streams, copy(0)))],
     });
-    await keepReport(desk, 'agent-2', 'eu', later(155, began));
+    await storeReport(desk, 'agent-2', 'eu', later(155, began));
     await judge();
-    await keepReport(desk, 'agent-3', 'eu', later(60, now));
+    await storeReport(desk, 'agent-3', 'eu', later(60, now));
     await judge();
     expect(await seen(second)).toMatchObject({ verdict: 'PASS', evidence: [{ streams: 210 }, { streams: 210 }] });
   });

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { compactVerify, importJWK, type JWK } from 'jose';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createBackOffice } from '../../../infra/pool/agent/batch/back-office.ts';
+import { createJobsClient } from '../../../infra/pool/agent/batch/back-office.ts';
 import { createKeys } from '../../../infra/pool/agent/keys.ts';
 import { readSettings, SettingsError } from '../../../infra/pool/agent/settings.ts';
 import { agentProof, PROOF_TYPE } from '../../../shared/upload/callers.ts';
@@ -69,7 +69,7 @@ async function begin(status: number, body: string) {
     return { token: 'attestation-token', expires: 10_000 };
   });
   await keys.renew(5_000);
-  const office = createBackOffice({
+  const office = createJobsClient({
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     agent: 'agent-1',
     keys,

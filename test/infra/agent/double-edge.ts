@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { sha256 } from '../../../infra/pool/agent/keys.ts';
-import { callerEnds, openLane } from '../../../shared/seal/lane.ts';
+import { edgeCounters, openSealedSession } from '../../../shared/seal/lane.ts';
 import { createOpener, createSealer, type Opener, type Sealer } from '../../../shared/seal/records.ts';
 import { type SealSetup, setupSender } from '../../../shared/seal/setup.ts';
 import { type AnswerEvent, answerEvent } from '../../../shared/speech/transcript.ts';
@@ -116,7 +116,7 @@ export async function askShort(request: ShortRequest): Promise<ShortAnswer> {
   const iat = Math.floor(Date.now() / 1_000);
   const own = { jti: randomUUID(), tenant: 'dev', class: 'default', model, iat, deadlineMs: 60_000, ...claims(true) };
   const facts = new TextEncoder().encode(JSON.stringify(own));
-  const { sealer, opener } = callerEnds(await openLane(setup, ticket), number);
+  const { sealer, opener } = edgeCounters(await openSealedSession(setup, ticket), number);
   let first = true;
   const seal = (plaintext: Uint8Array, final: boolean) => {
     const packs = first;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Ending, type EngineStep, Sequences, type Step } from '../../../infra/pool/agent/kserve/sequences.ts';
+import { type EngineStep, type FinalStep, Sequences, type Step } from '../../../infra/pool/agent/kserve/sequences.ts';
 import { fp32Tensor } from '../../../shared/kserve/tensor.ts';
 import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
@@ -44,7 +44,7 @@ const stepOf = (change: Partial<Step> = {}): Step => ({
 
 function make(idleMs = 1_000) {
   const clock = makeClock();
-  const ended: Ending[] = [];
+  const ended: FinalStep[] = [];
   const sequences = new Sequences({
     engineIdleMs: async () => idleMs,
     end: async (ending) => void ended.push(ending),

@@ -1,14 +1,14 @@
 import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
-import type { Desk } from '../../../infra/pool/agent/desk.ts';
+import type { AgentContext } from '../../../infra/pool/agent/desk.ts';
 import { createAgentServer } from '../../../infra/pool/agent/serve.ts';
 
 const reported: string[] = [];
 const desk = {
   enter: () => ({ signal: new AbortController().signal, leave: () => {} }),
   report: ({ reason }: { reason: string }) => reported.push(reason),
-} as unknown as Desk;
+} as unknown as AgentContext;
 
 let server: ReturnType<typeof createAgentServer>;
 afterEach(() => {

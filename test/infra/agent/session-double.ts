@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { type Clock, systemClock } from '../../../infra/pool/agent/stream/clock.ts';
-import { createEnds } from '../../../infra/pool/agent/stream/ends.ts';
+import { createSequenceEnds } from '../../../infra/pool/agent/stream/ends.ts';
 import { createStreamMetrics } from '../../../infra/pool/agent/stream/metrics.ts';
 import type { LiveParts } from '../../../infra/pool/agent/stream/parts.ts';
 import { createSequenceIds } from '../../../infra/pool/agent/stream/sequence-ids.ts';
@@ -34,7 +34,7 @@ export function makeLiveParts(
     live: {
       clock,
       tracks,
-      ends: createEnds(engine, clock),
+      ends: createSequenceEnds(engine, clock),
       metrics: createStreamMetrics(registry, { open: () => 0, tracks }),
       newId: createSequenceIds(0.5),
     },

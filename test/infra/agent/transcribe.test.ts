@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { createDecoder } from '../../../infra/pool/agent/decode/decoder.ts';
 import type { Dispatcher } from '../../../infra/pool/agent/dispatch.ts';
 import { newTally } from '../../../infra/pool/agent/live/tally.ts';
-import { judgeForm, transcribe } from '../../../infra/pool/agent/transcribe.ts';
+import { checkForm, transcribe } from '../../../infra/pool/agent/transcribe.ts';
 import type { VoiceDetector } from '../../../infra/pool/agent/voice/detect.ts';
 import { fp32Tensor, int32Tensor } from '../../../shared/kserve/tensor.ts';
 import { limits } from '../../../shared/limits.ts';
@@ -146,7 +146,7 @@ describe('the head', () => {
 
 describe('languages of form, hints and model', () => {
   const judge = (language: string | undefined, hint: string | undefined, spoken: string[]) => {
-    const form = judgeForm(
+    const form = checkForm(
       language === undefined ? {} : { language: [language] },
       { model: 'm', language: hint },
       spoken,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { judgeLog, type Seen } from '../../../infra/cli/audit/doctor.ts';
+import { checkLog, type LogObservation } from '../../../infra/cli/audit/doctor.ts';
 import type { AuditHealth } from '../../../shared/audit/health.ts';
 import { limits } from '../../../shared/limits.ts';
 
@@ -28,7 +28,7 @@ const health: AuditHealth = {
     roster: { waiting: 0, oldestMs: 0 },
   },
 };
-const well: Seen = {
+const well: LogObservation = {
   zone: 'eu',
   signed: 700,
   pinned: true,
@@ -40,8 +40,8 @@ const well: Seen = {
 /** Beyond the permitted age of a witnessed checkpoint. */
 const LONG_AGO = NOW - limits.auditWitnessLagMs.value - 1_000;
 
-const wrongIn = (seen: Partial<Seen>, told: Partial<AuditHealth> = {}) =>
-  judgeLog({
+const wrongIn = (seen: Partial<LogObservation>, told: Partial<AuditHealth> = {}) =>
+  checkLog({
     ...well,
     ...seen,
     ...(seen.health === undefined && 'health' in seen ? {} : { health: { ...health, ...told } }),
@@ -51,7 +51,7 @@ const wrongIn = (seen: Partial<Seen>, told: Partial<AuditHealth> = {}) =>
 
 describe('C9 auricle audit doctor', () => {
   it('finds nothing wrong with a log that is well', () => {
-    const checks = judgeLog(well);
+    const checks = checkLog(well);
     // That there is a policy says neither that it is locked nor for how long.
     expect(checks.filter(({ outcome }) => outcome !== 'ok')).toMatchObject([
       { check: 'write once', outcome: 'skip', detail: expect.stringContaining('was not seen') },
@@ -59,7 +59,7 @@ describe('C9 auricle audit doctor', () => {
     expect(checks.map(({ check }) => check)).toContain('outbox of the roster');
   });
 
-  it.each<[string, string, Partial<Seen>, Partial<AuditHealth>]>([
+  it.each<[string, string, Partial<LogObservation>, Partial<AuditHealth>]>([
     ['it cannot be read, or its signature is wrong', 'log reachable', { signed: undefined, problem: 'not signed' }, {}],
     [
       'nothing was written for minutes',
@@ -106,13 +106,13 @@ describe('C9 auricle audit doctor', () => {
   });
 
   it('names the clock of the functions', () => {
-    const ahead = judgeLog({ ...well, asked: NOW - 600_020, answered: NOW - 599_980 });
+    const ahead = checkLog({ ...well, asked: NOW - 600_020, answered: NOW - 599_980 });
     expect(ahead.find(({ check }) => check === 'clock')).toMatchObject({
       outcome: 'fail',
       detail: "the functions' clock is 600 s ahead, or this machine's is wrong",
     });
     const unhealthy = "503: The audit log cannot be read at the moment. Reason: the functions' clock is 600 s behind.";
-    expect(judgeLog({ ...well, health: undefined, unhealthy }).at(-1)).toMatchObject({
+    expect(checkLog({ ...well, health: undefined, unhealthy }).at(-1)).toMatchObject({
       outcome: 'fail',
       detail: unhealthy,
     });
@@ -120,7 +120,7 @@ describe('C9 auricle audit doctor', () => {
 
   it('shows accepted gaps beside a check that passes', () => {
     const told = { ...health, gaps: { open: 0, accepted: 2, behind: 3 } };
-    const [missing] = judgeLog({ ...well, health: told }).filter(({ check }) => check === 'nothing missing');
+    const [missing] = checkLog({ ...well, health: told }).filter(({ check }) => check === 'nothing missing');
     expect(missing).toMatchObject({ outcome: 'ok', detail: '3 outboxes are open, accepted gaps: 2' });
   });
 
@@ -135,7 +135,7 @@ describe('C9 auricle audit doctor', () => {
     expect(wrongIn({}, { log: { ...log, size: 702, last: NOW + limits.auditClockMs.value } })).toEqual([]);
     const century = { ...log, size: 702, last: Date.UTC(2099) };
     expect(wrongIn({}, { log: century })).toEqual(['checkpoint fresh', 'published']);
-    const local = judgeLog({
+    const local = checkLog({
       ...well,
       pinned: false,
       health: { ...health, locked: false, witnesses: false, development: true },

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readArguments } from '../../../infra/cli/arguments.ts';
 import { namesMany, uploadMany } from '../../../infra/cli/jobs/upload-many.ts';
-import type { UploadWorld } from '../../../infra/cli/jobs/upload-world.ts';
+import type { UploadEnv } from '../../../infra/cli/jobs/upload-world.ts';
 
 let folder: string;
 let lines: string[];
@@ -47,7 +47,7 @@ function answer(url: URL, init: RequestInit): Response {
   return Response.json(stateOf(id, 'uploaded'));
 }
 
-const world = (): UploadWorld => ({
+const world = (): UploadEnv => ({
   fetch: async (input, init = {}) => {
     const url = new URL(String(input));
     if (init.method === 'POST') open += 1;

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readArguments } from '../../../infra/cli/arguments.ts';
 import { upload } from '../../../infra/cli/jobs/upload.ts';
 import { readEvents } from '../../../infra/cli/jobs/upload-follow.ts';
-import type { UploadWorld } from '../../../infra/cli/jobs/upload-world.ts';
+import type { UploadEnv } from '../../../infra/cli/jobs/upload-world.ts';
 import type { Arguments } from '../../../infra/cli/options.ts';
 import { limits } from '../../../shared/limits.ts';
 import { openSmall } from '../../../shared/seal/envelope-stream.ts';
@@ -117,7 +117,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 const journals = () => path.join(folder, 'journals');
-const world = (): UploadWorld => ({
+const world = (): UploadEnv => ({
   fetch: async (input, init) => {
     try {
       return await cloud.fetch(input, init);

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { wrong } from '../../../infra/cli/answer.ts';
 import { readArguments } from '../../../infra/cli/arguments.ts';
-import type { UploadWorld } from '../../../infra/cli/jobs/upload-world.ts';
+import type { UploadEnv } from '../../../infra/cli/jobs/upload-world.ts';
 import { uploads } from '../../../infra/cli/jobs/uploads.ts';
 
 const ID = '01890a5d-ac96-874b-bcce-b302099a80ff';
@@ -11,7 +11,7 @@ const state = (status: string) => ({ id: ID, status, seq: 1, pieces: { total: 1,
 
 async function auricle(...words: string[]) {
   const asked: string[] = [];
-  const world: UploadWorld = {
+  const world: UploadEnv = {
     fetch: async (input, init) => {
       const url = new URL(String(input));
       asked.push(`${init?.method ?? 'GET'} ${url.pathname}${url.search}`);

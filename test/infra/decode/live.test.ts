@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createBeam, type Heard } from '../../../infra/pool/agent/decode/beam.ts';
+import { createBeam, type DecodedToken } from '../../../infra/pool/agent/decode/beam.ts';
 import {
   createDecoder,
   type Decoded,
@@ -137,7 +137,7 @@ describe('A6 prefix beam search hears an utterance live', () => {
 describe('A6 a long utterance costs as much per frame as a short one', () => {
   /** A beam whose every question to lexicon and language model is counted. */
   function counting() {
-    const settled: Heard[] = [];
+    const settled: DecodedToken[] = [];
     let asked = 0;
     const count = <T extends object>(target: T): T =>
       new Proxy(target, {

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
-import { judge, withReasons } from '../../../infra/local/serving.ts';
+import { evaluateServing, withReasons } from '../../../infra/local/serving.ts';
 
 const pools = ['aks-westeurope', 'eks-us-east-1'];
 
 it('serves when every pool offers a model', () => {
   expect(
-    judge(
+    evaluateServing(
       {
         data: [
           { id: 'a', pools: ['aks-westeurope'] },
@@ -18,14 +18,14 @@ it('serves when every pool offers a model', () => {
 });
 
 it('reports the missing part', () => {
-  expect(judge({ data: [{ id: 'a', pools: ['aks-westeurope'] }] }, pools)).toContain('eks-us-east-1');
-  expect(judge({ data: [] }, pools)).toContain('aks-westeurope');
-  expect(judge('oops', pools)).toContain('something else');
+  expect(evaluateServing({ data: [{ id: 'a', pools: ['aks-westeurope'] }] }, pools)).toContain('eks-us-east-1');
+  expect(evaluateServing({ data: [] }, pools)).toContain('aks-westeurope');
+  expect(evaluateServing('oops', pools)).toContain('something else');
 });
 
 it('A4: names the reason for which the roster refuses an agent', () => {
   const why = "The report is not accepted from this agent. Reason: the agent's clock is 600 s ahead.";
-  const joined = judge({ data: [] }, ['aks-westeurope']);
+  const joined = evaluateServing({ data: [] }, ['aks-westeurope']);
   expect(withReasons(joined, { refused: [{ pool: 'aks-westeurope', why }] })).toBe(
     `not in the roster yet: aks-westeurope; aks-westeurope: ${why}`,
   );

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { buildModel } from '../../../infra/cli/models/build.ts';
 import type { Inference, InferOutcome } from '../../../infra/pool/agent/engine.ts';
-import { askAt, checkLoad, differenceOf } from '../../../infra/pool/model-build/measure/check-load.ts';
+import { checkLoad, differenceOf, engineClient } from '../../../infra/pool/model-build/measure/check-load.ts';
 import { type Cut, measureWindows } from '../../../infra/pool/model-build/measure/measure-latency.ts';
 import { measureQuality } from '../../../infra/pool/model-build/measure/measure-quality.ts';
 import { readList, readRecordings, spread } from '../../../infra/pool/model-build/measure/recordings.ts';
@@ -14,7 +14,7 @@ import { parseText } from '../../../infra/pool/models/config/parse-text.ts';
 import type { ModelConfig } from '../../../infra/pool/models/config/schema.ts';
 import { int32Tensor } from '../../../shared/kserve/tensor.ts';
 import { limits } from '../../../shared/limits.ts';
-import { type Evidence, judgeEvidence } from '../../../shared/model/evidence.ts';
+import { type Evidence, evaluateEvidence } from '../../../shared/model/evidence.ts';
 import { openGate } from '../../../shared/model/gate.ts';
 import { ok } from '../../../shared/result.ts';
 import { startEngineDouble, tokens } from '../agent/double-engine.ts';
@@ -104,7 +104,7 @@ describe('A15 load: the engine’s description', () => {
     const folder = write(folderForTest(), { 'test-en/config.pbtxt': text, 'test-en/tokens.txt': named });
     const revision = await readRevision(folder, 'test-en');
     if (!revision.ok) throw new Error(revision.refusal.text);
-    return checkLoad(revision.value, { ask: askAt(double.url), infer: none }, TOOL);
+    return checkLoad(revision.value, { ask: engineClient(double.url), infer: none }, TOOL);
   }
 
   it('passes when it is ready and describes itself as its folder does', async () => {
@@ -213,7 +213,7 @@ describe('A15 latency: windows until they agree', () => {
     if (!windows.ok) throw new Error(windows.refusal.text);
     expect(windows.value.length).toBe(limits.measureWindows.value);
     const latency: Evidence = { kind: 'latency', tool: TOOL, sla: 1e30, windows: windows.value };
-    expect(judgeEvidence(latency, 0)).toBe('INCONCLUSIVE');
+    expect(evaluateEvidence(latency, 0)).toBe('INCONCLUSIVE');
   });
 
   it('five of a hundred may be slow, more may not', async () => {

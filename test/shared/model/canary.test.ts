@@ -2,11 +2,11 @@
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../../shared/limits.ts';
 import {
+  addStream,
   beginCanary,
   type CanaryRun,
   canaryRun,
   decideCanary,
-  hearStream,
   stepUp,
 } from '../../../shared/model/canary.ts';
 import { seeded } from '../../../shared/model/seeded.ts';
@@ -48,7 +48,7 @@ describe('C7: whole canaries, 1 to 50 %, two metrics (seeds from 20261122)', { t
 describe('C7: INCONCLUSIVE extends, never promotes', () => {
   const heard = (run: CanaryRun, streams: number, bad: number, cohort: 'canary' | 'stable' = 'canary'): CanaryRun => {
     let next = run;
-    for (let at = 0; at < streams; at += 1) next = hearStream(next, { cohort, bad: at < bad, failed: false });
+    for (let at = 0; at < streams; at += 1) next = addStream(next, { cohort, bad: at < bad, failed: false });
     return next;
   };
   const last = (): CanaryRun => [1, 2, 3, 4].reduce((run) => stepUp(run, 0), beginCanary(0));

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../../shared/limits.ts';
 import { decideAlias, decideRevision, decideTransition } from '../../../shared/model/decide.ts';
-import { type Evidence, judgeEvidence } from '../../../shared/model/evidence.ts';
+import { type Evidence, evaluateEvidence } from '../../../shared/model/evidence.ts';
 import { FUNCTIONS, openGate } from '../../../shared/model/gate.ts';
 import {
   applyEntry,
@@ -69,7 +69,7 @@ describe('C7: gates', () => {
     ['a hundred streams', { kind: 'stability', tool: 't', streams: 100, crashes: 0 }],
     ['a PASS on few streams', { kind: 'disagreement', tool: 't', verdict: 'PASS', streams: 10, facts: {} }],
   ])('one piece without PASS closes it, for any signer: %s', (_, piece) => {
-    expect(judgeEvidence(piece, NOW)).not.toBe('PASS');
+    expect(evaluateEvidence(piece, NOW)).not.toBe('PASS');
     expect(rule(statement(grey.from, grey.to, [...forGrey(), piece]), ann, 'bob', 'cleo')).toContain(
       `"${piece.kind}" is`,
     );
@@ -85,7 +85,7 @@ describe('C7: gates', () => {
   });
 
   it('three windows over the promise are a FAIL, at any spread', () => {
-    const judge = (windows: number[]) => judgeEvidence({ kind: 'latency', tool: 't', sla: 100, windows }, NOW);
+    const judge = (windows: number[]) => evaluateEvidence({ kind: 'latency', tool: 't', sla: 100, windows }, NOW);
     expect(judge([90, 150, 120, 200])).toBe('FAIL');
     expect(judge([150, 200])).toBe('INCONCLUSIVE');
     expect(judge([150, 100, 200])).toBe('INCONCLUSIVE');

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../../shared/limits.ts';
 import { compareAnswers } from '../../../shared/model/compare-answers.ts';
-import { judgeDisagreement } from '../../../shared/model/disagreement.ts';
+import { evaluateDisagreement } from '../../../shared/model/disagreement.ts';
 import { openGate } from '../../../shared/model/gate.ts';
 import {
   addCounts,
@@ -22,13 +22,13 @@ import { seeded } from '../../../shared/model/seeded.ts';
 import type { Standing } from '../../../shared/model/stage.ts';
 import type { GateStatement } from '../../../shared/model/statement.ts';
 import {
+  addCountsToTrial,
   beginTrial,
+  evaluateTrial,
   evidenceOf,
   followStanding,
   isSettling,
-  judgeTrial,
   type Trial,
-  takeNews,
 } from '../../../shared/model/trial.ts';
 import { firstSeed, runs, seeds } from '../../seeds.ts';
 import { forGrey } from './people.ts';
@@ -112,7 +112,7 @@ describe('C7, M6: disagreement of mirrored answers', () => {
         const { words, errors } = copyOf(random, share).compared as { words: number; errors: number };
         const bucket = bucketOfDisagreement(errors / words);
         differing[bucket] = (differing[bucket] ?? 0) + 1;
-        verdict = judgeDisagreement(differing);
+        verdict = evaluateDisagreement(differing);
       }
       found[verdict] = (found[verdict] ?? 0) + 1;
     }
@@ -142,9 +142,9 @@ function tryOut(random: () => number, slower: number, total: number, breaks = 0.
     if (random() < 0.25) news = { ...news, own: countStream(news.own, streamOf(random, slower, breaks)) };
     else news = { ...news, stable: countStream(news.stable, streamOf(random)) };
     if (random() < 0.02 || at === total - 1) {
-      known = takeNews(known, { trial: { served: news.own, mirrored: noCounts }, stable: news.stable, usual });
+      known = addCountsToTrial(known, { trial: { served: news.own, mirrored: noCounts }, stable: news.stable, usual });
       news = { own: noCounts, stable: noCounts };
-      if (judgeTrial(known, 1) === 'FAIL') break;
+      if (evaluateTrial(known, 1) === 'FAIL') break;
     }
   }
   return known;
@@ -153,7 +153,7 @@ function tryOut(random: () => number, slower: number, total: number, breaks = 0.
 describe('C7: a canary on live traffic', () => {
   const rollouts = runs(20, 200);
   const verdicts = (slower: number, breaks?: number) =>
-    Array.from({ length: rollouts }, (_, at) => judgeTrial(tryOut(seeded(at + 1), slower, 4_000, breaks), 1));
+    Array.from({ length: rollouts }, (_, at) => evaluateTrial(tryOut(seeded(at + 1), slower, 4_000, breaks), 1));
   const shareOf = (found: readonly string[], verdict: string) =>
     found.filter((one) => one === verdict).length / found.length;
 
@@ -172,7 +172,7 @@ describe('C7: a canary on live traffic', () => {
         let known = beginTrial(CANARY, 0, usual) as Trial;
         for (let part = 0; part < parts; part += 1) {
           const own = count(many.filter((_, at) => at % parts === part));
-          known = takeNews(known, { trial: { served: own, mirrored: noCounts }, stable: own, usual });
+          known = addCountsToTrial(known, { trial: { served: own, mirrored: noCounts }, stable: own, usual });
         }
         return known;
       };
@@ -181,8 +181,8 @@ describe('C7: a canary on live traffic', () => {
     const blind = beginTrial(CANARY, 0) as Trial;
     const slow = count(Array.from({ length: 500 }, () => ({ outcome: 'failed', milliseconds: 0 }) as const));
     expect(
-      judgeTrial(
-        takeNews(blind, { trial: { served: slow, mirrored: noCounts }, stable: noCounts, usual: noCounts }),
+      evaluateTrial(
+        addCountsToTrial(blind, { trial: { served: slow, mirrored: noCounts }, stable: noCounts, usual: noCounts }),
         1,
       ),
     ).toBe('INCONCLUSIVE');
@@ -215,7 +215,7 @@ describe('C7: live traffic at the gates', () => {
     const random = seeded(3);
     const copies = Array.from({ length: streams }, () => copyOf(random, share));
     const broken = Array.from({ length: failed }, () => ({ outcome: 'failed', milliseconds: 0 }) as const);
-    return takeNews(beginTrial({ stage: 'grey' }, 0) as Trial, {
+    return addCountsToTrial(beginTrial({ stage: 'grey' }, 0) as Trial, {
       trial: { served: noCounts, mirrored: count([...copies, ...broken]) },
       stable: noCounts,
       usual: noCounts,
@@ -244,7 +244,7 @@ describe('C7: live traffic at the gates', () => {
       ok: true,
       value: 0,
     });
-    expect(judgeTrial(greyTrial(0.4, 100), now)).toBe('FAIL');
+    expect(evaluateTrial(greyTrial(0.4, 100), now)).toBe('FAIL');
     expect(isOpen(moves({ stage: 'develop-verify' }, { stage: 'grey' }, forGrey()))).toEqual({ ok: true, value: 0 });
   });
 });

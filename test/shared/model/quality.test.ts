@@ -1,6 +1,6 @@
 // Error rates of the quality judge over generated sets of 100 speakers with 20 utterances each.
 import { describe, expect, it } from 'vitest';
-import { judgeQuality, qualityRule, type SpeakerErrors } from '../../../shared/model/quality.ts';
+import { evaluateQuality, qualityRule, type SpeakerErrors } from '../../../shared/model/quality.ts';
 import { seeded } from '../../../shared/model/seeded.ts';
 import { countWordErrors } from '../../../shared/model/word-errors.ts';
 import { runs } from '../../seeds.ts';
@@ -14,7 +14,7 @@ function shares(speakers: number, utterances: number, worse: number, tail: numbe
   const rule = { ...qualityRule, tail, speakers, utterances };
   const all = Array.from({ length: n }, (_, at) => {
     const set = generateSet(seeded(SEED + at), { speakers, utterances, rate: 0.08, worse });
-    return judgeQuality(set, SEED + at, rule).verdict;
+    return evaluateQuality(set, SEED + at, rule).verdict;
   });
   return (verdict: string) => all.filter((one) => one === verdict).length / n;
 }
@@ -59,20 +59,20 @@ describe('C7: requirements on a set', () => {
     [100, 19, 'INCONCLUSIVE'],
     [0, 20, 'INCONCLUSIVE'],
   ])('%i speakers of %i utterances: %s', (speakers, utterances, verdict) => {
-    expect(judgeQuality(good(speakers, utterances), 1).verdict).toBe(verdict);
+    expect(evaluateQuality(good(speakers, utterances), 1).verdict).toBe(verdict);
   });
 
   it('one without errors may make a few', () => {
     const few = good(100, 20).map((one, at) => ({ ...one, before: 0, after: at % 10 === 0 ? 1 : 0 }));
-    expect(judgeQuality(few, 1).verdict).toBe('PASS');
+    expect(evaluateQuality(few, 1).verdict).toBe('PASS');
     const many = few.map((one) => ({ ...one, after: 6 }));
-    expect(judgeQuality(many, 1).verdict).toBe('FAIL');
+    expect(evaluateQuality(many, 1).verdict).toBe('FAIL');
   });
 
   it('the seed reproduces the result', () => {
     const set = generateSet(seeded(5), { speakers: 100, utterances: 20, rate: 0.08, worse: 0.05 });
-    expect(judgeQuality(set, 7)).toEqual(judgeQuality(set, 7));
-    expect(judgeQuality(set, 7).high).not.toBe(judgeQuality(set, 8).high);
+    expect(evaluateQuality(set, 7)).toEqual(evaluateQuality(set, 7));
+    expect(evaluateQuality(set, 7).high).not.toBe(evaluateQuality(set, 8).high);
   });
 });
 

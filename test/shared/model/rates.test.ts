@@ -1,6 +1,6 @@
 // Error rates of the rates judge over simulated rollouts, under repeated looks.
 import { describe, expect, it } from 'vitest';
-import { judgeRates, logHarm, logSafe } from '../../../shared/model/rates.ts';
+import { evaluateRates, logHarm, logSafe } from '../../../shared/model/rates.ts';
 import { seeded } from '../../../shared/model/seeded.ts';
 import { runs } from '../../seeds.ts';
 import { least, most } from './chance.ts';
@@ -64,14 +64,14 @@ describe('C7, A15: rates of bad streams (seeds from 20261122)', () => {
   }
 
   it('no bad streams give no verdict', () => {
-    expect(judgeRates([], 0.02, 0.05)).toBe('INCONCLUSIVE');
+    expect(evaluateRates([], 0.02, 0.05)).toBe('INCONCLUSIVE');
     expect([logHarm([]), logSafe([])]).toEqual([0, 0]);
   });
 
   it('stable’s bad streams favour the canary, its own oppose it', () => {
     const at = (canary: number, stable: number) => [{ share: 0.25 as const, canary, stable }];
-    expect(judgeRates(at(0, 60), 0.02, 0.05)).toBe('PASS');
-    expect(judgeRates(at(60, 60), 0.02, 0.05)).toBe('FAIL');
-    expect(judgeRates(at(1, 3), 0.02, 0.05)).toBe('INCONCLUSIVE');
+    expect(evaluateRates(at(0, 60), 0.02, 0.05)).toBe('PASS');
+    expect(evaluateRates(at(60, 60), 0.02, 0.05)).toBe('FAIL');
+    expect(evaluateRates(at(1, 3), 0.02, 0.05)).toBe('INCONCLUSIVE');
   });
 });

@@ -1,7 +1,7 @@
 // Simulated rollouts: streams of two revisions with known rates of bad streams.
 import { limits } from '../../../shared/limits.ts';
-import { beginCanary, type CanaryRun, decideCanary, hearStream, stepUp } from '../../../shared/model/canary.ts';
-import { judgeRates, type ShareCounts } from '../../../shared/model/rates.ts';
+import { addStream, beginCanary, type CanaryRun, decideCanary, stepUp } from '../../../shared/model/canary.ts';
+import { evaluateRates, type ShareCounts } from '../../../shared/model/rates.ts';
 import type { Verdict } from '../../../shared/model/verdict.ts';
 
 export interface Ended {
@@ -32,7 +32,7 @@ export function judgeOne(random: () => number, rate: number, ratio: number, time
       if (cohort === 'canary') streams += 1;
       if (random() >= (cohort === 'canary' ? rate * ratio : rate)) continue;
       here[cohort] += 1;
-      const verdict = judgeRates(counts, 0.02, 0.05);
+      const verdict = evaluateRates(counts, 0.02, 0.05);
       if (verdict !== 'INCONCLUSIVE') return { verdict, streams };
     }
   }
@@ -60,7 +60,7 @@ export function rollOut(random: () => number, { bad, failed, slower, breaks }: W
     const cohort = random() < run.share ? 'canary' : 'stable';
     const isFailed = random() < (cohort === 'canary' ? failed * breaks : failed);
     const isBad = isFailed || random() < (cohort === 'canary' ? bad * slower : bad);
-    run = hearStream(run, { cohort, bad: isBad, failed: isFailed });
+    run = addStream(run, { cohort, bad: isBad, failed: isFailed });
     // The decision can change with harm, with enough streams and with time; afterwards with each bad stream.
     const enough = run.streams >= limits.canaryStreams.value && (isBad || cohort === 'canary');
     if (run.worst !== 'FAIL' && !(enough && (isBad || run.share !== 0.5)) && now - run.since <= DAY_MS) continue;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { finished, type RouteMemory, started } from '../../../shared/pool/memory.ts';
-import { foresee, pick } from '../../../shared/pool/pick.ts';
+import { pick, refusalAhead } from '../../../shared/pool/pick.ts';
 import { publicText } from '../../../shared/refusal.ts';
 import { agent, model, now, request, snapshot } from './fleet.ts';
 
@@ -39,21 +39,21 @@ describe('agents for live streams', () => {
     const named = (name: string, more: object = {}) => agent(name, { models: [model({ name, live: true })], ...more });
     const many = Array.from({ length: 10 }, (_, at) => named(`model-${at}`));
     const asked = request({ live: true, model: 'gpt-realtime' });
-    const text = (refusal: ReturnType<typeof foresee>) => (refusal ? publicText(refusal) : undefined);
-    expect(text(foresee(asked, [snapshot(many.slice(0, 2))], now))).toBe(
+    const text = (refusal: ReturnType<typeof refusalAhead>) => (refusal ? publicText(refusal) : undefined);
+    expect(text(refusalAhead(asked, [snapshot(many.slice(0, 2))], now))).toBe(
       'The model "gpt-realtime" does not exist here. There are: model-0, model-1.',
     );
-    expect(text(foresee(asked, [snapshot(many)], now))).toContain('model-7 and 2 more.');
-    const abroad = foresee({ ...asked, zones: ['elsewhere'] }, [snapshot(many)], now);
+    expect(text(refusalAhead(asked, [snapshot(many)], now))).toContain('model-7 and 2 more.');
+    const abroad = refusalAhead({ ...asked, zones: ['elsewhere'] }, [snapshot(many)], now);
     expect(text(abroad)).toBe('The model "gpt-realtime" does not exist here.');
-    const deaf = foresee(request({ live: true }), [snapshot([agent('deaf'), named('hears')])], now);
+    const deaf = refusalAhead(request({ live: true }), [snapshot([agent('deaf'), named('hears')])], now);
     expect(text(deaf)).toBe('The model "reference-en" does not hear live streams. These do: hears.');
   });
 
   it('T3: need a model of the right task', () => {
     const entries = [agent('both', { models: [model(), model({ name: 'voice-en', task: 'synthesize' })] })];
     const foreseen = (more: object) => {
-      const refusal = foresee(request(more), [snapshot(entries)], now);
+      const refusal = refusalAhead(request(more), [snapshot(entries)], now);
       return refusal && [refusal.reason, publicText(refusal)];
     };
     expect(foreseen({ model: 'voice-en' })).toEqual([
@@ -71,8 +71,8 @@ describe('agents for live streams', () => {
   });
 
   it('may be there in a moment: then nothing is foreseen', () => {
-    expect(foresee(request({ live: true }), [], now)).toBeUndefined();
-    expect(foresee(request({ live: true }), [snapshot([agent('hears', live)])], now)).toBeUndefined();
+    expect(refusalAhead(request({ live: true }), [], now)).toBeUndefined();
+    expect(refusalAhead(request({ live: true }), [snapshot([agent('hears', live)])], now)).toBeUndefined();
   });
 
   it('get streams in proportion to slots, reported or opened here since', () => {

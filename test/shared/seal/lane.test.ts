@@ -2,13 +2,13 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../../shared/limits.ts';
 import {
-  agentEnds,
-  callerEnds,
+  agentCounters,
+  edgeCounters,
   isNumber,
-  type Lane,
   NUMBER_BYTES,
   numberAt,
-  openLane,
+  openSealedSession,
+  type SessionKeys,
 } from '../../../shared/seal/lane.ts';
 import { packMessages, unpackMessages } from '../../../shared/seal/pack.ts';
 import { createOpener, type Opener } from '../../../shared/seal/records.ts';
@@ -29,7 +29,7 @@ const bytes = (...texts: string[]) => texts.map((one) => new TextEncoder().encod
 const [request, answer] = [new Uint8Array(64).fill(1), new Uint8Array(64).fill(2)];
 
 describe.each(aeads)('C5 A21 a lane with %s', (_, aead) => {
-  const makeLane = async (): Promise<Lane> => ({
+  const makeLane = async (): Promise<SessionKeys> => ({
     suite: 5,
     request: await frameKey(request, suites[5], 0n, aead),
     answer: await frameKey(answer, suites[5], 0n, aead),
@@ -42,7 +42,7 @@ describe.each(aeads)('C5 A21 a lane with %s', (_, aead) => {
   it('carries many requests and answers, several messages in a record', async () => {
     const lane = await makeLane();
     for (const number of [1, 2, 700, limits.laneRequests.value]) {
-      const [caller, agent] = [callerEnds(lane, number), agentEnds(lane, number)];
+      const [caller, agent] = [edgeCounters(lane, number), agentCounters(lane, number)];
       const first = await caller.sealer.pack(bytes('facts', 'head', ''), false);
       const last = await caller.sealer.seal(bytes('body')[0] as Uint8Array, true);
       expect(first.length).toBeGreaterThanOrEqual(NUMBER_BYTES);
@@ -64,13 +64,13 @@ describe.each(aeads)('C5 A21 a lane with %s', (_, aead) => {
 
   it('a record opens only in its own request, direction and position', async () => {
     const lane = await makeLane();
-    const [one, two] = [callerEnds(lane, 1), callerEnds(lane, 2)];
+    const [one, two] = [edgeCounters(lane, 1), edgeCounters(lane, 2)];
     const [first, second] = [
       await one.sealer.seal(new Uint8Array(3), false),
       await one.sealer.seal(new Uint8Array(), true),
     ];
-    expect(await detailOf(agentEnds(lane, 2).opener, first)).toBe('record 0: counter out of order');
-    expect(await detailOf(agentEnds(lane, 1).opener, second)).toBe('record 0: counter out of order');
+    expect(await detailOf(agentCounters(lane, 2).opener, first)).toBe('record 0: counter out of order');
+    expect(await detailOf(agentCounters(lane, 1).opener, second)).toBe('record 0: counter out of order');
     expect(await detailOf(one.opener, first)).toBe('record 0: not authentic');
     // Requests do not share counters.
     expect(numberAt(await two.sealer.seal(new Uint8Array(), false))).toBe(2);
@@ -79,22 +79,22 @@ describe.each(aeads)('C5 A21 a lane with %s', (_, aead) => {
 
   it('a changed flag, and messages that are not whole, are refused', async () => {
     const lane = await makeLane();
-    const { sealer } = callerEnds(lane, 5);
+    const { sealer } = edgeCounters(lane, 5);
     const packed = await sealer.pack(bytes('a'), false);
     const at = packed.length < 64 ? 1 : 2;
     for (const flag of [0, 1, 3]) {
       const changed = packed.map((byte, index) => (index === at ? flag : byte));
-      expect(await detailOf(agentEnds(lane, 5).opener, changed)).toBe('record 0: not authentic');
+      expect(await detailOf(agentCounters(lane, 5).opener, changed)).toBe('record 0: not authentic');
     }
     const unknown = packed.map((byte, index) => (index === at ? 4 : byte));
-    expect(await detailOf(agentEnds(lane, 5).opener, unknown)).toBe('record 0: unknown flag');
-    expect(await detailOf(agentEnds(lane, 6).opener, await callerEnds(lane, 6).sealer.pack([], false))).toBe(
+    expect(await detailOf(agentCounters(lane, 5).opener, unknown)).toBe('record 0: unknown flag');
+    expect(await detailOf(agentCounters(lane, 6).opener, await edgeCounters(lane, 6).sealer.pack([], false))).toBe(
       'record 0: malformed messages',
     );
   });
 
   it('a peer without lanes refuses packed records', async () => {
-    const { sealer } = callerEnds(await makeLane(), 1);
+    const { sealer } = edgeCounters(await makeLane(), 1);
     const opener = await createOpener(request, 5, aead);
     expect(await detailOf(opener, await sealer.pack(bytes('a'), false))).toBe('record 0: unknown flag');
   });
@@ -113,13 +113,13 @@ describe('C5 the keys of a lane', () => {
     const recipient = await setupRecipient(privateKey, sender.enc, 5, 'attestation');
     if (!recipient.ok) throw new Error('no set-up');
     const [ours, theirs, other] = await Promise.all([
-      openLane(sender, 'ticket'),
-      openLane(recipient.value, 'ticket'),
-      openLane(recipient.value, 'another'),
+      openSealedSession(sender, 'ticket'),
+      openSealedSession(recipient.value, 'ticket'),
+      openSealedSession(recipient.value, 'another'),
     ]);
-    const record = await callerEnds(ours, 1).sealer.seal(new Uint8Array(1), true);
-    expect((await agentEnds(theirs, 1).opener.openWhole(record)).ok).toBe(true);
-    expect((await agentEnds(other, 1).opener.openWhole(record)).ok).toBe(false);
+    const record = await edgeCounters(ours, 1).sealer.seal(new Uint8Array(1), true);
+    expect((await agentCounters(theirs, 1).opener.openWhole(record)).ok).toBe(true);
+    expect((await agentCounters(other, 1).opener.openWhole(record)).ok).toBe(false);
     const [lane, plain] = await Promise.all([sender.laneKeysFor('ticket'), sender.keysFor('ticket')]);
     const all = [lane.request, lane.answer, plain.request, plain.answer].map((key) => Buffer.from(key).toString('hex'));
     expect(new Set(all).size).toBe(4);

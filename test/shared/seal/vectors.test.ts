@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { agentEnds, callerEnds, openLane } from '../../../shared/seal/lane.ts';
+import { agentCounters, edgeCounters, openSealedSession } from '../../../shared/seal/lane.ts';
 import { createOpener, createSealer } from '../../../shared/seal/records.ts';
 import { setupRecipient } from '../../../shared/seal/setup.ts';
 import {
@@ -206,8 +206,8 @@ describe('C5 A21 vectors of lanes', () => {
     if (!setup.ok) throw new Error('refused');
     const keys = await setup.value.laneKeysFor(inputs.ticket);
     expect([hex(keys.request), hex(keys.answer)]).toEqual([vectors.requestBaseKey, vectors.answerBaseKey]);
-    const lane = await openLane(setup.value, inputs.ticket, aead);
-    const [agent, caller] = [agentEnds(lane, vectors.number), callerEnds(lane, vectors.number)];
+    const lane = await openSealedSession(setup.value, inputs.ticket, aead);
+    const [agent, caller] = [agentCounters(lane, vectors.number), edgeCounters(lane, vectors.number)];
     for (const { direction, flag, messages: texts, record } of vectors.records) {
       const [{ sealer }, { opener }] = direction === 'request' ? [caller, agent] : [agent, caller];
       const plaintexts = texts.map((text) => Buffer.from(text));

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../../shared/limits.ts';
 import { type AllowanceState, freshAllowance, settle, take } from '../../../shared/tenant/allowance.ts';
-import { quotaHeld, quotaOf, refusalWithRetry } from '../../../shared/tenant/quota.ts';
+import { leasedQuota, quotaOf, refusalWithRetry } from '../../../shared/tenant/quota.ts';
 import { report } from '../../../shared/tenant/reserve.ts';
 
 const MINUTE = 60_000;
@@ -117,7 +117,7 @@ describe('U11 remaining allowance', () => {
         }
         const quota = quotaOf(state, limited, T0);
         const held = Object.values(state.reserves ?? {}).map(({ starts }) => starts);
-        const seen = held.map((starts) => quotaHeld(quota, { starts, seconds: 1 }, T0).requests.remaining);
+        const seen = held.map((starts) => leasedQuota(quota, { starts, seconds: 1 }, T0).requests.remaining);
         for (const remaining of seen) expect(remaining).toBeLessThanOrEqual(requestsPerMinute);
         expect(quota.requests.remaining + held.reduce((sum, one) => sum + one, 0)).toBe(requestsPerMinute);
       }),

@@ -4,9 +4,9 @@ import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import { backOfficeRefusal, type OpenedJob, openedJob } from '../../../../shared/upload/contract.ts';
 import { jobKey, type UploadJob } from '../../../../shared/upload/job.ts';
-import { askFunctions, type FunctionsOptions } from '../ask-functions.ts';
+import { callFunctions, type FunctionsOptions } from '../ask-functions.ts';
 
-export interface BackOffice {
+export interface JobsClient {
   /**
    * What a job is about, and the addresses it may read and write. `undefined`: nobody wants it any more. Refuses with
    * `uploads_unavailable`: try later.
@@ -19,11 +19,11 @@ const UNWANTED = new Set([404, 409, 410]);
 
 const unavailable = (detail: string) => no(refuse('uploads_unavailable', undefined, `back office: ${detail}`));
 
-export function createBackOffice(asking: FunctionsOptions): BackOffice {
+export function createJobsClient(asking: FunctionsOptions): JobsClient {
   return {
     async open(job) {
       try {
-        const response = await askFunctions(asking, '/api/jobs/open', jobKey(job), { job }, limits.jobOpenMs.value);
+        const response = await callFunctions(asking, '/api/jobs/open', jobKey(job), { job }, limits.jobOpenMs.value);
         const body: unknown = await readJson(response);
         if (response.status === 200) {
           const parsed = openedJob.safeParse(body);

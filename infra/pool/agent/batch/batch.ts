@@ -8,7 +8,7 @@ import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Settings } from '../settings.ts';
 import type { ZoneKeyring } from '../zone-key.ts';
-import { createBackOffice } from './back-office.ts';
+import { createJobsClient } from './back-office.ts';
 import { doJob } from './do-job.ts';
 import { createBatchMetrics } from './metrics.ts';
 import { createShare } from './share.ts';
@@ -46,7 +46,7 @@ export async function openBatch(options: BatchOptions): Promise<Taker> {
   const shop: Workshop = {
     agent: settings.agent,
     now,
-    backOffice: createBackOffice({
+    backOffice: createJobsClient({
       url: batch.functionsUrl,
       agent: settings.agent,
       keys,

@@ -4,7 +4,7 @@ import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { Segment } from '../../../../shared/speech/transcript.ts';
 import type { ServedModel } from '../desk.ts';
-import { hearRecording } from '../hear.ts';
+import { recogniseRecording } from '../hear.ts';
 import { createRecognition } from '../recognise.ts';
 import type { Recogniser } from '../segment.ts';
 import { decodeSound } from '../sound/decode.ts';
@@ -62,7 +62,7 @@ export async function recognisePiece(
     },
   });
   const sound = decodeSound(wav, signal, limits.uploadSeconds.value);
-  const heard = await hearRecording({ sound, recognition, metrics: shop.metrics });
+  const heard = await recogniseRecording({ sound, recognition, metrics: shop.metrics });
   if (!heard.ok) return heard;
   const finished = await recognition.finish();
   if (!finished.ok) return finished;

@@ -13,7 +13,7 @@ import type { ServedModel } from '../desk.ts';
 import type { Dispatcher } from '../dispatch.ts';
 import type { Metrics } from '../metrics.ts';
 import type { ZoneKeyring } from '../zone-key.ts';
-import type { BackOffice } from './back-office.ts';
+import type { JobsClient } from './back-office.ts';
 import { emptyContent, type Opened, openPlain, openSealed, readWhole, sealContent } from './files.ts';
 import type { BlobContent, BlobReader, Storage } from './storage.ts';
 
@@ -21,7 +21,7 @@ import type { BlobContent, BlobReader, Storage } from './storage.ts';
 export interface Workshop {
   readonly agent: string;
   readonly now: () => number;
-  readonly backOffice: BackOffice;
+  readonly backOffice: JobsClient;
   readonly storage: Storage;
   readonly keyring: Pick<ZoneKeyring, 'held' | 'find'>;
   /** Its share of the engine. */

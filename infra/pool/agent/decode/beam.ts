@@ -9,7 +9,7 @@ function logAdd(a: number, b: number): number {
 }
 
 /** A token of a hypothesis and where it sounds. */
-export interface Heard {
+export interface DecodedToken {
   readonly token: number;
   readonly trail: Trail;
 }
@@ -25,7 +25,7 @@ let shared = new Candidates(0);
  * nothing heard later changes it. What is settled is forgotten, so that a frame costs the same however long the
  * utterance is.
  */
-export function createBeam(parts: BeamParts, onSettled: (heard: readonly Heard[]) => void) {
+export function createBeam(parts: BeamParts, onSettled: (heard: readonly DecodedToken[]) => void) {
   const { width, blank, wordBoundary, settings } = parts;
   const tree = new Prefixes();
   const meanings = createMeanings(parts, tree);
@@ -171,8 +171,8 @@ export function createBeam(parts: BeamParts, onSettled: (heard: readonly Heard[]
       : tree.blankTrail[prefix];
 
   /** Tokens of the prefix behind `after`, which leads to it. */
-  function listHeard(prefix: number, after: number): Heard[] {
-    const heard: Heard[] = [];
+  function listHeard(prefix: number, after: number): DecodedToken[] {
+    const heard: DecodedToken[] = [];
     let trail = bestTrail(prefix);
     for (let at = prefix; at !== after && tree.parent[at] !== NOBODY && trail; trail = trail.before) {
       heard.push({ token: tree.token[at] as number, trail });
@@ -251,7 +251,7 @@ export function createBeam(parts: BeamParts, onSettled: (heard: readonly Heard[]
       for (let row = 0; row < frames; row++) advance(logProbs, row * width);
     },
     /** The best hypothesis behind what is settled. `ended`: the speaker has stopped. */
-    best(ended: boolean): Heard[] {
+    best(ended: boolean): DecodedToken[] {
       let winner = trunk;
       let top = NONE;
       for (const prefix of kept) {

@@ -1,4 +1,4 @@
-import { createBeam, type Heard } from './beam.ts';
+import { createBeam, type DecodedToken } from './beam.ts';
 import { createLanguageModel } from './language-model.ts';
 import { createLexicon } from './lexicon.ts';
 import type { BeamSettings } from './prefix.ts';
@@ -111,7 +111,7 @@ export function createDecoder(assets: DecoderAssets, settings: Partial<BeamSetti
 }
 
 /** The words of the tokens; none begins before `from`. */
-function toWords(heard: readonly Heard[], { tokens, wordBoundary }: DecoderAssets, from = 0): DecodedWord[] {
+function toWords(heard: readonly DecodedToken[], { tokens, wordBoundary }: DecoderAssets, from = 0): DecodedWord[] {
   const words: DecodedWord[] = [];
   let earliest = from;
   let word = '';

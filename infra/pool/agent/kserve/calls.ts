@@ -9,7 +9,7 @@ import type { Dispatcher } from '../dispatch.ts';
 import { modelPath, openDoor, readWhole } from './door.ts';
 import { engineRefusal } from './engine-refusal.ts';
 import { BodyBudget } from './read-body.ts';
-import { type Ending, Sequences } from './sequences.ts';
+import { type FinalStep, Sequences } from './sequences.ts';
 
 /** What requests for tensors share at one agent. */
 export interface Calls {
@@ -61,7 +61,7 @@ export function createCalls({ engineUrl, dispatcher, levels, now }: CallsOptions
       : limits.sequenceIdleMs.value;
   }
 
-  async function end({ model, version, inputs, step }: Ending): Promise<void> {
+  async function end({ model, version, inputs, step }: FinalStep): Promise<void> {
     const body = encodeInferRequest({
       inputs,
       parameters: { sequence_id: step.id, sequence_start: step.start, sequence_end: step.end },

@@ -27,7 +27,7 @@ export interface Step {
 }
 
 /** The last step of a sequence that its caller did not end: inputs of zeros, in the shapes of the step before. */
-export interface Ending {
+export interface FinalStep {
   readonly model: string;
   readonly version: string | undefined;
   readonly inputs: readonly Tensor[];
@@ -38,7 +38,7 @@ export interface SequencesOptions {
   /** How long an engine keeps the state of a sequence of the model that nobody continues, milliseconds. Must not reject. */
   readonly engineIdleMs: (model: string) => Promise<number>;
   /** Tells the engine; must not reject. */
-  readonly end: (ending: Ending) => Promise<void>;
+  readonly end: (ending: FinalStep) => Promise<void>;
   /** Calls back after so many milliseconds, unless cancelled. */
   readonly after: (milliseconds: number, act: () => void) => () => void;
 }

@@ -3,7 +3,7 @@ import { compareAnswers } from '../../../../shared/model/compare-answers.ts';
 import type { LiveStream } from '../../../../shared/model/live-counts.ts';
 import type { Reason } from '../../../../shared/refusal.ts';
 import type { Result } from '../../../../shared/result.ts';
-import type { Heard } from '../voice/listen.ts';
+import type { RecordingTotals } from '../voice/listen.ts';
 
 /** What is noted of one recording on its way, for what live traffic says of the revision. */
 export interface Tally {
@@ -12,7 +12,7 @@ export interface Tally {
   isRecording: boolean;
   /** Time in which the caller's bytes had not come yet, ms. */
   waited: number;
-  heard: Heard | undefined;
+  heard: RecordingTotals | undefined;
   segments: number;
   /** Of a copy: what callers were answered, and what is said here, of which nobody hears. */
   copy: { readonly served: string; readonly said: string[] } | undefined;

@@ -1,7 +1,7 @@
 import { limits } from '../../../../shared/limits.ts';
 import { type LiveReport, liveProofOf } from '../../../../shared/model/live-report.ts';
 import type { ModelDescription } from '../../../../shared/pool/description.ts';
-import { askFunctions, type FunctionsOptions } from '../ask-functions.ts';
+import { callFunctions, type FunctionsOptions } from '../ask-functions.ts';
 import type { Keys } from '../keys.ts';
 import type { Log } from '../log.ts';
 import type { LiveBook } from './book.ts';
@@ -36,7 +36,7 @@ export function createLiveTeller({ book, describe, log, ...asking }: LiveTellerO
     seq += 1;
     const report = JSON.stringify({ v: 1, boot: asking.keys.boot, began, seq, models } satisfies LiveReport);
     try {
-      const response = await askFunctions(asking, '/api/agents/live', liveProofOf(report), { report }, withinMs);
+      const response = await callFunctions(asking, '/api/agents/live', liveProofOf(report), { report }, withinMs);
       await response.body?.cancel();
       if (response.status !== 200) throw new Error(`status ${response.status}`);
       told = text;

@@ -40,7 +40,7 @@ export { encodeLine };
 const NEWLINE = 0x0a;
 
 /** A file of one line and what follows it. */
-export interface LineAndRest {
+export interface HeadAndRest {
   /** JSON of any shape; `undefined` when there is none. */
   readonly line: unknown;
   readonly rest: AsyncGenerator<Uint8Array>;
@@ -49,7 +49,7 @@ export interface LineAndRest {
 }
 
 /** Reads the first line, at most `most` bytes; what follows is read when it is asked for. */
-export async function splitLine(bytes: AsyncGenerator<Uint8Array>, most: number): Promise<LineAndRest> {
+export async function splitLine(bytes: AsyncGenerator<Uint8Array>, most: number): Promise<HeadAndRest> {
   const head: Uint8Array[] = [];
   let size = 0;
   const close = async () => void (await bytes.return(undefined));

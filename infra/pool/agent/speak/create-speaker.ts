@@ -5,7 +5,7 @@ import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { Dispatcher } from '../dispatch.ts';
 import { cutSpoken } from './cut-spoken.ts';
 import { type SpeakParameters, speakTensors } from './parameters.ts';
-import type { Speaker, SpeakWishes } from './speaker.ts';
+import type { Speaker, SpeechOptions } from './speaker.ts';
 import { spellOut } from './spell-out.ts';
 import { joinSounds, trimSilence } from './trim-silence.ts';
 
@@ -38,7 +38,7 @@ function numbersOf(text: string, symbols: string): Int32Array {
 }
 
 function checkWishes(
-  { voice, rate = 1 }: SpeakWishes,
+  { voice, rate = 1 }: SpeechOptions,
   voices: readonly string[],
 ): Result<{ voice: number; rate: number }> {
   const place = voice === undefined ? 0 : voices.indexOf(voice);

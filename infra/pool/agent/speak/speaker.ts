@@ -1,7 +1,7 @@
 import type { Result } from '../../../../shared/result.ts';
 
 /** How a segment is to be said. */
-export interface SpeakWishes {
+export interface SpeechOptions {
   /** One of the voices of the model; its first one when absent. */
   readonly voice?: string;
   /** 1 as the voice was taught, 2 twice as fast; 0.5 to 2. */
@@ -17,5 +17,5 @@ export interface Speaker {
    * Mono 16-bit PCM without leading or trailing silence beyond 50 ms. Refuses text that has nothing to say
    * (`text_unspeakable`) and engine faults.
    */
-  speak(text: string, wishes: SpeakWishes, signal: AbortSignal): Promise<Result<Int16Array>>;
+  speak(text: string, wishes: SpeechOptions, signal: AbortSignal): Promise<Result<Int16Array>>;
 }

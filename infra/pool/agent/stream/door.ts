@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, ok } from '../../../../shared/result.ts';
 import { admit, plainRefusal } from '../admit.ts';
-import type { Desk } from '../desk.ts';
+import type { AgentContext } from '../desk.ts';
 import { bugFields } from '../log.ts';
 import type { StreamHost } from './host.ts';
 import { refuseUpgrade } from './refuse-upgrade.ts';
@@ -11,7 +11,7 @@ import { refuseUpgrade } from './refuse-upgrade.ts';
 const PATH = '/v1/stream';
 
 /** Admits the live streams of an agent, which come as upgrades of its HTTP server, and hands them to `host`. */
-export function createStreamDoor(desk: Desk, host: Pick<StreamHost, 'serve'>) {
+export function createStreamDoor(desk: AgentContext, host: Pick<StreamHost, 'serve'>) {
   function report({ reason, detail }: Refusal) {
     desk.live.metrics.ended(reason);
     desk.log('stream-refused', { reason, ...(detail !== undefined && { detail }) });

@@ -6,7 +6,7 @@ import type { LinkControl } from '../../../../shared/stream/link.ts';
 import type { LinkMessage } from '../../../../shared/stream/link-record.ts';
 import { MODEL_RATE } from '../sound/mono.ts';
 import type { Clock } from './clock.ts';
-import { createHeard } from './heard.ts';
+import { createHeardReports } from './heard.ts';
 import type { Hearing } from './hearing.ts';
 import type { Scribe } from './scribe.ts';
 
@@ -31,7 +31,7 @@ export function createEar({ hearing, scribe, clock, position: start, heard: say 
   let next = start;
   /** Time of the last turn of the event loop that was yielded. */
   let turnAt = hearing.time();
-  const heard = createHeard({ clock }, say);
+  const heard = createHeardReports({ clock }, say);
 
   function hear(position: number, audio: Uint8Array): Result<undefined> | Promise<Result<undefined>> {
     if (position !== next) return wrong('audio at another position');

@@ -17,7 +17,7 @@ const never = new AbortController().signal;
  * Tells the engine that sequences are over, whatever became of their streams: one that is never ended keeps its slot
  * until it is idle for too long, and Triton's clean-up of those has crashed servers. Tried a few times, never waited for.
  */
-export function createEnds(engine: Pick<Engine, 'infer'>, clock: Clock) {
+export function createSequenceEnds(engine: Pick<Engine, 'infer'>, clock: Clock) {
   const waiting: SequenceEnd[] = [];
   let busy = 0;
   let onIdle = () => {};
@@ -80,4 +80,4 @@ export function createEnds(engine: Pick<Engine, 'infer'>, clock: Clock) {
   };
 }
 
-export type Ends = ReturnType<typeof createEnds>;
+export type SequenceEnds = ReturnType<typeof createSequenceEnds>;

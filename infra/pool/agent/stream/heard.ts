@@ -2,7 +2,7 @@ import { limits } from '../../../../shared/limits.ts';
 import type { Clock } from './clock.ts';
 
 /** Says how far was heard: seldom, but at once after much, and always about the last of it. */
-export function createHeard({ clock }: { readonly clock: Clock }, say: (position: number) => void) {
+export function createHeardReports({ clock }: { readonly clock: Clock }, say: (position: number) => void) {
   let heard = 0;
   let told = 0;
   let toldAt = Number.NEGATIVE_INFINITY;

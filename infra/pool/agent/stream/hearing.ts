@@ -8,7 +8,7 @@ import { type CutterState, type CutUtterance, createLiveCutter } from '../voice/
 import { UNIT_SAMPLES, UNIT_SECONDS, type VoiceDetector } from '../voice/detect.ts';
 import type { Source } from './source.ts';
 import { createTape } from './tape.ts';
-import { createUtterance, type Ending, type LiveUtterance } from './utterance.ts';
+import { createUtterance, type LiveUtterance, type UtteranceEnd } from './utterance.ts';
 
 /** What another hearing needs to go on exactly as this one would have. */
 export interface HearingState {
@@ -182,7 +182,7 @@ export function createHearing({ source, detector, events, options, state }: Hear
   }
 
   /** Everything heard so far belongs to what is being said, and that ends here. */
-  function endUtterance(ending: Ending) {
+  function endUtterance(ending: UtteranceEnd) {
     if (cutter.speaking() && known.length > 0) open();
     feed(resampler.finish());
     const spoken = cutter.speaking();

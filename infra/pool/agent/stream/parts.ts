@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client';
 import { limits } from '../../../../shared/limits.ts';
 import type { Engine } from '../engine.ts';
 import type { Clock } from './clock.ts';
-import { createEnds, type Ends } from './ends.ts';
+import { createSequenceEnds, type SequenceEnds } from './ends.ts';
 import { createStreamMetrics, type StreamMetrics } from './metrics.ts';
 import { createSequenceIds } from './sequence-ids.ts';
 import { createTracks, type Tracks } from './tracks.ts';
@@ -11,7 +11,7 @@ import { createTracks, type Tracks } from './tracks.ts';
 export interface LiveParts {
   readonly clock: Clock;
   readonly tracks: Tracks;
-  readonly ends: Ends;
+  readonly ends: SequenceEnds;
   readonly metrics: StreamMetrics;
   /** Returns a sequence id that is unique at the engine. */
   readonly newId: () => number;
@@ -35,7 +35,7 @@ export function createLiveParts({ engine, clock, slots, capacity, registry, open
   return {
     clock,
     tracks,
-    ends: createEnds(engine, clock),
+    ends: createSequenceEnds(engine, clock),
     metrics: createStreamMetrics(registry, { open, tracks }),
     newId: createSequenceIds(Math.random()),
   };

@@ -8,7 +8,7 @@ import { modelTensors, readScores } from '../recognise.ts';
 import type { Scores } from '../segment.ts';
 import type { Semaphore } from '../semaphore.ts';
 import { type Clock, pause } from './clock.ts';
-import type { Ends } from './ends.ts';
+import type { SequenceEnds } from './ends.ts';
 import { afterStall, pauseAfter, type StallLimit } from './stall.ts';
 import type { StepOutcome, Steps } from './steps.ts';
 import type { LiveUtterance, Window } from './utterance.ts';
@@ -22,7 +22,7 @@ export interface SequenceParts {
   readonly width: number;
   readonly class: RequestClass;
   readonly steps: Steps;
-  readonly ends: Ends;
+  readonly ends: SequenceEnds;
   /** Limits the sequences that are sent again at once. */
   readonly rebuilds: Pick<Semaphore, 'enter'>;
   readonly clock: Clock;

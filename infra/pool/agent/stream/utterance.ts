@@ -2,11 +2,11 @@ import type { endings } from '../../../../shared/stream/link.ts';
 import { UNIT_SAMPLES } from '../voice/detect.ts';
 import { readUnit } from './tape.ts';
 
-export type Ending = (typeof endings)[number];
+export type UtteranceEnd = (typeof endings)[number];
 
 /** Why it ended, and how many of its samples are its own: those behind them begin the next utterance. */
 export interface Closing {
-  readonly ending: Ending;
+  readonly ending: UtteranceEnd;
   readonly samples: number;
 }
 

@@ -6,13 +6,13 @@ import { UNIT_SAMPLES, type VoiceDetector } from './detect.ts';
 import { createUnits } from './units.ts';
 
 /** Totals of a recording once all of it was heard. */
-export interface Heard {
+export interface RecordingTotals {
   /** Length in seconds, counted in samples of the file. */
   readonly seconds: number;
   readonly speechSeconds: number;
 }
 
-export type Hearing = { type: 'utterance'; utterance: Utterance } | { type: 'heard'; heard: Heard };
+export type Hearing = { type: 'utterance'; utterance: Utterance } | { type: 'heard'; heard: RecordingTotals };
 
 /** Turns decoded sound into utterances, holding one utterance and one block. Ends with `heard` or a refusal. */
 export async function* listen(

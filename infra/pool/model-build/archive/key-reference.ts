@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 
 /** A file argument of these commands: `path:key`. */
 export interface Named {
@@ -26,7 +26,7 @@ export function splitNamed(text: string): Named {
 export async function readKey(
   given: string,
   environment: Readonly<Record<string, string | undefined>>,
-): Promise<Made<Uint8Array>> {
+): Promise<BuildResult<Uint8Array>> {
   const [, scheme, rest = ''] = /^(env|file|kv):(.*)$/s.exec(given) ?? [];
   if (scheme === 'kv') {
     return problem(
@@ -42,7 +42,7 @@ export async function readKey(
   return given === '' ? problem('keyless', 'no key stands behind the colon') : ok(new TextEncoder().encode(given));
 }
 
-async function readKeyFile(file: string): Promise<Made<Uint8Array>> {
+async function readKeyFile(file: string): Promise<BuildResult<Uint8Array>> {
   try {
     if ((await stat(file)).size > limits.modelKeyBytes.value) {
       return problem('bound', `${file} is longer than a key may be`);

@@ -3,7 +3,7 @@ import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 import { BLOCK, padding, writeHeader } from '../tar/header.ts';
 import { makeSecret, opening, type Secret, tagBytes } from './cipher.ts';
 import { readKey, splitNamed } from './key-reference.ts';
@@ -17,11 +17,11 @@ export interface Archive {
   /** Digest of the manifest, which covers all content. */
   readonly digest: string;
   /** Decrypts an artifact into a new file; removes an incomplete one. */
-  extract(name: string, target: string): Promise<Made<void>>;
+  extract(name: string, target: string): Promise<BuildResult<void>>;
   /** Verifies the digest and the tag of an artifact. */
-  check(name: string): Promise<Made<void>>;
+  check(name: string): Promise<BuildResult<void>>;
   /** Reads an artifact into memory, up to the bound of texts. */
-  read(name: string): Promise<Made<Uint8Array>>;
+  read(name: string): Promise<BuildResult<Uint8Array>>;
   close(): Promise<void>;
 }
 
@@ -29,7 +29,7 @@ export interface Archive {
 export async function openArchive(
   named: string,
   environment: Readonly<Record<string, string | undefined>>,
-): Promise<Made<Archive>> {
+): Promise<BuildResult<Archive>> {
   const { path: file, key } = splitNamed(named);
   const handle = await open(file).catch(() => undefined);
   if (!handle) return problem('unreadable', `${file} cannot be read`);
@@ -46,7 +46,7 @@ async function start(
   handle: FileHandle,
   key: string | undefined,
   environment: Readonly<Record<string, string | undefined>>,
-): Promise<Made<Archive>> {
+): Promise<BuildResult<Archive>> {
   const found = await readManifest(file, handle);
   if (!found.ok) return found;
   const { manifest, at } = found.value;
@@ -79,7 +79,10 @@ async function readAt(handle: FileHandle, at: number, length: number): Promise<U
   return bytesRead === length ? buffer : undefined;
 }
 
-async function readManifest(file: string, handle: FileHandle): Promise<Made<{ manifest: Manifest; at: number }>> {
+async function readManifest(
+  file: string,
+  handle: FileHandle,
+): Promise<BuildResult<{ manifest: Manifest; at: number }>> {
   const foreign = problem(
     'unreadable',
     `${file} is not an archive of this tool (see ARCHIVE.md; NVIDIA's need NVIDIA's tool)`,
@@ -124,7 +127,7 @@ async function checkPlaces(
   handle: FileHandle,
   { artifacts }: Manifest,
   from: number,
-): Promise<Made<ReadonlyMap<string, number>>> {
+): Promise<BuildResult<ReadonlyMap<string, number>>> {
   const places = new Map<string, number>();
   let at = from;
   for (const { name, bytes } of artifacts) {
@@ -157,7 +160,7 @@ async function pass(
   manifest: Manifest,
   name: string,
   give: (piece: Uint8Array) => Promise<void>,
-): Promise<Made<void>> {
+): Promise<BuildResult<void>> {
   const artifact = manifest.artifacts.find((one) => one.name === name);
   const from = places.get(name);
   if (!artifact || from === undefined) return problem('artifact', `${file} has no ${name}`);
@@ -184,10 +187,10 @@ async function pass(
   return ok(undefined);
 }
 
-async function extract(stored: Stored, manifest: Manifest, name: string, target: string): Promise<Made<void>> {
+async function extract(stored: Stored, manifest: Manifest, name: string, target: string): Promise<BuildResult<void>> {
   await mkdir(path.dirname(target), { recursive: true });
   const out = await open(target, 'wx');
-  let passed: Made<void> | undefined;
+  let passed: BuildResult<void> | undefined;
   try {
     passed = await pass(stored, manifest, name, async (piece) => {
       await out.writeFile(piece);
@@ -199,7 +202,7 @@ async function extract(stored: Stored, manifest: Manifest, name: string, target:
   }
 }
 
-async function readArtifact(stored: Stored, manifest: Manifest, name: string): Promise<Made<Uint8Array>> {
+async function readArtifact(stored: Stored, manifest: Manifest, name: string): Promise<BuildResult<Uint8Array>> {
   const found = manifest.artifacts.find((one) => one.name === name);
   if (found && found.bytes > limits.modelTextBytes.value) return problem('bound', `${name} is too long to be read`);
   const pieces: Uint8Array[] = [];

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 import { padding, writeHeader } from '../tar/header.ts';
 import { writeWhole } from '../write-whole.ts';
 import { type CipherName, makeNonce, makeSecret, type Secret, sealing, tagBytes } from './cipher.ts';
@@ -26,7 +26,7 @@ export interface Plan {
 }
 
 /** Writes an archive: equal head, artifacts and key give equal bytes. See ARCHIVE.md. */
-export function writeArchive(target: string, plan: Plan, force: boolean): Promise<Made<Manifest>> {
+export function writeArchive(target: string, plan: Plan, force: boolean): Promise<BuildResult<Manifest>> {
   return writeWhole(target, force, async (temporary) => {
     const out = await open(temporary, 'wx', 0o600);
     try {
@@ -37,7 +37,7 @@ export function writeArchive(target: string, plan: Plan, force: boolean): Promis
   });
 }
 
-async function fill(out: FileHandle, { head, sources, key, plain = [] }: Plan): Promise<Made<Manifest>> {
+async function fill(out: FileHandle, { head, sources, key, plain = [] }: Plan): Promise<BuildResult<Manifest>> {
   const bound = digestHead(head);
   const secret = key && (await makeSecret(key.cipher, key.bytes, bound));
   const sorted = [...sources].sort((a, b) => (a.name < b.name ? -1 : 1));

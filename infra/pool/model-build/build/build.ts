@@ -12,7 +12,7 @@ import { type Source, writeArchive } from '../archive/write-archive.ts';
 import { assemble } from '../pipeline/assemble.ts';
 import { options } from '../pipeline/options.ts';
 import { checkLexicon, checkVocabulary } from '../pipeline/words.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 import { openBlob } from '../scan/blob.ts';
 import { readText, scanText } from '../scan/data-file.ts';
 import type { BuildCommand } from './read-command.ts';
@@ -26,7 +26,7 @@ export interface Built {
 }
 
 /** Joins the archives of a pipeline's networks into one, or reports the first missing or unfit part. */
-export async function build(command: BuildCommand, environment: Environment): Promise<Made<Built>> {
+export async function build(command: BuildCommand, environment: Environment): Promise<BuildResult<Built>> {
   const archives: Archive[] = [];
   const scratch = await mkdtemp(path.join(tmpdir(), 'auricle-build-'));
   try {
@@ -49,7 +49,7 @@ async function put(
   archives: readonly Archive[],
   scratch: string,
   environment: Environment,
-): Promise<Made<Built>> {
+): Promise<BuildResult<Built>> {
   const { pipeline } = command;
   const named = await readFiles(command);
   if (!named.ok) return named;
@@ -78,7 +78,7 @@ async function put(
 async function readFiles({
   settings,
 }: BuildCommand): Promise<
-  Made<{ settings: Record<string, string>; parts: Record<string, string>; sources: Source[] }>
+  BuildResult<{ settings: Record<string, string>; parts: Record<string, string>; sources: Source[] }>
 > {
   const [kept, parts, sources]: [Record<string, string>, Record<string, string>, Source[]] = [{}, {}, []];
   for (const [name, value] of Object.entries(settings)) {
@@ -114,7 +114,7 @@ async function extract(
   archives: readonly Archive[],
   { renamed, head, added }: Selection,
   scratch: string,
-): Promise<Made<Source[]>> {
+): Promise<BuildResult<Source[]>> {
   const used = new Set([
     ...head.graphs.flatMap(({ artifact, external }) => [artifact, ...external]),
     ...Object.values(head.parts),
@@ -134,9 +134,9 @@ async function extract(
   return ok(sources);
 }
 
-async function checkWords(head: Head, sources: readonly Source[]): Promise<Made<undefined>> {
+async function checkWords(head: Head, sources: readonly Source[]): Promise<BuildResult<undefined>> {
   if (head.settings.task !== 'transcribe') return ok(undefined);
-  const read = async (part: string): Promise<Made<string | undefined>> => {
+  const read = async (part: string): Promise<BuildResult<string | undefined>> => {
     const source = sources.find(({ name }) => name === head.parts[part]);
     if (!source) return ok(undefined);
     if ('content' in source) return ok(textOf(source.content));

@@ -1,7 +1,7 @@
 import { ok } from '../../../../shared/result.ts';
 import { options, spellings, whyNot } from '../pipeline/options.ts';
 import { isPipeline, type PipelineName, pipelines } from '../pipeline/pipelines.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 
 /** A parsed build command. */
 export interface BuildCommand {
@@ -30,10 +30,10 @@ const isHydra = (words: readonly string[]): boolean =>
  * Parses both public spellings: `speech_recognition -f OUT:KEY IN:KEY --name=x`, and `--config-path=…
  * --config-name=… output_path=… 'source_path=[…]' force=true name=x`.
  */
-export const readCommand = (words: readonly string[]): Made<BuildCommand> =>
+export const readCommand = (words: readonly string[]): BuildResult<BuildCommand> =>
   isHydra(words) ? readHydra(words) : readClassic(words);
 
-function readClassic(words: readonly string[]): Made<BuildCommand> {
+function readClassic(words: readonly string[]): BuildResult<BuildCommand> {
   const operands: string[] = [];
   const settings: Record<string, string> = {};
   let [force, cipher]: [boolean, string | undefined] = [false, undefined];
@@ -77,7 +77,7 @@ function readClassic(words: readonly string[]): Made<BuildCommand> {
   return ok({ pipeline, out, sources, settings, force, ...(cipher !== undefined && { cipher }) });
 }
 
-function readHydra(words: readonly string[]): Made<BuildCommand> {
+function readHydra(words: readonly string[]): BuildResult<BuildCommand> {
   const settings: Record<string, string> = {};
   const given: Record<string, string> = {};
   for (const [at, word] of words.entries()) {
@@ -121,13 +121,13 @@ function readHydra(words: readonly string[]): Made<BuildCommand> {
   });
 }
 
-function refusedOf(settings: Readonly<Record<string, string>>, pipeline: PipelineName): Made<undefined> {
+function refusedOf(settings: Readonly<Record<string, string>>, pipeline: PipelineName): BuildResult<undefined> {
   const reasons = Object.keys(settings).map((name) => whyNot(name, pipeline));
   const refused = reasons.filter((reason) => reason !== undefined);
   return refused.length === 0 ? ok(undefined) : problem('unsupported', refused.join('; '));
 }
 
-function put(settings: Record<string, string>, written: string, value: string): Made<undefined> {
+function put(settings: Record<string, string>, written: string, value: string): BuildResult<undefined> {
   const name = spellings[written] ?? written;
   if (Object.hasOwn(settings, name)) return problem('written', `${name} is given twice`);
   const isFlag = Object.hasOwn(options, name) && options[name]?.shape === 'flag';

@@ -8,7 +8,7 @@ import { type Archive, openArchive } from '../archive/open-archive.ts';
 import { complaintAbout, whyNot } from '../pipeline/options.ts';
 import { isPipeline } from '../pipeline/pipelines.ts';
 import { checkTiming } from '../pipeline/timing.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 import { isFolderName } from '../scan/config-file.ts';
 import { scanFiles } from '../scan/scan-folder.ts';
 import { filesIn, MARK, mayPlace, placeModels } from './place-models.ts';
@@ -40,7 +40,7 @@ export interface Deployed {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Unpacks pipelines into a model repository: networks, ensembles, configurations. Atomic. */
-export async function deploy(given: Deploy, environment: Environment): Promise<Made<Deployed>> {
+export async function deploy(given: Deploy, environment: Environment): Promise<BuildResult<Deployed>> {
   const archives: Archive[] = [];
   const staged = await stageFor(given.repository);
   try {
@@ -97,7 +97,7 @@ async function stageFor(repository: string): Promise<string> {
 
 type Plan = { readonly archive: Archive; readonly name: string; readonly models: readonly PlannedModel[] };
 
-function planAll({ targets, settings = {} }: Deploy, archives: readonly Archive[]): Made<Plan[]> {
+function planAll({ targets, settings = {} }: Deploy, archives: readonly Archive[]): BuildResult<Plan[]> {
   const plans: Plan[] = [];
   for (const archive of archives) {
     const { manifest, file } = archive;
@@ -127,7 +127,7 @@ async function writeModel(
   { name: model, configs, files }: PlannedModel,
   staged: string,
   targets: readonly Target[],
-): Promise<Made<undefined>> {
+): Promise<BuildResult<undefined>> {
   const folder = path.join(staged, model);
   // Triton wants a version folder of ensembles, too.
   await mkdir(path.join(folder, '1'), { recursive: true });

@@ -3,7 +3,7 @@ import { cp, lstat, mkdir, readdir, readFile, rename, rm } from 'node:fs/promise
 import path from 'node:path';
 import { z } from 'zod';
 import { ok } from '../../../../shared/result.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 
 /**
  * File beside a model's configuration that lists what this tool wrote, so that it never removes other files.
@@ -42,7 +42,7 @@ async function readMark(folder: string): Promise<Mark | undefined> {
 }
 
 /** Checks, before anything is unpacked, that the models may enter the repository. */
-export async function mayPlace(repository: string, owners: Owners, force: boolean): Promise<Made<undefined>> {
+export async function mayPlace(repository: string, owners: Owners, force: boolean): Promise<BuildResult<undefined>> {
   for (const [name, pipeline] of owners) {
     const folder = path.join(repository, name);
     if (!(await isThere(folder))) continue;
@@ -66,7 +66,7 @@ export async function placeModels(
   staged: string,
   owners: Owners,
   force: boolean,
-): Promise<Made<undefined>> {
+): Promise<BuildResult<undefined>> {
   const allowed = await mayPlace(repository, owners, force);
   if (!allowed.ok) return allowed;
   await mkdir(repository, { recursive: true });

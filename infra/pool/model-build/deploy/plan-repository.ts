@@ -2,7 +2,7 @@ import { ok } from '../../../../shared/result.ts';
 import { createNames } from '../../models/config/names.ts';
 import type { ModelConfig } from '../../models/config/schema.ts';
 import type { Flow, Graph, Head } from '../archive/manifest.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 import { MARK } from './place-models.ts';
 import type { Target } from './targets.ts';
 import { flowName, modelName, padsWindows, parametersOf, writeFlowConfig, writeGraphConfig } from './write-config.ts';
@@ -101,7 +101,7 @@ function separateStreams(head: Head): Head {
  * Refuses artifacts that would leave their version of a model, or collide with another file. Artifact names
  * come from an archive, so its writer chose them.
  */
-export function checkPlaces({ graphs, parts }: Head): Made<undefined> {
+export function checkPlaces({ graphs, parts }: Head): BuildResult<undefined> {
   const beside = [...new Set(Object.values(parts))];
   for (const { artifact, external } of graphs) {
     const names = createNames();

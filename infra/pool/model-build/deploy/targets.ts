@@ -3,7 +3,7 @@ import { ok } from '../../../../shared/result.ts';
 import type { Message } from '../../models/config/schema.ts';
 import { emptyMessage } from '../../models/config/value.ts';
 import type { Graph } from '../archive/manifest.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 
 /** Hardware that a model will run on. */
 export interface Target {
@@ -32,7 +32,7 @@ const JETSON_BATCH = 8;
 export function readTarget(
   name: string,
   { gpus, instances, accelerator }: { gpus?: string; instances?: string; accelerator?: string },
-): Made<Target> {
+): BuildResult<Target> {
   const listed = gpus === undefined ? [0] : gpus.split(',').map(Number);
   if (gpus !== undefined && (!/^\d{1,2}(,\d{1,2})*$/.test(gpus) || new Set(listed).size !== listed.length)) {
     return problem('written', `--gpus ${gpus}: numbers of GPUs, separated by commas`);

@@ -7,7 +7,7 @@ import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import { nameShape } from '../archive/manifest.ts';
 import { type PartRule, pipelineOf, pipelines } from '../pipeline/pipelines.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 import { type Blob, openBlob } from '../scan/blob.ts';
 import { readText } from '../scan/data-file.ts';
 import { type Scanned, scanFile } from '../scan/scan.ts';
@@ -19,7 +19,7 @@ import { readYaml } from './yaml.ts';
 const CONFIG = 'model_config.yaml';
 
 /** Unpacks a gzip to a file, up to the bound. */
-async function gunzip(file: string, target: string): Promise<Made<undefined>> {
+async function gunzip(file: string, target: string): Promise<BuildResult<undefined>> {
   let total = 0;
   const bounded = new Transform({
     transform(chunk: Uint8Array, _, done) {
@@ -44,7 +44,7 @@ async function gunzip(file: string, target: string): Promise<Made<undefined>> {
  * scanned before any use. The weights are stored unchanged; running them needs their exported network, given
  * as ONNX.
  */
-export async function importNemo(file: string, scratch: string): Promise<Made<Draft>> {
+export async function importNemo(file: string, scratch: string): Promise<BuildResult<Draft>> {
   let whole = await openBlob(file, path.basename(file)).catch(() => undefined);
   if (!whole) return problem('unreadable', `${file} cannot be read`);
   try {
@@ -63,7 +63,7 @@ export async function importNemo(file: string, scratch: string): Promise<Made<Dr
   }
 }
 
-async function readFiles(file: string, files: readonly Blob[]): Promise<Made<Draft>> {
+async function readFiles(file: string, files: readonly Blob[]): Promise<BuildResult<Draft>> {
   const scanned = new Map<string, Scanned>();
   for (const blob of files) {
     const found = await scanFile(blob);

@@ -4,7 +4,7 @@ import type { enums } from '../../models/config/schema.ts';
 import type { Graph, TensorFacts } from '../archive/manifest.ts';
 import { nameShape } from '../archive/manifest.ts';
 import type { OnnxFacts, OnnxValue } from '../onnx/read-onnx.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 import { openBlob } from '../scan/blob.ts';
 import { findExternal, scanOnnx } from '../scan/onnx-file.ts';
 import { type Draft, emptyDraft } from './draft.ts';
@@ -45,7 +45,7 @@ export interface Network {
   readonly sources: Draft['sources'];
 }
 
-export async function readNetwork(file: string, role: string): Promise<Made<Network>> {
+export async function readNetwork(file: string, role: string): Promise<BuildResult<Network>> {
   const opened = await openBlob(file, file).catch(() => undefined);
   if (!opened) return problem('unreadable', `${file} cannot be read`);
   try {
@@ -77,7 +77,7 @@ export async function readNetwork(file: string, role: string): Promise<Made<Netw
 
 const isFree = (dim: number | string | undefined): boolean => typeof dim === 'string' || dim === -1;
 
-function tensorsOf(values: readonly OnnxValue[], batched: boolean): Made<TensorFacts[]> {
+function tensorsOf(values: readonly OnnxValue[], batched: boolean): BuildResult<TensorFacts[]> {
   const tensors: TensorFacts[] = [];
   for (const { name, elem, dims } of values) {
     const type = dataTypes.get(elem);
@@ -89,7 +89,7 @@ function tensorsOf(values: readonly OnnxValue[], batched: boolean): Made<TensorF
 }
 
 /** Imports an ONNX file as one graph. Its first dimension is the batch when it is free in every tensor. */
-export async function importOnnx(file: string, role: string): Promise<Made<Draft>> {
+export async function importOnnx(file: string, role: string): Promise<BuildResult<Draft>> {
   const network = await readNetwork(file, role);
   if (!network.ok) return network;
   const { facts, artifact, external, sources } = network.value;

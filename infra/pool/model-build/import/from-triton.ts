@@ -5,7 +5,7 @@ import { ok } from '../../../../shared/result.ts';
 import { parseText } from '../../models/config/parse-text.ts';
 import type { Message, ModelConfig } from '../../models/config/schema.ts';
 import type { Flow, Graph, TensorFacts } from '../archive/manifest.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 import { openBlob } from '../scan/blob.ts';
 import { checkConfig, isFolderName, partParameters } from '../scan/config-file.ts';
 import { fileBelow, isPlainFolder } from '../scan/plain-file.ts';
@@ -20,7 +20,7 @@ import { settingsFrom } from './parameters.ts';
  * accelerators of a configuration: they depend on the target, and `deploy` writes them. It reads files in the
  * folders of the model and its steps, and follows no link.
  */
-export async function importTriton(folder: string): Promise<Made<Draft>> {
+export async function importTriton(folder: string): Promise<BuildResult<Draft>> {
   const config = await readConfig(folder);
   if (!config.ok) return config;
   const given = textsOf(config.value);
@@ -48,7 +48,7 @@ export async function importTriton(folder: string): Promise<Made<Draft>> {
 const textsOf = (config: ModelConfig): Record<string, string> =>
   Object.fromEntries(Object.entries(config.parameters).map(([key, { string_value }]) => [key, string_value]));
 
-async function readConfig(folder: string): Promise<Made<ModelConfig>> {
+async function readConfig(folder: string): Promise<BuildResult<ModelConfig>> {
   const found = await fileBelow(folder, 'config.pbtxt', folder);
   if (!found.ok) {
     const models = found.refusal.kind === 'unreadable' ? await modelsIn(folder) : [];
@@ -65,7 +65,7 @@ async function readConfig(folder: string): Promise<Made<ModelConfig>> {
 }
 
 /** Returns the folder of a model that another model names. */
-async function modelBeside(repository: string, name: string, whose: string): Promise<Made<string>> {
+async function modelBeside(repository: string, name: string, whose: string): Promise<BuildResult<string>> {
   const folder = path.join(repository, name);
   return isFolderName(name) && (await isPlainFolder(folder))
     ? ok(folder)
@@ -85,7 +85,7 @@ async function importFlow(
   config: ModelConfig,
   suffix: Flow['suffix'],
   before: Draft,
-): Promise<Made<Draft>> {
+): Promise<BuildResult<Draft>> {
   const steps = config.ensemble_scheduling?.step;
   let draft = before;
   for (const model of steps ? steps.map((step) => step.model_name) : [path.basename(path.resolve(folder))]) {
@@ -113,7 +113,7 @@ const plain = ({ ragged: _, ...tensor }: TensorFacts): TensorFacts => tensor;
 
 type Io = Message<'Input'> | Message<'Output'>;
 
-function tensorsOf(list: readonly Io[]): Made<TensorFacts[]> {
+function tensorsOf(list: readonly Io[]): BuildResult<TensorFacts[]> {
   const tensors: TensorFacts[] = [];
   for (const one of list) {
     if (one.reshape && (one.reshape.shape.length > 0 || one.dims.some((dim) => dim !== 1))) {
@@ -129,7 +129,7 @@ function tensorsOf(list: readonly Io[]): Made<TensorFacts[]> {
   return ok(tensors);
 }
 
-async function importGraph(folder: string, role: string): Promise<Made<Draft>> {
+async function importGraph(folder: string, role: string): Promise<BuildResult<Draft>> {
   const config = await readConfig(folder);
   if (!config.ok) return config;
   const { platform, backend, default_model_filename: named, max_batch_size, batch_input } = config.value;
@@ -175,7 +175,7 @@ async function newestVersion(folder: string): Promise<string | undefined> {
   return entries.filter((name) => /^[1-9]\d*$/.test(name)).sort((a, b) => Number(b) - Number(a))[0];
 }
 
-function memoryOf({ sequence_batching: batching }: ModelConfig): Made<Pick<Graph, 'state' | 'control'>> {
+function memoryOf({ sequence_batching: batching }: ModelConfig): BuildResult<Pick<Graph, 'state' | 'control'>> {
   if (!batching) return ok({ state: [], control: [] });
   const state: Graph['state'] = [];
   for (const { input_name, output_name, data_type, dims, initial_state } of batching.state) {
@@ -196,7 +196,7 @@ function memoryOf({ sequence_batching: batching }: ModelConfig): Made<Pick<Graph
 }
 
 /** Imports the files that the parameters name: vocabulary, lexicon, language model. */
-async function importParts(folder: string, given: Record<string, string>, draft: Draft): Promise<Made<Draft>> {
+async function importParts(folder: string, given: Record<string, string>, draft: Draft): Promise<BuildResult<Draft>> {
   const parts: Record<string, string> = {};
   const sources: Draft['sources'][number][] = [];
   for (const part of partParameters) {

@@ -6,7 +6,7 @@ import type { CipherName } from '../archive/cipher.ts';
 import { readKey, splitNamed } from '../archive/key-reference.ts';
 import { FORMAT, type Head, headShape, type Manifest, nameShape } from '../archive/manifest.ts';
 import { writeArchive } from '../archive/write-archive.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 import { openBlob } from '../scan/blob.ts';
 import { scanFile } from '../scan/scan.ts';
 import { type Draft, emptyDraft, join } from './draft.ts';
@@ -44,7 +44,7 @@ export interface Imported {
 export async function importModel(
   given: Import,
   environment: Readonly<Record<string, string | undefined>>,
-): Promise<Made<Imported>> {
+): Promise<BuildResult<Imported>> {
   const { path: out, key } = splitNamed(given.out);
   const bytes = key === undefined ? undefined : await readKey(key, environment);
   if (bytes && !bytes.ok) return bytes;
@@ -89,7 +89,7 @@ export async function importModel(
 const nameFrom = (source: string): string =>
   path.basename(path.resolve(source)).replace(/\.(nemo|onnx|tar|gz|tgz)$/gi, '');
 
-async function gather(given: Import, scratch: string): Promise<Made<Draft>> {
+async function gather(given: Import, scratch: string): Promise<BuildResult<Draft>> {
   const { source } = given;
   const found = await stat(source).catch(() => undefined);
   if (!found) return problem('unreadable', `${source} cannot be read`);
@@ -118,7 +118,7 @@ async function gather(given: Import, scratch: string): Promise<Made<Draft>> {
 }
 
 /** Adds a file for a part, or uses an existing artifact of this name. */
-async function addPart(draft: Draft, part: string, file: string): Promise<Made<Draft>> {
+async function addPart(draft: Draft, part: string, file: string): Promise<BuildResult<Draft>> {
   const there = draft.sources.find(({ name }) => name === file);
   if (there) return ok(join(draft, { ...emptyDraft, parts: { [part]: file } }));
   const name = path.basename(file);

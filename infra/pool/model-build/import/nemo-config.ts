@@ -1,6 +1,6 @@
 import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 import { at, type Yaml } from './yaml.ts';
 
 export interface NemoFacts {
@@ -18,7 +18,7 @@ const numberAt = (config: Yaml, ...keys: string[]): number | undefined => {
 };
 
 /** Reads the facts of a model_config.yaml that a build needs. */
-export function factsOf(config: Yaml, name: string): Made<NemoFacts> {
+export function factsOf(config: Yaml, name: string): BuildResult<NemoFacts> {
   const target = at(config, 'target') ?? at(config, '_target_');
   if (typeof target !== 'string' || !/^nemo\.collections(\.\w+)+$/.test(target)) {
     return problem('unreadable', `${name} does not say which model it is (target)`);

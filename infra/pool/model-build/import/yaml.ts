@@ -1,7 +1,7 @@
 import { isAlias, isScalar, LineCounter, type Node, parseDocument, visit } from 'yaml';
 import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 
 export type Yaml = null | boolean | number | string | Yaml[] | { [key: string]: Yaml };
 
@@ -12,7 +12,7 @@ const SINGLE_QUOTED = /^'([^']|'')*'$/;
  * Reads the YAML of a model_config.yaml: one document of maps, lists and scalars. Refuses anchors, aliases, tags,
  * repeated keys and deep nesting: readers differ in how they resolve them.
  */
-export function readYaml(source: string, name: string): Made<Yaml> {
+export function readYaml(source: string, name: string): BuildResult<Yaml> {
   if (source.length > limits.modelYamlCharacters.value)
     return problem('bound', `${name} has ${source.length} characters`);
   const lines = new LineCounter();

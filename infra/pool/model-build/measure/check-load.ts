@@ -17,7 +17,7 @@ type Load = Extract<Evidence, { kind: 'load' }>;
 /** Reads an address below the engine's; `undefined` unless it answers 200. */
 export type AskEngine = (path: string) => Promise<{ readonly body: string } | undefined>;
 
-export const askAt =
+export const engineClient =
   (engine: string): AskEngine =>
   async (path) => {
     try {

@@ -4,24 +4,27 @@ import { limits } from '../../../../shared/limits.ts';
 import { ok, type Result } from '../../../../shared/result.ts';
 import { createDispatcher } from '../../agent/dispatch.ts';
 import { createKserveEngine } from '../../agent/engine-kserve.ts';
-import { hearRecording } from '../../agent/hear.ts';
+import { recogniseRecording } from '../../agent/hear.ts';
 import type { SpeechModel } from '../../agent/models.ts';
 import { createRecognition, readScores } from '../../agent/recognise.ts';
 import type { Recogniser } from '../../agent/segment.ts';
 import { decodeSound } from '../../agent/sound/decode.ts';
 import type { Utterance } from '../../agent/voice/cut.ts';
-import type { Heard } from '../../agent/voice/listen.ts';
-import { type Made, problem } from '../problem.ts';
+import type { RecordingTotals } from '../../agent/voice/listen.ts';
+import { type BuildResult, problem } from '../problem.ts';
 import { audioInference } from './audio-inference.ts';
 import type { Cut } from './measure-latency.ts';
 
 const uncounted = { utterance: () => {} };
 
 /** Passes the utterances of a recording on as they are cut. */
-async function cutRecording(file: string, add: (one: Utterance) => Promise<Result<undefined>>): Promise<Made<Heard>> {
+async function cutRecording(
+  file: string,
+  add: (one: Utterance) => Promise<Result<undefined>>,
+): Promise<BuildResult<RecordingTotals>> {
   try {
     const sound = decodeSound(createReadStream(file));
-    const heard = await hearRecording({ sound, recognition: { add }, metrics: uncounted });
+    const heard = await recogniseRecording({ sound, recognition: { add }, metrics: uncounted });
     if (heard.ok) return heard;
     const { reason, detail } = heard.refusal;
     return reason.startsWith('audio_')
@@ -33,7 +36,7 @@ async function cutRecording(file: string, add: (one: Utterance) => Promise<Resul
 }
 
 /** Reads all utterances of a recording, for repeated use. */
-export async function readCut(file: string): Promise<Made<Cut>> {
+export async function readCut(file: string): Promise<BuildResult<Cut>> {
   const utterances: Float32Array[] = [];
   const heard = await cutRecording(file, async ({ samples }) => {
     utterances.push(samples);
@@ -44,9 +47,12 @@ export async function readCut(file: string): Promise<Made<Cut>> {
 
 export interface Listener {
   /** Runs one utterance to log probabilities, once. */
-  ask(samples: Float32Array): Promise<Made<undefined>>;
+  ask(samples: Float32Array): Promise<BuildResult<undefined>>;
   /** Begins the transcription of a recording. */
-  begin(signal: AbortSignal): { add(one: Utterance): Promise<Result<undefined>>; finish(): Promise<Made<string>> };
+  begin(signal: AbortSignal): {
+    add(one: Utterance): Promise<Result<undefined>>;
+    finish(): Promise<BuildResult<string>>;
+  };
   close(): void;
 }
 
@@ -97,7 +103,7 @@ export async function openListener(
 }
 
 /** Returns each listener's transcript of a recording, which is decoded and cut once. */
-export async function hearAll(file: string, listeners: readonly Listener[]): Promise<Made<string[]>> {
+export async function transcribeAll(file: string, listeners: readonly Listener[]): Promise<BuildResult<string[]>> {
   const begun = listeners.map((one) => one.begin(AbortSignal.timeout(limits.measureRecordingMs.value)));
   const heard = await cutRecording(file, async (utterance) => {
     for (const one of begun) {

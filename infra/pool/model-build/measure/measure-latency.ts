@@ -3,7 +3,7 @@
 import { limits } from '../../../../shared/limits.ts';
 import { type Evidence, isSteady } from '../../../../shared/model/evidence.ts';
 import { ok } from '../../../../shared/result.ts';
-import type { Made } from '../problem.ts';
+import type { BuildResult } from '../problem.ts';
 
 export type Latency = Extract<Evidence, { kind: 'latency' }>;
 
@@ -16,7 +16,7 @@ export interface Cut {
 export interface LatencyTrial {
   /** Recordings, sent in turn and repeatedly: each window has the same ones. */
   readonly recordings: readonly Cut[];
-  readonly ask: (utterance: Float32Array) => Promise<Made<unknown>>;
+  readonly ask: (utterance: Float32Array) => Promise<BuildResult<unknown>>;
   /** Concurrent callers. */
   readonly parallel: number;
   /** Milliseconds. */
@@ -24,7 +24,7 @@ export interface LatencyTrial {
 }
 
 /** Measures windows until they agree, at most `limits.measureWindows`. */
-export async function measureWindows(trial: LatencyTrial): Promise<Made<number[]>> {
+export async function measureWindows(trial: LatencyTrial): Promise<BuildResult<number[]>> {
   const windows: number[] = [];
   while (windows.length < limits.measureWindows.value && !isSteady(windows)) {
     const times = await measureWindow(trial);
@@ -34,10 +34,10 @@ export async function measureWindows(trial: LatencyTrial): Promise<Made<number[]
   return ok(windows);
 }
 
-async function measureWindow({ recordings, ask, parallel, now }: LatencyTrial): Promise<Made<number[]>> {
+async function measureWindow({ recordings, ask, parallel, now }: LatencyTrial): Promise<BuildResult<number[]>> {
   const times: number[] = [];
   let next = 0;
-  let failed: Made<never> | undefined;
+  let failed: BuildResult<never> | undefined;
   const call = async () => {
     while (next < limits.measureRequests.value && !failed) {
       const { seconds, utterances } = recordings[next % recordings.length] as Cut;

@@ -6,7 +6,7 @@ import type { Evidence } from '../../../../shared/model/evidence.ts';
 import type { SpeakerErrors } from '../../../../shared/model/quality.ts';
 import { countWordErrors } from '../../../../shared/model/word-errors.ts';
 import { ok } from '../../../../shared/result.ts';
-import type { Made } from '../problem.ts';
+import type { BuildResult } from '../problem.ts';
 import type { Recording, RecordingList } from './recordings.ts';
 
 export type Quality = Extract<Evidence, { kind: 'quality' }>;
@@ -17,7 +17,7 @@ export interface Understood {
   readonly before: string;
 }
 
-type Hear = (recording: Recording) => Promise<Made<Understood>>;
+type Hear = (recording: Recording) => Promise<BuildResult<Understood>>;
 
 interface Asked {
   readonly list: RecordingList;
@@ -25,10 +25,10 @@ interface Asked {
   readonly tool: string;
 }
 
-export async function measureQuality({ list, language, tool }: Asked, hear: Hear): Promise<Made<Quality>> {
+export async function measureQuality({ list, language, tool }: Asked, hear: Hear): Promise<BuildResult<Quality>> {
   const speakers = new Map<string, SpeakerErrors>();
   const left = list.recordings[Symbol.iterator]();
-  let failed: Made<never> | undefined;
+  let failed: BuildResult<never> | undefined;
   const listen = async () => {
     for (const recording of left) {
       const heard = await hear(recording);

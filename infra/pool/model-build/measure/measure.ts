@@ -14,9 +14,9 @@ import { ok } from '../../../../shared/result.ts';
 import { createKserveEngine } from '../../agent/engine-kserve.ts';
 import { isSpeechModel, type SpeechModel } from '../../agent/models.ts';
 import { createRecognisers } from '../../agent/recogniser.ts';
-import { type Made, problem } from '../problem.ts';
-import { askAt, checkLoad } from './check-load.ts';
-import { hearAll, type Listener, openListener, readCut } from './listen.ts';
+import { type BuildResult, problem } from '../problem.ts';
+import { checkLoad, engineClient } from './check-load.ts';
+import { type Listener, openListener, readCut, transcribeAll } from './listen.ts';
 import { type Cut, type Latency, measureWindows } from './measure-latency.ts';
 import { measureQuality, type Quality } from './measure-quality.ts';
 import { type RecordingList, readRecordings, spread } from './recordings.ts';
@@ -53,7 +53,7 @@ export interface Measured {
   readonly notes: readonly string[];
 }
 
-export async function measureRevision(given: Measure): Promise<Made<Measured>> {
+export async function measureRevision(given: Measure): Promise<BuildResult<Measured>> {
   const read = await readRevision(given.repository, given.name);
   if (!read.ok) return read;
   const revision = read.value;
@@ -66,7 +66,7 @@ export async function measureRevision(given: Measure): Promise<Made<Measured>> {
     return measured();
   }
   const engine = createKserveEngine(given.engine, 2 * limits.measureStreams.value);
-  const target = { ask: askAt(given.engine), infer: engine.infer };
+  const target = { ask: engineClient(given.engine), infer: engine.infer };
   const loaded = await checkLoad(revision, target, given.tool).finally(engine.close);
   evidence.push(loaded);
   if (loaded.verdict !== 'PASS') notes.push('latency and quality are measured where it is loaded');
@@ -98,7 +98,7 @@ async function measureHearing(
   given: Measure,
   { engine, revision, model, list }: Subject,
   notes: string[],
-): Promise<Made<Evidence[]>> {
+): Promise<BuildResult<Evidence[]>> {
   const recogniserOf = createRecognisers();
   const listener = await openListener(engine, model, recogniserOf);
   try {
@@ -131,7 +131,7 @@ async function timeRecordings(
   { recordings }: RecordingList,
   { ask }: Listener,
   sla: number,
-): Promise<Made<Latency>> {
+): Promise<BuildResult<Latency>> {
   const cuts: Cut[] = [];
   for (const { file } of spread(recordings, limits.measureRequests.value)) {
     const cut = await readCut(file);
@@ -156,7 +156,7 @@ interface Compared {
 async function compareRecordings(
   { tool, language: asked, say }: Measure,
   { against, model, list, listener, recogniserOf }: Compared,
-): Promise<Made<Quality>> {
+): Promise<BuildResult<Quality>> {
   const { languages } = model.description;
   const language = asked ?? languages[0];
   if (language === undefined || (asked === undefined && languages.length > 1))
@@ -170,7 +170,7 @@ async function compareRecordings(
     const named = `${tool}, against ${against === 'none' ? 'none' : against.model}`.slice(0, 128);
     const listeners = before.value ? [listener, before.value] : [listener];
     return await measureQuality({ list, language, tool: named }, async ({ file }) => {
-      const heard = await hearAll(file, listeners);
+      const heard = await transcribeAll(file, listeners);
       if (!heard.ok) return heard;
       const [after = '', other = after] = heard.value;
       return ok({ after, before: other });
@@ -183,12 +183,12 @@ async function compareRecordings(
 async function openAgainst(
   { engine, model: name, repository }: Against,
   recogniserOf: Compared['recogniserOf'],
-): Promise<Made<Listener>> {
+): Promise<BuildResult<Listener>> {
   const read = await readRevision(repository, name);
   if (!read.ok) return read;
   const { model } = read.value;
   if (!isSpeechModel(model)) return problem('unsupported', `${name} recognises no speech`);
-  if (!(await askAt(engine)(`/v2/models/${encodeURIComponent(name)}/ready`)))
+  if (!(await engineClient(engine)(`/v2/models/${encodeURIComponent(name)}/ready`)))
     return problem('engine', `${name} is not ready at the engine that it is held against`);
   return ok(await openListener(engine, model, recogniserOf));
 }

@@ -8,7 +8,7 @@ import { jsonOf } from '../../../../shared/json-text.ts';
 import { limits } from '../../../../shared/limits.ts';
 import { wordsOf } from '../../../../shared/model/compare-answers.ts';
 import { ok } from '../../../../shared/result.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 import { openBlob } from '../scan/blob.ts';
 import { readText } from '../scan/data-file.ts';
 
@@ -39,7 +39,7 @@ const WORDS = 'NFKC, lower case, letters and digits';
 const LIST = /\.(json|jsonl|ndjson)$/;
 
 /** Reads a list, or the only one of a folder: a JSON array, or a line of JSON for each recording. */
-export async function readRecordings(place: string): Promise<Made<RecordingList>> {
+export async function readRecordings(place: string): Promise<BuildResult<RecordingList>> {
   const found = await findList(place);
   if (!found.ok) return found;
   const opened = await openBlob(found.value, found.value).catch(() => undefined);
@@ -57,7 +57,7 @@ export async function readRecordings(place: string): Promise<Made<RecordingList>
   return ok({ digest: `sha256:${digest.digest('hex')}`, recordings: recordings.value });
 }
 
-async function findList(place: string): Promise<Made<string>> {
+async function findList(place: string): Promise<BuildResult<string>> {
   const there = await stat(place).catch(() => undefined);
   if (!there) return problem('unreadable', `${place} cannot be read`);
   if (!there.isDirectory()) return ok(place);
@@ -69,7 +69,7 @@ async function findList(place: string): Promise<Made<string>> {
 }
 
 /** Parses a list. Pure. */
-export function readList(list: string, text: string): Made<Recording[]> {
+export function readList(list: string, text: string): BuildResult<Recording[]> {
   const isArray = text.trimStart().startsWith('[');
   const listed = isArray
     ? jsonOf(text)

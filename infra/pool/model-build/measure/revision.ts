@@ -5,7 +5,7 @@ import { ok } from '../../../../shared/result.ts';
 import { type RepositoryModel, readModel } from '../../agent/models.ts';
 import { parseText } from '../../models/config/parse-text.ts';
 import type { ModelConfig } from '../../models/config/schema.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 
 export interface Revision {
   readonly repository: string;
@@ -19,7 +19,7 @@ export interface Revision {
 const CONFIG = /^([^/]+)\/config\.pbtxt$/;
 
 /** Reads a model of a repository as an agent beside an engine does. */
-export async function readRevision(repository: string, name: string): Promise<Made<Revision>> {
+export async function readRevision(repository: string, name: string): Promise<BuildResult<Revision>> {
   const files: string[] = [];
   const place = {
     repository,

@@ -1,6 +1,6 @@
 import { ok } from '../../../../shared/result.ts';
 import { type Flow, FORMAT, type Graph, type Head, type Manifest, nameShape } from '../archive/manifest.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 import { complaintAbout, options, whyNot } from './options.ts';
 import { type PartRule, type Pipeline, type PipelineName, pipelineOf, pipelines } from './pipelines.ts';
 import { checkTiming } from './timing.ts';
@@ -29,7 +29,7 @@ const sameNames = (tensors: readonly { name: string }[], names: readonly string[
   tensors.length === names.length && names.every((name) => tensors.some((tensor) => tensor.name === name));
 
 /** Checks the given options, except files. */
-function checkOptions(pipeline: PipelineName, given: Readonly<Record<string, string>>): Made<undefined> {
+function checkOptions(pipeline: PipelineName, given: Readonly<Record<string, string>>): BuildResult<undefined> {
   for (const [name, value] of Object.entries(given)) {
     const refused = whyNot(name, pipeline);
     if (refused !== undefined) return problem('unsupported', refused);
@@ -50,7 +50,7 @@ export function assemble(
   archives: readonly Manifest[],
   given: Readonly<Record<string, string>>,
   parts: Readonly<Record<string, string>>,
-): Made<Assembled> {
+): BuildResult<Assembled> {
   const checked = checkOptions(pipeline, given);
   if (!checked.ok) return checked;
   const classes = [...new Set(archives.flatMap((archive) => archive.classes))];
@@ -117,7 +117,7 @@ function place({ classes, graphs }: Manifest): Placed {
   };
 }
 
-function graphsOf(placed: readonly Placed[]): Made<Graph[]> {
+function graphsOf(placed: readonly Placed[]): BuildResult<Graph[]> {
   const graphs = placed.flatMap((one) => one.graphs);
   const roles = graphs.map(({ role }) => role);
   const twice = roles.find((role, at) => roles.indexOf(role) !== at);
@@ -130,7 +130,7 @@ function flowsOf(
   archives: readonly Manifest[],
   graphs: readonly Graph[],
   given: Readonly<Record<string, string>>,
-): Made<readonly Flow[]> {
+): BuildResult<readonly Flow[]> {
   const brought = archives.flatMap(({ flows }) => flows);
   if (brought.length > 0) return ok(brought);
   const { ways }: Pipeline = pipelines[pipeline];
@@ -193,7 +193,7 @@ interface PipelineParts {
 }
 
 /** Checks that the pipeline is complete, and derives what the agent can do with it. */
-function judge(pipeline: PipelineName, all: PipelineParts): Made<Judged> {
+function judge(pipeline: PipelineName, all: PipelineParts): BuildResult<Judged> {
   const { flows, parts, settings } = all;
   const rules: Pipeline = pipelines[pipeline];
   const meant = meantFor(flows);
@@ -224,7 +224,7 @@ function judge(pipeline: PipelineName, all: PipelineParts): Made<Judged> {
   return ok({ flows, task: speaks ? 'speak' : 'infer', advice });
 }
 
-function judgeRecogniser({ flows, graphs, parts, settings }: PipelineParts): Made<Judged> {
+function judgeRecogniser({ flows, graphs, parts, settings }: PipelineParts): BuildResult<Judged> {
   const live = flows.some(({ suffix }) => suffix === 'stream');
   if (settings.streaming === 'true' && !live) {
     return problem(

@@ -1,6 +1,6 @@
 import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 
 /** Converts to microseconds, so that 0.16 s is an integer. */
 const micros = (text: string, unit: number): number => Math.round(Number(text) * unit);
@@ -9,7 +9,7 @@ const micros = (text: string, unit: number): number => Math.round(Number(text) *
  * Checks that chunks and paddings are whole rows of scores: a cut within a row is computed from half a row,
  * and its words are silently wrong.
  */
-export function checkTiming(settings: Readonly<Record<string, string>>): Made<undefined> {
+export function checkTiming(settings: Readonly<Record<string, string>>): BuildResult<undefined> {
   const { ms_per_timestep: step } = settings;
   const sizes = ['chunk_size', 'left_padding_size', 'right_padding_size'] as const;
   const given = sizes.filter((name) => Number(settings[name] ?? 0) > 0);

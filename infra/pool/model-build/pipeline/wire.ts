@@ -1,6 +1,6 @@
 import { ok } from '../../../../shared/result.ts';
 import type { Flow, Graph, TensorFacts } from '../archive/manifest.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 
 /** Synonyms of tensor names, in networks that are exported to be used together. */
 const alias: Readonly<Record<string, string>> = {
@@ -10,7 +10,7 @@ const alias: Readonly<Record<string, string>> = {
 };
 
 /** Parses `ROLE.INPUT=OUTPUT,…`. */
-function readWires(text: string): Made<ReadonlyMap<string, string>> {
+function readWires(text: string): BuildResult<ReadonlyMap<string, string>> {
   const wires = new Map<string, string>();
   for (const one of text === '' ? [] : text.split(',')) {
     const found = /^([^.=]+\.[^=]+)=(.+)$/.exec(one.trim());
@@ -24,7 +24,7 @@ function readWires(text: string): Made<ReadonlyMap<string, string>> {
  * Chains networks: each input is the latest earlier output of that name, or comes from the caller. The
  * outputs of the last network are the answer.
  */
-export function wireFlow(graphs: readonly Graph[], wire = ''): Made<Flow> {
+export function wireFlow(graphs: readonly Graph[], wire = ''): BuildResult<Flow> {
   const wires = readWires(wire);
   if (!wires.ok) return wires;
   const used = new Set<string>();

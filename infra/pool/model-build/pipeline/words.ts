@@ -1,7 +1,7 @@
 import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import type { Flow } from '../archive/manifest.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 
 const linesOf = (text: string): string[] => text.replace(/\r?\n$/, '').split(/\r?\n/);
 
@@ -13,7 +13,7 @@ export function checkVocabulary(
   text: string,
   flow: Flow | undefined,
   settings: Readonly<Record<string, string>>,
-): Made<undefined> {
+): BuildResult<undefined> {
   const tokens = linesOf(text);
   const twice = tokens.find((token, at) => tokens.indexOf(token) !== at);
   if (twice !== undefined) return problem('artifact', `the vocabulary has "${twice}" twice`);
@@ -33,7 +33,7 @@ export function checkVocabulary(
 }
 
 /** Checks the size of a lexicon; more words do not help (M6). */
-export function checkLexicon(text: string): Made<undefined> {
+export function checkLexicon(text: string): BuildResult<undefined> {
   const words = linesOf(text).length;
   return words <= limits.modelVocabularyWords.value
     ? ok(undefined)

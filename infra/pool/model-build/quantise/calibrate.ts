@@ -2,7 +2,7 @@ import { InferenceSession } from 'onnxruntime-node';
 import { ok } from '../../../../shared/result.ts';
 import { makeOutput, nameOf, type OnnxModel, writeModel } from '../onnx/graph.ts';
 import { elements } from '../onnx/tensor.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 import { Histogram } from './histogram.ts';
 import type { Sample } from './samples.ts';
 import type { Range } from './to-static.ts';
@@ -11,8 +11,8 @@ import type { Range } from './to-static.ts';
 export async function calibrate(
   model: OnnxModel,
   names: readonly string[],
-  samples: AsyncIterable<Made<Sample>> | Iterable<Made<Sample>>,
-): Promise<Made<Map<string, Range>>> {
+  samples: AsyncIterable<BuildResult<Sample>> | Iterable<BuildResult<Sample>>,
+): Promise<BuildResult<Map<string, Range>>> {
   const present = new Set([...model.inputs, ...model.outputs].map(nameOf));
   const more = names.filter((name) => !present.has(name)).map((name) => makeOutput(name, elements.FLOAT));
   // One thread: sums of several could differ in the last bit, and the written file must be reproducible.

@@ -4,13 +4,13 @@ import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { ok } from '../../../../shared/result.ts';
 import { parseText } from '../../models/config/parse-text.ts';
 import type { ModelConfig } from '../../models/config/schema.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 import { openBlob } from '../scan/blob.ts';
 import { scanOnnx } from '../scan/onnx-file.ts';
 
 /** A model that computes features of audio, run as a server runs it for one request. */
 export interface Featurizer {
-  hear(sound: Float32Array): Promise<Made<Readonly<Record<string, Tensor>>>>;
+  hear(sound: Float32Array): Promise<BuildResult<Readonly<Record<string, Tensor>>>>;
   close(): Promise<void>;
 }
 
@@ -18,7 +18,7 @@ export interface Featurizer {
  * Opens a model folder with inputs `AUDIO` and `AUDIO_LENGTH`, and the offsets of ragged requests if it has
  * them.
  */
-export async function openFeaturizer(folder: string): Promise<Made<Featurizer>> {
+export async function openFeaturizer(folder: string): Promise<BuildResult<Featurizer>> {
   const text = await readFile(path.join(folder, 'config.pbtxt'), 'utf8').catch(() => undefined);
   const config = text === undefined ? undefined : parseText(text);
   if (!config?.ok) return problem('unreadable', `${folder} is no model`);

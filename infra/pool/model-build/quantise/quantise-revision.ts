@@ -7,7 +7,7 @@ import { ok } from '../../../../shared/result.ts';
 import { parseText } from '../../models/config/parse-text.ts';
 import { printText } from '../../models/config/print-text.ts';
 import type { ModelConfig } from '../../models/config/schema.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 import { type Quantised, quantise } from './quantise.ts';
 
 export interface QuantiseRevision {
@@ -39,7 +39,7 @@ interface Part {
 }
 
 /** Makes the revision. Atomic. */
-export async function quantiseRevision(given: QuantiseRevision): Promise<Made<QuantisedRevision>> {
+export async function quantiseRevision(given: QuantiseRevision): Promise<BuildResult<QuantisedRevision>> {
   const { repository, out } = given;
   const parts: Part[] = [];
   for (const name of given.parts) {
@@ -69,7 +69,7 @@ export async function quantiseRevision(given: QuantiseRevision): Promise<Made<Qu
   }
 }
 
-async function readPart(repository: string, name: string): Promise<Made<Part>> {
+async function readPart(repository: string, name: string): Promise<BuildResult<Part>> {
   const folder = path.join(repository, name);
   const text = await readFile(path.join(folder, 'config.pbtxt'), 'utf8').catch(() => undefined);
   if (text === undefined) return problem('unreadable', `${folder} has no config.pbtxt`);

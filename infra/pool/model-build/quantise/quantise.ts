@@ -9,7 +9,7 @@ import type { ModelConfig } from '../../models/config/schema.ts';
 import { MARK, mayPlace, placeModels } from '../deploy/place-models.ts';
 import { type OnnxModel, readModel, writeModel } from '../onnx/graph.ts';
 import { countOf, elements } from '../onnx/tensor.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 import { openBlob } from '../scan/blob.ts';
 import { scanOnnx } from '../scan/onnx-file.ts';
 import { findProducts, type Product, SMALLEST } from './find-products.ts';
@@ -46,7 +46,7 @@ export interface Quantised {
 const OPSET = 13;
 
 /** Makes a model folder with 8-bit weights from one with 16 or 32 bits. Atomic. */
-export async function quantise(given: Quantise): Promise<Made<Quantised>> {
+export async function quantise(given: Quantise): Promise<BuildResult<Quantised>> {
   const [out, repository] = [path.resolve(given.out), path.dirname(path.resolve(given.out))];
   const name = path.basename(out);
   const allowed = await mayPlace(repository, new Map([[name, name]]), given.force ?? false);
@@ -90,7 +90,7 @@ async function makeStatic(
   model: OnnxModel,
   products: readonly Product[],
   source: SampleSource,
-): Promise<Made<{ model: OnnxModel; samples: number }>> {
+): Promise<BuildResult<{ model: OnnxModel; samples: number }>> {
   // Lazy imports: only a calibration loads the runtime.
   const [{ calibrate }, { openSamples }] = [await import('./calibrate.ts'), await import('./samples.ts')];
   const samples = await openSamples(source);
@@ -116,7 +116,7 @@ interface Source {
   readonly products: readonly Product[];
 }
 
-async function readSource(folder: string): Promise<Made<Source>> {
+async function readSource(folder: string): Promise<BuildResult<Source>> {
   const text = await readFile(path.join(folder, 'config.pbtxt'), 'utf8').catch(() => undefined);
   if (text === undefined) return problem('unreadable', `${folder} has no config.pbtxt`);
   const config = parseText(text);

@@ -9,7 +9,7 @@ import { ok } from '../../../../shared/result.ts';
 import { decodeSound } from '../../agent/sound/decode.ts';
 import { joinSamples } from '../../agent/sound/join.ts';
 import { createMono } from '../../agent/sound/mono.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 import { type Featurizer, openFeaturizer } from './featurizer.ts';
 
 /** Inputs of a network by name. */
@@ -29,12 +29,12 @@ export interface SampleSource {
 export interface Samples {
   readonly count: number;
   /** Yields each sample; an unreadable one ends the sequence with a problem. */
-  read(): AsyncGenerator<Made<Sample>>;
+  read(): AsyncGenerator<BuildResult<Sample>>;
   close(): Promise<void>;
 }
 
 /** Opens the samples of a folder, in the order of their names. */
-export async function openSamples({ folder, features, count }: SampleSource): Promise<Made<Samples>> {
+export async function openSamples({ folder, features, count }: SampleSource): Promise<BuildResult<Samples>> {
   const listed = await readdir(folder).catch(() => undefined);
   if (!listed) return problem('unreadable', `${folder} cannot be read`);
   const kind = features === undefined ? /\.json$/ : /\.(wav|flac|opus|ogg|mp3)$/;
@@ -62,7 +62,7 @@ export async function openSamples({ folder, features, count }: SampleSource): Pr
   });
 }
 
-async function readSample(file: string, featurizer: Featurizer | undefined): Promise<Made<Sample>> {
+async function readSample(file: string, featurizer: Featurizer | undefined): Promise<BuildResult<Sample>> {
   const { size } = await stat(file);
   if (size > limits.modelCalibrationBytes.value) return problem('bound', `${file} has ${size} bytes`);
   if (featurizer) {
@@ -91,7 +91,7 @@ function tensorOf(sent: Sent): Tensor | undefined {
 }
 
 /** Reads audio as the agent does: one channel at 16 kHz. */
-async function readSound(file: string): Promise<Made<Float32Array>> {
+async function readSound(file: string): Promise<BuildResult<Float32Array>> {
   const mono = createMono();
   const parts: Float32Array[] = [];
   for await (const block of decodeSound(createReadStream(file))) {

@@ -1,6 +1,6 @@
 import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 import { BLOCK, beginsTar } from '../tar/header.ts';
 import type { Blob } from './blob.ts';
 import { scanPickle } from './pickle.ts';
@@ -13,7 +13,7 @@ const PICKLE = /^[^/]+\/data\.pkl$/;
 const OLD_MAGIC = '8002' + '8a0a6cfc9c46f9206aa850192e';
 
 /** Scans a checkpoint in either format. Refuses TorchScript, which is code, and other files. */
-export async function scanCheckpoint(blob: Blob): Promise<Made<undefined>> {
+export async function scanCheckpoint(blob: Blob): Promise<BuildResult<undefined>> {
   const magic = Buffer.from(await blob.read(0, 15)).toString('hex');
   if (magic.startsWith('504b0304')) return scanZip(blob);
   // PyTorch's oldest format, a tar. Its reader tries that first, whatever else the bytes may be.
@@ -23,7 +23,7 @@ export async function scanCheckpoint(blob: Blob): Promise<Made<undefined>> {
   return problem('unsafe', `${blob.name} is no checkpoint this tool knows`);
 }
 
-async function scanZip(blob: Blob): Promise<Made<undefined>> {
+async function scanZip(blob: Blob): Promise<BuildResult<undefined>> {
   const entries = await listZip(blob);
   if (!entries.ok) return entries;
   let pickles = 0;
@@ -46,7 +46,7 @@ async function scanZip(blob: Blob): Promise<Made<undefined>> {
   return pickles === 1 ? ok(undefined) : problem('unsafe', `${blob.name} has ${pickles} pickles instead of one`);
 }
 
-async function scanOld(blob: Blob): Promise<Made<undefined>> {
+async function scanOld(blob: Blob): Promise<BuildResult<undefined>> {
   const bytes = await blob.read(0, limits.modelPickleBytes.value);
   let at = 0;
   for (let n = 0; n < 5; n++) {
@@ -57,7 +57,7 @@ async function scanOld(blob: Blob): Promise<Made<undefined>> {
   return ok(undefined);
 }
 
-async function scanOne(blob: Blob): Promise<Made<undefined>> {
+async function scanOne(blob: Blob): Promise<BuildResult<undefined>> {
   if (blob.size > limits.modelPickleBytes.value)
     return problem('bound', `${blob.name} is a pickle of ${blob.size} bytes`);
   const bytes = await blob.read(0, blob.size);

@@ -2,7 +2,7 @@ import { ok } from '../../../../shared/result.ts';
 import { plainPath } from '../../models/config/names.ts';
 import type { ModelConfig } from '../../models/config/schema.ts';
 import { nameShape } from '../archive/manifest.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 
 /** Parameters of an ensemble that name files beside it. */
 export const partParameters = ['vocabulary', 'lexicon', 'language_model'] as const;
@@ -23,7 +23,7 @@ export function checkConfig(
   config: ModelConfig,
   name: string,
   isScanned: (part: string) => boolean = () => false,
-): Made<undefined> {
+): BuildResult<undefined> {
   const { backend, platform, runtime } = config;
   if (!BACKENDS.has(backend) || !PLATFORMS.has(platform) || runtime !== '') {
     return problem('unsafe', `${name} runs ${JSON.stringify(runtime || backend || platform)}, which is on no list`);

@@ -2,17 +2,17 @@ import { gunzipSync } from 'node:zlib';
 import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import { fieldsOf, partsOf, WireError } from '../onnx/wire.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 import type { Blob } from './blob.ts';
 
 /** Scans a UTF-8 text without control characters: vocabularies, label files, configurations. */
-export async function scanText(blob: Blob): Promise<Made<undefined>> {
+export async function scanText(blob: Blob): Promise<BuildResult<undefined>> {
   const read = await readText(blob);
   return read.ok ? ok(undefined) : read;
 }
 
 /** Returns the text of a file, decompressed when it is a gzip. */
-export async function readText(blob: Blob): Promise<Made<string>> {
+export async function readText(blob: Blob): Promise<BuildResult<string>> {
   const most = limits.modelTextBytes.value;
   if (blob.size > most) return problem('bound', `${blob.name} has ${blob.size} bytes`);
   let bytes = await blob.read(0, blob.size);
@@ -38,7 +38,7 @@ export async function readText(blob: Blob): Promise<Made<string>> {
 }
 
 /** Scans a SentencePiece model: a protobuf message whose pieces (field 1) are messages themselves. */
-export async function scanSentencePiece(blob: Blob): Promise<Made<undefined>> {
+export async function scanSentencePiece(blob: Blob): Promise<BuildResult<undefined>> {
   if (blob.size > limits.modelTextBytes.value) return problem('bound', `${blob.name} has ${blob.size} bytes`);
   try {
     let pieces = 0;
@@ -54,7 +54,7 @@ export async function scanSentencePiece(blob: Blob): Promise<Made<undefined>> {
 }
 
 /** Scans a safetensors file: the length of a JSON header, the header, numbers. */
-export async function scanSafetensors(blob: Blob): Promise<Made<undefined>> {
+export async function scanSafetensors(blob: Blob): Promise<BuildResult<undefined>> {
   const first = await blob.read(0, 8);
   const length = first.length === 8 ? Number(Buffer.from(first).readBigUInt64LE()) : Number.NaN;
   if (!(length > 1 && length <= limits.modelManifestBytes.value && 8 + length <= blob.size)) {
@@ -70,7 +70,7 @@ export async function scanSafetensors(blob: Blob): Promise<Made<undefined>> {
 }
 
 /** Scans a numpy array of numbers; an array of objects would be a pickle. */
-export async function scanNumpy(blob: Blob): Promise<Made<undefined>> {
+export async function scanNumpy(blob: Blob): Promise<BuildResult<undefined>> {
   const head = Buffer.from(await blob.read(0, 4096)).toString('latin1');
   // Behind magic, version and length: numbers only, since `|O` would be objects.
   const found = /^.{2,4}\{'descr': '[<>|=][biufc]\d+', 'fortran_order': (True|False), 'shape': \([\d, ]*\), \}/s;

@@ -4,7 +4,7 @@ import { ok } from '../../../../shared/result.ts';
 import { plainPath } from '../../models/config/names.ts';
 import { type OnnxFacts, readOnnx } from '../onnx/read-onnx.ts';
 import { WireError } from '../onnx/wire.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 import type { Blob } from './blob.ts';
 import { fileBelow } from './plain-file.ts';
 
@@ -33,7 +33,7 @@ const runtime = new Set(
  */
 const ownDomains = /^(this|local|pkg(\.[\w.]+)?)$/;
 
-function checkOperators({ operators, functions }: OnnxFacts, name: string): Made<undefined> {
+function checkOperators({ operators, functions }: OnnxFacts, name: string): BuildResult<undefined> {
   for (const operator of operators) {
     const at = operator.lastIndexOf(':');
     const [domain, kind] = [operator.slice(0, at), operator.slice(at + 1)];
@@ -47,7 +47,7 @@ function checkOperators({ operators, functions }: OnnxFacts, name: string): Made
 }
 
 /** Scans an ONNX file: every operator must be allowed, every weight inside it or in a file beside it. */
-export async function scanOnnx(blob: Blob): Promise<Made<OnnxFacts>> {
+export async function scanOnnx(blob: Blob): Promise<BuildResult<OnnxFacts>> {
   if (blob.size > limits.modelGraphBytes.value) return problem('bound', `${blob.name} has ${blob.size} bytes`);
   let facts: OnnxFacts;
   try {
@@ -68,7 +68,7 @@ export async function scanOnnx(blob: Blob): Promise<Made<OnnxFacts>> {
 }
 
 /** Returns the external weight files of an ONNX file: plain files below its folder, of sufficient length. */
-export async function findExternal(file: string, facts: OnnxFacts): Promise<Made<string[]>> {
+export async function findExternal(file: string, facts: OnnxFacts): Promise<BuildResult<string[]>> {
   const locations = [...new Set(facts.external.map(({ location }) => location))].sort();
   for (const location of locations) {
     const found = await fileBelow(path.dirname(file), location, `${file}, for its weights,`);

@@ -1,6 +1,6 @@
 import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 import { type Effect, type Opcode, opcodes } from './pickle-opcodes.ts';
 
 const storages = 'Float Double Half BFloat16 Char Short Int Long Byte Bool'
@@ -48,7 +48,7 @@ type Item = { readonly text: string } | 'mark' | 'unknown';
  * Interprets one pickle without building objects, and returns its end. Every opcode must be known, every
  * import must be by a readable name on the list; anything else is refused.
  */
-export function scanPickle(bytes: Uint8Array, name: string, from = 0): Made<number> {
+export function scanPickle(bytes: Uint8Array, name: string, from = 0): BuildResult<number> {
   const machine = new Machine();
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const most = limits.modelPickleSteps.value;

@@ -2,7 +2,7 @@ import { lstat } from 'node:fs/promises';
 import path from 'node:path';
 import { ok } from '../../../../shared/result.ts';
 import { plainPath } from '../../models/config/names.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 
 export interface PlainFile {
   readonly file: string;
@@ -13,7 +13,7 @@ export interface PlainFile {
  * Finds the plain file that `whose` names by a path below `folder`. Refuses absolute paths, `..`, symbolic
  * links on the way, devices, pipes and hard links: each of them can lead to a file elsewhere.
  */
-export async function fileBelow(folder: string, written: string, whose: string): Promise<Made<PlainFile>> {
+export async function fileBelow(folder: string, written: string, whose: string): Promise<BuildResult<PlainFile>> {
   if (plainPath(written) !== written) {
     return problem('unsafe', `${whose} names ${JSON.stringify(written)}, which leads elsewhere`);
   }

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { ok } from '../../../../shared/result.ts';
 import { plainPath } from '../../models/config/names.ts';
 import { parseText } from '../../models/config/parse-text.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 import { type Blob, openBlob } from './blob.ts';
 import { checkConfig } from './config-file.ts';
 import { readText } from './data-file.ts';
@@ -10,7 +10,7 @@ import { findExternal } from './onnx-file.ts';
 import { scanFile } from './scan.ts';
 
 /** Scans files of a repository by the rules of the first gate. Returns the number of networks. */
-export async function scanFiles(repository: string, files: readonly string[]): Promise<Made<number>> {
+export async function scanFiles(repository: string, files: readonly string[]): Promise<BuildResult<number>> {
   const networks = files.filter((file) => /\.onnx$/i.test(file));
   // Weights beside a network are numbers under any name; only the network identifies them.
   const weights = new Set<string>();
@@ -28,19 +28,23 @@ export async function scanFiles(repository: string, files: readonly string[]): P
   return ok(networks.length);
 }
 
-async function withBlob<T>(repository: string, file: string, look: (blob: Blob) => Promise<Made<T>>): Promise<Made<T>> {
+async function withBlob<T>(
+  repository: string,
+  file: string,
+  look: (blob: Blob) => Promise<BuildResult<T>>,
+): Promise<BuildResult<T>> {
   const opened = await openBlob(path.join(repository, file), file).catch(() => undefined);
   if (!opened) return problem('unreadable', `${file} cannot be read`);
   return look(opened.blob).finally(opened.close);
 }
 
-async function scanNetwork(blob: Blob): Promise<Made<string[]>> {
+async function scanNetwork(blob: Blob): Promise<BuildResult<string[]>> {
   const scanned = await scanFile(blob);
   if (!scanned.ok) return scanned;
   return scanned.value.onnx ? findExternal(blob.place.file, scanned.value.onnx) : ok([]);
 }
 
-async function scanOther(blob: Blob, covered: ReadonlySet<string>): Promise<Made<undefined>> {
+async function scanOther(blob: Blob, covered: ReadonlySet<string>): Promise<BuildResult<undefined>> {
   // An empty file keeps an empty folder in git.
   if (blob.size === 0) return ok(undefined);
   if (!blob.name.endsWith('.pbtxt')) {

@@ -1,6 +1,6 @@
 import { ok } from '../../../../shared/result.ts';
 import type { OnnxFacts } from '../onnx/read-onnx.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 import type { Blob } from './blob.ts';
 import { scanCheckpoint } from './checkpoint.ts';
 import { scanNumpy, scanSafetensors, scanSentencePiece, scanText } from './data-file.ts';
@@ -25,7 +25,7 @@ const endings: readonly (readonly [RegExp, Kind])[] = [
   [/(^|\/)(LICENSE|README|vocab|tokens|heteronyms-[\w.]+|cmudict-[\w.]+)$/, 'text'],
 ];
 
-const scanners: Record<Kind, (blob: Blob) => Promise<Made<OnnxFacts | undefined>>> = {
+const scanners: Record<Kind, (blob: Blob) => Promise<BuildResult<OnnxFacts | undefined>>> = {
   checkpoint: scanCheckpoint,
   onnx: scanOnnx,
   text: scanText,
@@ -35,7 +35,7 @@ const scanners: Record<Kind, (blob: Blob) => Promise<Made<OnnxFacts | undefined>
 };
 
 /** Scans one foreign file. A file of unknown kind is refused. */
-export async function scanFile(blob: Blob): Promise<Made<Scanned>> {
+export async function scanFile(blob: Blob): Promise<BuildResult<Scanned>> {
   const kind = endings.find(([pattern]) => pattern.test(blob.name))?.[1];
   if (kind === undefined) return problem('unsafe', `${blob.name} is of no kind this tool can look into`);
   const found = await scanners[kind](blob);

@@ -2,7 +2,7 @@ import { inflateRawSync } from 'node:zlib';
 import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import { createNames, plainPath } from '../../models/config/names.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 import type { Blob } from './blob.ts';
 
 export interface ZipEntry {
@@ -27,7 +27,7 @@ const big = (view: DataView, at: number): number => Number(view.getBigUint64(at,
  * Lists the files of a zip by its directory, each checked against its local header: two readers must not see
  * two different zips. Nothing is inflated here, and sizes are bounded before anything is.
  */
-export async function listZip(zip: Blob): Promise<Made<ZipEntry[]>> {
+export async function listZip(zip: Blob): Promise<BuildResult<ZipEntry[]>> {
   const damaged = (why: string) => problem('damaged', `${zip.name}: the zip ${why}`);
   const directory = await findDirectory(zip);
   if (!directory) return damaged('has no directory');
@@ -143,7 +143,7 @@ async function findContent(zip: Blob, at: number, written: string): Promise<numb
 }
 
 /** Returns the inflated bytes of an entry, up to a bound. */
-export async function readZipEntry(zip: Blob, entry: ZipEntry, most: number): Promise<Made<Uint8Array>> {
+export async function readZipEntry(zip: Blob, entry: ZipEntry, most: number): Promise<BuildResult<Uint8Array>> {
   if (entry.size > most || entry.packed > most)
     return problem('bound', `${zip.name}/${entry.name} has ${entry.size} bytes`);
   const bytes = await zip.read(entry.at, entry.packed);

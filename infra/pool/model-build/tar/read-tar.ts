@@ -1,7 +1,7 @@
 import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import { createNames, plainPath } from '../../models/config/names.ts';
-import { type Made, problem } from '../problem.ts';
+import { type BuildResult, problem } from '../problem.ts';
 import { type Blob, sliceOf } from '../scan/blob.ts';
 import { BLOCK, checksum, padding } from './header.ts';
 
@@ -31,7 +31,7 @@ interface Pending {
  * Lists the files of a tar, without reading them. Refuses links, devices and other special entries, names
  * that lead out of it, names that some disk confuses, and totals over the bounds.
  */
-export async function listTar(tar: Blob): Promise<Made<Blob[]>> {
+export async function listTar(tar: Blob): Promise<BuildResult<Blob[]>> {
   const files: Blob[] = [];
   const names = createNames();
   let pending: Pending = {};
@@ -93,7 +93,7 @@ async function readExtension(
   at: number,
   size: number,
   pending: Pending,
-): Promise<Made<Pending>> {
+): Promise<BuildResult<Pending>> {
   if (size > 64 * BLOCK) return problem('bound', `${tar.name}: an extended header of ${size} bytes`);
   const text = Buffer.from(await tar.read(at, size)).toString('utf8');
   const again = problem('unsafe', `${tar.name}: an extended header says again what one before it said`);

@@ -7,7 +7,7 @@ import type { LinkFiles, Manifest } from '../../../../shared/audit/bundle/manife
 import { openSigningKey, signNote } from '../../../../shared/audit/note.ts';
 import { formatVerifierKey } from '../../../../shared/audit/note-key.ts';
 import { formatReceipt, readReceipt } from '../../../../shared/audit/receipt.ts';
-import { type Asked, verifyBundle } from '../../../../shared/audit/verify/verify-bundle.ts';
+import { type VerifyOptions, verifyBundle } from '../../../../shared/audit/verify/verify-bundle.ts';
 import { ExportedLog, logKey, readerOf, signedAgain, ZONE } from './exported-log.ts';
 
 type Files = Map<string, Uint8Array>;
@@ -38,7 +38,7 @@ beforeAll(async () => {
 });
 
 const copy = (): Files => new Map([...made].map(([path, bytes]) => [path, bytes.slice()]));
-const verdictOf = (files: Files, asked: Partial<Asked> = {}) =>
+const verdictOf = (files: Files, asked: Partial<VerifyOptions> = {}) =>
   verifyBundle(readerOf(files), { now: log.now + 60_000, ...asked });
 const again = (files: Files, change: (manifest: Manifest) => Manifest = (same) => same) =>
   signedAgain(files, change, 'audit.example/eu/2027');
@@ -48,7 +48,7 @@ const linksOf =
     links: change(one.links ?? { before: [], after: [] }),
   });
 const link = (path: string): LinkFiles => ({ entry: `links/${path}.json`, receipt: `links/${path}.tlog-proof` });
-const found = async (files: Files, asked: Partial<Asked> = {}) => {
+const found = async (files: Files, asked: Partial<VerifyOptions> = {}) => {
   const { verdict, findings } = await verdictOf(files, asked);
   return { verdict, texts: findings.filter((one) => one.verdict === verdict).map(({ text }) => text) };
 };

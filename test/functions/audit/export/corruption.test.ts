@@ -6,7 +6,7 @@ import { exportName, type Manifest, manifestNoteText } from '../../../../shared/
 import { fromBase64Url, toBase64Url } from '../../../../shared/audit/commitment.ts';
 import { openSigningKey, signNote } from '../../../../shared/audit/note.ts';
 import { digestOf } from '../../../../shared/audit/verify/bundle-files.ts';
-import type { Asked } from '../../../../shared/audit/verify/verify-bundle.ts';
+import type { VerifyOptions } from '../../../../shared/audit/verify/verify-bundle.ts';
 import { verifyBundle } from '../../../../shared/audit/verify/verify-bundle.ts';
 import { limits } from '../../../../shared/limits.ts';
 import { cosigned, ExportedLog, logKey, ORIGIN, readerOf, signedAgain } from './exported-log.ts';
@@ -38,7 +38,7 @@ beforeAll(async () => {
 });
 
 const copy = (): Files => new Map([...made].map(([path, bytes]) => [path, bytes.slice()]));
-const verdictOf = async (files: Files, asked: Partial<Asked> = {}) =>
+const verdictOf = async (files: Files, asked: Partial<VerifyOptions> = {}) =>
   verifyBundle(readerOf(files), { now: log.now + 60_000, ...asked });
 
 const linesIn = (files: Files, path = 'entries.ndjson'): string[] => decode(files.get(path)).trimEnd().split('\n');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { advanceExport, advanceExports } from '../../../../functions/audit/export/advance-export.ts';
 import { refusalOf } from '../../../../functions/audit/export/export-budget.ts';
-import type { ExportDesk } from '../../../../functions/audit/export/export-desk.ts';
+import type { ExportContext } from '../../../../functions/audit/export/export-desk.ts';
 import { type ExportRow, insertExport, listExports } from '../../../../functions/audit/export/export-row.ts';
 import type { LogStore } from '../../../../functions/audit/log/log-store.ts';
 import { MANIFEST_NOTE, type Manifest } from '../../../../shared/audit/bundle/manifest.ts';
@@ -161,7 +161,7 @@ describe('C9 A21 an export of a tenant', () => {
 
 describe('A21 the job of an export', () => {
   /** A desk whose storage dies after so many calls. */
-  const mortal = (log: ExportedLog, calls: number): ExportDesk => {
+  const mortal = (log: ExportedLog, calls: number): ExportContext => {
     let left = calls;
     const store = new Proxy(log.desk.store as LogStore, {
       get(target, name: keyof LogStore) {
@@ -177,11 +177,11 @@ describe('A21 the job of an export', () => {
         };
       },
     });
-    return { ...log.desk, store: store as ExportDesk['store'] };
+    return { ...log.desk, store: store as ExportContext['store'] };
   };
 
   /** A desk that tells of each call of its storage. */
-  const counting = (log: ExportedLog, tell: (name: string) => void): ExportDesk => {
+  const counting = (log: ExportedLog, tell: (name: string) => void): ExportContext => {
     const store = new Proxy(log.desk.store as LogStore, {
       get(target, name: keyof LogStore) {
         const call = target[name] as (...given: unknown[]) => Promise<unknown>;
@@ -192,7 +192,7 @@ describe('A21 the job of an export', () => {
         };
       },
     });
-    return { ...log.desk, store: store as ExportDesk['store'] };
+    return { ...log.desk, store: store as ExportContext['store'] };
   };
 
   it('broken off anywhere, it makes the same bundle', async () => {

@@ -2,7 +2,7 @@
 
 import { advanceExport } from '../../../../functions/audit/export/advance-export.ts';
 import { createExport } from '../../../../functions/audit/export/create-export.ts';
-import type { ExportDesk } from '../../../../functions/audit/export/export-desk.ts';
+import type { ExportContext } from '../../../../functions/audit/export/export-desk.ts';
 import { type ExportRow, findExport } from '../../../../functions/audit/export/export-row.ts';
 import { nameOfReceived, receive } from '../../../../functions/audit/intake/intake.ts';
 import type { LogKeys } from '../../../../functions/audit/log/log-keys.ts';
@@ -53,7 +53,7 @@ export class ExportedLog {
     now: () => this.now,
   });
   readonly #delivered = new Map<string, number>();
-  readonly desk: ExportDesk;
+  readonly desk: ExportContext;
   /** Keys of the log in the place of the one that it has otherwise. */
   logKeys: LogKeys | undefined;
   /** Called whenever the desk lets others go on. */
@@ -174,7 +174,7 @@ export class ExportedLog {
   }
 
   /** All steps of an export that was asked for. */
-  async finish(asked: ExportRow, desk: ExportDesk = this.desk): Promise<ExportRow> {
+  async finish(asked: ExportRow, desk: ExportContext = this.desk): Promise<ExportRow> {
     await this.commit();
     for (let steps = 0; steps < 1_000; steps += 1) {
       await advanceExport(desk, ZONE, asked.tenant, asked.id);

@@ -1,6 +1,6 @@
 import { HttpRequest, type HttpResponseInit } from '@azure/functions';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { ExportDesk } from '../../../../functions/audit/export/export-desk.ts';
+import type { ExportContext } from '../../../../functions/audit/export/export-desk.ts';
 import { onCreate, onFile, onList, onSee } from '../../../../functions/audit/export/on-exports.ts';
 import { onStream, type TellStream } from '../../../../functions/audit/export/on-stream.ts';
 import type { Question } from '../../../../functions/caller/from-edge.ts';
@@ -16,7 +16,7 @@ import { ExportedLog } from './exported-log.ts';
 
 const callers = await makeCallers();
 let log: ExportedLog;
-let desk: ExportDesk;
+let desk: ExportContext;
 
 beforeAll(async () => {
   log = new ExportedLog();
@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 
 async function ask(
-  question: (desk: ExportDesk | undefined) => Question,
+  question: (desk: ExportContext | undefined) => Question,
   tenant: string,
   more: { params?: Record<string, string>; query?: Record<string, string>; body?: unknown; token?: string } = {},
 ): Promise<HttpResponseInit> {

@@ -1,7 +1,7 @@
 // A log whose key gives way to another one: with a year, and in the middle of one.
 import { describe, expect, it } from 'vitest';
 import { openLogKeys } from '../../../../functions/audit/log/log-keys.ts';
-import { lookAtLog } from '../../../../functions/audit/log/look-at-log.ts';
+import { readLogHealth } from '../../../../functions/audit/log/look-at-log.ts';
 import { toBase64 } from '../../../../shared/audit/base64.ts';
 import { openP256Key } from '../../../../shared/audit/ecdsa.ts';
 import type { KeyYears } from '../../../../shared/audit/key-years.ts';
@@ -63,7 +63,7 @@ describe('C9 C12 the key of the logs gives way to another', () => {
     expect([namedIn(old, `${ORIGIN}+`), namedIn(old, `${NEXT}+`), namedIn(current, `${ORIGIN}+`)]).toEqual([
       ...[true, true, false],
     ]);
-    const health = await lookAtLog({ ...log.desk, signers: log.logKeys.signers } as never, ZONE);
+    const health = await readLogHealth({ ...log.desk, signers: log.logKeys.signers } as never, ZONE);
     expect(health.log).toMatchObject({ origin: NEXT });
     expect(health.log).not.toHaveProperty('unsigned');
   });

@@ -1,9 +1,9 @@
 // Exports of a tenant of which a subject is erased: `ann` is the tenant, `c1:eve` is erased, `c1:bob` is not.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { eraseSubject, settleErasures } from '../../../../functions/audit/erase/erase.ts';
-import type { EraseDesk } from '../../../../functions/audit/erase/erase-desk.ts';
+import type { EraseContext } from '../../../../functions/audit/erase/erase-desk.ts';
 import { advanceExport } from '../../../../functions/audit/export/advance-export.ts';
-import type { ExportDesk } from '../../../../functions/audit/export/export-desk.ts';
+import type { ExportContext } from '../../../../functions/audit/export/export-desk.ts';
 import { readFile } from '../../../../functions/audit/export/export-files.ts';
 import type { ExportRow } from '../../../../functions/audit/export/export-row.ts';
 import { withdrawExports } from '../../../../functions/audit/export/withdraw-exports.ts';
@@ -22,7 +22,7 @@ beforeEach(async () => {
 });
 
 /** A process that erases, and has none of the keys that the exporting one has in memory. */
-function eraser(store: LogStore = log.store): EraseDesk {
+function eraser(store: LogStore = log.store): EraseContext {
   const { report, now, rows } = log.desk;
   return {
     ...{ zone: ZONE, store, keys: log.keys.fresh(), now, report: (draft) => report(ZONE, draft) },
@@ -88,7 +88,7 @@ describe('C12 A21 exports after an erasure', () => {
     await log.commit();
     let breaths = 0;
     // The second breath comes after the disclosures were read and before they are written.
-    const breathe: ExportDesk['breathe'] = async () => {
+    const breathe: ExportContext['breathe'] = async () => {
       if ((await log.row(asked)).state === 'collecting') breaths += 1;
       if (breaths === 2) await eraseSubject(eraser(), ask);
     };
