@@ -1,6 +1,6 @@
 // Middleware of every route, in the order in which `routes.ts` applies it.
 import type { Context, ExecutionContext, MiddlewareHandler } from 'hono';
-import { newId } from './audit/mint.ts';
+import { newId } from './audit/create-event.ts';
 import { Recorder } from './audit/record.ts';
 import { refuseThrown } from './bug.ts';
 import { realRuntime as runtime } from './clock.ts';

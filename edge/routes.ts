@@ -3,9 +3,9 @@ import { refuse } from '../shared/refusal.ts';
 import * as erasing from './audit/erase.ts';
 import { createExport, listExports, readExport } from './audit/exports.ts';
 import { acceptGap, listGaps } from './audit/gaps.ts';
-import { showAuditHealth } from './audit/look-at-health.ts';
 import { listLogs, readLog } from './audit/read-log.ts';
 import { searchAudit } from './audit/search.ts';
+import { showAuditHealth } from './audit/show-health.ts';
 import { streamLeaves } from './audit/stream-leaves.ts';
 import type { Handler } from './context.ts';
 import { answerPreflight } from './cors.ts';
@@ -30,7 +30,7 @@ import {
   showRevision,
   showRevisions,
   showTransition,
-} from './model/ask-model.ts';
+} from './model/model-routes.ts';
 import { describeDefault, describeVersions, listVersions, retireVersion, setDefaultVersion } from './model/versions.ts';
 import { listModels, showModel } from './models.ts';
 import { describeApi } from './openapi.ts';
@@ -39,9 +39,9 @@ import { showRelease, takeRelease } from './pool/release.ts';
 import { answerClientSecret, answerGrant, answerTranscriptionSession } from './protocol/issue-tokens.ts';
 import { refuseAsTorchserve, TORCHSERVE } from './protocol/torchserve.ts';
 import { refuseWith } from './refuse.ts';
-import { transcribe } from './short/transcribe.ts';
-import { transcribeRecording } from './short/transcribe-recording.ts';
 import { openListen, openRealtime, openStream } from './stream/open-live.ts';
+import { transcribe } from './transcribe/transcribe.ts';
+import { transcribeRecording } from './transcribe/transcribe-recording.ts';
 
 const uploads = jobHandlers(UPLOADS);
 const projects = jobHandlers(PROJECTS);

@@ -1,13 +1,13 @@
 import { limits } from './limits.ts';
-import { requestRefusals } from './refusal/asked.ts';
 import { callerRefusals } from './refusal/caller.ts';
+import { contentRefusals } from './refusal/content.ts';
 import { exportRefusals } from './refusal/export.ts';
 import { modelRefusals } from './refusal/model.ts';
 import { outageRefusals } from './refusal/outage.ts';
 import { privacyRefusals } from './refusal/privacy.ts';
 import { projectRefusals } from './refusal/project.ts';
+import { requestRefusals } from './refusal/request.ts';
 import type { Row } from './refusal/row.ts';
-import { contentRefusals } from './refusal/sent.ts';
 import { streamRefusals } from './refusal/stream.ts';
 import { uploadRefusals } from './refusal/upload.ts';
 import { workRefusals } from './refusal/work.ts';

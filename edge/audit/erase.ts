@@ -20,9 +20,9 @@ import { readJson } from '../json-body.ts';
 import { refuseWith } from '../refuse.ts';
 import { refuseField } from '../refuse-field.ts';
 import { admit } from '../tenant/admit.ts';
-import { callAuditFunctionsFor } from './ask-office.ts';
-import { newId } from './mint.ts';
-import { actorCommitment, commitmentsIn, requestActor, zonesOf } from './who.ts';
+import { callAuditFunctionsFor } from './call-functions.ts';
+import { newId } from './create-event.ts';
+import { actorCommitment, commitmentsIn, requestActor, zonesOf } from './request-actor.ts';
 
 const zone = zoneName.optional().describe('Whose log; by default all of the token');
 

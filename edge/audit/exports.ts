@@ -20,7 +20,7 @@ import { readJson } from '../json-body.ts';
 import { refuseWith } from '../refuse.ts';
 import { refuseField } from '../refuse-field.ts';
 import { admit } from '../tenant/admit.ts';
-import { callAuditFunctions, callAuditFunctionsFor } from './ask-office.ts';
+import { callAuditFunctions, callAuditFunctionsFor } from './call-functions.ts';
 
 const time = z.iso.datetime({ offset: true }).or(z.iso.date());
 

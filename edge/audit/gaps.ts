@@ -7,9 +7,9 @@ import { readJson } from '../json-body.ts';
 import { refuseWith } from '../refuse.ts';
 import { refuseField } from '../refuse-field.ts';
 import { admit } from '../tenant/admit.ts';
-import { callAuditFunctionsFor } from './ask-office.ts';
+import { callAuditFunctionsFor } from './call-functions.ts';
 import { zoneOf } from './exports.ts';
-import { actorCommitment } from './who.ts';
+import { actorCommitment } from './request-actor.ts';
 
 /** Body of `POST /v1/audit/gaps/accept`. */
 export const acceptBody = z.strictObject({

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import { eventId } from '../../shared/audit/event-id.ts';
 import { limits } from '../../shared/limits.ts';
-import { createDraft, type DraftOf } from './mint.ts';
+import { createDraft, type DraftOf } from './create-event.ts';
 import { readPacked } from './packed-rows.ts';
 
 const outboxRow = z.object({

@@ -10,12 +10,12 @@ import { type Refusal, refuse } from '../../shared/refusal.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import { late } from '../clock.ts';
 import type { PathParams, RequestContext } from '../context.ts';
-import { callFunctions } from '../functions/back-office.ts';
+import { callFunctions } from '../functions/call-functions.ts';
 import { CircuitOpen } from '../functions/circuits.ts';
 import { refuseWith } from '../refuse.ts';
 import type { AuditLog } from '../settings-schema.ts';
 import { admit } from '../tenant/admit.ts';
-import { callAuditFunctionsFor, refusalIn } from './ask-office.ts';
+import { callAuditFunctionsFor, refusalIn } from './call-functions.ts';
 import { isOpenTo } from './exports.ts';
 import { commitmentOfReader } from './reader.ts';
 

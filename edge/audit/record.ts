@@ -10,7 +10,7 @@ import type { Bindings } from '../settings.ts';
 import type { GateAnswer, GateStep } from '../tenant/gate-step.ts';
 import { Reserves } from '../tenant/reserves.ts';
 import { Backlog } from './backlog.ts';
-import { type AuditDraft, createEvent, type Typed } from './mint.ts';
+import { type AuditDraft, createEvent, type Typed } from './create-event.ts';
 import { type Attempt, createRecordEvents, type RequestRecord } from './request-events.ts';
 
 /** The owner of a gate: a tenant, and its zones. */

@@ -1,6 +1,6 @@
 // Audit events of one request: its attempt, what happened on the way, and its end.
 import type { AuditEvent } from '../../shared/audit/event.ts';
-import { type AnyDraft, createDraft, type DraftOf } from './mint.ts';
+import { type AnyDraft, createDraft, type DraftOf } from './create-event.ts';
 
 /** Members of an attempt; its end repeats them. */
 export type AttemptFields = Omit<DraftOf<'inference.attempt'>, 'type'>;

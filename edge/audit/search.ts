@@ -9,8 +9,8 @@ import type { RequestContext } from '../context.ts';
 import { refuseWith } from '../refuse.ts';
 import { refuseField } from '../refuse-field.ts';
 import { admit } from '../tenant/admit.ts';
-import { callAuditFunctionsFor } from './ask-office.ts';
-import { commitmentsIn, requestActor, zonesOf } from './who.ts';
+import { callAuditFunctionsFor } from './call-functions.ts';
+import { commitmentsIn, requestActor, zonesOf } from './request-actor.ts';
 
 /** Header with the subject of a search: URLs are logged in many places. */
 const SUBJECT_HEADER = 'x-auricle-subject';

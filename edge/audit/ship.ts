@@ -3,7 +3,7 @@ import { ackName, acknowledgement, openAck, originOfAck } from '../../shared/aud
 import { isEd25519Text, keysIn, yearOfName } from '../../shared/audit/key-years.ts';
 import { openVerifier } from '../../shared/audit/note.ts';
 import { limits } from '../../shared/limits.ts';
-import { signService } from '../functions/back-office.ts';
+import { signService } from '../functions/call-functions.ts';
 import { type Bindings, readSettings, type Settings } from '../settings.ts';
 import type { AuditLog } from '../settings-schema.ts';
 import type { Outbox } from './outbox.ts';

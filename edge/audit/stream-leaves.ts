@@ -9,7 +9,7 @@ import type { Result } from '../../shared/result.ts';
 import type { RequestContext } from '../context.ts';
 import { refuseWith } from '../refuse.ts';
 import { admit } from '../tenant/admit.ts';
-import { callAuditFunctionsFor } from './ask-office.ts';
+import { callAuditFunctionsFor } from './call-functions.ts';
 import { zoneOf } from './exports.ts';
 
 interface Shape {

@@ -6,15 +6,15 @@ import { type NewUpload, type UploadGrant, uploadGrant } from '../../shared/uplo
 import { commitmentOfReader } from '../audit/reader.ts';
 import { gateName } from '../audit/record.ts';
 import type { RequestContext } from '../context.ts';
-import { callFunctionsRoute } from '../functions/back-office.ts';
+import { callFunctionsRoute } from '../functions/call-functions.ts';
 import { readJson } from '../json-body.ts';
 import { refuseWith } from '../refuse.ts';
-import { refusedWith, Session } from '../short/session.ts';
 import { admit, recordDenial } from '../tenant/admit.ts';
+import { refusedWith, Session } from '../transcribe/session.ts';
 import { newUploadOf, readUploadBody, type UploadBody } from './ask-upload.ts';
 import { beginKeyedRequest, type KeyedRequest } from './keyed-request.ts';
 import { placeUpload, uploadZones } from './place-upload.ts';
-import { renderGrant } from './tell-upload.ts';
+import { renderGrant } from './render-upload.ts';
 
 export const ACTION = 'upload';
 export const SCOPE = 'uploads';

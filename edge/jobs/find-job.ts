@@ -3,7 +3,7 @@ import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, ownerOf } from '../../shared/tenant/claims.ts';
 import type { RequestContext } from '../context.ts';
-import { callFunctionsRoute, type Question } from '../functions/back-office.ts';
+import { callFunctionsRoute, type Question } from '../functions/call-functions.ts';
 import type { JobKind, JobRow } from './kinds.ts';
 import { uploadZones } from './place-upload.ts';
 

@@ -2,8 +2,8 @@ import { refuse } from '../../shared/refusal.ts';
 import type { Result } from '../../shared/result.ts';
 import type { Claims, Scope } from '../../shared/tenant/claims.ts';
 import type { RequestContext } from '../context.ts';
-import { refusedWith, Session } from '../short/session.ts';
 import { admit, recordDenial } from '../tenant/admit.ts';
+import { refusedWith, Session } from '../transcribe/session.ts';
 
 /** Runs work of a caller with the scope, within a lease of its allowance and with an audit record. */
 export async function inSession<T>(

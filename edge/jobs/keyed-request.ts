@@ -7,7 +7,7 @@ import type { Claims } from '../../shared/tenant/claims.ts';
 import { gateName } from '../audit/record.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
-import { mayBeDone } from '../functions/back-office.ts';
+import { mayBeDone } from '../functions/call-functions.ts';
 import type { KeyOutcome } from '../tenant/idempotency.ts';
 
 export const IDEMPOTENCY_KEY = 'Idempotency-Key';

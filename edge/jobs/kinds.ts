@@ -7,8 +7,8 @@ import type { Scope } from '../../shared/tenant/claims.ts';
 import { type UploadRow, uploadList, uploadRow } from '../../shared/upload/contract.ts';
 import { isUploadId } from '../../shared/upload/paths.ts';
 import { isOver } from '../../shared/upload/state.ts';
-import { renderProject } from './tell-project.ts';
-import { renderUpload } from './tell-upload.ts';
+import { renderProject } from './render-project.ts';
+import { renderUpload } from './render-upload.ts';
 
 /** A job as the functions describe it. */
 export interface JobRow {

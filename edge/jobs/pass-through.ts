@@ -8,9 +8,9 @@ import { uploadRow } from '../../shared/upload/contract.ts';
 import { discardSource, openSource } from '../body-source.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
-import { callFunctionsRoute, openOutcome } from '../functions/back-office.ts';
+import { callFunctionsRoute, openOutcome } from '../functions/call-functions.ts';
 import type { ReadBytes } from '../multipart.ts';
-import { CLIENT_GONE, refusedWith } from '../short/session.ts';
+import { CLIENT_GONE, refusedWith } from '../transcribe/session.ts';
 import type { Granted } from './create-upload.ts';
 import { sendBlocks } from './send-blocks.ts';
 

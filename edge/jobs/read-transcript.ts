@@ -12,10 +12,10 @@ import type { OutcomeHead } from '../../shared/upload/outcome-head.ts';
 import type { PathParams, RequestContext } from '../context.ts';
 import { readSnapshots } from '../pool/snapshot.ts';
 import { refuseWith } from '../refuse.ts';
-import { CallerBody } from '../short/body.ts';
-import { Relay } from '../short/relay.ts';
-import { refusedWith, Session } from '../short/session.ts';
 import { admit, recordDenial } from '../tenant/admit.ts';
+import { CallerBody } from '../transcribe/body.ts';
+import { Relay } from '../transcribe/relay.ts';
+import { refusedWith, Session } from '../transcribe/session.ts';
 import { callJob } from './find-job.ts';
 import { UPLOADS } from './kinds.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { refuse } from '../../shared/refusal.ts';
 import type { RequestContext } from '../context.ts';
-import { callFunctionsRoute } from '../functions/back-office.ts';
+import { callFunctionsRoute } from '../functions/call-functions.ts';
 import { refuseWith } from '../refuse.ts';
 import { admit } from '../tenant/admit.ts';
 import { distinct } from './find-job.ts';

@@ -6,16 +6,16 @@ import { readKnownForm } from '../../shared/speech/openai-form.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import { uploadRow } from '../../shared/upload/contract.ts';
 import type { RequestContext } from '../context.ts';
-import { callFunctionsRoute } from '../functions/back-office.ts';
+import { callFunctionsRoute } from '../functions/call-functions.ts';
 import { readBoundary } from '../multipart.ts';
 import { refuseWith } from '../refuse.ts';
-import { type RequestHints, readRequestHints } from '../short/hints.ts';
 import { admit, recordDenial } from '../tenant/admit.ts';
+import { type RequestHints, readRequestHints } from '../transcribe/hints.ts';
 import { readUploadBody, type UploadBody } from './ask-upload.ts';
 import { ACTION, grantUpload, SCOPE } from './create-upload.ts';
 import { bufferFile, type FilePart, openFilePart } from './file-part.ts';
 import { passThrough, readBody } from './pass-through.ts';
-import { renderUpload } from './tell-upload.ts';
+import { renderUpload } from './render-upload.ts';
 
 /** Reports whether the caller asks for an upload instead of an immediate answer, at any length. */
 export const wantsUpload = (headers: Headers): boolean => headers.get('x-auricle-upload')?.toLowerCase() === 'true';

@@ -5,10 +5,10 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, clampClass, type Scope } from '../../shared/tenant/claims.ts';
 import type { RequestContext } from '../context.ts';
 import { answerCall, refuseKserve } from '../protocol/kserve.ts';
-import { CallerBody } from '../short/body.ts';
-import { Relay } from '../short/relay.ts';
-import { refusedWith, Session } from '../short/session.ts';
 import { admit, recordDenial } from '../tenant/admit.ts';
+import { CallerBody } from '../transcribe/body.ts';
+import { Relay } from '../transcribe/relay.ts';
+import { refusedWith, Session } from '../transcribe/session.ts';
 import { type SequenceCaller, sequenceCaller } from './caller.ts';
 import { type Framing, findSequence } from './find-sequence.ts';
 

@@ -2,7 +2,7 @@ import { type Encoding, sequenceName } from '../../shared/kserve/call.ts';
 import { parseJson } from '../../shared/kserve/parse-json.ts';
 import { limits } from '../../shared/limits.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import type { CallerBody } from '../short/body.ts';
+import type { CallerBody } from '../transcribe/body.ts';
 
 export interface Framing {
   /** The header `inference-header-content-length`, as sent. */

@@ -12,7 +12,7 @@ import type { PathParams, RequestContext } from '../context.ts';
 import { readSnapshots } from '../pool/snapshot.ts';
 import { describeVersion, type listedVersions, refuseAsTorchserve, type statusAnswer } from '../protocol/torchserve.ts';
 import { admit } from '../tenant/admit.ts';
-import { callModelFunctions } from './ask-model.ts';
+import { callModelFunctions } from './model-routes.ts';
 
 /** `GET …/models?limit=&next_page_token=` */
 export const listVersions = (request: Request, context: RequestContext): Promise<Response> =>

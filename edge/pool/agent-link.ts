@@ -7,7 +7,7 @@ import { type AgentMessage, agentMessage, type Load } from '../../shared/pool/he
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Attested } from '../../shared/seal/attestation.ts';
-import { createEvent } from '../audit/mint.ts';
+import { createEvent } from '../audit/create-event.ts';
 
 /** An agent whose hello was verified. */
 export interface Agent {

@@ -6,7 +6,7 @@ import type { ReleaseMap } from '../../shared/model/release.ts';
 import type { Load, RosterEntry, RosterMessage, Snapshot } from '../../shared/pool/heartbeat.ts';
 import { publicText, type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import { verifyAttestation } from '../../shared/seal/attestation.ts';
-import { createEvent } from '../audit/mint.ts';
+import { createEvent } from '../audit/create-event.ts';
 import { Outbox, type OutboxPage } from '../audit/outbox.ts';
 import { Rest } from '../audit/rest.ts';
 import { Shipper } from '../audit/ship.ts';
@@ -16,9 +16,9 @@ import { refuseWith } from '../refuse.ts';
 import { type Bindings, readSettings } from '../settings.ts';
 import { type Admission, type Agent, readHello, readMessage } from './agent-link.ts';
 import { AgentNames } from './agent-names.ts';
-import { StoredRelease } from './kept-release.ts';
 import { ClosedAgents, LastMessages } from './known-agents.ts';
 import { type RefusedAgent, RefusedAgents } from './refused-agents.ts';
+import { StoredRelease } from './stored-release.ts';
 
 interface Link {
   readonly socket: RuntimeSocket;

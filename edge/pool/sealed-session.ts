@@ -1,8 +1,8 @@
 import { limits } from '../../shared/limits.ts';
 import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
 import { ok, type Result } from '../../shared/result.ts';
-import { edgeCounters, openSealedSession, type SessionKeys } from '../../shared/seal/lane.ts';
 import type { Opener, PackingSealer } from '../../shared/seal/records.ts';
+import { edgeCounters, openSealedSession, type SessionKeys } from '../../shared/seal/sealed-session.ts';
 import type { Settings } from '../settings.ts';
 import { SEALED } from './call.ts';
 import { sealFor } from './setups.ts';

@@ -3,7 +3,7 @@ import { limits } from '../../shared/limits.ts';
 import { publicText, type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { refuseWith } from '../refuse.ts';
-import type { RelayOutcomes } from '../short/relay.ts';
+import type { RelayOutcomes } from '../transcribe/relay.ts';
 
 type Event = Exclude<CallEvent | BodyPiece, { type: 'refusal' }>;
 type Final = Extract<Event, { type: 'final' }>;

@@ -8,7 +8,7 @@ import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import { dialStream } from '../pool/dial-stream.ts';
 import { readSnapshots } from '../pool/snapshot.ts';
-import type { Session } from '../short/session.ts';
+import type { Session } from '../transcribe/session.ts';
 import { AgentConnection, type AgentListener, type AgentReady } from './agent-connection.ts';
 import { isComplete, isTransient, mayFailOver, type Rosters, routeRequest, type StreamRoute } from './agent-route.ts';
 

@@ -4,7 +4,7 @@ import type { Final } from '../../shared/speech/transcript.ts';
 import type { Checkpoint, LinkEvent, StreamOptions } from '../../shared/stream/link.ts';
 import type { RequestContext } from '../context.ts';
 import type { SessionEvent } from '../protocol/live-protocol.ts';
-import type { Session } from '../short/session.ts';
+import type { Session } from '../transcribe/session.ts';
 import type { AgentConnection, AgentListener, AgentReady } from './agent-connection.ts';
 import { AgentFinder, type FoundAgent, type OpenControl } from './agent-finder.ts';
 import { mayFailOver, publicRefusal } from './agent-route.ts';

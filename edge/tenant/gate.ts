@@ -18,7 +18,7 @@ import type { Claims, TokenShare } from '../../shared/tenant/claims.ts';
 import { type Quota, quotaOf, refusalWithRetry } from '../../shared/tenant/quota.ts';
 import { type ReserveLease, report } from '../../shared/tenant/reserve.ts';
 import { quotaOfShare, takeShare } from '../../shared/tenant/share.ts';
-import { createEvent } from '../audit/mint.ts';
+import { createEvent } from '../audit/create-event.ts';
 import { Outbox, type OutboxPage } from '../audit/outbox.ts';
 import { readPacked } from '../audit/packed-rows.ts';
 import { Shipper } from '../audit/ship.ts';

@@ -6,7 +6,7 @@ import { type Advance, advance, type Head } from './advance.ts';
 
 type Row = { size: number; root: ArrayBuffer; note: string | null };
 
-export class WitnessState extends DurableObject {
+export class Seen extends DurableObject {
   /** Advances to a checkpoint signed by its log, if allowed. Durable when the answer leaves. */
   advance(old: number, proof: readonly Hash[], next: Head): Advance {
     return this.ctx.storage.transactionSync(() => {

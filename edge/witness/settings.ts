@@ -6,10 +6,10 @@ import { openSigningKey, type Signer, type Verifier } from '../../shared/audit/n
 import { openNoteKey, readNoteKey } from '../../shared/audit/note-key.ts';
 import { jsonText } from '../../shared/json-text.ts';
 import { limits } from '../../shared/limits.ts';
-import type { WitnessState } from './seen.ts';
+import type { Seen } from './seen.ts';
 
 export interface WitnessBindings {
-  readonly SEEN: ObjectNamespace<Pick<WitnessState, 'advance' | 'publish' | 'newest'>>;
+  readonly SEEN: ObjectNamespace<Pick<Seen, 'advance' | 'publish' | 'newest'>>;
   /** Name of the witness's key, an address without scheme. */
   readonly WITNESS_NAME: string;
   /** 32 bytes in base64: its private Ed25519 key, which signs nothing else. */

@@ -10,7 +10,7 @@ import { readBounded } from '../../shared/read-bounded.ts';
 import { ascii, sha256 } from '../../shared/seal/bytes.ts';
 import { readWitnessSettings, type WitnessBindings, type WitnessSettings } from './settings.ts';
 
-export { WitnessState } from './seen.ts';
+export { Seen } from './seen.ts';
 
 const say = (status: number, text = '', type = 'text/plain; charset=utf-8'): Response =>
   new Response(text, { status, headers: { 'content-type': type, 'cache-control': 'no-store' } });

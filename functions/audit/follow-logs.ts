@@ -1,8 +1,8 @@
 // Follows the published logs: shows new checkpoints to witnesses and indexes new entries.
 import { limits } from '../../shared/limits.ts';
-import type { PrivacyContext } from './erase/erase-desks.ts';
-import { failedIn, type LogContext, reasonOf } from './log/log-desk.ts';
-import type { NotifyingStore } from './log/noticing-store.ts';
+import type { PrivacyContext } from './erase/open-privacy.ts';
+import { failedIn, type LogContext, reasonOf } from './log/log-context.ts';
+import type { NotifyingStore } from './log/notifying-store.ts';
 import { openRounds } from './rounds.ts';
 import { followLog } from './search/search-follow.ts';
 import { Witnessing } from './witness/on-witness.ts';

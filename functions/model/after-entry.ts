@@ -2,7 +2,7 @@
 import type { Result } from '../../shared/result.ts';
 import type { ModelContext } from './model-context.ts';
 import { publishRelease } from './publish-release.ts';
-import { reportToLog } from './tell-log.ts';
+import { reportToLog } from './report-to-log.ts';
 
 /** Refuses with `audit_unavailable`: the entry stays written, and the next request reports it again. */
 export async function afterEntry(desk: ModelContext, model: string): Promise<Result<undefined>> {

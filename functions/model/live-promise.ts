@@ -2,7 +2,7 @@
 import { type Evidence, evaluateEvidence } from '../../shared/model/evidence.ts';
 import { leastInBucketTo } from '../../shared/model/live-counts.ts';
 import type { Sla } from '../../shared/model/sla.ts';
-import type { Traffic } from './kept-live.ts';
+import type { Traffic } from './stored-live.ts';
 
 /**
  * Returns evidence of a missed promise, from windows since the revision came to its stage; otherwise

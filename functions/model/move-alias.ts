@@ -3,9 +3,9 @@ import type { AliasRow } from '../../shared/model/contract.ts';
 import { type AliasMove, decideAlias } from '../../shared/model/decide.ts';
 import { ok, type Result } from '../../shared/result.ts';
 import { afterEntry } from './after-entry.ts';
-import { append } from './kept-model.ts';
+import { aliasRowOf } from './get-model.ts';
 import type { ModelContext } from './model-context.ts';
-import { aliasRowOf } from './see-model.ts';
+import { append } from './stored-model.ts';
 
 export async function moveAlias(desk: ModelContext, model: string, move: AliasMove): Promise<Result<AliasRow>> {
   const done = await append(desk, model, (known) => {

@@ -12,9 +12,9 @@ import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Change, Row } from '../store/rows.ts';
 import { afterEntry } from './after-entry.ts';
-import { append, type Decided } from './kept-model.ts';
+import { readLiveEvidence } from './get-live.ts';
 import type { ModelContext } from './model-context.ts';
-import { readLiveEvidence } from './see-live.ts';
+import { append, type Decided } from './stored-model.ts';
 
 const statementKey = (id: string): string => `s!${id}`;
 const invalid = (rule: string) => no(refuse('signature_invalid', { rule }));

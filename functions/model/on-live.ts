@@ -6,8 +6,8 @@ import { refuse } from '../../shared/refusal.ts';
 import { answer, answerNo } from '../answer.ts';
 import { verifyAgent } from '../caller/agent-caller.ts';
 import { readJson } from '../read-json.ts';
-import { storeReport } from './kept-live.ts';
 import { type ModelContext, requireModels } from './model-context.ts';
+import { storeReport } from './stored-live.ts';
 
 /** POST /api/agents/live */
 export const onLive =

@@ -10,15 +10,15 @@ import type { EdgeCaller } from '../caller/edge-caller.ts';
 import { fromEdge, type Question } from '../caller/from-edge.ts';
 import { readCount } from '../jobs/read-count.ts';
 import { readJson } from '../read-json.ts';
-import { readEntries } from './kept-model.ts';
+import { getLiveEvidence } from './get-live.ts';
+import { getModel } from './get-model.ts';
 import { type ModelContext, requireModels } from './model-context.ts';
 import { moveAlias } from './move-alias.ts';
 import { getTransition, moveRevision } from './move-revision.ts';
 import { listModels } from './publish-release.ts';
 import { getRevision, registerRevision } from './register-revision.ts';
 import { retireRevision } from './retire-revision.ts';
-import { getLiveEvidence } from './see-live.ts';
-import { getModel } from './see-model.ts';
+import { readEntries } from './stored-model.ts';
 
 const unlike = (field: string, rule = 'it is not as agreed') => answerNo(refuse('field_invalid', { field, rule }));
 

@@ -9,8 +9,8 @@ import { RELEASE_TYPE, type ReleaseMap, releaseMap, releaseOf } from '../../shar
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Settings } from '../settings.ts';
-import { readModel } from './kept-model.ts';
 import type { ModelContext, ReleaseEdge } from './model-context.ts';
+import { readModel } from './stored-model.ts';
 
 /** Partition name that no model can have. */
 const PARTITION = '@release';

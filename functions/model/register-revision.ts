@@ -11,10 +11,10 @@ import type { Manifest } from '../../shared/model/signature/manifest.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { afterEntry } from './after-entry.ts';
-import { append, readModel } from './kept-model.ts';
+import { revisionRowOf } from './get-model.ts';
 import type { ModelContext } from './model-context.ts';
 import { enrolModel } from './publish-release.ts';
-import { revisionRowOf } from './see-model.ts';
+import { append, readModel } from './stored-model.ts';
 
 const invalid = (rule: string) => no(refuse('signature_invalid', { rule }));
 

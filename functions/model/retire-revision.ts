@@ -3,9 +3,9 @@
 import type { TransitionRow } from '../../shared/model/contract.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, type Result } from '../../shared/result.ts';
-import { readModel } from './kept-model.ts';
 import type { ModelContext } from './model-context.ts';
 import { moveAsFunctions } from './move-as-functions.ts';
+import { readModel } from './stored-model.ts';
 
 export async function retireRevision(
   desk: ModelContext,

@@ -4,10 +4,10 @@
 import type { Evidence } from '../../shared/model/evidence.ts';
 import { showStanding } from '../../shared/model/stage.ts';
 import { evidenceOf, type Trial } from '../../shared/model/trial.ts';
-import { readModel } from './kept-model.ts';
 import type { ModelContext } from './model-context.ts';
 import { moveAlias } from './move-alias.ts';
 import { moveAsFunctions } from './move-as-functions.ts';
+import { readModel } from './stored-model.ts';
 
 const REASON = 'live traffic: FAIL';
 

@@ -10,7 +10,7 @@ import {
   retentionNames,
 } from '../../shared/audit/retention.ts';
 import { limits } from '../../shared/limits.ts';
-import type { EraseContext } from '../audit/erase/erase-desk.ts';
+import type { EraseContext } from '../audit/erase/erase-context.ts';
 import { endingName, endingPrefix, hasHolds } from '../audit/erase/hold-state.ts';
 import { periodsPrefix } from '../audit/sidecar/sidecar-names.ts';
 

@@ -2,8 +2,8 @@
 // periods.
 
 import { settleErasures } from '../audit/erase/erase.ts';
-import type { PrivacyContext, ZoneContext } from '../audit/erase/erase-desks.ts';
 import { settleHolds } from '../audit/erase/hold.ts';
+import type { PrivacyContext, ZoneContext } from '../audit/erase/open-privacy.ts';
 import { endPeriods } from './end-periods.ts';
 
 export const onRetention = (desk: PrivacyContext): Promise<void> =>

@@ -36,7 +36,7 @@ are sent eight at a time; the exit code is 1 when one failed, and a line for eac
     run: async (given, headers) => {
       const { namesMany, uploadMany } = await import('./jobs/upload-many.ts');
       if (!(await namesMany(given.operands))) return (await import('./jobs/upload.ts')).upload(given, headers);
-      const { realEnv } = await import('./jobs/upload-world.ts');
+      const { realEnv } = await import('./jobs/upload-env.ts');
       return uploadMany(given, headers, realEnv(), process.stderr);
     },
   },

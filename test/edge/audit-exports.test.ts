@@ -2,7 +2,7 @@
 import { env } from 'cloudflare:workers';
 import { decodeJwt } from 'jose';
 import { describe, expect, it } from 'vitest';
-import { callAuditFunctions } from '../../edge/audit/ask-office.ts';
+import { callAuditFunctions } from '../../edge/audit/call-functions.ts';
 import { createExport, listExports, readExport } from '../../edge/audit/exports.ts';
 import { readLog } from '../../edge/audit/read-log.ts';
 import { streamLeaves } from '../../edge/audit/stream-leaves.ts';

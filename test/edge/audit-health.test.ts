@@ -1,7 +1,7 @@
 import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
-import { showAuditHealth } from '../../edge/audit/look-at-health.ts';
-import { createEvent } from '../../edge/audit/mint.ts';
+import { createEvent } from '../../edge/audit/create-event.ts';
+import { showAuditHealth } from '../../edge/audit/show-health.ts';
 import { realRuntime } from '../../edge/clock.ts';
 import { auditHealth, type LogHealth } from '../../shared/audit/health.ts';
 import { makeToken } from './authority.ts';

@@ -1,8 +1,8 @@
 import { env } from 'cloudflare:workers';
 import { decodeJwt } from 'jose';
 import { describe, expect, it } from 'vitest';
-import { showAuditHealth } from '../../edge/audit/look-at-health.ts';
 import { listLogs, readLog } from '../../edge/audit/read-log.ts';
+import { showAuditHealth } from '../../edge/audit/show-health.ts';
 
 import { realRuntime } from '../../edge/clock.ts';
 import type { PathParams, RequestContext } from '../../edge/context.ts';

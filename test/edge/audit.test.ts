@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { late, type Runtime, realRuntime } from '../../edge/clock.ts';
 import { readOutbox } from '../../edge/operate.ts';
-import { transcribe } from '../../edge/short/transcribe.ts';
+import { transcribe } from '../../edge/transcribe/transcribe.ts';
 import { type AuditEvent, auditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
 import { ordinary } from './agent-double.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Backlog } from '../../edge/audit/backlog.ts';
-import { createEvent } from '../../edge/audit/mint.ts';
+import { createEvent } from '../../edge/audit/create-event.ts';
 import type { GateStep } from '../../edge/tenant/gate-step.ts';
 
 const gap = () => createEvent({ type: 'gap', lost: 1, from: 1, to: 1 }, 1);

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { late, type Runtime } from '../../edge/clock.ts';
-import { CallerBody } from '../../edge/short/body.ts';
-import { Relay } from '../../edge/short/relay.ts';
-import type { Session } from '../../edge/short/session.ts';
+import { CallerBody } from '../../edge/transcribe/body.ts';
+import { Relay } from '../../edge/transcribe/relay.ts';
+import type { Session } from '../../edge/transcribe/session.ts';
 import { limits } from '../../shared/limits.ts';
 import { ok } from '../../shared/result.ts';
 import { makeContext } from './context-double.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { type Runtime, realRuntime } from '../../edge/clock.ts';
-import { transcribe } from '../../edge/short/transcribe.ts';
+import { transcribe } from '../../edge/transcribe/transcribe.ts';
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
 import { final, segment } from './agent-double.ts';

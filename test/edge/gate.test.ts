@@ -1,7 +1,7 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
-import { createEvent } from '../../edge/audit/mint.ts';
+import { createEvent } from '../../edge/audit/create-event.ts';
 import { Outbox } from '../../edge/audit/outbox.ts';
 import { gateName } from '../../edge/audit/record.ts';
 import type { Gate } from '../../edge/tenant/gate.ts';

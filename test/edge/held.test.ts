@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { late, type Runtime, realRuntime } from '../../edge/clock.ts';
-import { CallerBody } from '../../edge/short/body.ts';
-import { HeldBytes, heldInFlight } from '../../edge/short/held.ts';
-import { readHints } from '../../edge/short/hints.ts';
-import { transcribe } from '../../edge/short/transcribe.ts';
+import { CallerBody } from '../../edge/transcribe/body.ts';
+import { HeldBytes, heldInFlight } from '../../edge/transcribe/held.ts';
+import { readHints } from '../../edge/transcribe/hints.ts';
+import { transcribe } from '../../edge/transcribe/transcribe.ts';
 import { type AuditEvent, auditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';

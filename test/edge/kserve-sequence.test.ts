@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { realRuntime } from '../../edge/clock.ts';
 import { findSequence } from '../../edge/kserve/find-sequence.ts';
-import { CallerBody } from '../../edge/short/body.ts';
+import { CallerBody } from '../../edge/transcribe/body.ts';
 import { limits } from '../../shared/limits.ts';
 
 type Framing = Parameters<typeof findSequence>[1];

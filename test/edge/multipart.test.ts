@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readBoundary } from '../../edge/multipart.ts';
-import { findFields } from '../../edge/short/hints.ts';
+import { findFields } from '../../edge/transcribe/hints.ts';
 import { limits } from '../../shared/limits.ts';
 
 type Part = readonly [headers: string, value: string | Uint8Array];

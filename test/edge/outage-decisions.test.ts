@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { agentsHaveReconnected } from '../../edge/pool/gathered.ts';
-import { answerTimeLeft, attemptsLeft } from '../../edge/short/retry.ts';
+import { agentsHaveReconnected } from '../../edge/pool/have-reconnected.ts';
+import { answerTimeLeft, attemptsLeft } from '../../edge/transcribe/retry.ts';
 import { limits } from '../../shared/limits.ts';
 import type { RosterEntry, Snapshot } from '../../shared/pool/heartbeat.ts';
 import { pick } from '../../shared/pool/pick.ts';

@@ -1,15 +1,15 @@
 import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
-import { createEvent } from '../../edge/audit/mint.ts';
+import { createEvent } from '../../edge/audit/create-event.ts';
 import { Outbox } from '../../edge/audit/outbox.ts';
 import { Recorder } from '../../edge/audit/record.ts';
 import { realRuntime } from '../../edge/clock.ts';
 import type { RequestContext } from '../../edge/context.ts';
 import type { Bindings } from '../../edge/settings.ts';
-import { transcribe } from '../../edge/short/transcribe.ts';
 import type { GateAnswer, GateStep } from '../../edge/tenant/gate-step.ts';
 import { type ReportStep, Reserves } from '../../edge/tenant/reserves.ts';
+import { transcribe } from '../../edge/transcribe/transcribe.ts';
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
 import { ok } from '../../shared/result.ts';

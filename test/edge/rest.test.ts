@@ -1,7 +1,7 @@
 import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
-import { createEvent } from '../../edge/audit/mint.ts';
+import { createEvent } from '../../edge/audit/create-event.ts';
 import { Outbox } from '../../edge/audit/outbox.ts';
 import { Rest } from '../../edge/audit/rest.ts';
 import type { Shipper } from '../../edge/audit/ship.ts';

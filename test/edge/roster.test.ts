@@ -2,7 +2,7 @@ import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { decodeJwt } from 'jose';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createEvent } from '../../edge/audit/mint.ts';
+import { createEvent } from '../../edge/audit/create-event.ts';
 import { type LastMessage, readHello } from '../../edge/pool/agent-link.ts';
 import { AgentNames, mayUseName } from '../../edge/pool/agent-names.ts';
 import type { Roster } from '../../edge/pool/roster.ts';
@@ -113,11 +113,9 @@ describe('C5 A4 the roster lists who is attested and alive', () => {
   it('and keeps the audit events of agents, acknowledged, under the name of who sent them', async () => {
     const agent = await make();
     await agent.join();
+    const loaded = { type: 'model.revision', agent: agent.name, action: 'loaded', model: 'm', revision: 'r' } as const;
     const event = {
-      ...createEvent(
-        { type: 'model.revision', agent: agent.name, action: 'loaded', model: 'm', revision: 'r' },
-        Date.now(),
-      ),
+      ...createEvent(loaded, Date.now()),
       producer: 'somebody else',
       transcript: 'words that must not be kept',
     };

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { Backlog } from '../../edge/audit/backlog.ts';
-import { createEvent } from '../../edge/audit/mint.ts';
+import { createEvent } from '../../edge/audit/create-event.ts';
 import { realRuntime } from '../../edge/clock.ts';
-import { transcribe } from '../../edge/short/transcribe.ts';
+import { transcribe } from '../../edge/transcribe/transcribe.ts';
 import { limits } from '../../shared/limits.ts';
 import { makeContext, makeUpload } from './context-double.ts';
 import type { GateDouble } from './gate-steps.ts';

@@ -4,7 +4,7 @@ import type { Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, it, onTestFinished } from 'vitest';
-import type { AgentContext } from '../../infra/pool/agent/desk.ts';
+import type { AgentContext } from '../../infra/pool/agent/agent-context.ts';
 import { createAgentServer, type Health } from '../../infra/pool/agent/serve.ts';
 import type { Repository } from '../../infra/pool/engine/model/repository.ts';
 import { serveInference } from '../../infra/pool/engine/serve.ts';

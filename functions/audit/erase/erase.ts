@@ -6,8 +6,8 @@ import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import { subjectName } from '../sidecar/sidecar-names.ts';
 import { leadNowhere, readPointer, readSecret, type SubjectPlace } from '../sidecar/sidecar-subject.ts';
+import { type EraseContext, type Officer, officerOf } from './erase-context.ts';
 import { decideErasure, type Verdict } from './erase-decide.ts';
-import { type EraseContext, type Officer, officerOf } from './erase-desk.ts';
 import { saltedName } from './erase-name.ts';
 import {
   type ErasureState,

@@ -5,7 +5,7 @@ import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import type { SubjectPlace } from '../sidecar/sidecar-subject.ts';
-import { type EraseContext, type Officer, officerOf } from './erase-desk.ts';
+import { type EraseContext, type Officer, officerOf } from './erase-context.ts';
 import { nameInLog } from './erase-name.ts';
 import { erasureName, erasuresPrefix, readErasure } from './erase-state.ts';
 import {

@@ -9,9 +9,9 @@ import type { Question } from '../../caller/from-edge.ts';
 import { readJson } from '../../read-json.ts';
 import { verified } from '../intake/on-audit.ts';
 import { eraseSubjects, listErasures } from './erase.ts';
-import type { PrivacyContext, ZoneContext } from './erase-desks.ts';
 import { listHolds, releaseHold, setHold } from './hold.ts';
 import type { HoldState } from './hold-state.ts';
+import type { PrivacyContext, ZoneContext } from './open-privacy.ts';
 
 /** POST /api/audit/{zone}/erasures */
 export const onErase = (desk: PrivacyContext | undefined): Question =>

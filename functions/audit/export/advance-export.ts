@@ -1,10 +1,10 @@
 // Advances an export one step at a time. A step does repeatable work, then swaps the row: a crash or a lost
 // race changes nothing.
 import { limits } from '../../../shared/limits.ts';
-import { reasonOf } from '../log/log-desk.ts';
+import { reasonOf } from '../log/log-context.ts';
 import { anchorExport } from './anchor-export.ts';
 import { collectPart } from './collect-part.ts';
-import type { ExportContext } from './export-desk.ts';
+import type { ExportContext } from './export-context.ts';
 import { removeFiles } from './export-files.ts';
 import { dueOf, type ExportRow, findExport, listDue, replaceExport } from './export-row.ts';
 import { findBegin } from './find-begin.ts';

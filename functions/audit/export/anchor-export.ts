@@ -8,7 +8,7 @@ import { limits } from '../../../shared/limits.ts';
 import { newestState } from '../intake/acknowledge.ts';
 import { LogFiles } from '../log/log-files.ts';
 import { publishedSize } from '../log/publish-checkpoint.ts';
-import type { ExportContext } from './export-desk.ts';
+import type { ExportContext } from './export-context.ts';
 import { putFile } from './export-files.ts';
 import { type ExportRow, isEnded } from './export-row.ts';
 import { findStart } from './find-start.ts';

@@ -13,7 +13,7 @@ import { LogFiles } from '../log/log-files.ts';
 import { SidecarReader } from '../sidecar/sidecar.ts';
 import { END } from './anchor-export.ts';
 import { discloseLeaf } from './disclose-leaf.ts';
-import type { ExportContext } from './export-desk.ts';
+import type { ExportContext } from './export-context.ts';
 import { putFile, putPart, readFile } from './export-files.ts';
 import { type ExportRow, lastOf } from './export-row.ts';
 import { type OwnLeaf, ownLeaves } from './own-leaves.ts';

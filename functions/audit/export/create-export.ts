@@ -10,7 +10,7 @@ import { newestState } from '../intake/acknowledge.ts';
 import { publishedSize } from '../log/publish-checkpoint.ts';
 import { readPrevious } from '../log/read-opening.ts';
 import { refusalOfMore } from './export-budget.ts';
-import type { ExportContext } from './export-desk.ts';
+import type { ExportContext } from './export-context.ts';
 import { type ExportRow, findExport, insertExport, replaceExport } from './export-row.ts';
 
 export async function createExport(

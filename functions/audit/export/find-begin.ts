@@ -2,7 +2,7 @@
 // the first of the range.
 import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
 import { LogFiles } from '../log/log-files.ts';
-import type { ExportContext } from './export-desk.ts';
+import type { ExportContext } from './export-context.ts';
 import type { ExportRow } from './export-row.ts';
 import { ownLeaves } from './own-leaves.ts';
 

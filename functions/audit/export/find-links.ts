@@ -5,7 +5,7 @@ import { yearAfter } from '../log/find-years.ts';
 import { LogFiles } from '../log/log-files.ts';
 import { publishedSize } from '../log/publish-checkpoint.ts';
 import { readPrevious } from '../log/read-opening.ts';
-import type { ExportContext } from './export-desk.ts';
+import type { ExportContext } from './export-context.ts';
 import { type ExportRow, isEnded } from './export-row.ts';
 import { type OwnLeaf, ownLeaves } from './own-leaves.ts';
 

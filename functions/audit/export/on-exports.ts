@@ -12,7 +12,7 @@ import type { EdgeCaller } from '../../caller/edge-caller.ts';
 import { fromEdge, type Question } from '../../caller/from-edge.ts';
 import { readJson } from '../../read-json.ts';
 import { createExport } from './create-export.ts';
-import type { ExportContext } from './export-desk.ts';
+import type { ExportContext } from './export-context.ts';
 import { readFile } from './export-files.ts';
 import { type ExportRow, findExport, listExports, statusOf } from './export-row.ts';
 

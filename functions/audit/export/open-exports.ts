@@ -6,9 +6,9 @@ import path from 'node:path';
 import { limits } from '../../../shared/limits.ts';
 import type { Settings } from '../../settings.ts';
 import type { Rows } from '../../store/rows.ts';
-import type { LogContext } from '../log/log-desk.ts';
+import type { LogContext } from '../log/log-context.ts';
 import type { Reports } from '../report/reports.ts';
-import type { ExportContext } from './export-desk.ts';
+import type { ExportContext } from './export-context.ts';
 
 /** Parts of a bundle that are not of the log. */
 const FILES = ['VERIFY.md', 'verify.html', 'verify.mjs'] as const;

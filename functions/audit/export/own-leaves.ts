@@ -1,5 +1,5 @@
 // Finds a tenant's entries in a bundle of entries. Most are of others and are not parsed.
-import { belongsTo } from '../../../shared/audit/bundle/belongs.ts';
+import { belongsTo } from '../../../shared/audit/bundle/ownership.ts';
 import { type LeafFacts, readLeafFacts } from '../../../shared/audit/verify/leaf-facts.ts';
 
 export interface OwnLeaf {

@@ -6,7 +6,7 @@ import { LogFiles } from '../log/log-files.ts';
 import { receiptsUnder } from '../log/make-receipt.ts';
 import { readPrevious } from '../log/read-opening.ts';
 import { LATER } from './anchor-export.ts';
-import type { ExportContext } from './export-desk.ts';
+import type { ExportContext } from './export-context.ts';
 import { putFile, readFile } from './export-files.ts';
 import { type ExportRow, isEnded } from './export-row.ts';
 import { readPublished } from './read-published.ts';

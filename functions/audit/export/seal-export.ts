@@ -16,7 +16,7 @@ import { digestOf } from '../../../shared/audit/verify/bundle-files.ts';
 import { writePolicy } from '../log/log-keys.ts';
 import { signedName } from '../log/log-names.ts';
 import { END } from './anchor-export.ts';
-import type { ExportContext } from './export-desk.ts';
+import type { ExportContext } from './export-context.ts';
 import { putFile, readFile, readParts } from './export-files.ts';
 import { type ExportRow, isEnded, lastOf } from './export-row.ts';
 import { putLinks } from './put-links.ts';

@@ -3,8 +3,8 @@ import { newAcceptance } from '../../../shared/audit/gaps.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { answer, answerNo } from '../../answer.ts';
 import type { Question } from '../../caller/from-edge.ts';
-import type { PrivacyContext } from '../erase/erase-desks.ts';
 import { asked } from '../erase/on-erase.ts';
+import type { PrivacyContext } from '../erase/open-privacy.ts';
 import { acceptGap } from './accept-gap.ts';
 import { readGaps } from './gap-rows.ts';
 

@@ -10,9 +10,9 @@ import type { EdgeCaller } from '../../caller/edge-caller.ts';
 import { fromEdge, type Question } from '../../caller/from-edge.ts';
 import { readText } from '../../read-text.ts';
 import type { Rows } from '../../store/rows.ts';
-import type { LogContext } from '../log/log-desk.ts';
+import type { LogContext } from '../log/log-context.ts';
 import { yearOf } from '../log/log-names.ts';
-import { readLogHealth } from '../log/look-at-log.ts';
+import { readLogHealth } from '../log/read-log-health.ts';
 import { newestState, upToOf } from './acknowledge.ts';
 import { nameOfReceived, receive } from './intake.ts';
 

@@ -12,7 +12,7 @@ import { TenantLimiter } from '../../limiter.ts';
 import { verified } from '../intake/on-audit.ts';
 import type { Reads } from '../report/report-reads.ts';
 import { listYears } from './list-years.ts';
-import type { LogContext } from './log-desk.ts';
+import type { LogContext } from './log-context.ts';
 import { writePolicy } from './log-keys.ts';
 import { checkpointName, fileArea, fileName, witnessedName, yearOf } from './log-names.ts';
 import { makeReceipt } from './make-receipt.ts';

@@ -4,10 +4,10 @@ import { limits } from '../../../shared/limits.ts';
 import { isWithin, openRounds } from '../rounds.ts';
 import { readDiverged } from '../witness/diverged.ts';
 import { LifeWatch } from './lives.ts';
-import { failedIn, type LogContext } from './log-desk.ts';
+import { failedIn, type LogContext } from './log-context.ts';
 import { lockName } from './log-names.ts';
 import { isFull, type LogState } from './log-state.ts';
-import type { NotifyingStore } from './noticing-store.ts';
+import type { NotifyingStore } from './notifying-store.ts';
 import { Sequencer } from './sequencer.ts';
 
 /** Lost rounds in a row before a warning: two ticks of them. */

@@ -2,7 +2,7 @@
 import { limits } from '../../../shared/limits.ts';
 import { after } from '../../after.ts';
 import type { Settings } from '../../settings.ts';
-import type { LogContext } from '../log/log-desk.ts';
+import type { LogContext } from '../log/log-context.ts';
 import { openReporter, type Reporter } from './report.ts';
 import { reportPolicy, rulesOf } from './report-policy.ts';
 import { Reads } from './report-reads.ts';

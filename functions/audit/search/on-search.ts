@@ -4,8 +4,8 @@ import { limits } from '../../../shared/limits.ts';
 import { answer, answerNo } from '../../answer.ts';
 import type { Question } from '../../caller/from-edge.ts';
 import { TenantLimiter } from '../../limiter.ts';
-import type { PrivacyContext } from '../erase/erase-desks.ts';
 import { asked } from '../erase/on-erase.ts';
+import type { PrivacyContext } from '../erase/open-privacy.ts';
 import { searchLog } from './search.ts';
 
 /** POST /api/audit/{zone}/search: the read is on record before the answer. */

@@ -1,7 +1,7 @@
 // The index of a subject's number, and its removal.
 import { limits } from '../../../shared/limits.ts';
 import { endOf, type Rows } from '../../store/rows.ts';
-import type { SubjectIndex } from '../erase/erase-desk.ts';
+import type { SubjectIndex } from '../erase/erase-context.ts';
 import { partitionOf } from './search-rows.ts';
 
 /** Rounds of removal: all countable rows, and twice as many for concurrent writes. */

@@ -5,7 +5,7 @@ import { hashRange } from '../../../shared/audit/proof.ts';
 import { equalBytes } from '../../../shared/audit/tree.ts';
 import { newestState } from '../intake/acknowledge.ts';
 import type { LogStore } from '../log/log-store.ts';
-import type { Signed } from './ask-witness.ts';
+import type { Signed } from './request-cosignature.ts';
 
 export interface Doubt {
   /** The size that it said it has. */

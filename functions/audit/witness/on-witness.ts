@@ -5,11 +5,15 @@ import { openNoteKey } from '../../../shared/audit/note-key.ts';
 import { subtreesOf } from '../../../shared/audit/subtree.ts';
 import { limits } from '../../../shared/limits.ts';
 import { newestState } from '../intake/acknowledge.ts';
-import type { LogContext } from '../log/log-desk.ts';
+import type { LogContext } from '../log/log-context.ts';
 import { checkpointName, cosignedName, refusedName, signedName, witnessedName } from '../log/log-names.ts';
 import { headOf, putForward } from '../log/publish-checkpoint.ts';
 import { readTileOf } from '../log/read-tile.ts';
 import { isWithin } from '../rounds.ts';
+import { countedOf, openJudgeNow, signatureCount } from './count-signatures.ts';
+import { markDiverged, readDiverged } from './diverged.ts';
+import { dropDoubt, storeDoubt } from './doubted.ts';
+import { evaluateDoubt } from './judge-witness.ts';
 import {
   fetchWitnessed,
   type Get,
@@ -18,11 +22,7 @@ import {
   type Signed,
   type Witness,
   type WitnessAnswer,
-} from './ask-witness.ts';
-import { markDiverged, readDiverged } from './diverged.ts';
-import { dropDoubt, storeDoubt } from './doubted.ts';
-import { evaluateDoubt } from './judge-witness.ts';
-import { countedOf, openJudgeNow, signatureCount } from './worth-of-note.ts';
+} from './request-cosignature.ts';
 
 const yearOfLog = (origin: string): number => Number(origin.split('/').at(-1));
 

@@ -1,6 +1,6 @@
 // Sends a creating request with an Idempotency-Key, so that a retry creates nothing else.
 import { randomUUID } from 'node:crypto';
-import type { UploadEnv } from './upload-world.ts';
+import type { UploadEnv } from './upload-env.ts';
 
 /**
  * Posts JSON with the Idempotency-Key of `headers` or a new one. Retries once when there is no response, when

@@ -17,9 +17,9 @@ import { postOnce } from './post-once.ts';
 import { editProject } from './project-edit.ts';
 import { saveDocuments } from './project-save.ts';
 import { type ProjectState, progressOf, projectLine, projectState } from './project-state.ts';
+import { realEnv, type UploadEnv } from './upload-env.ts';
 import { follow } from './upload-follow.ts';
-import { listLine } from './upload-tell.ts';
-import { realEnv, type UploadEnv } from './upload-world.ts';
+import { listLine } from './upload-print.ts';
 
 type Headers = Record<string, string>;
 

@@ -8,9 +8,9 @@ import type { Arguments } from '../options.ts';
 import type { Screen } from '../progress.ts';
 import { createProgress } from '../progress.ts';
 import { upload } from './upload.ts';
+import type { UploadEnv } from './upload-env.ts';
 import { type UploadState, uploadState } from './upload-follow.ts';
-import { printEnd } from './upload-tell.ts';
-import type { UploadEnv } from './upload-world.ts';
+import { printEnd } from './upload-print.ts';
 
 /** Files on their way at once: each buffers one block of its file. */
 const AT_ONCE = 8;

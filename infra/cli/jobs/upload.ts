@@ -9,11 +9,11 @@ import { zoneKey } from '../../../shared/seal/zone-key.ts';
 import { type Answer, refused, wrong } from '../answer.ts';
 import type { Arguments } from '../options.ts';
 import { postOnce } from './post-once.ts';
+import { realEnv, type UploadEnv } from './upload-env.ts';
 import { SendProblem, sendFile, type Target } from './upload-file.ts';
 import { uploadState } from './upload-follow.ts';
 import { beginJournal, findJournal, type Journal, type JournalName, type StartedUpload } from './upload-journal.ts';
-import { formatProblem, printEnd, printUpload } from './upload-tell.ts';
-import { realEnv, type UploadEnv } from './upload-world.ts';
+import { formatProblem, printEnd, printUpload } from './upload-print.ts';
 
 const granted = z.object({
   id: z.string(),

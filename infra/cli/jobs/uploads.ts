@@ -2,9 +2,9 @@
 import { z } from 'zod';
 import { type Answer, refused, wrong } from '../answer.ts';
 import type { Arguments } from '../options.ts';
+import { realEnv, type UploadEnv } from './upload-env.ts';
 import { uploadState } from './upload-follow.ts';
-import { formatProblem, listLine, printEnd, printUpload } from './upload-tell.ts';
-import { realEnv, type UploadEnv } from './upload-world.ts';
+import { formatProblem, listLine, printEnd, printUpload } from './upload-print.ts';
 
 const list = z.object({ data: z.array(uploadState.extend({ created: z.string(), filename: z.string().optional() })) });
 

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { limits } from '../../../shared/limits.ts';
 import { type Reason, type Refusal, refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
-import type { AgentContext, ServedModel } from './desk.ts';
+import type { AgentContext, ServedModel } from './agent-context.ts';
 import { sha256 } from './keys.ts';
 import type { Facts, Ticket } from './ticket.ts';
 

@@ -1,8 +1,8 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { limits } from '../../../shared/limits.ts';
+import type { AgentContext } from './agent-context.ts';
 import { type AgentOverrides, openBackend } from './backend.ts';
-import type { AgentContext } from './desk.ts';
 import type { Keys } from './keys.ts';
 import { createAgentServer } from './serve.ts';
 import { openServing } from './serving.ts';

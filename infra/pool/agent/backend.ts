@@ -1,6 +1,6 @@
 import { limits } from '../../../shared/limits.ts';
+import type { AgentContext, ServedModel } from './agent-context.ts';
 import { createAttest } from './attest.ts';
-import type { AgentContext, ServedModel } from './desk.ts';
 import { createDispatcher, type Dispatcher } from './dispatch.ts';
 import type { Engine } from './engine.ts';
 import { createKserveEngine } from './engine-kserve.ts';

@@ -1,6 +1,6 @@
 import type { SignerKey } from '../../../shared/model/signature/key.ts';
 import { shortened } from '../../../shared/refusal.ts';
-import type { ServedModel } from './desk.ts';
+import type { ServedModel } from './agent-context.ts';
 import type { Dispatcher } from './dispatch.ts';
 import type { Log } from './log.ts';
 import { type Enter, isSpeechModel, readRepository } from './models.ts';

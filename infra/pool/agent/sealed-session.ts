@@ -4,19 +4,19 @@ import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import { concat } from '../../../shared/seal/bytes.ts';
+import type { Opened, PackingSealer } from '../../../shared/seal/records.ts';
 import {
   agentCounters,
   NUMBER_BYTES,
   numberAt,
   openSealedSession,
   type SessionKeys,
-} from '../../../shared/seal/lane.ts';
-import type { Opened, PackingSealer } from '../../../shared/seal/records.ts';
+} from '../../../shared/seal/sealed-session.ts';
 import { openRead } from '../../../shared/seal/streams.ts';
 import type { Doorway } from './admit.ts';
 import { nodeAead } from './aead.ts';
+import type { AgentContext, ServedModel } from './agent-context.ts';
 import { bodyOf } from './body.ts';
-import type { AgentContext, ServedModel } from './desk.ts';
 import { type Keys, sha256 } from './keys.ts';
 import { createSessionTicketReader, type Facts, requestFacts, type SessionTicket } from './ticket.ts';
 

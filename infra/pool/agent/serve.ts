@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { limits } from '../../../shared/limits.ts';
 import type { LoadFailure } from '../../../shared/pool/heartbeat.ts';
+import type { AgentContext } from './agent-context.ts';
 import { discard } from './body.ts';
-import type { AgentContext } from './desk.ts';
 import { serveUnary } from './unary.ts';
 
 export interface Health {

@@ -1,8 +1,8 @@
 import type { JSONWebKeySet } from 'jose';
+import { type AgentContext, openAdmission } from './agent-context.ts';
 import type { Backend } from './backend.ts';
 import { stepSlotsOf } from './backend.ts';
 import { createStorage } from './batch/storage.ts';
-import { type AgentContext, openAdmission } from './desk.ts';
 import { createCalls } from './kserve/calls.ts';
 import { LiveBook } from './live/book.ts';
 import { createSessionReader } from './sealed-session.ts';

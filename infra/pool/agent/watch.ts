@@ -1,6 +1,6 @@
 import { limits } from '../../../shared/limits.ts';
 import type { ModelDescription } from '../../../shared/pool/description.ts';
-import type { ServedModel } from './desk.ts';
+import type { ServedModel } from './agent-context.ts';
 import type { Engine, EngineCounts } from './engine.ts';
 import { commonLevels, type EngineQueue } from './level.ts';
 import type { Log } from './log.ts';

@@ -1,7 +1,7 @@
 // Numbers that must be consecutive: the tenant's, and those of each of its outboxes.
 import { limits } from '../../limits.ts';
-import { isOwnOutbox } from '../bundle/belongs.ts';
 import type { Manifest } from '../bundle/manifest.ts';
+import { isOwnOutbox } from '../bundle/ownership.ts';
 import { type LogEnd, previousOf, yearIn } from '../bundle/previous.ts';
 import { canonicalJson } from '../canonical-json.ts';
 import type { Linked } from './check-links.ts';

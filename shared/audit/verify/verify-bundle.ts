@@ -1,9 +1,9 @@
 // Verifies a bundle from its files and the reader's policy alone.
 import { toHex } from '../../hex.ts';
-import { belongsTo } from '../bundle/belongs.ts';
 import { blocksBetween } from '../bundle/cover.ts';
 import { linesOf, readEntryLine } from '../bundle/entry-line.ts';
 import type { BundlePart } from '../bundle/manifest.ts';
+import { belongsTo } from '../bundle/ownership.ts';
 import type { LogEnd } from '../bundle/previous.ts';
 import { ENTRY_BYTES_MAX } from '../tile.ts';
 import { HASH_BYTES } from '../tree.ts';

@@ -3,9 +3,9 @@
 import { createCipheriv } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import process from 'node:process';
-import { numberAt } from '../../../shared/seal/lane.ts';
 import { packMessages } from '../../../shared/seal/pack.ts';
 import { type Opener, openerFrom } from '../../../shared/seal/records.ts';
+import { numberAt } from '../../../shared/seal/sealed-session.ts';
 import { frameKey } from '../../../shared/seal/sframe.ts';
 import { suites } from '../../../shared/seal/suites.ts';
 import type { AnswerEvent } from '../../../shared/speech/transcript.ts';

@@ -1,5 +1,5 @@
 // Dependencies of erasure around a readable log.
-import type { EraseContext } from '../../../functions/audit/erase/erase-desk.ts';
+import type { EraseContext } from '../../../functions/audit/erase/erase-context.ts';
 import type { LogStore } from '../../../functions/audit/log/log-store.ts';
 import { openReporter } from '../../../functions/audit/report/report.ts';
 import { openHide } from '../../../functions/audit/sidecar/hide.ts';

@@ -4,7 +4,7 @@ import { acceptGap } from '../../../functions/audit/gaps/accept-gap.ts';
 import { readGaps } from '../../../functions/audit/gaps/gap-rows.ts';
 import { nameOfReceived, receive } from '../../../functions/audit/intake/intake.ts';
 import { openLogKeys } from '../../../functions/audit/log/log-keys.ts';
-import { readLogHealth } from '../../../functions/audit/log/look-at-log.ts';
+import { readLogHealth } from '../../../functions/audit/log/read-log-health.ts';
 import { followLog } from '../../../functions/audit/search/search-follow.ts';
 import { openHide } from '../../../functions/audit/sidecar/hide.ts';
 import type { Value } from '../../../functions/store/rows.ts';

@@ -1,9 +1,9 @@
 // Erasing, holds and search as the functions are asked about them: by the edge, and for the tenant of its token only.
 import { HttpRequest, type HttpResponseInit } from '@azure/functions';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { PrivacyContext } from '../../../functions/audit/erase/erase-desks.ts';
 import * as erasing from '../../../functions/audit/erase/on-erase.ts';
-import { failedIn } from '../../../functions/audit/log/log-desk.ts';
+import type { PrivacyContext } from '../../../functions/audit/erase/open-privacy.ts';
+import { failedIn } from '../../../functions/audit/log/log-context.ts';
 import { onSearch } from '../../../functions/audit/search/on-search.ts';
 import { followLog } from '../../../functions/audit/search/search-follow.ts';
 import { subjectIndex } from '../../../functions/audit/search/search-subject.ts';

@@ -1,7 +1,7 @@
 // Frequency of log checks while idle and under load.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { noticing } from '../../../functions/audit/log/noticing-store.ts';
+import { noticing } from '../../../functions/audit/log/notifying-store.ts';
 import { openRounds, Pace } from '../../../functions/audit/rounds.ts';
 import { runs } from '../../seeds.ts';
 import { MemoryStore } from './stored-log.ts';

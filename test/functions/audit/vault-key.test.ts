@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { openLogKeys, openVaultKey } from '../../../functions/audit/log/log-keys.ts';
 import { checkpointName, signedName } from '../../../functions/audit/log/log-names.ts';
-import { readLogHealth } from '../../../functions/audit/log/look-at-log.ts';
+import { readLogHealth } from '../../../functions/audit/log/read-log-health.ts';
 import { Sequencer } from '../../../functions/audit/log/sequencer.ts';
 import { VaultKey } from '../../../functions/audit/log/vault-key.ts';
 import { readSettings } from '../../../functions/settings.ts';

@@ -1,16 +1,22 @@
 // Live traffic at the functions: what agents tell is counted once, and a revision that it speaks against goes back by itself.
 import { HttpRequest } from '@azure/functions';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { evaluateLive } from '../../../functions/model/judge-live.ts';
-import { type AgentRow, afterReport, newsOf, storeReport, type TakenRow } from '../../../functions/model/kept-live.ts';
-import { readModel } from '../../../functions/model/kept-model.ts';
+import { evaluateLive } from '../../../functions/model/evaluate-live.ts';
+import { getLiveEvidence } from '../../../functions/model/get-live.ts';
 import type { ModelContext } from '../../../functions/model/model-context.ts';
 import { moveAlias } from '../../../functions/model/move-alias.ts';
 import { moveRevision } from '../../../functions/model/move-revision.ts';
 import { onLive } from '../../../functions/model/on-live.ts';
 import { registerRevision } from '../../../functions/model/register-revision.ts';
-import { getLiveEvidence } from '../../../functions/model/see-live.ts';
 import { ownSigner } from '../../../functions/model/sign-as-functions.ts';
+import {
+  type AgentRow,
+  afterReport,
+  newsOf,
+  storeReport,
+  type TakenRow,
+} from '../../../functions/model/stored-live.ts';
+import { readModel } from '../../../functions/model/stored-model.ts';
 import type { EventDraft } from '../../../shared/audit/event.ts';
 import { limits } from '../../../shared/limits.ts';
 import type { Evidence } from '../../../shared/model/evidence.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { compactVerify, importJWK, type JWK } from 'jose';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createJobsClient } from '../../../infra/pool/agent/batch/back-office.ts';
+import { createJobsClient } from '../../../infra/pool/agent/batch/jobs-client.ts';
 import { createKeys } from '../../../infra/pool/agent/keys.ts';
 import { readSettings, SettingsError } from '../../../infra/pool/agent/settings.ts';
 import { agentProof, PROOF_TYPE } from '../../../shared/upload/callers.ts';

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
-import type { AgentContext } from '../../../infra/pool/agent/desk.ts';
+import type { AgentContext } from '../../../infra/pool/agent/agent-context.ts';
 import { createAgentServer } from '../../../infra/pool/agent/serve.ts';
 
 const reported: string[] = [];

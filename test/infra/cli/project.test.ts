@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { wrong } from '../../../infra/cli/answer.ts';
 import { readArguments } from '../../../infra/cli/arguments.ts';
 import { project } from '../../../infra/cli/jobs/project.ts';
-import type { UploadEnv } from '../../../infra/cli/jobs/upload-world.ts';
+import type { UploadEnv } from '../../../infra/cli/jobs/upload-env.ts';
 import type { Arguments } from '../../../infra/cli/options.ts';
 import { documentId } from '../../../shared/project/id.ts';
 import type { Manifest } from '../../../shared/project/manifest.ts';

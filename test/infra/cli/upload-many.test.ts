@@ -4,8 +4,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readArguments } from '../../../infra/cli/arguments.ts';
+import type { UploadEnv } from '../../../infra/cli/jobs/upload-env.ts';
 import { namesMany, uploadMany } from '../../../infra/cli/jobs/upload-many.ts';
-import type { UploadEnv } from '../../../infra/cli/jobs/upload-world.ts';
 
 let folder: string;
 let lines: string[];

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { wrong } from '../../../infra/cli/answer.ts';
 import { readArguments } from '../../../infra/cli/arguments.ts';
-import type { UploadEnv } from '../../../infra/cli/jobs/upload-world.ts';
+import type { UploadEnv } from '../../../infra/cli/jobs/upload-env.ts';
 import { uploads } from '../../../infra/cli/jobs/uploads.ts';
 
 const ID = '01890a5d-ac96-874b-bcce-b302099a80ff';

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../../shared/limits.ts';
+import { packMessages, unpackMessages } from '../../../shared/seal/pack.ts';
+import { createOpener, type Opener } from '../../../shared/seal/records.ts';
 import {
   agentCounters,
   edgeCounters,
@@ -9,9 +11,7 @@ import {
   numberAt,
   openSealedSession,
   type SessionKeys,
-} from '../../../shared/seal/lane.ts';
-import { packMessages, unpackMessages } from '../../../shared/seal/pack.ts';
-import { createOpener, type Opener } from '../../../shared/seal/records.ts';
+} from '../../../shared/seal/sealed-session.ts';
 import { generateSealKey, setupRecipient, setupSender } from '../../../shared/seal/setup.ts';
 import {
   encodeHeader,

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { agentCounters, edgeCounters, openSealedSession } from '../../../shared/seal/lane.ts';
 import { createOpener, createSealer } from '../../../shared/seal/records.ts';
+import { agentCounters, edgeCounters, openSealedSession } from '../../../shared/seal/sealed-session.ts';
 import { setupRecipient } from '../../../shared/seal/setup.ts';
 import {
   decodeHeader,

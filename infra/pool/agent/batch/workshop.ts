@@ -9,12 +9,12 @@ import type { OpenedJob } from '../../../../shared/upload/contract.ts';
 import type { UploadJob } from '../../../../shared/upload/job.ts';
 import { type OutcomeFacts, outcomeMetadataOf } from '../../../../shared/upload/outcome.ts';
 import type { OutcomeName } from '../../../../shared/upload/paths.ts';
-import type { ServedModel } from '../desk.ts';
+import type { ServedModel } from '../agent-context.ts';
 import type { Dispatcher } from '../dispatch.ts';
 import type { Metrics } from '../metrics.ts';
 import type { ZoneKeyring } from '../zone-key.ts';
-import type { JobsClient } from './back-office.ts';
 import { emptyContent, type Opened, openPlain, openSealed, readWhole, sealContent } from './files.ts';
+import type { JobsClient } from './jobs-client.ts';
 import type { BlobContent, BlobReader, Storage } from './storage.ts';
 
 /** What every job needs of the agent. */

@@ -1,7 +1,7 @@
 import { limits } from '../../../../shared/limits.ts';
 import { type LiveReport, liveProofOf } from '../../../../shared/model/live-report.ts';
 import type { ModelDescription } from '../../../../shared/pool/description.ts';
-import { callFunctions, type FunctionsOptions } from '../ask-functions.ts';
+import { callFunctions, type FunctionsOptions } from '../call-functions.ts';
 import type { Keys } from '../keys.ts';
 import type { Log } from '../log.ts';
 import type { LiveBook } from './book.ts';

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, ok } from '../../../../shared/result.ts';
 import { admit, plainRefusal } from '../admit.ts';
-import type { AgentContext } from '../desk.ts';
+import type { AgentContext } from '../agent-context.ts';
 import { bugFields } from '../log.ts';
 import type { StreamHost } from './host.ts';
 import { refuseUpgrade } from './refuse-upgrade.ts';

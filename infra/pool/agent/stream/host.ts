@@ -4,7 +4,7 @@ import { refuse } from '../../../../shared/refusal.ts';
 import { no, type Result } from '../../../../shared/result.ts';
 import { createOpener, createSealer } from '../../../../shared/seal/records.ts';
 import { nodeAead } from '../aead.ts';
-import type { ServedModel } from '../desk.ts';
+import type { ServedModel } from '../agent-context.ts';
 import { bugFields } from '../log.ts';
 import type { Ticket } from '../ticket.ts';
 import { refuseUpgrade } from './refuse-upgrade.ts';

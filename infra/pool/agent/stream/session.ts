@@ -3,7 +3,7 @@ import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { LinkControl } from '../../../../shared/stream/link.ts';
 import type { LinkMessage } from '../../../../shared/stream/link-record.ts';
-import type { LiveModel, ServedModel } from '../desk.ts';
+import type { LiveModel, ServedModel } from '../agent-context.ts';
 import { bugDetail } from '../log.ts';
 import type { Recogniser } from '../segment.ts';
 import { MODEL_RATE } from '../sound/mono.ts';

@@ -4,7 +4,7 @@ import { no, type Result } from '../../../../shared/result.ts';
 import type { Opener, Sealer } from '../../../../shared/seal/records.ts';
 import type { LinkControl } from '../../../../shared/stream/link.ts';
 import { decodeLinkRecord } from '../../../../shared/stream/link-record.ts';
-import type { ServedModel } from '../desk.ts';
+import type { ServedModel } from '../agent-context.ts';
 import { bugFields, type Log } from '../log.ts';
 import type { Ticket } from '../ticket.ts';
 import { type Link, openLink } from './link.ts';

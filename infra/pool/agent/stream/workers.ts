@@ -3,7 +3,7 @@ import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no } from '../../../../shared/result.ts';
 import { plainRefusal } from '../admit.ts';
-import type { ServedModel } from '../desk.ts';
+import type { ServedModel } from '../agent-context.ts';
 import type { Log } from '../log.ts';
 import type { ExportedMetrics } from '../metrics.ts';
 import type { AdmittedStream, StreamHost, StreamOutcome } from './host.ts';

@@ -2,7 +2,7 @@
 import { readInt32 } from '../../../../shared/kserve/tensor.ts';
 import { limits } from '../../../../shared/limits.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
-import type { LiveModel } from '../../agent/desk.ts';
+import type { LiveModel } from '../../agent/agent-context.ts';
 import type { Engine, Inference } from '../../agent/engine.ts';
 import { MODEL_RATE } from '../../agent/sound/mono.ts';
 import { createSequenceIds } from '../../agent/stream/sequence-ids.ts';

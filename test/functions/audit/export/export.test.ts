@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { advanceExport, advanceExports } from '../../../../functions/audit/export/advance-export.ts';
 import { refusalOf } from '../../../../functions/audit/export/export-budget.ts';
-import type { ExportContext } from '../../../../functions/audit/export/export-desk.ts';
+import type { ExportContext } from '../../../../functions/audit/export/export-context.ts';
 import { type ExportRow, insertExport, listExports } from '../../../../functions/audit/export/export-row.ts';
 import type { LogStore } from '../../../../functions/audit/log/log-store.ts';
 import { MANIFEST_NOTE, type Manifest } from '../../../../shared/audit/bundle/manifest.ts';

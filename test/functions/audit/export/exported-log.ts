@@ -2,7 +2,7 @@
 
 import { advanceExport } from '../../../../functions/audit/export/advance-export.ts';
 import { createExport } from '../../../../functions/audit/export/create-export.ts';
-import type { ExportContext } from '../../../../functions/audit/export/export-desk.ts';
+import type { ExportContext } from '../../../../functions/audit/export/export-context.ts';
 import { type ExportRow, findExport } from '../../../../functions/audit/export/export-row.ts';
 import { nameOfReceived, receive } from '../../../../functions/audit/intake/intake.ts';
 import type { LogKeys } from '../../../../functions/audit/log/log-keys.ts';

@@ -1,6 +1,6 @@
 import { HttpRequest, type HttpResponseInit } from '@azure/functions';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { ExportContext } from '../../../../functions/audit/export/export-desk.ts';
+import type { ExportContext } from '../../../../functions/audit/export/export-context.ts';
 import { onCreate, onFile, onList, onSee } from '../../../../functions/audit/export/on-exports.ts';
 import { onStream, type TellStream } from '../../../../functions/audit/export/on-stream.ts';
 import type { Question } from '../../../../functions/caller/from-edge.ts';

@@ -1,7 +1,7 @@
 // A log whose key gives way to another one: with a year, and in the middle of one.
 import { describe, expect, it } from 'vitest';
 import { openLogKeys } from '../../../../functions/audit/log/log-keys.ts';
-import { readLogHealth } from '../../../../functions/audit/log/look-at-log.ts';
+import { readLogHealth } from '../../../../functions/audit/log/read-log-health.ts';
 import { toBase64 } from '../../../../shared/audit/base64.ts';
 import { openP256Key } from '../../../../shared/audit/ecdsa.ts';
 import type { KeyYears } from '../../../../shared/audit/key-years.ts';

@@ -1,9 +1,9 @@
 // Exports of a tenant of which a subject is erased: `ann` is the tenant, `c1:eve` is erased, `c1:bob` is not.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { eraseSubject, settleErasures } from '../../../../functions/audit/erase/erase.ts';
-import type { EraseContext } from '../../../../functions/audit/erase/erase-desk.ts';
+import type { EraseContext } from '../../../../functions/audit/erase/erase-context.ts';
 import { advanceExport } from '../../../../functions/audit/export/advance-export.ts';
-import type { ExportContext } from '../../../../functions/audit/export/export-desk.ts';
+import type { ExportContext } from '../../../../functions/audit/export/export-context.ts';
 import { readFile } from '../../../../functions/audit/export/export-files.ts';
 import type { ExportRow } from '../../../../functions/audit/export/export-row.ts';
 import { withdrawExports } from '../../../../functions/audit/export/withdraw-exports.ts';

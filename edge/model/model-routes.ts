@@ -18,7 +18,7 @@ import {
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { PathParams, RequestContext } from '../context.ts';
-import { callFunctionsRoute, type Question } from '../functions/back-office.ts';
+import { callFunctionsRoute, type Question } from '../functions/call-functions.ts';
 import { readJson } from '../json-body.ts';
 import { refuseWith } from '../refuse.ts';
 import { refuseField } from '../refuse-field.ts';

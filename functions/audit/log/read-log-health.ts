@@ -12,7 +12,7 @@ import { indexedUpTo } from '../search/search-follow.ts';
 import type { Position } from '../search/search-rows.ts';
 import { readDiverged } from '../witness/diverged.ts';
 import { readDoubts } from '../witness/doubted.ts';
-import type { LogContext } from './log-desk.ts';
+import type { LogContext } from './log-context.ts';
 import { checkpointName, refusedName, witnessedName } from './log-names.ts';
 import { isFull, type LogState } from './log-state.ts';
 import type { LogStore } from './log-store.ts';

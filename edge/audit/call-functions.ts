@@ -6,7 +6,7 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import { backOfficeRefusal } from '../../shared/upload/contract.ts';
 import { late } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
-import { callFunctions, ruleOf } from '../functions/back-office.ts';
+import { callFunctions, ruleOf } from '../functions/call-functions.ts';
 import { CircuitOpen } from '../functions/circuits.ts';
 import { commitmentOfReader, type Reader } from './reader.ts';
 

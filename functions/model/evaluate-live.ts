@@ -12,6 +12,9 @@ import {
   type TrialCounts,
 } from '../../shared/model/trial.ts';
 import type { Change, Value } from '../store/rows.ts';
+import { missedLive } from './live-promise.ts';
+import type { ModelContext } from './model-context.ts';
+import { listModels } from './publish-release.ts';
 import {
   type AgentReports,
   agentKey,
@@ -24,11 +27,8 @@ import {
   readLive,
   type Traffic,
   takenKey,
-} from './kept-live.ts';
-import { readModel } from './kept-model.ts';
-import { missedLive } from './live-promise.ts';
-import type { ModelContext } from './model-context.ts';
-import { listModels } from './publish-release.ts';
+} from './stored-live.ts';
+import { readModel } from './stored-model.ts';
 import { withdraw } from './withdraw.ts';
 
 /** Judges all models. A model that fails is tried again at the next run. */

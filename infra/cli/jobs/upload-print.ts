@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { transcriptFormats } from '../../../shared/upload/contract.ts';
 import { type Answer, refused } from '../answer.ts';
 import type { Arguments } from '../options.ts';
+import type { UploadEnv } from './upload-env.ts';
 import { followUpload, pendingWords, type UploadState, uploadState } from './upload-follow.ts';
-import type { UploadEnv } from './upload-world.ts';
 
 interface Listed {
   readonly id: string;

@@ -7,7 +7,7 @@ import {
 } from '../../shared/project/contract.ts';
 import { publicText, type Reason, type Refusal, refuse } from '../../shared/refusal.ts';
 import { uploadStatuses } from '../../shared/upload/state.ts';
-import { attempts, renderAttempts, renderWaiting, waitingStatus } from './tell-upload.ts';
+import { attempts, renderAttempts, renderWaiting, waitingStatus } from './render-upload.ts';
 
 const time = z.iso.datetime().describe('RFC 3339, UTC');
 const error = z.object({ code: z.string(), message: z.string() });

@@ -5,7 +5,7 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import type { Final } from '../../shared/speech/transcript.ts';
 import type { Work } from '../../shared/tenant/allowance.ts';
 import type { Claims, RequestClass } from '../../shared/tenant/claims.ts';
-import type { AuditDraft, DraftOf, Typed } from '../audit/mint.ts';
+import type { AuditDraft, DraftOf, Typed } from '../audit/create-event.ts';
 import {
   type Attempt,
   type AttemptFields,

@@ -4,7 +4,7 @@ import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import { backOfficeRefusal, type OpenedJob, openedJob } from '../../../../shared/upload/contract.ts';
 import { jobKey, type UploadJob } from '../../../../shared/upload/job.ts';
-import { callFunctions, type FunctionsOptions } from '../ask-functions.ts';
+import { callFunctions, type FunctionsOptions } from '../call-functions.ts';
 
 export interface JobsClient {
   /**

@@ -2,8 +2,8 @@
 import { limits } from '../../shared/limits.ts';
 import type { AliasRow, ModelState, RevisionRow } from '../../shared/model/contract.ts';
 import { applyEntry, newRegistry, type Registry } from '../../shared/model/registry.ts';
-import { readEntries, readModel } from './kept-model.ts';
 import type { ModelContext } from './model-context.ts';
+import { readEntries, readModel } from './stored-model.ts';
 
 export function revisionRowOf(known: Registry, revision: string): RevisionRow {
   const { standing, ...found } = known.revisions[revision] as Registry['revisions'][string];

@@ -6,9 +6,9 @@ import type { Registry } from '../../shared/model/registry.ts';
 import { evaluateTrial, evidenceOf, followStanding, isUnderWay } from '../../shared/model/trial.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import { type Live, readLive } from './kept-live.ts';
-import { readModel } from './kept-model.ts';
 import type { ModelContext } from './model-context.ts';
+import { type Live, readLive } from './stored-live.ts';
+import { readModel } from './stored-model.ts';
 
 /**
  * Returns what gates weigh against signed evidence: counts since the revision came to where it stands. Until the next

@@ -9,7 +9,7 @@ import { SidecarKeys } from '../sidecar/sidecar-keys.ts';
 import { type BlobLogStore, openBlobLogStore } from './blob-log-store.ts';
 import { type LogKeys, openLogKeys, openVaultKey } from './log-keys.ts';
 import type { Leases, LogStore } from './log-store.ts';
-import { type NotifyingStore, noticing } from './noticing-store.ts';
+import { type NotifyingStore, noticing } from './notifying-store.ts';
 
 export interface LogContext extends LogKeys {
   readonly store: LogStore & Leases;

@@ -5,7 +5,7 @@ import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import { refuseWith } from '../refuse.ts';
 import { admit } from '../tenant/admit.ts';
-import { callAuditFunctionsFor } from './ask-office.ts';
+import { callAuditFunctionsFor } from './call-functions.ts';
 import { isOpenTo } from './exports.ts';
 import type { OutboxPage } from './outbox.ts';
 import { gateName } from './record.ts';

@@ -7,8 +7,8 @@ import { limits } from '../../shared/limits.ts';
 import type { Entry } from '../../shared/model/registry.ts';
 import { moveOf, showStanding } from '../../shared/model/stage.ts';
 import { ok, type Result } from '../../shared/result.ts';
-import { readEntries, readModel, storeReported } from './kept-model.ts';
 import type { ModelContext } from './model-context.ts';
+import { readEntries, readModel, storeReported } from './stored-model.ts';
 
 /** Refuses with `audit_unavailable`: the entries stay written, and the next request reports them again. */
 export async function reportToLog(desk: ModelContext, model: string): Promise<Result<undefined>> {
