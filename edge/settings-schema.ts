@@ -42,9 +42,9 @@ export type AuditLog = z.infer<typeof auditLog>;
 
 /** Text bindings of the Worker. */
 export const settingsSchema = z.object({
-  /** Who issues access tokens, and how they are checked. */
+  /** Issuers of access tokens, and the checks of their tokens. */
   ISSUERS: jsonText(z.array(issuer).min(1)),
-  /** Who attests agents, and what must be attested. */
+  /** Accepted attestations of agents. */
   ATTESTATION: jsonText(attestationPolicy),
   /** Private ES256 key, JWK with `kid`, that signs tickets for agents. A secret. */
   TICKET_KEY: jsonText(privateKey),

@@ -13,7 +13,10 @@ export interface StreamCall {
   readonly facts: TicketFacts;
 }
 
-/** An open socket to an agent, and the keys of what goes over it. Nothing was said yet, and nobody listens. */
+/**
+ * An open socket to an agent, and the keys of its records. Nothing has been sent on it, and it has no
+ * listener yet.
+ */
 export interface StreamCallAnswer {
   readonly socket: RuntimeSocket;
   readonly sealer: Sealer;
@@ -37,7 +40,7 @@ export async function dialStream(
   const request = fetch(`${endpoint}/v1/stream`, { headers: { upgrade: 'websocket', ...headers }, redirect: 'manual' });
   const answered = await awaitAnswer(request, limits.answerStartMs.value, runtime);
   if (!answered.ok) {
-    // An agent that answers too late must not wait for somebody who has gone elsewhere.
+    // An agent that answers after the abort finds its socket closed.
     request.then(({ webSocket }) => hangUp(webSocket)).catch(() => {});
     return answered;
   }

@@ -15,8 +15,8 @@ import { readSnapshots } from './snapshot.ts';
 export const publishedRelease = z.object({ generation: z.number().int().describe('The newest that every roster has') });
 
 /**
- * `PUT /v1/release`, by the functions: the release map. Its signature authenticates it, whoever delivers it;
- * a roster stores the newest generation, so that an older map changes nothing.
+ * `PUT /v1/release`, by the functions: the release map. Its signature authenticates it; a roster stores the
+ * newest generation, so that an older map changes nothing.
  */
 export async function takeRelease(request: Request, context: RequestContext): Promise<Response> {
   const { settings, env, runtime, recorder, id } = context;

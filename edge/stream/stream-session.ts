@@ -81,7 +81,7 @@ export class StreamSession implements SocketHandler, UpstreamListener {
     this.#upstream = new Upstream(facts, this.#buffer, context, this);
   }
 
-  /** What a session needs that resumes this one from its token; undefined before the end. */
+  /** State that resumes this session from its token; undefined before the end. */
   get ended(): EndedSession | undefined {
     return this.#ended;
   }

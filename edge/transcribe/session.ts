@@ -30,7 +30,7 @@ export interface Subject {
 export interface RequestOutcome {
   readonly status: number;
   readonly reason?: string;
-  /** What was used, as the agent says. */
+  /** Usage, as the agent reports it. */
   readonly final?: Pick<Final, 'revision' | 'durationSeconds'> | undefined;
   readonly agent?: string | undefined;
   readonly bytes: number;
@@ -62,7 +62,7 @@ export class Session {
    */
   static async begin(given: Claims, subject: Subject, context: RequestContext): Promise<Result<Session>> {
     const { recorder, id } = context;
-    // Trust has its bounds: what waits for a gate that nobody reaches grows.
+    // The backlog of a gate that does not answer is bounded: past the bound, requests are recorded first.
     const strained = given.audit === 'buffered' && recorder.isStrained(given);
     const claims: Claims = strained ? { ...given, audit: 'strict' } : given;
     const session = new Session(claims, subject, context);
@@ -120,7 +120,7 @@ export class Session {
     return refusal;
   }
 
-  /** What the body told; the attempt was recorded before. */
+  /** Adds what the body named; the attempt was recorded before. */
   learn(told: Pick<Subject, 'model' | 'language'>): void {
     const { action, class: requestClass } = this.subject;
     this.subject = { action, model: told.model, language: told.language, class: requestClass };
@@ -153,7 +153,7 @@ export class Session {
     return this.#ended;
   }
 
-  /** What `end` answered; `undefined` before. */
+  /** Answer of `end`; `undefined` before. */
   get ended(): Promise<boolean> | undefined {
     return this.#ended;
   }
@@ -174,8 +174,8 @@ export class Session {
       recorder.defer(this.claims, step);
       return Promise.resolve(false);
     }
-    // A result that nobody recorded in time is withheld, and what is kept for later says so. Should the gate have
-    // written the first end all the same, the later one tells what the caller got.
+    // A result without a record in time is withheld, and the stored event says so. If the gate wrote the
+    // first end all the same, the later one records what the caller got.
     const withheld = ending.reason === undefined ? settle({ ...ending, ...unrecorded }) : step;
     return recorder.record(this.claims, step, withheld);
   }

@@ -90,7 +90,7 @@ export function moveMarks(from: UploadRecord, to: UploadRecord): Change[] {
     if (usage) changes.push({ type: 'put', key: usageRowKey(usage), value: { ...usage, since: to.updated } });
   }
   if (wasOver && !over) changes.push({ type: 'insert', key: openKey(to.id), value: sizeOf(to) });
-  // Until then it counted as large as it may be.
+  // An upload of unknown size counts as the largest until its size is known.
   if (!wasOver && !over && from.state.bytes !== to.state.bytes) {
     changes.push({ type: 'put', key: openKey(to.id), value: sizeOf(to) });
   }

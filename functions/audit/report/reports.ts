@@ -41,7 +41,7 @@ export function openReports(desk: LogContext, settings: Settings): Reports {
     await reads.flush();
     await reporter.close(limits.auditProducerIdleMs.value);
   };
-  // Until they are told: what is done meanwhile is done by rules that the log does not know yet.
+  // Retries until the rules are reported: the log does not know yet which rules apply.
   let soon: ReturnType<typeof setInterval> | undefined;
   const again = async () => {
     await tellRules();

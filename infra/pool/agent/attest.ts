@@ -5,7 +5,7 @@ import { limits } from '../../../shared/limits.ts';
 import type { Settings } from './settings.ts';
 import { readJson } from './settings.ts';
 
-/** What the agent asks an authority to bind to the place it runs in; becomes the claim `x-ms-runtime`. */
+/** Data that the authority binds to the agent's environment; becomes the claim `x-ms-runtime`. */
 export interface RuntimeData {
   readonly keys: readonly JsonWebKey[];
   readonly suites: readonly number[];

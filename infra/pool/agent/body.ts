@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { limits } from '../../../shared/limits.ts';
 
-/** Reads what is left of a body nobody wants, so that the answer gets through; a body beyond all bounds is cut off. */
+/** Discards the rest of a body, so that the answer gets through; a body beyond all bounds is cut off. */
 export function discard(incoming: IncomingMessage): void {
   let left = limits.bodyBytes.value;
   incoming.on('error', () => {});

@@ -1,7 +1,7 @@
 import { Counter, type Registry } from 'prom-client';
 import type { EngineCounts } from './engine.ts';
 
-/** What a count has grown by since it was `before`; Triton's begin anew with every load of a model. */
+/** Returns the growth of a counter since `before`; Triton's restart with every load of a model. */
 export const grownBy = (before: number, now: number): number => (now < before ? now : now - before);
 
 const table = {

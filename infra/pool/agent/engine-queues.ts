@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { limits } from '../../../shared/limits.ts';
 import type { EngineQueue } from './level.ts';
 
-/** What of a model's configuration says where its requests wait; numbers of 64 bits may be text. */
+/** The part of a model's configuration that says where its requests wait; 64-bit numbers may be text. */
 const queueConfig = z.object({
   ensemble_scheduling: z.object({ step: z.array(z.object({ model_name: z.string() })) }).optional(),
   dynamic_batching: z.object({ priority_levels: z.coerce.number().int().nonnegative().default(0) }).optional(),

@@ -30,12 +30,15 @@ export interface EngineStatistics {
   readonly queueNs: number;
 }
 
-/** What is told of one model: not of an ensemble that it waited, and of a step that nobody asks by itself only that. */
+/**
+ * Counts of one model: an ensemble has no waiting, and a step that is only called by ensembles has nothing
+ * else.
+ */
 export type EngineCounts = Partial<EngineStatistics>;
 
 /**
- * What the agent needs of an inference server. Outside a sequence inference is a pure function of its inputs, so asking
- * twice is safe; the caller decides whether to.
+ * An inference server. Outside a sequence inference is a pure function of its inputs, so repeating it is
+ * safe; the caller decides.
  */
 export interface Engine {
   /** The server and everything it was told to load is ready; `onFailure` hears the class of what went wrong. Never rejects. */
@@ -44,7 +47,7 @@ export interface Engine {
   modelReady(model: string, signal: AbortSignal): Promise<boolean>;
   /** Names and shapes, for the check that a model takes what the agent sends. */
   metadata(model: string, signal: AbortSignal): Promise<Result<{ inputs: EngineTensor[]; outputs: EngineTensor[] }>>;
-  /** Where requests of a model wait, as it is loaded. */
+  /** Returns the queues of a loaded model. */
   queues(model: string, signal: AbortSignal): Promise<Result<EngineQueue[]>>;
   /** Refuses with `engine_failed`; the detail says how, and `retryable` whether another try may help. */
   infer(inference: Inference): Promise<InferOutcome>;

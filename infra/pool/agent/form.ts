@@ -109,7 +109,7 @@ export async function readMultipart(
   async function pump(): Promise<Result<Fields>> {
     for await (const bytes of body) {
       if (!bytes.ok) return bytes;
-      // The callback comes when the parser and whoever reads the file are ready for more.
+      // The callback comes when the parser and the reader of the file are ready for more.
       await new Promise<void>((resolve, reject) =>
         form.write(bytes.value, (error) => (error ? reject(error) : resolve())),
       );

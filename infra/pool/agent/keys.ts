@@ -19,8 +19,9 @@ interface Epoch extends Attestation {
 }
 
 /**
- * The keys of one boot. They live in memory only: whoever stops the process ends what they can open. Each attestation
- * gets a seal key of its own; the one before stays until its attestation expires, since an edge may still hold it.
+ * The keys of one boot. They live in memory only: the end of the process ends what they can open. Each
+ * attestation gets a seal key of its own; the one before stays until its attestation expires, since an edge
+ * may still hold it.
  */
 export interface Keys {
   /** Random per process start. */

@@ -18,9 +18,9 @@ export function commonLevels(queues: readonly EngineQueue[]): number {
 }
 
 /**
- * The level of a class among so many, 0 (to be left unsaid) when there are none. Where levels are fewer than classes,
- * neighbours share one; no class ever comes before a more urgent one. Whoever wishes for a later level has it, but none
- * beyond the last.
+ * Returns the priority level of a class among `levels`; 0 when there are none. With fewer levels than
+ * classes, neighbours share one; no class ever comes before a more urgent one. `wish` may name a later level,
+ * but none beyond the last.
  */
 export function levelOf(name: RequestClass, levels: number, wish = 0): number {
   const own = Math.ceil(((classes.indexOf(name) + 1) * Math.min(levels, classes.length)) / classes.length);

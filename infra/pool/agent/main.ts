@@ -2,12 +2,12 @@ import process from 'node:process';
 import { startAgent } from './agent.ts';
 import { lineFor, readSettings, SettingsError } from './settings.ts';
 
-// The decoder packages print a line for each damaged frame. The agent itself writes through its log only, so a broken
-// recording must not fill anybody's disk.
+// The decoder packages print a line for each damaged frame. The agent writes through its log only, so that a
+// broken recording does not fill the disk.
 console.error = () => {};
 console.warn = () => {};
 
-/** What the operator has to put right: a line each, no stack. */
+/** Prints what the operator has to correct: a line each, no stack. */
 function giveUp(error: unknown): never {
   // Messages of the system name a path or an address; others may quote what they were working on and stay as they are.
   const isSystem = (one: unknown): one is NodeJS.ErrnoException => one instanceof Error && 'syscall' in one;

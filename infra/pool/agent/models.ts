@@ -10,7 +10,9 @@ import { digestRevision, type FoundRevision, type KnownDigests, stampRevision } 
 import { MODEL_RATE } from './sound/mono.ts';
 import { type SpeakParameters, speakParameters } from './speak/parameters.ts';
 
-/** What an ensemble's `parameters` must say for the agent to serve it. Paths are relative to the ensemble's folder. */
+/**
+ * Required `parameters` of an ensemble that the agent serves. Paths are relative to the ensemble's folder.
+ */
 const parameters = z.object({
   task: z.literal('transcribe').default('transcribe'),
   /** BCP 47 tags, separated by commas. */
@@ -29,7 +31,7 @@ const parameters = z.object({
   stream_model: z.string().min(1).optional(),
 });
 
-/** What that ensemble's `parameters` may say (A4). */
+/** `parameters` of the streaming ensemble (A4). */
 const streamParameters = z.object({
   window_milliseconds: z.coerce.number().positive().default(300),
   hop_milliseconds: z.coerce.number().positive().default(100),
@@ -64,7 +66,7 @@ export type SpeechModel = RepositoryModel & { readonly parameters: ModelParamete
 
 export const isSpeechModel = (model: RepositoryModel): model is SpeechModel => model.parameters !== undefined;
 
-/** What a model says of itself to us. Throws when it is wrong. */
+/** Reads the agent's parameters of a model. Throws when one is wrong. */
 function readParameters<T extends z.ZodType>(schema: T, given: Readonly<Record<string, string>>): z.infer<T> {
   const parsed = schema.safeParse(given);
   if (parsed.success) return parsed.data;
@@ -109,7 +111,7 @@ export async function readModel(place: Place, folder: string): Promise<Repositor
   return { ...model, parameters: read, ...(live && { live }) };
 }
 
-/** What was not let into this tier, and why. */
+/** A revision that may not be served, and the reason. */
 class RefusedRevision extends Error {
   readonly revision: string;
   constructor(revision: string, reason: string) {
@@ -162,9 +164,10 @@ interface Place {
 export type Enter = (model: string, found: FoundRevision) => Promise<string | undefined>;
 
 /**
- * The models of a repository that carry parameters of the agent, sorted by name; others are not for us.
- * `onBroken` hears of each that carries some and cannot be served, and why, and of each folder whose configuration
- * nobody can read: the others are served. Of what `enter` refuses it hears the revision, too.
+ * Reads the models of a repository that carry parameters of the agent, sorted by name; others are skipped.
+ * Calls `onBroken` with the reason for each that carries some and cannot be served, and for each folder with
+ * an unreadable configuration: the others are served. For a revision that `enter` refuses it gets the
+ * revision, too.
  */
 export async function readRepository(
   repository: string,

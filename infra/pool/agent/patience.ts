@@ -1,6 +1,6 @@
 import { limits } from '../../../shared/limits.ts';
 
-/** Of the newest inference in the mean of its model. */
+/** Weight of the newest inference in the mean of its model. */
 const SMOOTHING = 0.1;
 
 /** How long an engine may say nothing, by the usual time of an inference; of a model that has answered none yet that is not known. */
@@ -11,8 +11,8 @@ export function silentAfter(usualMs: number | undefined): number {
 }
 
 /**
- * Tells an engine that hangs from one that is slow: it says nothing to anybody. The last answer counts, whoever got it, so
- * that nobody is sent away from an engine that is at work on others.
+ * Tells an engine that hangs, and answers no request, from a slow one. The last answer to any request counts,
+ * so that no request is failed while the engine works on others.
  */
 export function createPatience(now: () => number) {
   const usual = new Map<string, number>();

@@ -14,9 +14,8 @@ export interface Recording {
 }
 
 /**
- * From decoded sound to utterances at the recogniser, whoever sent the recording. All of them were handed over when it
- * resolves, and not all recognised. It may go on for a while after the caller has lost interest, so it alone knows when
- * its detector is no longer needed.
+ * Sends decoded sound to the recogniser as utterances. When it resolves all of them are handed over, not all
+ * recognised. It may outlive the caller's interest, so it frees its detector itself.
  */
 export async function recogniseRecording({ sound, recognition, metrics }: Recording): Promise<Result<RecordingTotals>> {
   const detector = await createVoiceDetector();

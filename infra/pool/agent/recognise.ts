@@ -38,15 +38,15 @@ export function readScores(outputs: ReadonlyMap<string, Tensor>, width: number):
   const [, rows = 0, tokens = 0] = table.shape;
   const used = frames.value[0] ?? -1;
   if (table.shape.length !== 3 || used < 0 || used > rows) return wrong(`shape [${table.shape}], ${used} frames`);
-  // Read with the wrong alphabet, numbers become words that nobody said.
+  // Read with the wrong alphabet, numbers become words that were never said.
   if (tokens !== width) return wrong(`${tokens} columns, a vocabulary of ${width}`);
   return ok({ logProbs: logProbs.value.subarray(0, used * tokens), frames: used, tokens });
 }
 
 /**
- * The recognition of one recording. At most `limits.utterancesInFlight` utterances are with the engine or in its queue;
- * further ones wait, and with them whoever reads the body. Segments come out in order. Neither method rejects: a bug
- * on the way is an `internal` refusal like any other, with its place in the detail.
+ * Recognises one recording. At most `limits.utterancesInFlight` utterances are with the engine or in its
+ * queue; further ones wait, and with them the reader of the body. Segments come out in order. Neither method
+ * rejects: a bug is an `internal` refusal, with its place in the detail.
  */
 export function createRecognition(options: RecognitionOptions) {
   const { recogniser, dispatcher, onSegment, signal } = options;

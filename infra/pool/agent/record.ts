@@ -6,7 +6,7 @@ import { eventId } from '../../../shared/audit/event-id.ts';
 import { limits } from '../../../shared/limits.ts';
 
 type Told<T> = T extends AuditEvent ? Omit<T, 'v' | 'id' | 'at' | 'producer'> : never;
-/** What the caller knows of an event; the outbox adds who, when and which. */
+/** An event without the members that the outbox adds: agent, id, time. */
 export type AgentEvent = Told<Extract<AuditEvent, { type: 'keys' | 'model.revision' | 'gap' }>>;
 
 export interface Outbox {

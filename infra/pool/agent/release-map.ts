@@ -1,5 +1,5 @@
-// The release map, as the functions signed it and the roster hands it on: which revisions answer whom. An agent goes by the
-// newest one it was ever told, also when it starts again, and takes no older one from anybody.
+// The release map, signed by the functions and passed on by the roster: the routing of revisions. An agent
+// applies the newest map it has received, also after a restart, and accepts no older one.
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { compactVerify, createLocalJWKSet, type JSONWebKeySet } from 'jose';
@@ -9,11 +9,14 @@ import type { ModelDescription } from '../../../shared/pool/description.ts';
 import type { Log } from './log.ts';
 
 export interface ReleaseMapStore {
-  /** Of the map that counts; 0 before there is one, `undefined` where none is taken. */
+  /** Generation of the current map; 0 before there is one, `undefined` where none is accepted. */
   generation(): number | undefined;
   /** A map that was told. What is not signed, or older than what is known, changes nothing. */
   take(signed: string): Promise<void>;
-  /** As what a revision of this agent counts; `undefined`: nobody is to be answered by it. Without a map all may be asked. */
+  /**
+   * Part of a revision of this agent in the release; `undefined`: it serves no request. Without a map all may
+   * serve.
+   */
   part(model: ModelDescription): Part | undefined;
 }
 
@@ -35,7 +38,7 @@ export async function openReleaseMap({ keys, stateDir, now, log }: ReleaseMapOpt
   const file = path.join(stateDir, 'release.jws');
   const keySet = keys && createLocalJWKSet(keys);
   let held: CurrentMap | undefined;
-  /** What counted before: edges go by it for a moment more. */
+  /** The map before the current one, which edges apply for a moment more. */
   let before: CurrentMap | undefined;
 
   async function open(signed: string): Promise<ReleaseMap | undefined> {

@@ -31,7 +31,7 @@ async function filesOf(repository: string, folders: readonly string[], named: re
   return [...new Set([...own.flat(), ...named].map((file) => path.resolve(file)))].sort();
 }
 
-/** What tells a file from another, and from itself after a change. */
+/** Identifies a file, and a state of it. */
 async function stampOf(file: string): Promise<{ id: string; stamp: string }> {
   const { size, mtimeMs, ctimeMs, ino, dev } = await stat(file);
   return { id: `${dev} ${ino}`, stamp: [size, mtimeMs, ctimeMs].join(' ') };
@@ -80,7 +80,10 @@ export async function digestRevision(
   return { revision: digestOfFiles(files), files };
 }
 
-/** What the file system says of the same files: another text when one has changed, come or gone. Nothing is read. */
+/**
+ * Returns the file system's state of the files: another text when one has changed, come or gone. Reads no
+ * content.
+ */
 export async function stampRevision(
   repository: string,
   folders: readonly string[],

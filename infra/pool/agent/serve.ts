@@ -43,7 +43,7 @@ const routes: Record<string, Route> = {
     answerText(response, 200, await desk.metrics.text(), desk.metrics.contentType),
 };
 
-/** Once its answer is out, nobody needs the rest of a body: it may take `ms`, or it holds a connection for ever. */
+/** Bounds the rest of a body after its answer to `ms`, so that it does not hold the connection. */
 function endLingering(incoming: IncomingMessage, response: ServerResponse, ms: number) {
   response.once('finish', () => {
     if (incoming.complete) return;

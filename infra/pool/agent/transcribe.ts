@@ -27,7 +27,9 @@ const head = z.object({
   contentType: z.string(),
   model: z.string(),
   language: z.string().optional(),
-  /** It is a copy of what another revision has served, with this transcript: of the answer nobody hears a word. */
+  /**
+   * A copy of a request that another revision has served, with this transcript: its answer goes to no client.
+   */
   mirror: z.object({ text: z.string().max(limits.mirrorTextBytes.value) }).optional(),
 });
 type Head = z.infer<typeof head>;
@@ -102,7 +104,9 @@ const muted = (answer: Work['answer']): Work['answer'] => ({
 /** How segments leave: counted, and without their words once it is known that the form asks for none. */
 function createTeller(answer: Work['answer'], tally: Tally) {
   const teller = {
-    /** Until the form is known, its answer may need them; none to a bare recording does without. */
+    /**
+     * Words are sent until the form is known, since its answer may need them; a bare recording needs none.
+     */
     wordy: true,
     async tell(segment: Segment): Promise<void> {
       tally.segments += 1;

@@ -1,5 +1,6 @@
-// Are these the files that somebody known has signed? Asked when a revision enters a tier of this machine, which for an agent
-// is when its files are new in the repository that the engine loads from. A switch to what is there already asks nothing.
+// Verifies that a known signer has signed the files of a revision when it enters a tier: for an agent, when
+// its files are new in the repository that the engine loads from. A switch to a revision that is there
+// verifies nothing.
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -16,13 +17,13 @@ import type { FoundRevision } from './revision.ts';
 /** Signatures of a model lie beside its folder: `auricle model sign REPOSITORY MODEL PART…` puts them there. */
 const ENDINGS = ['.sig', '.sm2.sig'] as const;
 
-/** Names who signed; `undefined`: nobody did. Refuses what a signature does not go with. */
+/** Returns the signer; `undefined` without a signature. Refuses a signature that does not fit the files. */
 export type VerifyEntry = (model: string, found: FoundRevision) => Promise<Result<string | undefined>>;
 
 const changed = (rule: string) => no(refuse('signature_invalid', { rule }));
 
 export function createVerifyEntry(repository: string, signers: readonly SignerKey[]): VerifyEntry {
-  /** What was found good: a revision is its bytes, so the same one under the same signature is good again. */
+  /** Verified revisions: a revision is its bytes, so the same one under the same signature is valid again. */
   const good = new Map<string, string>();
 
   async function verify(text: string, found: FoundRevision): Promise<Result<string>> {

@@ -1,7 +1,7 @@
 import type { SoundFormat } from '../../../../shared/speech/format.ts';
 import { MODEL_RATE } from '../sound/mono.ts';
 
-// What the owner of a recording may want to do better next time (M6). Remarks, never a refusal.
+// Advice to the owner of a recording (M6). Remarks, never a refusal.
 
 /** Names of the remarks, as they stand in the metadata of an outcome. */
 export type Advice = 'lossy' | 'rate_low' | 'resampled' | 'clipped' | 'no_speech';
@@ -79,7 +79,9 @@ export function createAdviser() {
       }
       heard += samples.length;
     },
-    /** Of the whole recording. `rate` is the file's own, in Hz; the order is always the same. */
+    /**
+     * Returns the advice for a whole recording, always in the same order. `rate` is the file's own, in Hz.
+     */
     advise({ format, rate }: { format: SoundFormat | undefined; rate: number }): Advice[] {
       const telephone = looks >= LEAST_LOOKS && between(sums, UPPER) < TELEPHONE_SHARE * between(sums, WHOLE);
       return [

@@ -40,7 +40,7 @@ export async function openBatch(options: BatchOptions): Promise<Taker> {
   const { settings, batch, keys, keyring, dispatcher, metrics, now } = options;
   // Loaded only where it is needed: it is the largest thing an agent can have in memory.
   const { openSqs } = await import('./job-queue.ts');
-  /** One slot is nobody's: whoever is in a hurry never waits for all of them. */
+  /** One slot stays free of jobs, so that an urgent request never waits for all of them. */
   const slots = Math.max(1, settings.slots - 1);
   const share = createShare(dispatcher, slots);
   const shop: Workshop = {
@@ -59,7 +59,7 @@ export async function openBatch(options: BatchOptions): Promise<Taker> {
     metrics,
     model: options.model,
   };
-  /** Nobody in a hurry waits, and the engine has a slot to spare. */
+  /** Reports whether no request waits and the engine has a free slot. */
   const hasRoom = () => {
     const queued = dispatcher.queued();
     return options.ready() && classes.every((name) => queued[name] === 0) && dispatcher.busy() < settings.slots;

@@ -16,16 +16,19 @@ const kinds: Kinds = { plan: planUpload, work: workPiece, merge: mergeResults };
 /** The same of a document, of which sound is made. */
 const speechKinds: Kinds = { plan: planDocument, work: speakSegment, merge: assembleDocument };
 
-/** What came of a job, as the queue needs to know it: only one that failed stays there. */
+/** Outcome of a job for the queue: only a failed one stays there. */
 export type JobEnd =
   | { readonly type: 'done'; readonly seconds?: number }
   /** Its outcome says why there is no transcript. */
   | { readonly type: 'refused'; readonly refusal: Refusal }
-  /** Nobody wants it any more. */
+  /** The job was cancelled or has an outcome. */
   | { readonly type: 'unwanted' }
   | { readonly type: 'failed'; readonly refusal: Refusal };
 
-/** One job from its opening to its outcome. Never rejects: a bug is a job that failed, and somebody else may try. */
+/**
+ * Runs one job from its opening to its outcome. Never rejects: a bug is a failed job, which another agent may
+ * try.
+ */
 export async function doJob(shop: Workshop, job: UploadJob, stopped: AbortSignal): Promise<JobEnd> {
   const late = AbortSignal.timeout(limits.jobMs.value);
   const unwanted = new AbortController();

@@ -57,7 +57,7 @@ export function openSealed(
   return { bytes: open(), wrong: () => wrong };
 }
 
-/** The same for a file that nobody sealed. */
+/** Opens a file that is stored unsealed. */
 export function openPlain(source: BlobReader): Opened {
   let wrong: Refusal | undefined;
   async function* open() {

@@ -9,7 +9,7 @@ import {
 } from '@aws-sdk/client-sqs';
 import { limits } from '../../../../shared/limits.ts';
 
-/** A job as it was taken: only whoever holds `receipt` can say what becomes of it. */
+/** A received job. Only the holder of `receipt` can extend, return or delete it. */
 export interface Message {
   readonly body: string;
   readonly receipt: string;
@@ -21,7 +21,7 @@ export interface Message {
 export interface JobQueue {
   /** At most `count` jobs of one of the queues; none after `limits.jobWaitSeconds`, sooner when there are several. */
   receive(count: number, signal: AbortSignal): Promise<readonly Message[]>;
-  /** Nobody else gets it for `seconds` more; 0 gives it back at once. */
+  /** Hides the job from other agents for `seconds` more; 0 returns it at once. */
   keep(receipt: string, seconds: number): Promise<void>;
   remove(receipt: string): Promise<void>;
   close(): void;
@@ -48,7 +48,10 @@ export function openSqs({ queues, region, endpoint, now = Date.now }: SqsOptions
     ...(endpoint !== undefined && { endpoint }),
   });
   const addresses = new Map<string, string>();
-  /** Until when a queue that was not there is not looked for again: it is made with the first job of its model. */
+  /**
+   * Time until which a missing queue is not looked up again, by name: a queue is created with the first job
+   * of its model.
+   */
   const missing = new Map<string, number>();
   let turn = 0;
 

@@ -8,8 +8,8 @@ import { callFunctions, type FunctionsOptions } from '../call-functions.ts';
 
 export interface JobsClient {
   /**
-   * What a job is about, and the addresses it may read and write. `undefined`: nobody wants it any more. Refuses with
-   * `uploads_unavailable`: try later.
+   * Returns the task of a job and the addresses it may read and write; `undefined` when the job is no longer
+   * wanted. Refuses with `uploads_unavailable`: try later.
    */
   open(job: UploadJob): Promise<Result<OpenedJob | undefined>>;
 }

@@ -25,7 +25,7 @@ const round = (seconds: number) => Math.round(seconds * 1_000) / 1_000;
 export interface Merged {
   readonly seconds: number;
   readonly bytes?: number;
-  /** Where each piece begins, in seconds. */
+  /** Start of each piece, in seconds. */
   readonly starts: readonly number[];
   readonly warnings: readonly string[];
   readonly results: Iterable<Recognised> | AsyncIterable<Recognised>;

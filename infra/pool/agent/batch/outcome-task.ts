@@ -9,7 +9,7 @@ import { openSealed } from './files.ts';
 import { readLines, SheetError, transcriptLine } from './sheets.ts';
 import type { Storage } from './storage.ts';
 
-/** What opens the files of a zone. */
+/** Opener of the files of a zone. */
 export interface FileRoom {
   readonly keyring: Pick<ZoneKeyring, 'held' | 'find'>;
   readonly storage: Pick<Storage, 'read'>;

@@ -31,7 +31,9 @@ async function* inChunks(parts: readonly Uint8Array[]): AsyncGenerator<Uint8Arra
   for (const part of parts) for (let at = 0; at < part.length; at += most) yield part.subarray(at, at + most);
 }
 
-/** Seconds of a recording beyond which it is refused: what the grant allows, and never more than anybody's may have. */
+/**
+ * Returns the longest accepted recording, in seconds: the bound of the grant, and at most that of any upload.
+ */
 export const longest = ({ secondsMax }: { readonly secondsMax?: number | undefined }): number =>
   Math.min(limits.uploadSeconds.value, secondsMax ?? Number.POSITIVE_INFINITY);
 
@@ -40,7 +42,7 @@ export const longest = ({ secondsMax }: { readonly secondsMax?: number | undefin
  * what is held is one piece.
  */
 export async function planUpload(task: Task): Promise<Verdict> {
-  // Asked before hours are decoded for a language that nobody has.
+  // Checked before hours are decoded for a language that no model has.
   const chosen = chooseModel(task);
   if (!chosen.ok) return isSenders(chosen.refusal) ? { type: 'refused', ...chosen } : failed(chosen.refusal);
   const upload = readUpload(task);

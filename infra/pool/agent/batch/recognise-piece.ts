@@ -11,7 +11,7 @@ import { decodeSound } from '../sound/decode.ts';
 import type { HeardLine } from './sheets.ts';
 import type { Task } from './workshop.ts';
 
-/** Batch work never stands before anybody who waits, whatever its upload was told to be. */
+/** Batch work has the last class, whatever the priority of its upload. */
 const CLASS = 'batch';
 
 /** The model of a job, ready to be asked in the language that is wanted. */
@@ -22,8 +22,8 @@ export interface Chosen {
 }
 
 /**
- * Who is to recognise. Refuses with `misdirected` when this agent does not serve the model, with `language_unknown` when
- * nobody can serve the language with it.
+ * Chooses the recogniser. Refuses with `misdirected` when this agent does not serve the model, with
+ * `language_unknown` when no model of that name serves the language.
  */
 export function chooseModel({ shop, opened }: Pick<Task, 'shop' | 'opened'>): Result<Chosen> {
   const { model: name, language } = opened.upload;
@@ -71,7 +71,7 @@ export async function recognisePiece(
   return ok({ segments, heard: { type: 'heard', v: 1, ...heard.value, model, revision, language } });
 }
 
-/** Reasons that lie in the recording or in what was asked, and will be the same for whoever tries. */
+/** Reasons that lie in the recording or the request, and are the same on every agent. */
 const senders: ReadonlySet<Refusal['reason']> = new Set<Refusal['reason']>([
   'audio_empty',
   'audio_truncated',

@@ -3,12 +3,12 @@ import { limits } from '../../../../shared/limits.ts';
 import { final, type Segment, segment } from '../../../../shared/speech/transcript.ts';
 import { warning } from '../../../../shared/upload/outcome.ts';
 
-// What lies inside the sealed outcomes. A plan is one JSON object; a result and a transcript are lines of JSON, so that
-// whoever reads one holds a line at a time.
+// Contents of the sealed outcomes. A plan is one JSON object; a result and a transcript are lines of JSON, so
+// that a reader holds one line at a time.
 
 export const planSheet = z.object({
   v: z.literal(1),
-  /** Where each piece begins and how long it is, in samples at 16 kHz. */
+  /** Start and length of each piece, in samples at 16 kHz. */
   pieces: z
     .array(z.object({ start: z.number().int().nonnegative(), samples: z.number().int().positive() }))
     .min(1)
@@ -35,7 +35,7 @@ export type HeardLine = z.infer<typeof heardLine>;
 const aboutLine = z.object({
   type: z.literal('about'),
   v: z.literal(1),
-  /** Where each piece of it begins, in seconds: nothing was recognised across these. */
+  /** Start of each piece, in seconds: no word crosses these. */
   pieces: z.array(z.number().nonnegative()),
   warnings: z.array(warning).max(16),
 });

@@ -20,8 +20,8 @@ const FIRST_SAMPLES = 60 * MODEL_RATE;
 export const SHORTEST_SHARE = 0.8;
 
 /**
- * Where to cut: in the middle of the quietest such pause of the last fifth, the last one of equals. `energies` has one number for each unit of 50 ms.
- * @returns how many units stay.
+ * Finds the cut: the middle of the quietest such pause of the last fifth, the last one of equals. `energies`
+ * has one number for each unit of 50 ms. Returns the number of units that stay.
  */
 export function findCut(energies: ArrayLike<number>, units: number): number {
   const first = Math.ceil(units * SHORTEST_SHARE);
@@ -96,7 +96,7 @@ export function createSplitter(most: number = limits.uploadPieceSeconds.value * 
         at += add(samples.subarray(at));
       }
     },
-    /** What is left. Empty only when the recording is. */
+    /** Returns the last piece. Empty only when the recording is. */
     finish: (): Piece => ({ start, samples: held.subarray(0, filled) }),
   };
 }

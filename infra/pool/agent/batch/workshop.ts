@@ -17,7 +17,7 @@ import { emptyContent, type Opened, openPlain, openSealed, readWhole, sealConten
 import type { JobsClient } from './jobs-client.ts';
 import type { BlobContent, BlobReader, Storage } from './storage.ts';
 
-/** What every job needs of the agent. */
+/** Dependencies of every job. */
 export interface Workshop {
   readonly agent: string;
   readonly now: () => number;
@@ -36,8 +36,8 @@ export interface Workshop {
 }
 
 /**
- * What came of a job. `done`: its outcome is written, by us or by somebody else. `refused`: the recording cannot be
- * worked on, whoever tries. `failed`: it may be done later or elsewhere.
+ * Result of a job. `done`: its outcome is written, by this agent or another. `refused`: no agent can work on
+ * the recording. `failed`: it may be done later or elsewhere.
  */
 export type Verdict =
   | { readonly type: 'done'; readonly seconds?: number }
@@ -51,10 +51,10 @@ export interface Task {
   readonly shop: Workshop;
   readonly job: UploadJob;
   readonly opened: OpenedJob;
-  /** What is written is sealed to it. */
+  /** Key that the outcomes are sealed to. */
   readonly zone: ZoneKey;
   readonly signal: AbortSignal;
-  /** Nobody wants it any more: aborts `signal`. */
+  /** Marks the job as no longer wanted: aborts `signal`. */
   readonly forget: () => void;
   /** Milliseconds since 1970. */
   readonly deadline: number;
@@ -126,8 +126,9 @@ export async function writeContent(
   const { storage, backOffice } = task.shop;
   const written = await storage.write(at.url, content, metadata, task.signal);
   if (!written.ok || written.value !== 'closed') return written as Result<'written' | 'exists'>;
-  // Expired, or spent by an attempt whose answer was lost. Who gave it knows: either the outcome has counted and nobody
-  // wants the job any more, or there is a new address, at which it is written now or found.
+  // The address has expired, or an attempt whose answer was lost has spent it. The functions know which:
+  // either the outcome has counted and the job is no longer wanted, or they give a new address, where the
+  // outcome is written or found.
   const again = await backOffice.open(task.job);
   if (!again.ok) return again;
   if (!again.value) {

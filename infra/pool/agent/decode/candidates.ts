@@ -1,8 +1,8 @@
 import type { Trail } from './prefix.ts';
 
 /**
- * What a frame may make of the hypotheses, before the best of it is chosen: prefixes of the tree and others that are not
- * in it yet. In columns and used again for each frame of each decoding, since all but a few are forgotten at once.
+ * Candidates of one frame, before the best are chosen: prefixes of the tree and others that are not in it
+ * yet. In columns that each frame reuses, since all but a few are dropped at once.
  */
 export class Candidates {
   size = 0;
@@ -12,7 +12,7 @@ export class Candidates {
   readonly prefix: Int32Array;
   readonly parent: Int32Array;
   readonly token: Int32Array;
-  /** What `Prefixes` says of it, or would. */
+  /** Node of the prefix in `Prefixes`, existing or not. */
   readonly node: Int32Array;
   readonly letters: Int32Array;
   readonly state: Float64Array;
@@ -24,7 +24,7 @@ export class Candidates {
   readonly blankPath: Float64Array;
   readonly soundingPath: Float64Array;
   readonly blankTrail: (Trail | undefined)[];
-  /** What the likeliest path has before the last token; `held` when that token was sounding already. */
+  /** Trail of the likeliest path before its last token; `held` when that token was sounding already. */
   readonly before: (Trail | undefined)[];
   readonly held: Uint8Array;
   /** Ranks it. */

@@ -19,7 +19,7 @@ export interface Decoded {
   readonly confidence: number;
 }
 
-/** What is known of an utterance that goes on. */
+/** State of an utterance that goes on. */
 export interface DecodedSoFar extends Decoded {
   /** How many leading words no later sound can change: every hypothesis begins with them, and has ended them. */
   readonly stable: number;
@@ -31,7 +31,9 @@ export interface DecodedSoFar extends Decoded {
 export interface Decoding {
   /** Adds `frames` rows of natural-log probabilities, one column per token. */
   push(logProbs: Float32Array, frames: number): void;
-  /** What it looks like so far. Costs as much as the words behind the stable ones, not as the whole utterance. */
+  /**
+   * Returns the current state. Costs as much as the words behind the stable ones, not as the whole utterance.
+   */
   partial(): DecodedSoFar;
   finish(): Decoded;
 }

@@ -19,7 +19,7 @@ const LN10 = Math.LN10;
 const UNKNOWN = '<unk>';
 const BEGIN = '<s>';
 const END = '</s>';
-/** What a word unknown to a model without `<unk>` is worth: one in ten million. */
+/** Log probability of an unknown word in a model without `<unk>`: one in ten million. */
 const UNKNOWN_LOG = Math.log(1e-7);
 
 interface Grams {

@@ -1,9 +1,11 @@
 import type { Candidates } from './candidates.ts';
 import { type BeamParts, NOBODY, type Prefixes } from './prefix.ts';
 
-/** What prefixes are worth, by lexicon and language model: words at their ends, and what half a word promises. */
+/**
+ * Scores prefixes by lexicon and language model: words at their ends, and half words by what they may become.
+ */
 export function createMeanings({ wordBoundary, lexicon, model, settings }: BeamParts, tree: Prefixes) {
-  /** What the prefix means with its current word ended; asked once of each. */
+  /** Scores the prefix with its current word ended; called once for each. */
   function close(prefix: number): void {
     if (tree.closed[prefix]) return;
     const node = tree.node[prefix] as number;
@@ -21,7 +23,7 @@ export function createMeanings({ wordBoundary, lexicon, model, settings }: BeamP
     tree.closedState[prefix] = model ? model.after(state, word) : 0;
   }
 
-  /** What letters promise: a word that has left the lexicon is penalised, more with every letter. */
+  /** Scores an unfinished word: one that has left the lexicon is penalised, more with every letter. */
   function promise(prefix: number, node: number): number {
     if (!lexicon) return 0;
     if (node >= 0) return model ? settings.modelWeight * lexicon.promise(node) : 0;

@@ -26,7 +26,7 @@ export interface BeamParts {
   readonly settings: BeamSettings;
 }
 
-/** Where a token sounds, on the likeliest path that says the letters before it. */
+/** Frame of a token on the likeliest path that says the letters before it. */
 export interface Trail {
   readonly firstFrame: number;
   readonly lastFrame: number;
@@ -92,7 +92,7 @@ function layColumns(room: number): Columns {
  * columns: every stream makes and drops hundreds of them each second, and objects would have to be cleaned up.
  */
 export class Prefixes {
-  /** `NOBODY` where nothing can change any more. */
+  /** Parent; `NOBODY` when the prefix is final. */
   parent: Int32Array;
   child: Int32Array;
   sibling: Int32Array;
@@ -103,13 +103,13 @@ export class Prefixes {
   node: Int32Array;
   /** Letters of the current word; 0 right after a boundary. */
   letters: Int32Array;
-  /** Of the language model. */
+  /** State of the language model. */
   state: Float64Array;
   /** Weighted scores of finished words. */
   finished: Float64Array;
   /** `finished` plus what the current word promises; ranks hypotheses. */
   bias: Float64Array;
-  /** The same with the current word ended, once somebody has asked (`closed`). */
+  /** State with the current word ended, once computed (`closed`). */
   closed: Uint8Array;
   closedFinished: Float64Array;
   closedState: Float64Array;
@@ -123,7 +123,7 @@ export class Prefixes {
   soundingPath: Float64Array;
   readonly blankTrail: (Trail | undefined)[] = [];
   readonly soundingTrail: (Trail | undefined)[] = [];
-  /** Which candidate it is in the frame being heard. */
+  /** Index of its candidate in the current frame. */
   frame: Int32Array;
   candidate: Int32Array;
 
@@ -154,7 +154,7 @@ export class Prefixes {
     this.candidate = columns.candidate;
   }
 
-  /** A prefix that nothing is known of but where it stands; `parent` may be `NOBODY`. */
+  /** Adds a prefix without scores; `parent` may be `NOBODY`. */
   add(parent: number, token: number): number {
     const id = this.#free.pop() ?? this.#used++;
     if (id === this.parent.length) this.#grow();

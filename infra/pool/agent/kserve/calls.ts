@@ -11,7 +11,7 @@ import { engineRefusal } from './engine-refusal.ts';
 import { BodyBudget } from './read-body.ts';
 import { type FinalStep, Sequences } from './sequences.ts';
 
-/** What requests for tensors share at one agent. */
+/** State that tensor requests of an agent share. */
 export interface Calls {
   readonly door: ReturnType<typeof openDoor>;
   readonly budget: BodyBudget;
@@ -30,7 +30,7 @@ export interface CallsOptions {
   readonly now: () => number;
 }
 
-/** What of a model's configuration matters here; numbers of 64 bits may be text. */
+/** The part of a model's configuration that is read here; 64-bit numbers may be text. */
 const idleConfig = z.object({
   sequence_batching: z.object({ max_sequence_idle_microseconds: z.coerce.number().positive() }),
 });

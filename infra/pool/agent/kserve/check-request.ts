@@ -15,7 +15,7 @@ export interface Checked {
   /** The caller's own wishes; 0 for none. */
   readonly priority: number;
   readonly timeoutMicros: number;
-  /** What the model is told besides. */
+  /** Further parameters for the model. */
   readonly parameters: Readonly<Record<string, string | number | boolean>>;
 }
 
@@ -53,7 +53,10 @@ async function readRaw(body: Uint8Array, describe: () => Promise<Result<ModelMet
   return ok({ request: raw.value, sequence: undefined, priority: 0, timeoutMicros: 0, parameters: {} });
 }
 
-/** What is not bounded where a message is read, and what a caller may not say. Refuses with `tensors_invalid` or `hints_conflict`. */
+/**
+ * Checks the bounds that the reader of a message does not, and what a caller may not say. Refuses with
+ * `tensors_invalid` or `hints_conflict`.
+ */
 export function checkRequest(request: InferRequest, head: Pick<CallHead, 'sequence'>): Result<Checked> {
   const { id = '', parameters: given } = request;
   const longest = limits.callTextCharacters.value;
@@ -68,7 +71,10 @@ export function checkRequest(request: InferRequest, head: Pick<CallHead, 'sequen
 
 type Flags = Pick<RequestParameters, 'sequence_id' | 'sequence_start' | 'sequence_end'>;
 
-/** Whoever was chosen by another sequence, or by none, may not have this one: that would be told as a lost state. */
+/**
+ * Reads the sequence. A request that was routed by another sequence, or by none, is refused: its state would
+ * seem lost.
+ */
 function readSequence(
   { sequence_id: id, sequence_start: start = false, sequence_end: end = false }: Flags,
   { sequence: routed }: Pick<CallHead, 'sequence'>,

@@ -6,10 +6,10 @@ import { modelPath, readWhole } from './door.ts';
 import { engineRefusal } from './engine-refusal.ts';
 import { respond } from './respond.ts';
 
-/** What stands behind the model's address for each of these questions. */
+/** Suffix of the model's address for each task. */
 const suffixes = { metadata: '', config: '/config', stats: '/stats' } as const;
 
-/** What the engine says of the model: metadata, configuration or statistics, as it says it. */
+/** Passes on the engine's description of the model: metadata, configuration or statistics. */
 export async function describeModel(work: Work, head: CallHead): Promise<Result<number>> {
   const suffix = suffixes[head.task as keyof typeof suffixes];
   const timeout = AbortSignal.timeout(limits.engineMs.value);

@@ -16,7 +16,7 @@ export interface EngineCall {
 export interface EngineAnswer {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
-  /** Read or cancelled by whoever asked. Errors when the connection breaks. */
+  /** The caller reads or cancels it. Errors when the connection breaks. */
   readonly body: AsyncIterable<Uint8Array>;
 }
 

@@ -25,8 +25,9 @@ const EXPIRED = /timeout\b.*\bexpired/i;
 const VERSIONLESS = /version \d+ is not found/;
 
 /**
- * What an engine's "no" is to the caller. What is wrong with the request is told in the engine's words, which may quote
- * the request and therefore go to its sender only; what is wrong with the engine is not told. `passedMicros` is the caller's own timeout, once it is over.
+ * Translates a refusal of the engine for the caller. A fault of the request is told in the engine's words,
+ * which may quote the request and therefore go to its sender only; a fault of the engine is not told.
+ * `passedMicros` is the caller's own timeout, once it is over.
  */
 export function engineRefusal(
   status: number,
@@ -47,7 +48,7 @@ export function engineRefusal(
   }
   if (status === 503) return refuse('pool_busy', undefined, detail);
   if (status !== 404) return refuse('engine_failed', undefined, detail);
-  // What is gone as a whole was served a moment ago: another agent may still have it.
+  // A whole model that is gone was served a moment ago: another agent may still have it.
   return version !== undefined && VERSIONLESS.test(rule)
     ? refuse('version_unknown', { model, version }, detail)
     : refuse('misdirected', undefined, detail);

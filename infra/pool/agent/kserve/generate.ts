@@ -61,7 +61,7 @@ function checkMessage(body: Uint8Array): Result<number> {
   return ok(Array.isArray(audio) ? audio.length : 0);
 }
 
-/** Ends what nobody has touched for `limits.callMs`. */
+/** Aborts after `limits.callMs` without progress. */
 function watchSilence() {
   const silent = new AbortController();
   const timer = setTimeout(() => silent.abort(), limits.callMs.value);

@@ -57,7 +57,7 @@ function run(work: Work, head: CallHead, checked: Checked): Promise<Result<Infer
   );
 }
 
-/** Waits for a slot and asks the engine once: what a caller's model does twice nobody here knows. */
+/** Waits for a slot and calls the engine once: a caller's model need not be idempotent. */
 function ask(
   { desk, ticket, onStart }: Work,
   head: CallHead,

@@ -38,7 +38,10 @@ export async function respond(
   return ok(undefined);
 }
 
-/** Resolves when there is room for more. Refuses with `reader_slow` when nobody reads for `limits.callReadMs`. */
+/**
+ * Resolves when there is room for more. Refuses with `reader_slow` when the client reads nothing for
+ * `limits.callReadMs`.
+ */
 export async function sendPieces(answer: Pick<Answer, 'sendBody'>, bytes: Uint8Array): Promise<Result<undefined>> {
   for (let at = 0; at < bytes.byteLength; at += PIECE) {
     if (!(await inTime(answer.sendBody(bytes.subarray(at, at + PIECE))))) {

@@ -4,7 +4,7 @@ import { limits } from '../../../../shared/limits.ts';
 import { type Reason, type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, type Result } from '../../../../shared/result.ts';
 
-/** What an engine is told of one step. The id is ours: no two callers' sequences ever share one. */
+/** One step for an engine. The agent makes the id: no two callers' sequences share one. */
 export interface EngineStep {
   readonly id: string | number;
   readonly start: boolean;
@@ -35,7 +35,10 @@ export interface FinalStep {
 }
 
 export interface SequencesOptions {
-  /** How long an engine keeps the state of a sequence of the model that nobody continues, milliseconds. Must not reject. */
+  /**
+   * Time for which an engine stores the state of an idle sequence of the model, milliseconds. Must not
+   * reject.
+   */
   readonly engineIdleMs: (model: string) => Promise<number>;
   /** Tells the engine; must not reject. */
   readonly end: (ending: FinalStep) => Promise<void>;
@@ -71,9 +74,9 @@ const keyOf = ({ tenant, caller = '', session = '', model, id }: Step) =>
   [tenant, caller, session, model, typeof id, id].join('\n');
 
 /**
- * The sequences that callers have open here. For each: START and END reach the engine once, steps one after the other,
- * and an end of ours when its caller vanishes, before the engine forgets it by itself. A step whose outcome nobody
- * knows ends the sequence: the next one is told `sequence_unknown`, and the caller starts again.
+ * The open sequences of callers. For each: START and END reach the engine once, steps run one after the
+ * other, and the agent sends END when the caller vanishes, before the engine drops the state. A step with an
+ * unknown outcome ends the sequence: the next one gets `sequence_unknown`, and the caller starts again.
  */
 export class Sequences {
   readonly #options: SequencesOptions;

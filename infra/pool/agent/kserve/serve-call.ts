@@ -25,7 +25,7 @@ export async function serveCall(work: Work): Promise<Result<undefined>> {
   if (head.data.model !== work.ticket.model) return no(refuse('ticket_invalid', undefined, 'model of the head'));
   const served = await tasks[head.data.task](work, head.data);
   if (!served.ok) {
-    // Nobody reads, so nobody would hear it.
+    // The client does not read, so a refusal would not arrive.
     if (served.refusal.reason === 'reader_slow') work.answer.cut();
     return served;
   }

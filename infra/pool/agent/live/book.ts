@@ -14,7 +14,7 @@ interface Counted {
   mirrored: LiveCounts;
 }
 
-/** What became of the recordings of this process, by revision. Numbers only grow, and are lost with it. */
+/** Counts of the recordings of this process, by revision. They only grow, and are lost with the process. */
 export class LiveBook {
   /** The one that was counted last comes last. */
   readonly #counted = new Map<string, Counted>();

@@ -5,7 +5,7 @@ import type { Reason } from '../../../../shared/refusal.ts';
 import type { Result } from '../../../../shared/result.ts';
 import type { RecordingTotals } from '../voice/listen.ts';
 
-/** What is noted of one recording on its way, for what live traffic says of the revision. */
+/** Notes of one recording for the counts of its revision. */
 export interface Tally {
   readonly began: number;
   /** It is a recording: what a revision takes for it can be compared. */
@@ -14,7 +14,7 @@ export interface Tally {
   waited: number;
   heard: RecordingTotals | undefined;
   segments: number;
-  /** Of a copy: what callers were answered, and what is said here, of which nobody hears. */
+  /** A mirrored copy: the transcript that callers got, and the one of this revision, which no caller gets. */
   copy: { readonly served: string; readonly said: string[] } | undefined;
 }
 
@@ -41,7 +41,7 @@ export function streamOf(tally: Tally, outcome: Result<unknown>, now: number): L
     segments === 0 && (compared ? compared.words > 0 : heard.speechSeconds >= limits.liveSpeechSeconds.value);
   return {
     outcome: isEmpty ? 'empty' : 'served',
-    // Of less than a second most is what every request takes.
+    // A recording under a second counts as one: most of its time is the fixed cost of a request.
     milliseconds: Math.max(0, now - began - waited) / Math.max(1, heard.seconds),
     ...(compared && { compared }),
   };

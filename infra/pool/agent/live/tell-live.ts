@@ -58,7 +58,7 @@ export function createLiveTeller({ book, describe, log, ...asking }: LiveTellerO
       }, limits.liveReportSeconds.value * 1_000);
       timer.unref();
     },
-    /** What was not told yet is told, if that is quick. */
+    /** Sends unreported counts, if that is quick. */
     async stop(): Promise<void> {
       clearInterval(timer);
       if (!timer) return;

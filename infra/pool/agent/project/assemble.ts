@@ -234,7 +234,7 @@ async function* join(task: Task, line: Uint8Array, parts: readonly Part[]): Asyn
   yield* sound(task, parts);
 }
 
-/** Nothing is read before somebody reads. */
+/** Returns a stream that generates on demand. */
 function streamOf(chunks: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>(
     {

@@ -6,8 +6,8 @@ import type { Task } from '../batch/workshop.ts';
 import type { Speaker } from '../speak/speaker.ts';
 
 /**
- * Who is to speak. Refuses with `misdirected` when this agent has no such voice, with `language_unknown` when the voice
- * does not speak the language.
+ * Chooses the speaker. Refuses with `misdirected` when this agent has no such voice, with `language_unknown`
+ * when the voice does not speak the language.
  */
 export function chooseSpeaker({
   shop,

@@ -7,7 +7,7 @@ import { failed, readUpload, type Task, type Verdict, writeOutcomeFile } from '.
 import { chooseSpeaker } from './choose-speaker.ts';
 import { type DocumentPlan, encodeLine, fingerprint } from './sheets.ts';
 
-/** What lies in the text or the wishes, and is the same for whoever tries. */
+/** Reasons that lie in the text or the options, and are the same on every agent. */
 const senders: ReadonlySet<Refusal['reason']> = new Set<Refusal['reason']>([
   'text_empty',
   'text_invalid',
@@ -21,7 +21,7 @@ const senders: ReadonlySet<Refusal['reason']> = new Set<Refusal['reason']>([
 const judge = (refusal: Refusal): Verdict =>
   senders.has(refusal.reason) ? { type: 'refused', refusal } : failed(refusal);
 
-/** Reads the text of a document and writes each of its segments, so that whoever speaks one reads that one. */
+/** Reads the text of a document and writes each of its segments, so that a job reads only its own. */
 export async function planDocument(task: Task): Promise<Verdict> {
   const speaker = chooseSpeaker(task);
   if (!speaker.ok) return judge(speaker.refusal);
@@ -51,7 +51,7 @@ export async function planDocument(task: Task): Promise<Verdict> {
   return planned.ok ? { type: 'done' } : failed(planned.refusal);
 }
 
-/** As it is read again by whoever speaks it. */
+/** Returns the text as the job of the segment reads it. */
 function spokenText(text: string): string {
   const read = readSegment(text);
   return read.ok ? read.value : '';

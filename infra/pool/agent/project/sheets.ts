@@ -4,13 +4,17 @@ import { jsonOf } from '../../../../shared/json-text.ts';
 import { limits } from '../../../../shared/limits.ts';
 import { encodeLine } from '../batch/sheets.ts';
 
-// What lies inside the sealed outcomes of a document: a plan is one line of JSON; a result is a line and then samples.
+// Contents of the sealed outcomes of a document: a plan is one line of JSON; a result is a line and then
+// samples.
 
 export const documentPlan = z.object({
   v: z.literal(1),
   /** How many segments each block has. */
   blocks: z.array(z.number().int().positive()).min(1).max(limits.projectSegments.value),
-  /** What each segment says, by `fingerprint`: segments of another version's cut are not put together with this plan. */
+  /**
+   * Fingerprint of each segment's text: segments that another version has cut are not assembled with this
+   * plan.
+   */
   texts: z.array(z.string()).max(limits.projectSegments.value).optional(),
 });
 export type DocumentPlan = z.infer<typeof documentPlan>;

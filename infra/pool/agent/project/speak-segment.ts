@@ -22,7 +22,7 @@ export async function speakSegment(task: Task): Promise<Verdict> {
   if (!file.ok) return failed(file.refusal);
   const bytes = await readWhole(file.value, SEGMENT_BYTES);
   if (!bytes.ok) return failed(bytes.refusal);
-  // A change comes sealed from whoever made it, so it is judged here as the plan judges the rest.
+  // A changed text comes sealed by its author, so it is checked here as the plan checks the rest.
   const text = readSegment(new TextDecoder().decode(bytes.value));
   const { voice, rate = 1 } = task.opened.upload.speech ?? {};
   const wishes = { ...(voice !== undefined && { voice }), rate };
@@ -55,7 +55,7 @@ export async function speakSegment(task: Task): Promise<Verdict> {
 /** Nothing to say, or nothing that may be said: the manifest shows it. */
 const SILENT: ReadonlySet<string> = new Set(['text_unspeakable', 'text_empty', 'text_invalid', 'text_too_long']);
 
-/** What was wished for nobody can do, whatever the text. */
+/** Reasons that lie in the options, whatever the text. */
 const WISHES: ReadonlySet<string> = new Set(['voice_unknown', 'field_invalid']);
 
 function littleEndian(samples: Int16Array): Uint8Array {

@@ -72,7 +72,10 @@ async function openNative(): Promise<SoundDecoder> {
   };
 }
 
-/** Where STREAMINFO is in the first packet (RFC 9639 §10.1): behind `0x7F FLAC`, versions, a count, `fLaC`, a header. */
+/**
+ * Offset of STREAMINFO in the first packet (RFC 9639 §10.1): behind `0x7F FLAC`, versions, a count, `fLaC`, a
+ * header.
+ */
 const OGG_INFO_AT = 17;
 
 /** FLAC in Ogg: the first packet has the header, and each packet with a sync code is one frame. */

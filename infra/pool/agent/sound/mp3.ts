@@ -21,7 +21,7 @@ export async function openMp3(): Promise<SoundDecoder> {
     sliceBytes: 1_024,
     async *push(slice) {
       walk.push(slice);
-      // What came before would look like the whole of it.
+      // The frames before it would look like the whole recording.
       if (walk.tooMuch()) return yield strays;
       const block = await decoded(() => decoder.decode(slice));
       samples += sampleCount(block);

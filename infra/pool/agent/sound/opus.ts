@@ -7,7 +7,7 @@ import { createOggGuard } from './ogg.ts';
 import { blocksOf, decoded, nothingDecoded, sampleCount } from './package-decoder.ts';
 import type { SoundDecoder } from './sound-decoder.ts';
 
-/** Where the channel count of OpusHead is (RFC 7845 §5.1) in a first page with one lacing value. */
+/** Offset of OpusHead's channel count (RFC 7845 §5.1) in a first page with one lacing value. */
 const CHANNELS_AT = 28 + 9;
 
 /**

@@ -3,7 +3,7 @@ import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { SoundBlock } from '../../../../shared/speech/format.ts';
 import type { Blocks } from './sound-decoder.ts';
 
-/** What the decoders of the wasm-audio-decoders family return. */
+/** Result of the decoders of the wasm-audio-decoders family. */
 interface Decoded {
   readonly channelData: Float32Array[];
   readonly samplesDecoded: number;

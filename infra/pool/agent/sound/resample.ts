@@ -57,7 +57,7 @@ function filterFor(from: number, to: number): Filter {
 }
 
 export interface Resampler {
-  /** What the samples so far determine; the rest waits for more. */
+  /** Returns the output that the samples so far determine; the rest waits for more. */
   push(samples: Float32Array): Float32Array;
   /** The tail. Altogether `round(input × to / from)` samples come out, aligned with the input. */
   finish(): Float32Array;

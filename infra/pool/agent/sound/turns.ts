@@ -3,9 +3,9 @@ import { limits } from '../../../../shared/limits.ts';
 import type { SoundBlock } from '../../../../shared/speech/format.ts';
 
 /**
- * Hands decoded sound on in pieces and lets the event loop turn after each `limits.turnSeconds` of it. A few bytes of a
- * compressed file stand for hours, and heartbeats, keepalives and other requests run on the same thread. Rejects once
- * `signal` has aborted: nobody waits for the rest then.
+ * Passes decoded sound on in pieces and yields to the event loop after each `limits.turnSeconds` of it. A few
+ * bytes of a compressed file stand for hours, and heartbeats, keepalives and other requests run on the same
+ * thread. Rejects once `signal` has aborted.
  */
 export function createTurns(signal?: AbortSignal) {
   /** Seconds of sound handed on since the last turn. */

@@ -22,7 +22,7 @@ function readSound(outputs: ReadonlyMap<string, Tensor>, most: number): Result<F
   const sound = audio && readFp32(audio);
   if (!sound?.ok) return no(refuse('engine_failed', undefined, 'engine answer: no sound'));
   const { value } = sound;
-  // An overflow in the network would be a bang in somebody's ear.
+  // An overflow in the network would be a loud bang.
   if (value.length > most || !value.every(Number.isFinite))
     return no(refuse('engine_failed', undefined, `engine answer: ${value.length} samples that are no speech`));
   return ok(value);
@@ -51,8 +51,8 @@ function checkWishes(
 }
 
 /**
- * A voice of the repository. Its work is of class `batch`: whoever waits for an answer comes first. The pieces of one text
- * are spoken one after the other, so that one text never has more than one slot.
+ * Creates a voice of the repository. Its work has the class `batch`. The pieces of one text are spoken one
+ * after the other, so that a text never has more than one slot.
  */
 export function createSpeaker({ model, parameters, run, now }: SpeakerOptions): Speaker {
   const { voices, symbols } = parameters;

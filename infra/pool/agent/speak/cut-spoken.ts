@@ -6,7 +6,7 @@ export interface Piece {
 
 const PAUSES: Readonly<Record<string, number>> = { '.': 250, '?': 250, ',': 120 };
 const BREATH_MS = 60;
-/** Where to cut, best first. */
+/** Places to cut, best first. */
 const PLACES = [/[.?](?= )/g, /,(?= )/g, / /g];
 /** A cut before this share of the length would leave a splinter. */
 const EARLIEST = 0.4;

@@ -4,7 +4,7 @@ const SMALL = (
 ).split(' ');
 const TENS = ' ten twenty thirty forty fifty sixty seventy eighty ninety'.split(' ');
 const THOUSANDS = ['', 'thousand', 'million', 'billion', 'trillion'];
-/** More digits are no amount that anybody says: an account, a card. */
+/** More digits are an identifier, not an amount: an account, a card. */
 const DIGITS_MAX = 15;
 
 const ORDINALS: Readonly<Record<string, string>> = {

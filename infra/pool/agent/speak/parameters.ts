@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 const unique = (parts: readonly string[]) => new Set(parts).size === parts.length;
 
-/** What the `parameters` of a model must say for the agent to speak with it. */
+/** Required `parameters` of a voice. */
 export const speakParameters = z.object({
   task: z.literal('speak'),
   /** BCP 47 tags, separated by commas. English only: texts of other languages would be spelled out wrongly. */

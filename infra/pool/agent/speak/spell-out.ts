@@ -7,7 +7,7 @@ const INITIALS_MAX = 3;
 /** Without a vowel a word is letters, up to here; longer ones are noises: pssst. */
 const CONSONANTS_MAX = 4;
 const NOISES: ReadonlySet<string> = new Set(['hmm', 'shh', 'psst', 'mm', 'brr', 'pst', 'hm', 'nth']);
-/** A word longer than this is none: nobody can say it in one breath. */
+/** Longest speakable word, in letters. */
 const WORD_MAX = 30;
 
 const spellLetters = (word: string) => [...word.toLowerCase()].map((letter) => letterNames.get(letter) ?? '').join(' ');
@@ -51,7 +51,7 @@ function spellWord(word: string, shouted: boolean): string {
   return low.length > WORD_MAX ? low.replace(new RegExp(`.{${WORD_MAX}}(?=.)`, 'g'), '$& ') : low;
 }
 
-/** What makes a speaker pause, as commas, full stops and question marks: one in a place, behind a word. */
+/** Reduces pauses to commas, full stops and question marks: one in a place, behind a word. */
 const tidyPauses = (text: string) =>
   text
     .replace(/\.{2,}|\s-+\s|--+|[–—;:()[\]{}|…]/g, ', ')
@@ -63,8 +63,9 @@ const tidyPauses = (text: string) =>
     .replace(/^[ ,.?']+| $/g, '');
 
 /**
- * English text as a voice can read it: small letters, apostrophes, spaces, commas, full stops and question marks. Numbers,
- * dates, money and short forms become words; what nobody can say is left out. Empty when nothing can be said.
+ * Spells out English text for a voice: small letters, apostrophes, spaces, commas, full stops and question
+ * marks. Numbers, dates, money and short forms become words; the unspeakable is left out. Empty when nothing
+ * remains.
  */
 export function spellOut(text: string): string {
   const plain = toPlainLetters(text);

@@ -1,4 +1,4 @@
-/** What is quieter than this, of full scale, is silence: 48 dB below. */
+/** Silence threshold, of full scale: 48 dB below. */
 const QUIET = 0.004;
 /** Silence that stays at both ends, and within it the fade that avoids a click. */
 const EDGE_MS = 30;

@@ -10,7 +10,7 @@ import type { Capture, HearingState } from './hearing.ts';
 import type { LastWord } from './scribe.ts';
 import type { Origin } from './source.ts';
 
-/** Of the state's text; another version is not read, and the stream goes on without what was known. */
+/** Version of the state's text. A state of another version is dropped, and the stream goes on without it. */
 const VERSION = 1;
 
 const upTo = (most: number) => z.number().int().nonnegative().max(most);
@@ -18,7 +18,7 @@ const frames = upTo(limits.checkpointFrames.value);
 
 const state = z.object({
   v: z.literal(VERSION),
-  /** What the frames are counted in. */
+  /** Format that the frames are counted in. */
   format: z.string(),
   missing: frames,
   runFrame: frames,
@@ -42,13 +42,13 @@ const nameOf = ({ encoding, rate, channels }: StreamFormat) => `${encoding} ${ra
 export interface Resumption {
   readonly origin: Origin;
   readonly hearing: HearingState;
-  /** What the voice detector had learnt. */
+  /** Memory of the voice detector. */
   readonly voice: Uint8Array | undefined;
   readonly lastWord: LastWord | undefined;
   readonly index: number;
 }
 
-/** Where another agent can take over once all before it was sent. */
+/** Writes the position and state from which another agent can take over. */
 export function writeCheckpoint(
   { position, time, state: hearing }: Capture,
   format: StreamFormat,
@@ -80,8 +80,8 @@ function readState(text: string, format: StreamFormat): z.infer<typeof state> | 
 }
 
 /**
- * Reads what `writeCheckpoint` wrote, maybe that of another version or of nobody: what cannot be read is left out, and
- * the stream goes on with a detector that knows nothing, at the time and with the numbers the edge knows.
+ * Reads a checkpoint, maybe of another version or a foreign one: what cannot be read is dropped, and the
+ * stream goes on with a fresh detector, at the time and with the numbers that the edge knows.
  */
 export function readCheckpoint(from: Checkpoint | undefined, format: StreamFormat): Resumption {
   const read = from && readState(from.state, format);
@@ -109,7 +109,7 @@ export function readCheckpoint(from: Checkpoint | undefined, format: StreamForma
       runFrame,
       unit,
       skip,
-      // Somebody speaks only in units that hold a voice.
+      // Only units that hold a voice count as speech.
       cutter: { speaking: speaking && flags.includes(true), run: Math.min(run, flags.length), voiced: flags },
       voice: memory,
       speechUnits,

@@ -3,7 +3,7 @@ import { limits } from '../../../../shared/limits.ts';
 import type { Engine } from '../engine.ts';
 import { type Clock, pause } from './clock.ts';
 
-/** The end of a sequence that nobody continues. */
+/** End of an abandoned sequence. */
 export interface SequenceEnd {
   readonly model: string;
   readonly id: number;

@@ -3,7 +3,7 @@ import { registerGauges } from '../gauges.ts';
 import type { RebuildCause } from './sequence.ts';
 import type { Tracks } from './tracks.ts';
 
-/** What is read at the moment of the scrape. */
+/** Levels that are read at each scrape. */
 export interface StreamLevels {
   open(): number;
   readonly tracks: Pick<Tracks, 'busy' | 'queued' | 'rebuilding'>;

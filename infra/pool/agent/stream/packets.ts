@@ -29,7 +29,10 @@ export async function createPacketSource(format: StreamFormat, from: Origin, ski
   const pages = format.encoding === 'ogg-opus' ? createPageReader(from.position) : undefined;
   let frame = from.frame;
   let skip = skipped;
-  /** Where a decoder could begin, and the frame it would give first: starts of packets, or of pages. */
+  /**
+   * Positions at which a decoder could begin, and the first frame it would give: starts of packets, or of
+   * pages.
+   */
   let places: Origin[] = [from];
 
   function decode(packet: Uint8Array, out: Float32Array[]): Result<undefined> {

@@ -29,7 +29,7 @@ function aLaw(code: number): number {
 const muLawTable = Float32Array.from({ length: 256 }, (_, code) => muLaw(code));
 const aLawTable = Float32Array.from({ length: 256 }, (_, code) => aLaw(code));
 
-/** Floats come from anybody: what is no number is silence, and what is too loud is as loud as can be. */
+/** Sanitises floats of a client: NaN becomes silence, and values are clipped to ±1. */
 const finite = (sample: number) => (Number.isNaN(sample) ? 0 : Math.max(-1, Math.min(1, sample)));
 
 /** Byte by byte, since samples seldom lie where a processor could read them whole, and copying them costs more. */

@@ -1,7 +1,10 @@
 import type { Result } from '../../../../shared/result.ts';
 import type { Sound } from '../sound/mono.ts';
 
-/** Where a source begins: a byte of the session and the frame that it stands for, counted from the session's first. */
+/**
+ * Start of a source: a byte of the session and the frame that it stands for, counted from the session's
+ * first.
+ */
 export interface Origin {
   readonly position: number;
   readonly frame: number;

@@ -7,8 +7,8 @@ const FULL_SCALE = 0x8000;
 const STEP = 1 / FULL_SCALE;
 
 /**
- * Memory for units that nobody needs now, of all streams. Speech lives for seconds, longer than a collector likes: left
- * to it, sound is most of what it has to do.
+ * Free memory for units, of all streams. Speech lives for seconds, longer than a collector likes: left to it,
+ * sound would be most of its work.
  */
 const spare: Int16Array[] = [];
 
@@ -36,8 +36,8 @@ export function readUnit(unit: Int16Array, from: number, to: number, into: Float
 }
 
 /**
- * The sound of a stream at 16 kHz, as units of `UNIT_SAMPLES` that are numbered from its first one on. Whoever was given
- * one may read it until `keep` is told that no unit so far back is needed any more: its memory is then that of another.
+ * The sound of a stream at 16 kHz, as units of `UNIT_SAMPLES`, numbered from its first one. A reader may use
+ * a unit until `keep` says that no unit so far back is needed: its memory is then reused.
  */
 export function createTape() {
   const units: Int16Array[] = [];

@@ -23,18 +23,18 @@ export interface WindowShape {
 }
 
 /**
- * One utterance of a live stream, 16 kHz. It grows while somebody speaks and keeps its samples until it is recognised,
- * so that its sequence can be sent again at any time. One reader.
+ * One utterance of a live stream, 16 kHz. It grows during speech and stores its samples until it is
+ * recognised, so that its sequence can be sent again at any time. One reader.
  */
 export interface LiveUtterance {
   /** Place of its first sample in the session, counted at 16 kHz. */
   readonly start: number;
-  /** The next unit, which nobody changes until `release`. */
+  /** Adds the next unit, which stays unchanged until `release`. */
   grow(unit: Int16Array): void;
   close(closing: Closing): void;
-  /** Nobody wants it any more. */
+  /** Marks the utterance as no longer wanted. */
   discard(): void;
-  /** Nobody reads its samples any more. */
+  /** Frees its samples. */
   release(): void;
   released(): boolean;
   samples(): number;
@@ -47,7 +47,7 @@ export interface LiveUtterance {
   window(number: number, shape: WindowShape, room?: Float32Array): Window | undefined;
   /** Whether `window` has that one. */
   has(number: number, shape: WindowShape): boolean;
-  /** Calls back once when it has that one, or nobody wants it any more; only for who asked last. */
+  /** Calls back once when it has that window or is discarded; only the last caller. */
   whenReady(number: number, shape: WindowShape, tell: () => void): void;
 }
 
@@ -58,7 +58,7 @@ export function createUtterance(start: number): LiveUtterance {
   let closing: Closing | undefined;
   let discarded = false;
   let released = false;
-  /** Samples that somebody waits to see exceeded. */
+  /** Number of samples that the reader waits for. */
   let wanted = Number.POSITIVE_INFINITY;
   let onReady = () => {};
 

@@ -89,7 +89,7 @@ export function createWords({ decoder, frameSeconds }: Recogniser, start: number
     },
     /** Seconds of the session up to which scores came in. */
     until: () => startSeconds + frames * frameSeconds,
-    /** What it looks like now, when that is worth sending; `samples` of the utterance are there. */
+    /** Returns the current interim when it is worth sending; `samples` of the utterance are there. */
     interim(index: number, samples: number): { event: Interim | undefined; lastWordEnd: number | undefined } {
       const decoded = decoding.partial();
       const words = placeWords(place(decoded, samples));
@@ -113,7 +113,7 @@ export function createWords({ decoder, frameSeconds }: Recogniser, start: number
     },
     /** All scores of the utterance's `heard` samples are there. */
     async finish({ ending, samples }: Closing, heard: number, index: number): Promise<Result<LiveSegment[]>> {
-      // What was cut off at its end begins the next utterance, and its words with it.
+      // Words that were cut off at its end begin the next utterance.
       const own = samples < heard ? Math.min(frames, Math.round(samples / MODEL_RATE / frameSeconds)) : frames;
       const kept = rows(own);
       if (own < frames) await decodeAgain(kept);

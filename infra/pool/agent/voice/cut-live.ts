@@ -7,7 +7,7 @@ const CUT_UNITS = 5 / UNIT_SECONDS;
 /** Units of silence that may be held back inside an utterance: with more the engine would give its sequence up. */
 const HELD_BACK_UNITS = 9;
 
-/** What another cutter needs to go on; its units come again, with their decisions. */
+/** State that another cutter needs to continue; its units come again, with their decisions. */
 export interface CutterState {
   readonly speaking: boolean;
   /** Length of the current run of voiced units (before speech) or unvoiced units (inside it). */
@@ -69,7 +69,10 @@ export function createLiveCutter<Samples extends Sound>(endpointingMs: number | 
     return utterance;
   }
 
-  /** The quietest place of its last seconds ends it; the rest begins the next one, when somebody speaks in it. */
+  /**
+   * Ends the utterance at the quietest place of its last seconds; the rest begins the next one if it holds
+   * speech.
+   */
   function tooLong(): CutUtterance<Samples> {
     const tail = held.length - CUT_UNITS;
     // The search itself looks at the second half of what it gets.
@@ -123,7 +126,7 @@ export function createLiveCutter<Samples extends Sound>(endpointingMs: number | 
       release = releaseUnits(next);
     },
     speaking: () => speaking,
-    /** Units that are held, oldest first; while somebody speaks they begin with the utterance. */
+    /** Units in the cutter, oldest first; during speech they begin with the utterance. */
     held: (): readonly Unit<Samples>[] => held,
     /** How many of those are of the utterance for certain. */
     sure,

@@ -34,8 +34,9 @@ export function energy(samples: Sound): number {
 }
 
 /**
- * Where to cut what has become too long: behind the quietest unit of the second half. Its neighbours count half as
- * much each, since the closure of a `t` or `b` is as silent as a pause, only shorter.
+ * Returns the cut of an utterance that is too long: behind the quietest unit of the second half. Its
+ * neighbours count half as much each, since the closure of a `t` or `b` is as silent as a pause, only
+ * shorter.
  */
 export function quietestCut(energies: readonly number[]): number {
   const at = (i: number) => energies[Math.min(i, energies.length - 1)] ?? 0;
@@ -72,7 +73,7 @@ export function createCutter() {
 
   function end(): Utterance | undefined {
     speaking = false;
-    // What a cut at the quietest point left over may be silence only.
+    // The rest of a cut at the quietest point may be silence only.
     if (!held.some((unit) => unit.voiced)) return undefined;
     const utterance = take(held.length - Math.max(0, run - PADDING_UNITS));
     run = 0;

@@ -31,7 +31,7 @@ export const MEMORY_BYTES = ADAPTED_BYTES + 1;
 export interface VoiceDetector {
   /** Whether a unit of `UNIT_SAMPLES` samples (16 kHz) holds voice. The detector adapts to what it has heard. */
   hears(unit: Sound): boolean;
-  /** What it has learnt, `MEMORY_BYTES`: another detector goes on from there with the same decisions. */
+  /** Returns its memory, `MEMORY_BYTES`: another detector continues from it with the same decisions. */
   save(): Uint8Array;
   free(): void;
 }
