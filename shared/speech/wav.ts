@@ -88,6 +88,19 @@ type State =
   | { at: 'skip'; left: number }
   | { at: 'data'; left: number; openEnded: boolean };
 
+/** Returns the state that a chunk header leads to. `format` is absent before a `fmt ` chunk. */
+function nextChunk(header: Uint8Array, format: WavFormat | undefined): Result<State> {
+  const name = String.fromCharCode(...header.subarray(0, 4));
+  const size = new DataView(header.buffer, header.byteOffset).getUint32(4, true);
+  if (name === 'fmt ') {
+    if (size > FORMAT_BYTES) return no(invalid('its format chunk is too long'));
+    return ok({ at: 'format', size });
+  }
+  if (name !== 'data') return ok({ at: 'skip', left: size + (size & 1) });
+  if (!format) return no(invalid('it has no format chunk before its data'));
+  return ok({ at: 'data', left: size, openEnded: isOpenEnded(size) });
+}
+
 export function createWavReader(): WavReader {
   let state: State = { at: 'riff' };
   let held: Uint8Array = new Uint8Array(0);
@@ -105,24 +118,12 @@ export function createWavReader(): WavReader {
     return taken;
   }
 
-  function nextChunk(header: Uint8Array): Result<State> {
-    const name = String.fromCharCode(...header.subarray(0, 4));
-    const size = new DataView(header.buffer, header.byteOffset).getUint32(4, true);
-    if (name === 'fmt ') {
-      if (size > FORMAT_BYTES) return no(invalid('its format chunk is too long'));
-      return ok({ at: 'format', size });
-    }
-    if (name !== 'data') return ok({ at: 'skip', left: size + (size & 1) });
-    if (!format) return no(invalid('it has no format chunk before its data'));
-    return ok({ at: 'data', left: size, openEnded: isOpenEnded(size) });
-  }
-
   /** Reads one part of the header; undefined when more bytes are needed. */
   function step(): Result<State> | undefined {
     if (state.at === 'riff') return take(12) && ok({ at: 'header' });
     if (state.at === 'header') {
       const header = take(8);
-      return header && nextChunk(header);
+      return header && nextChunk(header, format);
     }
     if (state.at === 'skip') {
       const skipped = Math.min(state.left, held.length);

@@ -38,6 +38,17 @@ function drained(response: ServerResponse): Promise<void> {
   });
 }
 
+/** Returns the event of a refusal, shortened: one over the bound of an event throws, and the edge retries elsewhere. */
+function refusalEvent(refusal: Refusal): AnswerEvent {
+  const { reason, params, retryAfter } = shortened(refusal);
+  return {
+    type: 'refusal',
+    reason,
+    ...(params && { params: { ...params } }),
+    ...(retryAfter !== undefined && { retryAfter }),
+  };
+}
+
 const HEADERS = { 'content-type': 'application/auricle-sealed', 'cache-control': 'no-store' };
 
 /**
@@ -131,19 +142,5 @@ export function openAnswer(response: ServerResponse, sealer: PackingSealer, keep
     response.destroy();
   }
 
-  return {
-    send,
-    sendBody,
-    refuse(refusal) {
-      // A refusal over the bound of an event would throw, and the edge would retry elsewhere.
-      const { reason, params, retryAfter } = shortened(refusal);
-      return send({
-        type: 'refusal',
-        reason,
-        ...(params && { params: { ...params } }),
-        ...(retryAfter !== undefined && { retryAfter }),
-      });
-    },
-    cut,
-  };
+  return { send, sendBody, refuse: (refusal) => send(refusalEvent(refusal)), cut };
 }

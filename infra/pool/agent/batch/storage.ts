@@ -71,146 +71,149 @@ const finalReads: Record<number, Refusal> = {
   412: refuse('upload_changed', undefined, 'storage: 412'),
 };
 
+const backOff = (firstMs: number, attempt: number, signal: AbortSignal) =>
+  pause(firstMs * 2 ** attempt, undefined, { signal });
+
+/** Requests a blob from `offset` on. Rejects without an answer. */
+function requestRange(at: ReadAt, offset: number, idleMs: number, signal: AbortSignal): Promise<IncomingMessage> {
+  const headers = {
+    ...(offset > 0 && { range: `bytes=${offset}-` }),
+    ...(at.etag !== undefined && { 'if-match': at.etag }),
+  };
+  const request = send(at.url, 'GET', headers, signal);
+  request.setTimeout(idleMs, () => request.destroy(new Error('idle')));
+  request.end();
+  return answered(request);
+}
+
+/** Reads a blob, with a range request for the rest after a failure. */
+function readBlob(at: ReadAt, signal: AbortSignal, { retryMs, idleMs }: Required<StorageOptions>): BlobReader {
+  let offset = 0;
+  let total = -1;
+  let failures = 0;
+  let failure: Refusal | undefined;
+  let incoming: IncomingMessage | undefined;
+  let chunks: AsyncIterator<Uint8Array> | undefined;
+
+  /** Requests the rest. Throws on failure, and sets `failure` where a retry does not help. */
+  async function open(): Promise<void> {
+    incoming = await requestRange(at, offset, idleMs, signal);
+    const status = incoming.statusCode ?? 0;
+    if (status === (offset > 0 ? 206 : 200)) {
+      const length = Number(incoming.headers['content-length'] ?? -1);
+      if (length < 0 || (total >= 0 && offset + length !== total)) throw new Error('length');
+      total = offset + length;
+      chunks = incoming[Symbol.asyncIterator]();
+      return;
+    }
+    incoming.resume();
+    failure = finalReads[status];
+    throw new Error(`status ${status}`);
+  }
+
+  async function next(): Promise<Uint8Array | undefined> {
+    for (;;) {
+      try {
+        if (!chunks) await open();
+        const { done, value } = (await chunks?.next()) ?? { done: true, value: undefined };
+        if (!done) {
+          offset += value.length;
+          return value;
+        }
+        if (offset === total) return undefined;
+        throw new Error('cut');
+      } catch (error) {
+        incoming?.destroy();
+        chunks = undefined;
+        // A range behind the last byte has no answer.
+        if (offset === total) return undefined;
+        if (failure || signal.aborted || ++failures >= limits.blobTries.value) {
+          failure ??= unavailable(`read, ${codeOf(error)}`);
+          throw error;
+        }
+        await backOff(retryMs, failures - 1, signal).catch(() => undefined);
+      }
+    }
+  }
+
+  const body = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const chunk = await next();
+        if (chunk) controller.enqueue(chunk);
+        else controller.close();
+      },
+      cancel() {
+        incoming?.destroy();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return { body, bytes: () => offset, failure: () => failure };
+}
+
+/** Opens the request that creates a blob of `length` bytes. */
+function openPut(
+  url: string,
+  length: number,
+  metadata: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): ClientRequest {
+  const headers = {
+    'content-length': String(length),
+    'content-type': 'application/octet-stream',
+    'x-ms-blob-type': 'BlockBlob',
+    'if-none-match': '*',
+    ...Object.fromEntries(Object.entries(metadata).map(([name, value]) => [`x-ms-meta-${name}`, value])),
+  };
+  return send(url, 'PUT', headers, signal);
+}
+
+/** Sends the content of a PUT and returns how storage answers it. */
+async function put(request: ClientRequest, body: BlobContent['body']): Promise<{ status: number; code: string }> {
+  const answer = answered(request);
+  // It is awaited below; until then its error is unhandled.
+  answer.catch(() => {});
+  let over = false;
+  answer.then(
+    () => {
+      over = true;
+    },
+    () => {
+      over = true;
+    },
+  );
+  const reader = body.getReader();
+  try {
+    // A refusal of storage before it has all bytes ends the request at once.
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done || over) break;
+      if (!request.write(value)) {
+        await Promise.race([new Promise((resolve) => request.once('drain', resolve)), answer.catch(() => undefined)]);
+      }
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+  request.end();
+  const response = await answer;
+  response.resume();
+  if (!response.complete) {
+    await new Promise<void>((resolve) => {
+      response.once('close', () => resolve());
+      response.once('end', () => resolve());
+    });
+  }
+  // What storage does not want to read any more must not keep the connection.
+  if (!request.writableFinished) request.destroy();
+  return { status: response.statusCode ?? 0, code: String(response.headers['x-ms-error-code'] ?? '') };
+}
+
 export function createStorage({
   retryMs = limits.blobRetryMs.value,
   idleMs = limits.blobIdleMs.value,
 }: StorageOptions = {}): Storage {
-  const waited = (attempt: number, signal: AbortSignal) => pause(retryMs * 2 ** attempt, undefined, { signal });
-
-  function read(at: ReadAt, signal: AbortSignal): BlobReader {
-    let offset = 0;
-    let total = -1;
-    let failures = 0;
-    let failure: Refusal | undefined;
-    let incoming: IncomingMessage | undefined;
-    let chunks: AsyncIterator<Uint8Array> | undefined;
-
-    /** Asks for what is left. Throws a text for what may pass, a refusal for what does not. */
-    async function open(): Promise<void> {
-      const request = send(
-        at.url,
-        'GET',
-        {
-          ...(offset > 0 && { range: `bytes=${offset}-` }),
-          ...(at.etag !== undefined && { 'if-match': at.etag }),
-        },
-        signal,
-      );
-      request.setTimeout(idleMs, () => request.destroy(new Error('idle')));
-      request.end();
-      incoming = await answered(request);
-      const status = incoming.statusCode ?? 0;
-      if (status === (offset > 0 ? 206 : 200)) {
-        const length = Number(incoming.headers['content-length'] ?? -1);
-        if (length < 0 || (total >= 0 && offset + length !== total)) throw new Error('length');
-        total = offset + length;
-        chunks = incoming[Symbol.asyncIterator]();
-        return;
-      }
-      incoming.resume();
-      failure = finalReads[status];
-      throw new Error(`status ${status}`);
-    }
-
-    async function next(): Promise<Uint8Array | undefined> {
-      for (;;) {
-        try {
-          if (!chunks) await open();
-          const { done, value } = (await chunks?.next()) ?? { done: true, value: undefined };
-          if (!done) {
-            offset += value.length;
-            return value;
-          }
-          if (offset === total) return undefined;
-          throw new Error('cut');
-        } catch (error) {
-          incoming?.destroy();
-          chunks = undefined;
-          // A range behind the last byte has no answer.
-          if (offset === total) return undefined;
-          if (failure || signal.aborted || ++failures >= limits.blobTries.value) {
-            failure ??= unavailable(`read, ${codeOf(error)}`);
-            throw error;
-          }
-          await waited(failures - 1, signal).catch(() => undefined);
-        }
-      }
-    }
-
-    const body = new ReadableStream<Uint8Array>(
-      {
-        async pull(controller) {
-          const chunk = await next();
-          if (chunk) controller.enqueue(chunk);
-          else controller.close();
-        },
-        cancel() {
-          incoming?.destroy();
-        },
-      },
-      { highWaterMark: 0 },
-    );
-    return { body, bytes: () => offset, failure: () => failure };
-  }
-
-  async function put(
-    url: string,
-    { length, body }: BlobContent,
-    metadata: Readonly<Record<string, string>>,
-    signal: AbortSignal,
-  ): Promise<{ status: number; code: string }> {
-    const request = send(
-      url,
-      'PUT',
-      {
-        'content-length': String(length),
-        'content-type': 'application/octet-stream',
-        'x-ms-blob-type': 'BlockBlob',
-        'if-none-match': '*',
-        ...Object.fromEntries(Object.entries(metadata).map(([name, value]) => [`x-ms-meta-${name}`, value])),
-      },
-      signal,
-    );
-    request.setTimeout(idleMs, () => request.destroy(new Error('idle')));
-    const answer = answered(request);
-    // It is awaited below; until then an error of it is nobody's.
-    answer.catch(() => {});
-    let over = false;
-    answer.then(
-      () => {
-        over = true;
-      },
-      () => {
-        over = true;
-      },
-    );
-    const reader = body.getReader();
-    try {
-      // Storage that says no before it has everything is listened to at once.
-      for (;;) {
-        const { done, value } = await reader.read();
-        if (done || over) break;
-        if (!request.write(value)) {
-          await Promise.race([new Promise((resolve) => request.once('drain', resolve)), answer.catch(() => undefined)]);
-        }
-      }
-    } finally {
-      await reader.cancel().catch(() => undefined);
-    }
-    request.end();
-    const response = await answer;
-    response.resume();
-    if (!response.complete) {
-      await new Promise<void>((resolve) => {
-        response.once('close', () => resolve());
-        response.once('end', () => resolve());
-      });
-    }
-    // What storage does not want to read any more must not keep the connection.
-    if (!request.writableFinished) request.destroy();
-    return { status: response.statusCode ?? 0, code: String(response.headers['x-ms-error-code'] ?? '') };
-  }
-
   async function write(
     url: string,
     content: () => Promise<BlobContent>,
@@ -219,9 +222,12 @@ export function createStorage({
   ): Promise<Result<'written' | 'exists' | 'closed'>> {
     let detail = '';
     for (let attempt = 0; attempt < limits.blobTries.value && !signal.aborted; attempt++) {
-      if (attempt > 0) await waited(attempt - 1, signal).catch(() => undefined);
+      if (attempt > 0) await backOff(retryMs, attempt - 1, signal).catch(() => undefined);
       try {
-        const { status, code } = await put(url, await content(), metadata, signal);
+        const { length, body } = await content();
+        const request = openPut(url, length, metadata, signal);
+        request.setTimeout(idleMs, () => request.destroy(new Error('idle')));
+        const { status, code } = await put(request, body);
         if (status === 201) return ok('written');
         // 409 is `if-none-match`; 403 with this code is an address that may create and not overwrite.
         if (code === 'BlobAlreadyExists' || code === 'UnauthorizedBlobOverwrite' || status === 412) return ok('exists');
@@ -236,5 +242,5 @@ export function createStorage({
     return no(unavailable(detail));
   }
 
-  return { read, write };
+  return { read: (at, signal) => readBlob(at, signal, { retryMs, idleMs }), write };
 }

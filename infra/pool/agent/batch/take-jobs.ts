@@ -42,6 +42,30 @@ const others: ReadonlySet<Reason> = new Set<Reason>(['uploads_unavailable', 'eng
 const pauseOf = (failures: number, random: number) =>
   Math.min(limits.queueFailedMs.value, limits.jobPauseMs.value * 2 ** failures) * (0.5 + random / 2);
 
+/** Resolves after `milliseconds`, or once `signal` aborts. */
+function rest(milliseconds: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, milliseconds);
+    signal.addEventListener('abort', done);
+  });
+}
+
+/** Resolves to a failed end once `stopped` aborts: a stop gives a job back and does not wait for one that hangs. */
+function failOnAbort(stopped: AbortSignal): Promise<JobEnd> {
+  return new Promise((resolve) => {
+    const refusal = refuse('pool_busy', undefined, 'agent stops');
+    stopped.addEventListener('abort', () => resolve({ type: 'failed', refusal }), { once: true });
+  });
+}
+
+const errorName = (error: unknown) => (error instanceof Error ? error.name : 'unknown');
+
 /** Takes jobs while there is room for them, keeps them while they are worked on, and says what came of them. */
 export function createTaker(options: TakerOptions): Taker {
   const { queue, log, metrics, now, random = Math.random, pauseMs = limits.jobPauseMs.value } = options;
@@ -49,39 +73,15 @@ export function createTaker(options: TakerOptions): Taker {
   const jobs = new Set<Promise<void>>();
   const draining = new AbortController();
   const stopped = new AbortController();
-  /** Whoever stops does not wait for somebody who does not answer: the job goes back as it is. */
-  const givenUp = new Promise<JobEnd>((resolve) => {
-    const refusal = refuse('pool_busy', undefined, 'agent stops');
-    stopped.signal.addEventListener('abort', () => resolve({ type: 'failed', refusal }), { once: true });
-  });
+  const givenUp = failOnAbort(stopped.signal);
   let looping: Promise<void> | undefined;
   let failures = 0;
   /** Jobs in a row that failed for want of somebody else: taking more would only wear them out. */
   let troubles = 0;
 
-  function rest(milliseconds: number): Promise<void> {
-    if (draining.signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => {
-      const done = () => {
-        clearTimeout(timer);
-        draining.signal.removeEventListener('abort', done);
-        resolve();
-      };
-      const timer = setTimeout(done, milliseconds);
-      draining.signal.addEventListener('abort', done);
-    });
-  }
-
-  /** Whether it could be said is not known for certain: every job may come again. */
-  async function tell(what: Promise<void>): Promise<boolean> {
-    return what.then(
-      () => true,
-      (error: unknown) => {
-        log('queue-lost', { detail: error instanceof Error ? error.name : 'unknown' });
-        return false;
-      },
-    );
-  }
+  /** Waits for a message to the queue and logs its failure. Any job may come again, so the result does not matter. */
+  const attempt = (message: Promise<void>): Promise<void> =>
+    message.catch((error: unknown) => log('queue-lost', { detail: errorName(error) }));
 
   async function settle({ receipt, receives }: Message, job: UploadJob, end: JobEnd): Promise<void> {
     metrics.ended(job.kind, end.type === 'failed' || end.type === 'refused' ? end.refusal.reason : end.type);
@@ -92,9 +92,9 @@ export function createTaker(options: TakerOptions): Taker {
     }
     const trouble = end.type === 'failed' && others.has(end.refusal.reason);
     troubles = trouble ? troubles + 1 : 0;
-    if (end.type !== 'failed') await tell(queue.remove(receipt));
+    if (end.type !== 'failed') await attempt(queue.remove(receipt));
     // Who stops says nothing about the job: another agent takes it at once.
-    else await tell(queue.keep(receipt, stopped.signal.aborted ? 0 : retrySeconds(receives)));
+    else await attempt(queue.keep(receipt, stopped.signal.aborted ? 0 : retrySeconds(receives)));
   }
 
   async function handle(message: Message): Promise<void> {
@@ -103,12 +103,12 @@ export function createTaker(options: TakerOptions): Taker {
       // Nobody can do it. Given back until the queue puts it aside, where a person finds it.
       log('job-unreadable', { count: message.receives });
       metrics.ended('unreadable', 'unreadable');
-      await tell(queue.keep(message.receipt, 0));
+      await attempt(queue.keep(message.receipt, 0));
       return;
     }
     const begun = now();
     const keeping = setInterval(() => {
-      void tell(queue.keep(message.receipt, limits.jobVisibilitySeconds.value));
+      void attempt(queue.keep(message.receipt, limits.jobVisibilitySeconds.value));
     }, keepMs);
     try {
       const end = await Promise.race([options.doJob(job, stopped.signal), givenUp]);
@@ -128,18 +128,18 @@ export function createTaker(options: TakerOptions): Taker {
       return messages;
     } catch (error) {
       if (draining.signal.aborted) return [];
-      if (failures === 0) log('queue-lost', { detail: error instanceof Error ? error.name : 'unknown' });
-      await rest(pauseOf(failures++, random()));
+      if (failures === 0) log('queue-lost', { detail: errorName(error) });
+      await rest(pauseOf(failures++, random()), draining.signal);
       return [];
     }
   }
 
   async function loop(): Promise<void> {
     while (!draining.signal.aborted) {
-      if (troubles > 0) await rest(pauseOf(troubles, random()));
+      if (troubles > 0) await rest(pauseOf(troubles, random()), draining.signal);
       const room = options.room(jobs.size);
       if (room <= 0) {
-        await rest(pauseMs);
+        await rest(pauseMs, draining.signal);
         continue;
       }
       for (const message of await receive(room)) {

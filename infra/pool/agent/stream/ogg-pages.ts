@@ -40,6 +40,17 @@ function itemOf(packet: Uint8Array): OggItem | undefined {
 }
 
 /**
+ * Returns the rule that a page header breaks. A reader may begin in the middle of a stream, but the first page has an
+ * Opus header.
+ */
+function findBrokenRule(header: Uint8Array): string | undefined {
+  if (!startsWith(header, 'OggS') || header[4] !== 0) return 'its pages do not follow each other';
+  const view = new DataView(header.buffer, header.byteOffset);
+  const isFirst = ((header[5] ?? 0) & FIRST) !== 0;
+  return isFirst || view.getUint32(18, true) > 0 ? undefined : 'it does not begin with an Opus header';
+}
+
+/**
  * Reads the pages of a live Ogg stream (RFC 3533 §6) that may begin at any page, `start` bytes into the session. Another
  * logical stream may follow, since a recorder that is started again begins one. Holds one packet and one page header.
  */
@@ -83,16 +94,8 @@ export function createPageReader(start: number) {
     if (lacing.length === 0 && crc !== announced) yield { type: 'broken', rule: 'a page is damaged' };
   }
 
-  /** Why no page begins so. In the middle of a stream one may begin to listen, but the first has a header. */
-  function wrongPage(): string | undefined {
-    if (!startsWith(header, 'OggS') || header[4] !== 0) return 'its pages do not follow each other';
-    const view = new DataView(header.buffer);
-    const isFirst = ((header[5] ?? 0) & FIRST) !== 0;
-    return isFirst || view.getUint32(18, true) > 0 ? undefined : 'it does not begin with an Opus header';
-  }
-
   function* openPage(at: number): Generator<OggItem> {
-    const rule = wrongPage();
+    const rule = findBrokenRule(header);
     if (rule !== undefined) {
       yield { type: 'broken', rule };
       return;
