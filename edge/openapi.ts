@@ -68,8 +68,77 @@ function transcriptionBody() {
   };
 }
 
+const list = (item: z.ZodType) => output(z.object({ object: z.literal('list'), data: z.array(item) }));
+
+/** Releases, revisions, transitions and aliases of models. */
+function modelSchemas() {
+  return {
+    ModelState: output(modelState),
+    ReleaseRequest: input(sentRelease),
+    ToldRelease: output(publishedRelease),
+    KnownReleases: output(knownReleases),
+    RevisionRequest: input(newRevision),
+    Revision: output(revisionRow),
+    KeptRevision: output(storedRevision),
+    LiveEvidence: output(liveEvidence),
+    TransitionRequest: input(newTransition),
+    Transition: output(transitionRow),
+    KeptTransition: output(storedTransition),
+    ModelLog: output(logPage),
+    AliasRequest: input(aliasBody),
+    Alias: output(aliasRow),
+    AliasList: list(aliasRow),
+    TorchserveModels: output(listedVersions),
+    TorchserveVersions: output(z.array(describedVersion)),
+    TorchserveStatus: output(statusAnswer),
+    TorchserveError: output(torchserveError),
+  };
+}
+
+/** The audit log: outboxes, gaps, holds, erasures and exports. */
+function auditSchemas() {
+  return {
+    OutboxPage: output(outboxPage),
+    AuditHealth: output(auditHealth),
+    AuditLogList: list(listedLog),
+    AuditErasureRequest: input(erasureBody),
+    AuditErased: output(listedErased),
+    AuditErasureList: output(listedWaiting),
+    AuditHoldRequest: input(holdBody),
+    AuditReleaseRequest: input(holdReleaseBody),
+    AuditReleased: output(listedReleased),
+    AuditHoldList: output(listedHolds),
+    AuditGapList: output(listedGaps),
+    AuditGapAcceptance: input(acceptBody),
+    AuditGap: output(acceptedGap),
+    AuditHits: output(listedHits),
+    AuditExportRequest: input(exportBody),
+    AuditExport: output(exportStatus),
+    AuditExportList: output(listedExports),
+    AuditStreamed: output(streamedLeaf),
+  };
+}
+
+/** Uploads and projects. */
+function jobSchemas() {
+  return {
+    UploadRequest: input(uploadBody),
+    UploadGrant: output(grantedUpload),
+    Upload: output(uploadStatus),
+    ReplayedJobs: output(replayedJobs),
+    UploadUsage: input(uploadUsage),
+    BookedUsage: output(bookedUsage),
+    UploadList: output(listedUploads),
+    ProjectRequest: input(projectBody),
+    MadeProject: output(madeProject),
+    Project: output(projectStatus),
+    ProjectList: output(listedProjects),
+    ProjectManifest: output(manifest),
+    SegmentRequest: input(segmentBody),
+  };
+}
+
 function describe() {
-  const list = (item: z.ZodType) => output(z.object({ object: z.literal('list'), data: z.array(item) }));
   return {
     openapi: '3.1.0',
     info: {
@@ -95,57 +164,10 @@ function describe() {
         VerboseTranscription: output(verboseTranscription),
         Model: output(listedModel),
         ModelList: list(listedModel),
-        ModelState: output(modelState),
-        ReleaseRequest: input(sentRelease),
-        ToldRelease: output(publishedRelease),
-        KnownReleases: output(knownReleases),
-        RevisionRequest: input(newRevision),
-        Revision: output(revisionRow),
-        KeptRevision: output(storedRevision),
-        LiveEvidence: output(liveEvidence),
-        TransitionRequest: input(newTransition),
-        Transition: output(transitionRow),
-        KeptTransition: output(storedTransition),
-        ModelLog: output(logPage),
-        AliasRequest: input(aliasBody),
-        Alias: output(aliasRow),
-        AliasList: list(aliasRow),
-        TorchserveModels: output(listedVersions),
-        TorchserveVersions: output(z.array(describedVersion)),
-        TorchserveStatus: output(statusAnswer),
-        TorchserveError: output(torchserveError),
+        ...modelSchemas(),
         PoolList: output(listedPools),
-        OutboxPage: output(outboxPage),
-        AuditHealth: output(auditHealth),
-        AuditLogList: list(listedLog),
-        AuditErasureRequest: input(erasureBody),
-        AuditErased: output(listedErased),
-        AuditErasureList: output(listedWaiting),
-        AuditHoldRequest: input(holdBody),
-        AuditReleaseRequest: input(holdReleaseBody),
-        AuditReleased: output(listedReleased),
-        AuditHoldList: output(listedHolds),
-        AuditGapList: output(listedGaps),
-        AuditGapAcceptance: input(acceptBody),
-        AuditGap: output(acceptedGap),
-        AuditHits: output(listedHits),
-        AuditExportRequest: input(exportBody),
-        AuditExport: output(exportStatus),
-        AuditExportList: output(listedExports),
-        AuditStreamed: output(streamedLeaf),
-        UploadRequest: input(uploadBody),
-        UploadGrant: output(grantedUpload),
-        Upload: output(uploadStatus),
-        ReplayedJobs: output(replayedJobs),
-        UploadUsage: input(uploadUsage),
-        BookedUsage: output(bookedUsage),
-        UploadList: output(listedUploads),
-        ProjectRequest: input(projectBody),
-        MadeProject: output(madeProject),
-        Project: output(projectStatus),
-        ProjectList: output(listedProjects),
-        ProjectManifest: output(manifest),
-        SegmentRequest: input(segmentBody),
+        ...auditSchemas(),
+        ...jobSchemas(),
         Error: output(errorBody),
         GrantRequest: input(grantBody),
         Grant: output(grantAnswer),

@@ -50,6 +50,13 @@ export function auditPaths() {
         },
       },
     },
+    ...exportPaths(),
+  };
+}
+
+/** Exports of a log, and its entries as they are appended. */
+function exportPaths() {
+  return {
     '/v1/audit/exports': {
       get: {
         operationId: 'listAuditExports',

@@ -65,6 +65,13 @@ export function livePaths() {
         },
       },
     },
+    ...streamPaths(),
+  };
+}
+
+/** WebSockets of live sound. */
+function streamPaths() {
+  return {
     '/v1/realtime': {
       get: {
         operationId: 'openRealtime',
@@ -91,6 +98,13 @@ export function livePaths() {
         responses: { ...upgrade, ...errors(refusedUpgrade) },
       },
     },
+    ...listenPaths(),
+  };
+}
+
+/** Recordings and live sound as Deepgram's clients send them. */
+function listenPaths() {
+  return {
     '/v1/listen': {
       get: {
         operationId: 'openListen',

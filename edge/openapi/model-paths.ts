@@ -76,6 +76,13 @@ export function modelPaths() {
         responses: { ...success('Evidence', json('LiveEvidence')), ...errors([...always, 'revision_unknown']) },
       },
     },
+    ...transitionPaths(),
+  };
+}
+
+/** Transitions of revisions, and the aliases of a model. */
+function transitionPaths() {
+  return {
     '/v1/models/{name}/transitions': {
       get: {
         operationId: 'listTransitions',

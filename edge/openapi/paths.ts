@@ -109,6 +109,14 @@ export function paths() {
     ...uploadPaths(),
     ...modelPaths(),
     ...projectPaths(),
+    ...servicePaths(),
+    ...logPaths(),
+  };
+}
+
+/** Served models, agents and this description. */
+function servicePaths() {
+  return {
     '/v1/models': {
       get: {
         operationId: 'listModels',
@@ -149,6 +157,12 @@ export function paths() {
         },
       },
     },
+  };
+}
+
+/** Files and outboxes of the audit log. */
+function logPaths() {
+  return {
     '/v1/audit/log': {
       get: {
         operationId: 'listAuditLogs',

@@ -112,6 +112,13 @@ export function projectPaths() {
         },
       },
     },
+    ...documentPaths(),
+  };
+}
+
+/** Sound, manifest and segments of the documents of a project. */
+function documentPaths() {
+  return {
     '/v1/projects/{name}/documents/{document}/audio': {
       get: {
         operationId: 'readProjectAudio',

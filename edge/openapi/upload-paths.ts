@@ -82,6 +82,13 @@ export function uploadPaths() {
         },
       },
     },
+    ...uploadByIdPaths(),
+  };
+}
+
+/** One upload, by its id. */
+function uploadByIdPaths() {
+  return {
     '/v1/uploads/{name}': {
       get: {
         operationId: 'getUpload',
