@@ -44,7 +44,7 @@ export async function placeProject(
     suite: SUITE,
     class: 'batch',
   } as const;
-  const picked = pick(request, snapshots, new Map(), runtime.now(), () => 0);
+  const picked = pick(request, { snapshots, memory: new Map(), now: runtime.now(), random: () => 0 });
   if (!picked.ok && picked.refusal.reason !== 'no_pool') return picked;
   const site = (picked.ok ? picked.value[0]?.entry.description.zone : zones[0]) ?? first;
   return ok({ zone: site, light: hasLight(snapshots, site, model) });

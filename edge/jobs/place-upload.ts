@@ -38,7 +38,7 @@ export async function placeUpload(body: UploadBody, claims: Claims, context: Req
     suite: SUITE,
     class: 'batch',
   } as const;
-  const picked = pick(request, snapshots, new Map(), runtime.now(), () => 0);
+  const picked = pick(request, { snapshots, memory: new Map(), now: runtime.now(), random: () => 0 });
   if (picked.ok) return ok(picked.value[0]?.entry.description.zone ?? first);
   return picked.refusal.reason === 'no_pool' ? ok(zones[0] ?? first) : picked;
 }

@@ -113,7 +113,7 @@ export class AgentFinder {
     const { snapshots } = await this.#rosters();
     const { claims, subject } = this.#admitted;
     const request = { ...routeRequest(this.#route, claims, subject.class), exclude };
-    return pick(request, snapshots, memory, now(), random);
+    return pick(request, { snapshots, memory, now: now(), random });
   }
 
   async #dial(attempt: Attempt, { open, signal }: Search): Promise<Result<FoundAgent>> {
@@ -161,7 +161,7 @@ export class AgentFinder {
     return (outcome, failed) => {
       if (isFinished) return;
       isFinished = true;
-      memory = finished(memory, agent, failed ? 'failure' : 'neutral', 0, runtime.now());
+      memory = finished(memory, agent, { outcome: failed ? 'failure' : 'neutral', ms: 0, now: runtime.now() });
       const { tenant } = this.#admitted.claims;
       this.#admitted.note({ type: 'route', tenant, request: id, attempt, pool, agent, zone, why, outcome });
     };

@@ -19,6 +19,6 @@ export function agentStarted(agent: string): void {
 
 /** Records how the request ended, as `finishedOne` says. */
 export function agentFinished(agent: string, outcome: Outcome, ms: number, now: number): void {
-  agents.set(agent, finishedOne(agents.get(agent), outcome, ms, now));
+  agents.set(agent, finishedOne(agents.get(agent), { outcome, ms, now }));
   forgetIdle(agents, now);
 }

@@ -49,7 +49,7 @@ export class AttemptPlan {
     const { runtime } = this.#context;
     const snapshots = await this.#readSnapshots();
     const now = runtime.now();
-    const picked = pick(this.#route, snapshots, knownAgents, now, runtime.random);
+    const picked = pick(this.#route, { snapshots, memory: knownAgents, now, random: runtime.random });
     if (!picked.ok) return picked;
     if (this.#mayMirror) this.mirror = pickMirror(this.#route, snapshots, now, runtime.random);
     this.#attempts = picked.value;

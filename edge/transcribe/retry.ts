@@ -100,6 +100,6 @@ export function attemptsLeft(
   const names = new Set(able.value.map(agentOf));
   const left = planned.slice(made).filter((attempt) => names.has(agentOf(attempt)));
   if (left.length > 0) return left;
-  const picked = pick(untried, snapshots, memory, now, random);
+  const picked = pick(untried, { snapshots, memory, now, random });
   return picked.ok ? picked.value : [];
 }

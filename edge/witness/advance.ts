@@ -23,5 +23,5 @@ export function advance(seen: Head | undefined, old: number, proof: readonly Has
   if (old !== size) return { status: 409, size };
   if (next.size === 0 && !equalBytes(next.root, emptyRoot)) return { status: 422 };
   if (old === 0) return { status: proof.length === 0 ? 200 : 422 };
-  return { status: verifyConsistency(old, next.size, root, next.root, proof) ? 200 : 422 };
+  return { status: verifyConsistency({ size, root }, next, proof) ? 200 : 422 };
 }

@@ -52,7 +52,8 @@ async function decide(
   const people = opened.signers.filter((name) => !machines.has(name));
   const workers = opened.signers.filter((name) => machines.has(name));
   const live = await readLiveEvidence(desk, known, statement.revision);
-  const decided = decideTransition(known, statement, people, desk.now(), live, workers);
+  const context = { signers: people, workers, now: desk.now(), live };
+  const decided = decideTransition(known, statement, context);
   if (!decided.ok) return decided;
   const draft = typeof decided.value === 'number' ? undefined : decided.value;
   // A machine's signature alone opens no transition.

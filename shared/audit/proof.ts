@@ -39,7 +39,19 @@ export async function hashRange(from: number, to: number, read: ReadSubtree): Pr
   return hashNode(await hashRange(from, middle, read), await hashRange(middle, to, read));
 }
 
-export function verifyInclusion(index: number, size: number, leaf: Hash, proof: readonly Hash[], root: Hash): boolean {
+/** Root of the tree of the first `size` leaves. */
+interface TreeHead {
+  readonly size: number;
+  readonly root: Hash;
+}
+
+interface Inclusion {
+  readonly index: number;
+  readonly leaf: Hash;
+  readonly proof: readonly Hash[];
+}
+
+export function verifyInclusion({ index, leaf, proof }: Inclusion, { size, root }: TreeHead): boolean {
   if (!Number.isSafeInteger(size) || !Number.isSafeInteger(index) || index < 0 || index >= size) return false;
   let [first, last] = [index, size - 1];
   let hash = leaf;
@@ -54,13 +66,9 @@ export function verifyInclusion(index: number, size: number, leaf: Hash, proof: 
   return last === 0 && equalBytes(hash, root);
 }
 
-export function verifyConsistency(
-  before: number,
-  size: number,
-  rootBefore: Hash,
-  root: Hash,
-  proof: readonly Hash[],
-): boolean {
+export function verifyConsistency(old: TreeHead, next: TreeHead, proof: readonly Hash[]): boolean {
+  const { size: before, root: rootBefore } = old;
+  const { size, root } = next;
   if (!Number.isSafeInteger(size) || !Number.isSafeInteger(before) || before < 0 || before > size) return false;
   if (before === size) return proof.length === 0 && equalBytes(rootBefore, root);
   if (before === 0) return proof.length === 0 && equalBytes(rootBefore, emptyRoot);
@@ -68,16 +76,16 @@ export function verifyConsistency(
   if (seed === undefined) return false;
   let [first, last] = [before - 1, size - 1];
   while (isOdd(first)) [first, last] = [half(first), half(last)];
-  let [old, now] = [seed, seed];
+  let [hashBefore, hashNow] = [seed, seed];
   for (const hash of rest) {
     if (last === 0) return false;
     if (isOdd(first) || first === last) {
-      [old, now] = [hashNode(hash, old), hashNode(hash, now)];
+      [hashBefore, hashNow] = [hashNode(hash, hashBefore), hashNode(hash, hashNow)];
       while (!isOdd(first) && first !== 0) [first, last] = [half(first), half(last)];
-    } else now = hashNode(now, hash);
+    } else hashNow = hashNode(hashNow, hash);
     [first, last] = [half(first), half(last)];
   }
-  return last === 0 && equalBytes(old, rootBefore) && equalBytes(now, root);
+  return last === 0 && equalBytes(hashBefore, rootBefore) && equalBytes(hashNow, root);
 }
 
 // Sizes exceed the 32 bits of bitwise operators.

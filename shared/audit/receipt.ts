@@ -64,6 +64,5 @@ export async function verifyReceipt(
 ): Promise<Judged | undefined> {
   const judged = await judge(new TextEncoder().encode(checkpoint), latest);
   if (!judged) return undefined;
-  const { size, root } = judged.checkpoint;
-  return verifyInclusion(index, size, hashLeaf(entry), proof, root) ? judged : undefined;
+  return verifyInclusion({ index, leaf: hashLeaf(entry), proof }, judged.checkpoint) ? judged : undefined;
 }

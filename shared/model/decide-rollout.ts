@@ -2,8 +2,8 @@
 // and the worker that makes smaller revisions reads its orders there.
 import { refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
-import { type Evidence, evaluateEvidence, findMisses } from './evidence.ts';
-import { FUNCTIONS, untimelyIn } from './gate.ts';
+import { evaluateEvidence, findMisses } from './evidence.ts';
+import { FUNCTIONS, type TransitionContext, untimelyIn } from './gate.ts';
 import type { EntryDraft, Registry } from './registry.ts';
 import { nextMethod, sourceOf } from './rollout.ts';
 import { type Miss, showMisses } from './sla.ts';
@@ -17,9 +17,7 @@ const closed = (rule: string) => no(refuse('gate_closed', { rule }));
 export function decideMiss(
   known: Registry,
   statement: GateStatement,
-  live: readonly Evidence[],
-  signers: readonly string[],
-  now: number,
+  { live = [], signers, now }: Pick<TransitionContext, 'live' | 'signers' | 'now'>,
 ): Draft | undefined {
   const { revision } = statement;
   const evidence = [...statement.evidence, ...live];

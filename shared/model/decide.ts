@@ -5,7 +5,7 @@ import { refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
 import { decideMiss, decideTakeover } from './decide-rollout.ts';
 import { type Evidence, underPromise } from './evidence.ts';
-import { FUNCTIONS, openGate } from './gate.ts';
+import { FUNCTIONS, openGate, type TransitionContext } from './gate.ts';
 import { applyEntry, authorsOf, type EntryDraft, placeEntry, type Registry, STABLE } from './registry.ts';
 import { type Derivation, heldBack } from './rollout.ts';
 import { type Sla, strictest } from './sla.ts';
@@ -86,18 +86,15 @@ const MAKES_OF_SOMETHING = 'its author makes nothing but what is made of somethi
 const closed = (rule: string) => refuse('gate_closed', { rule });
 
 /**
- * Decides a stage transition. A number is the count of people who must still sign. `live`: live evidence of
- * the revision. `workers`: machines that signed beside `signers`. The entry may be a missed promise
- * (`rollout`).
+ * Decides a stage transition. A number is the count of people who must still sign. The entry may be a
+ * missed promise (`rollout`).
  */
 export function decideTransition(
   known: Registry,
   sent: GateStatement,
-  signers: readonly string[],
-  now: number,
-  live: readonly Evidence[] = [],
-  workers: readonly string[] = [],
+  context: TransitionContext,
 ): Result<EntryDraft | number> {
+  const { signers, workers = [], now } = context;
   const { revision, from, to, id } = sent;
   const found = known.revisions[revision];
   if (!found || sent.model !== known.model) return no(refuse('revision_unknown', { model: known.model }));
@@ -118,7 +115,7 @@ export function decideTransition(
   if (forward && held !== undefined) return no(refuse('rollout_held', { rule: held }));
   // A withdrawal to the first stage may carry the same findings.
   const judged = forward || (move === 'withdraw' && isSame(to, FIRST));
-  const missed = judged && held === undefined ? decideMiss(known, statement, live, signers, now) : undefined;
+  const missed = judged && held === undefined ? decideMiss(known, statement, context) : undefined;
   if (missed) return ok(missed);
   const rival = Object.entries(known.revisions).find(
     ([digest, { standing }]) => digest !== revision && standing.stage === 'canary',
@@ -127,7 +124,7 @@ export function decideTransition(
   if (to.stage === 'grey' && found.sla?.memoryBytes !== undefined && !statement.evidence.some(isMemory)) {
     return no(closed('evidence of the kind "memory" is missing'));
   }
-  const open = openGate(statement, signers, authorsOf(known.revisions, revision), now, live);
+  const open = openGate(statement, authorsOf(known.revisions, revision), context);
   if (!open.ok) return open;
   return ok(open.value > 0 ? open.value : { type: 'stage', revision, from, to, statement: id, signers: [...signers] });
 }

@@ -58,13 +58,21 @@ function isMeasured(one: Evidence): boolean {
   return !('streams' in one) || one.streams > 0;
 }
 
-/** Returns how many more people must sign; 0: the gate is open. `author`: one, or all. `live`: see `trial.ts`. */
+export interface TransitionContext {
+  readonly signers: readonly string[];
+  /** Machines that signed beside `signers`. */
+  readonly workers?: readonly string[] | undefined;
+  /** Epoch ms. */
+  readonly now: number;
+  /** Live evidence of the revision; see `trial.ts`. */
+  readonly live?: readonly Evidence[] | undefined;
+}
+
+/** Returns how many more people must sign; 0: the gate is open. `author`: one, or all. */
 export function openGate(
   signed: GateStatement,
-  signers: readonly string[],
   author: string | readonly string[],
-  now: number,
-  live: readonly Evidence[] = [],
+  { signers, now, live = [] }: TransitionContext,
 ): Result<number> {
   const { evidence, reported } = weigh(signed.evidence, live);
   const statement = { ...signed, evidence: [...evidence] };

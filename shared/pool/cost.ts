@@ -35,11 +35,18 @@ export function isSaturated(entry: Loaded, ours: RequestClass, memory: RouteMemo
   return busyAt(entry, memory, now) >= entry.description.slots && queuedAhead(entry, ours, now) >= 1;
 }
 
+interface CostContext {
+  readonly memory: RouteMemory;
+  readonly now: number;
+  /** See `typicalMs`. */
+  readonly typical: number;
+}
+
 /**
  * Milliseconds until a request of class `ours` would be done there: how long one takes, more when the slots are full,
  * and the queue before it. What was observed long ago, or never, becomes `typical`.
  */
-export function costOf(entry: Loaded, ours: RequestClass, memory: RouteMemory, now: number, typical: number): number {
+export function costOf(entry: Loaded, ours: RequestClass, { memory, now, typical }: CostContext): number {
   const { slots, agent } = entry.description;
   const known = memory.get(agent);
   const observed = known?.ewmaMs ?? typical;

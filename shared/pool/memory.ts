@@ -59,13 +59,18 @@ export function started(memory: RouteMemory, agent: string): RouteMemory {
   return new Map(memory).set(agent, startedOne(memory.get(agent)));
 }
 
-/**
- * `ms`: how long the agent worked, without waiting for the caller's body; 0 when it did no work, which says nothing
- * about how fast it is. `now`: ms since 1970.
- */
-export function finished(memory: RouteMemory, agent: string, outcome: Outcome, ms: number, now: number): RouteMemory {
-  const next = new Map(memory).set(agent, finishedOne(memory.get(agent), outcome, ms, now));
-  forgetIdle(next, now);
+/** Outcome of one request at an agent. */
+interface FinishedWork {
+  readonly outcome: Outcome;
+  /** Time the agent worked, without waiting for the caller's body; 0 without work: no measure of its speed. */
+  readonly ms: number;
+  /** Epoch ms. */
+  readonly now: number;
+}
+
+export function finished(memory: RouteMemory, agent: string, work: FinishedWork): RouteMemory {
+  const next = new Map(memory).set(agent, finishedOne(memory.get(agent), work));
+  forgetIdle(next, work.now);
   return next;
 }
 
@@ -75,7 +80,7 @@ export const startedOne = (known: AgentMemory = fresh): AgentMemory => ({
   outstanding: known.outstanding + 1,
 });
 
-export function finishedOne(known: AgentMemory = fresh, outcome: Outcome, ms: number, now: number): AgentMemory {
+export function finishedOne(known: AgentMemory = fresh, { outcome, ms, now }: FinishedWork): AgentMemory {
   const next = { ...known, outstanding: Math.max(0, known.outstanding - 1) };
   return outcome === 'neutral' ? next : count(next, outcome === 'failure', ms, now);
 }

@@ -60,19 +60,22 @@ interface Candidate extends Omit<Attempt, 'why'> {
   readonly share: number;
 }
 
+export interface PickContext {
+  readonly snapshots: readonly Snapshot[];
+  readonly memory: RouteMemory;
+  /** Epoch ms. */
+  readonly now: number;
+  /** Returns numbers from 0 up to 1; the same numbers give the same choice. */
+  readonly random: () => number;
+}
+
 /**
  * Decides the route of a request: attempts in order with their reasons, or a refusal. Hard constraints come
- * first and hold for every attempt; then the cohort, then load. `now` is ms since 1970; `random` gives
- * numbers from 0 up to 1, and the same numbers give the same choice. Refusals: `model_unknown`,
+ * first and hold for every attempt; then the cohort, then load. Refusals: `model_unknown`,
  * `model_unfit`, `model_not_live`, `residency_mismatch`, `language_unknown`, `language_forbidden`, `no_pool`.
  */
-export function pick(
-  request: RouteRequest,
-  snapshots: readonly Snapshot[],
-  memory: RouteMemory,
-  now: number,
-  random: () => number,
-): Result<Attempt[]> {
+export function pick(request: RouteRequest, context: PickContext): Result<Attempt[]> {
+  const { snapshots, memory, now } = context;
   const able = constrainKnown(request, snapshots, now);
   if (!able.ok) return able;
   const cohort = inCohort(request, able.value);
@@ -88,7 +91,7 @@ export function pick(
     const pools = new Set(attempts.map(({ entry }) => entry.description.pool));
     const elsewhere = rest.filter(({ entry }) => !pools.has(entry.description.pool));
     const preferred = fastestFirst(request, elsewhere.length ? elsewhere : rest, memory, now);
-    const [choice, rule] = choose(request, preferred, memory, now, random);
+    const [choice, rule] = choose(request, preferred, context);
     attempts.push({ entry: choice.entry, model: choice.model, why: `${rule} of ${preferred.length}` });
     rest = rest.filter(({ agent }) => agent !== choice.agent);
   }
@@ -285,9 +288,7 @@ function fastestFirst(
 function choose(
   request: RouteRequest,
   candidates: readonly Candidate[],
-  memory: RouteMemory,
-  now: number,
-  random: () => number,
+  { memory, now, random }: PickContext,
 ): [Candidate, string] {
   const first = draw(candidates, random());
   if (candidates.length === 1) return [first, 'the only one'];
@@ -298,7 +299,7 @@ function choose(
   const entries = candidates.map(({ entry }) => entry);
   const typical = typicalMs(entries, memory, now);
   const cost = ({ entry }: Candidate) =>
-    request.live ? streamCost(entry, memory) : costOf(entry, request.class, memory, now, typical);
+    request.live ? streamCost(entry, memory) : costOf(entry, request.class, { memory, now, typical });
   const [one, other] = [cost(first), cost(second)];
   if (Math.abs(one - other) <= Math.max(one, other) * limits.costNoise.value) return [first, 'by slots'];
   return one < other ? [first, 'less loaded'] : [second, 'less loaded'];

@@ -42,7 +42,7 @@ export function splitBlock(block: string, most: number = limits.projectSegmentCh
   };
   for (const found of text.matchAll(END)) {
     const end = found.index + found[0].length;
-    if (endsHere(text, from, found.index, end, found[0])) take(end);
+    if (endsHere(text, from, found)) take(end);
   }
   take(text.length);
   return segments;
@@ -51,7 +51,9 @@ export function splitBlock(block: string, most: number = limits.projectSegmentCh
 /** Returns one line in a canonical spelling (Unicode NFC, single spaces). */
 export const tidy = (text: string): string => text.normalize('NFC').replace(/\s+/gu, ' ').trim();
 
-function endsHere(text: string, from: number, start: number, end: number, mark: string): boolean {
+/** Reports whether a sentence that begins at `from` ends at the mark. */
+function endsHere(text: string, from: number, { index: start, 0: mark }: RegExpExecArray): boolean {
+  const end = start + mark.length;
   if (FULL_WIDTH.test(mark)) return true;
   if (end < text.length && text[end] !== ' ') return false;
   const next = text.slice(end + 1, end + 3);

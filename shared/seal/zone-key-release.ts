@@ -57,17 +57,23 @@ export interface Release {
   readonly sealKey: JsonWebKey;
 }
 
+interface ReleaseContext {
+  /** Zone of the pool token that the caller has verified. */
+  readonly poolZone: string;
+  readonly policy: AttestationPolicy;
+  /** Epoch ms. */
+  readonly now: number;
+  readonly findKeys?: FindKeys | undefined;
+}
+
 /**
  * Verifies a request for zone keys: an agent whose attestation meets the policy, that signs with the key in
- * it, now, for the zone of its pool token (`poolZone`, verified by the caller). Refuses with
+ * it, now, for the zone of its pool token. Refuses with
  * `attestation_invalid` or `zone_unserved`.
  */
 export async function decideRelease(
   { attestation, proof }: ReleaseRequest,
-  poolZone: string,
-  policy: AttestationPolicy,
-  now: number,
-  findKeys?: FindKeys,
+  { poolZone, policy, now, findKeys }: ReleaseContext,
 ): Promise<Result<Release>> {
   const attested = await verifyAttestation(attestation, policy, now, findKeys);
   if (!attested.ok) return attested;

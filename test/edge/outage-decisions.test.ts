@@ -10,7 +10,7 @@ describe('C6 attempts that are left after a failure', () => {
   const [one, other, third] = [agent('one'), agent('other', { pool: 'p2' }), agent('third', { pool: 'p3' })];
   const away = (entry: RosterEntry): RosterEntry => ({ ...entry, load: { ...entry.load, engineReady: false } });
   const planned = (entries: readonly RosterEntry[]) => {
-    const picked = pick(request(), [snapshot(entries)], new Map(), now, numbers(1));
+    const picked = pick(request(), { snapshots: [snapshot(entries)], memory: new Map(), now, random: numbers(1) });
     if (!picked.ok) throw new Error(picked.refusal.reason);
     return picked.value;
   };

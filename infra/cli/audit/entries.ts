@@ -46,7 +46,7 @@ export class ProvenEntries {
   /** Throws `Invalid` when an entry does not match the signed root. */
   async bundle(bundle: number): Promise<readonly HashedEntry[]> {
     if (this.#last?.bundle === bundle) return this.#last.entries;
-    const { size, root } = this.checkpoint;
+    const { size } = this.checkpoint;
     const read = await fetchEntries(this.#reader, bundle, size);
     const hashes = await this.#tile(0, bundle);
     const entries = read.map((bytes, at) => {
@@ -57,7 +57,7 @@ export class ProvenEntries {
     // The path of one entry covers all others of its tile: one proof shows the whole bundle.
     const last = entries.at(-1) as HashedEntry;
     const proof = await proveInclusion(last.index, size, (height, at) => this.#subtree(height, at));
-    if (!verifyInclusion(last.index, size, last.hash, proof, root))
+    if (!verifyInclusion({ index: last.index, leaf: last.hash, proof }, this.checkpoint))
       throw new Invalid(`the entries from ${bundle * TILE_WIDTH} on are not in the log of ${size}`);
     this.#last = { bundle, entries };
     return entries;

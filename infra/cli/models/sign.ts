@@ -38,7 +38,7 @@ export async function signModel(given: Arguments): Promise<Answer> {
   if (promised?.success === false)
     return wrong(`--sla ${given.sla}: latencyMs=N, memoryBytes=N, wordErrors=N, with commas`);
   const name = parts[0] ?? path.basename(path.resolve(folder));
-  const payload = writeManifest(name, hash, listed, revision, promised && { sla: promised.data });
+  const payload = writeManifest({ name, hash, files: listed, revision, sla: promised?.data });
   const signature = signatureOf(folder, parts, hash);
   writeFileSync(signature, JSON.stringify(makeBundle(await signPayload(payload, key))));
   return { exit: 0, text: `${signature}\n${revision}`, value: { signature, revision, files: digests.length } };

@@ -140,7 +140,7 @@ async function register(watch: Watch, { model, folder, parts, made }: MadeFiles)
   const digests = await digestFolder(folder, parts);
   const revision = digestOfFiles(digests.map(({ name, sha256 }) => ({ name, digest: sha256 })));
   const listed = digests.map((one) => ({ name: one.name, digest: one[hash] }));
-  const payload = writeManifest(parts[0] ?? model, hash, listed, revision, { made });
+  const payload = writeManifest({ name: parts[0] ?? model, hash, files: listed, revision, made });
   const bundle = makeBundle(await signPayload(payload, watch.key));
   writeFileSync(signatureOf(folder, parts, hash), JSON.stringify(bundle));
   return callRegistry(watch, `${encodeURIComponent(model)}/revisions`, revisionRow, {

@@ -55,7 +55,7 @@ export function createAuthority({ policy, issuer, keys, log }: AuthoritySettings
     if (!pool.ok) return pool;
     const request = releaseRequest.safeParse(body);
     if (!request.success) return no(refuse('json_invalid'));
-    const release = await decideRelease(request.data, pool.value.zone, policy, now);
+    const release = await decideRelease(request.data, { poolZone: pool.value.zone, policy, now });
     if (!release.ok) return release;
     const held = keys[release.value.zone];
     if (!held) return no(refuse('zone_unserved', { zone: release.value.zone }));

@@ -111,7 +111,8 @@ class LinkWalk {
     const facts = text === undefined ? undefined : readLeafFacts(text);
     const parts = found && splitNote(new TextEncoder().encode(found.checkpoint));
     const log = parts && readCheckpoint(parts.text);
-    if (!facts || !found || !log || !verifyInclusion(found.index, log.size, hashLeaf(bytes), found.proof, log.root))
+    const leaf = hashLeaf(bytes);
+    if (!facts || !found || !log || !verifyInclusion({ index: found.index, leaf, proof: found.proof }, log))
       return this.#wrong(`${receipt} does not show that ${entry} is in a log`);
     return { facts, index: found.index, log, note: found.checkpoint };
   }

@@ -61,10 +61,17 @@ async function checkEntries(bundle: OpenBundle, heads: Heads, asked: VerifyOptio
     findings.add('manifest', 'invalid', `the bundle is of the tenant ${manifest.tenant}`);
   const known = asked.head && readKnownHead(asked.head);
   if (asked.head && !known) findings.add('consistency', 'incomplete', 'the known head is no checkpoint');
-  const walk = new Walk(bundle, heads, new Growth(heads, known, findings), findings, asked);
+  const walk = new Walk({ bundle, heads, growth: new Growth(heads, known, findings), findings }, asked);
   for (const part of manifest.parts) if (!(await walk.part(part))) return;
   const ends = { end: heads.end.checkpoint, previous: walk.previous, now: asked.now };
   walk.end(await checkLinks(bundle, ends, findings));
+}
+
+interface WalkContext {
+  readonly bundle: OpenBundle;
+  readonly heads: Heads;
+  readonly growth: Growth;
+  readonly findings: Findings;
 }
 
 /** Walks the entries in order; hashes them and the subtrees between them. */
@@ -81,7 +88,7 @@ class Walk {
   #count = 0;
   #proofs: { readonly bytes: Uint8Array; at: number } = { bytes: new Uint8Array(0), at: 0 };
 
-  constructor(bundle: OpenBundle, heads: Heads, growth: Growth, findings: Findings, asked: VerifyOptions) {
+  constructor({ bundle, heads, growth, findings }: WalkContext, asked: VerifyOptions) {
     this.#hashing = asked.hashing ?? ownHashing;
     this.#onEntry = asked.onEntry;
     this.#bundle = bundle;

@@ -126,14 +126,15 @@ export interface FileDigest {
   readonly digest: string;
 }
 
-/** The statement about whole files, as bytes to be signed. */
-export function writeManifest(
-  name: string,
-  hash: HashName,
-  files: readonly FileDigest[],
-  revision: string,
-  { sla: promised, made: lineage }: Pick<Manifest, 'sla' | 'made'> = {},
-): Uint8Array {
+interface WholeFiles extends Pick<Manifest, 'sla' | 'made'> {
+  readonly name: string;
+  readonly hash: HashName;
+  readonly files: readonly FileDigest[];
+  readonly revision: string;
+}
+
+/** Returns the statement about whole files, as bytes to be signed. */
+export function writeManifest({ name, hash, files, revision, sla: promised, made: lineage }: WholeFiles): Uint8Array {
   const sorted = [...files].sort((one, other) => (one.name < other.name ? -1 : 1));
   const statement = {
     _type: STATEMENT_TYPE,

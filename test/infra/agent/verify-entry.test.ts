@@ -58,7 +58,7 @@ async function sign(person: Person, hash: 'sha256' | 'sm3' = 'sha256', ending = 
   const digests = await digestFolder(repository, ['speech']);
   const revision = digestOfFiles(digests.map((one) => ({ name: one.name, digest: one.sha256 })));
   const files = digests.map((one) => ({ name: one.name, digest: one[hash] }));
-  const signed = await signPayload(writeManifest('speech', hash, files, revision), person.key);
+  const signed = await signPayload(writeManifest({ name: 'speech', hash, files, revision }), person.key);
   writeFileSync(path.join(repository, `speech${ending}`), JSON.stringify(makeBundle(signed)));
   return revision;
 }

@@ -360,7 +360,7 @@ describe('A15 quality: word errors of two revisions', () => {
         at,
         evidence: await evidenceOf(after),
       };
-      return openGate(statement, ['ann'], 'ann', at);
+      return openGate(statement, 'ann', { signers: ['ann'], now: at });
     };
     expect(await gate('one two three four')).toEqual(ok(0));
     expect(await gate('one two three')).toMatchObject({ refusal: { reason: 'gate_closed' } });

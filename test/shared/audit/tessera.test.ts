@@ -47,7 +47,7 @@ describe('C9 the log of the tests of transparency-dev’s witness', () => {
     const [old, now] = heads;
     if (!old || !now) throw new Error('the checkpoints are not read');
     const hashes = proof.map((hash) => Uint8Array.from(Buffer.from(hash, 'hex')));
-    expect(verifyConsistency(old.size, now.size, old.root, now.root, hashes)).toBe(true);
-    expect(verifyConsistency(old.size, now.size, old.root, now.root, hashes.toReversed())).toBe(false);
+    expect(verifyConsistency(old, now, hashes)).toBe(true);
+    expect(verifyConsistency(old, now, hashes.toReversed())).toBe(false);
   });
 });

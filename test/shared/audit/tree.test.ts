@@ -160,13 +160,14 @@ describe('C9 proofs of the audit log', () => {
       fc.asyncProperty(sizes, async ({ size, at }) => {
         const hashes = entriesOf(size).map(hashLeaf);
         const [leaf, root] = [hashes[at] as Hash, rootOf(hashes)];
+        const tree = { size, root };
         const proof = await proveInclusion(at, size, readerOf(hashes));
-        expect(verifyInclusion(at, size, leaf, proof, root)).toBe(true);
-        expect(verifyInclusion(at, size, hashLeaf(leaf), proof, root)).toBe(false);
-        expect(verifyInclusion(at, size, leaf, [...proof, leaf], root)).toBe(false);
-        expect(verifyInclusion(at, size, leaf, proof.slice(1), root)).toBe(size === 1);
-        if (size > 1) expect(verifyInclusion((at + 1) % size, size, leaf, proof, root)).toBe(false);
-        expect(verifyInclusion(at, size, leaf, proof, leaf)).toBe(size === 1);
+        expect(verifyInclusion({ index: at, leaf, proof }, tree)).toBe(true);
+        expect(verifyInclusion({ index: at, leaf: hashLeaf(leaf), proof }, tree)).toBe(false);
+        expect(verifyInclusion({ index: at, leaf, proof: [...proof, leaf] }, tree)).toBe(false);
+        expect(verifyInclusion({ index: at, leaf, proof: proof.slice(1) }, tree)).toBe(size === 1);
+        if (size > 1) expect(verifyInclusion({ index: (at + 1) % size, leaf, proof }, tree)).toBe(false);
+        expect(verifyInclusion({ index: at, leaf, proof }, { size, root: leaf })).toBe(size === 1);
       }),
       { numRuns: Math.min(numRuns, 2_000) },
     );
@@ -176,13 +177,17 @@ describe('C9 proofs of the audit log', () => {
     await fc.assert(
       fc.asyncProperty(sizes, async ({ size, at: before }) => {
         const hashes = entriesOf(size).map(hashLeaf);
-        const [old, root] = [rootOf(hashes, 0, before), rootOf(hashes)];
+        const [oldRoot, root] = [rootOf(hashes, 0, before), rootOf(hashes)];
+        const [old, tree] = [
+          { size: before, root: oldRoot },
+          { size, root },
+        ];
         const proof = await proveConsistency(before, size, readerOf(hashes));
-        expect(verifyConsistency(before, size, old, root, proof)).toBe(true);
-        expect(verifyConsistency(before, size, hashLeaf(old), root, proof)).toBe(false);
-        expect(verifyConsistency(before, size, old, root, [...proof, root])).toBe(false);
-        if (before > 0) expect(verifyConsistency(before, size, old, hashLeaf(root), proof)).toBe(false);
-        expect(verifyConsistency(size, before, root, old, proof)).toBe(false);
+        expect(verifyConsistency(old, tree, proof)).toBe(true);
+        expect(verifyConsistency({ size: before, root: hashLeaf(oldRoot) }, tree, proof)).toBe(false);
+        expect(verifyConsistency(old, tree, [...proof, root])).toBe(false);
+        if (before > 0) expect(verifyConsistency(old, { size, root: hashLeaf(root) }, proof)).toBe(false);
+        expect(verifyConsistency(tree, old, proof)).toBe(false);
       }),
       { numRuns: Math.min(numRuns, 2_000) },
     );
@@ -206,10 +211,11 @@ describe('C9 proofs of the audit log', () => {
     const [leaf, sibling] = [hashLeaf(new Uint8Array(1)), hashLeaf(new Uint8Array(2))];
     // The last leaf of 2^33 + 1 has one sibling: the root of all others.
     const root = sha256(Uint8Array.of(1), sibling, leaf);
-    expect(verifyInclusion(2 ** 33, 2 ** 33 + 1, leaf, [sibling], root)).toBe(true);
-    expect(verifyInclusion(0, 2 ** 33 + 1, leaf, [sibling], root)).toBe(false);
-    expect(verifyConsistency(2 ** 33, 2 ** 33 + 1, sibling, root, [leaf])).toBe(true);
-    expect(verifyInclusion(0, 2 ** 53, leaf, [], leaf)).toBe(false);
+    const tree = { size: 2 ** 33 + 1, root };
+    expect(verifyInclusion({ index: 2 ** 33, leaf, proof: [sibling] }, tree)).toBe(true);
+    expect(verifyInclusion({ index: 0, leaf, proof: [sibling] }, tree)).toBe(false);
+    expect(verifyConsistency({ size: 2 ** 33, root: sibling }, tree, [leaf])).toBe(true);
+    expect(verifyInclusion({ index: 0, leaf, proof: [] }, { size: 2 ** 53, root: leaf })).toBe(false);
   });
 });
 

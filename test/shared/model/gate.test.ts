@@ -27,7 +27,7 @@ const statement = (from: Standing, to: Standing, evidence: readonly Evidence[] =
   ...{ model: 'm', revision: A, id: '1'.repeat(64), from, to, at: NOW, evidence: [...evidence] },
   ...more,
 });
-const gate = (made: GateStatement, ...signers: string[]) => openGate(made, signers, ann, NOW);
+const gate = (made: GateStatement, ...signers: string[]) => openGate(made, ann, { signers, now: NOW });
 const rule = (made: GateStatement, ...signers: string[]) => {
   const found = gate(made, ...signers);
   return found.ok ? found.value : found.refusal.params?.rule;
@@ -104,13 +104,18 @@ describe('C7: gates', () => {
     const step = statement(CANARY, { stage: 'canary', share: 0.05 }, [rates(runAt(0, 300, 0, 0))]);
     expect(rule(step, ann)).toBe(1);
     expect(rule(step, ann, 'bob')).toBe(0);
-    const measured = openGate({ ...step, evidence: [] }, [ann], ann, NOW, [rates(runAt(0, 300, 1, 60))]);
+    const measured = openGate({ ...step, evidence: [] }, ann, {
+      signers: [ann],
+      now: NOW,
+      live: [rates(runAt(0, 300, 1, 60))],
+    });
     expect(measured).toEqual({ ok: true, value: 0 });
   });
 
   it('C7 signed evidence never replaces measured evidence of its kind', () => {
     const step = statement(CANARY, { stage: 'canary', share: 0.05 }, [rates(runAt(0, 300, 0, 0))]);
-    const closedBy = (live: Evidence, made = step) => openGate(made, ['bob', 'cleo'], ann, NOW, [live]);
+    const closedBy = (live: Evidence, made = step) =>
+      openGate(made, ann, { signers: ['bob', 'cleo'], now: NOW, live: [live] });
     expect(closedBy(rates(runAt(0, 299, 0, 5)))).toMatchObject({
       refusal: { params: { rule: expect.stringContaining('fewer than 300') } },
     });
@@ -172,7 +177,7 @@ describe('C7, T1: the next entry of the log', () => {
     const at = known([made(A), { ...made(A), author: 'zoe' }, smaller, put(B, LAST)]);
     const full = { ...statement(LAST, { stage: 'full' }, [rates(runAt(4, 300, 5, 60))]), revision: B };
     const missing = (...signers: string[]) => {
-      const found = decideTransition(at, full, signers, NOW);
+      const found = decideTransition(at, full, { signers, now: NOW });
       return found.ok && found.value;
     };
     expect(missing('bob', ann)).toBe(1);
@@ -227,39 +232,45 @@ describe('C7, T1: the next entry of the log', () => {
   it('a statement is for where the revision stands', () => {
     const at = known([made(A), put(A, { stage: 'grey' })]);
     const grey = statement({ stage: 'develop-verify' }, { stage: 'grey' }, forGrey());
-    expect(reason(decideTransition(at, grey, [ann], NOW))).toBe('stage_passed');
-    expect(reason(decideTransition(at, { ...grey, revision: B }, [ann], NOW))).toBe('revision_unknown');
-    expect(reason(decideTransition(at, { ...grey, model: 'n' }, [ann], NOW))).toBe('revision_unknown');
+    expect(reason(decideTransition(at, grey, { signers: [ann], now: NOW }))).toBe('stage_passed');
+    expect(reason(decideTransition(at, { ...grey, revision: B }, { signers: [ann], now: NOW }))).toBe(
+      'revision_unknown',
+    );
+    expect(reason(decideTransition(at, { ...grey, model: 'n' }, { signers: [ann], now: NOW }))).toBe(
+      'revision_unknown',
+    );
   });
 
   it('an old statement does not lead a withdrawn revision on again', () => {
     const again = known([made(A)], NOW + 1);
     const grey = statement({ stage: 'develop-verify' }, { stage: 'grey' }, forGrey());
-    expect(reason(decideTransition(again, grey, [ann], NOW + 2))).toBe('gate_closed');
-    expect(reason(decideTransition(again, { ...grey, at: NOW + 1 }, [ann], NOW + 2))).toBe('ok');
+    expect(reason(decideTransition(again, grey, { signers: [ann], now: NOW + 2 }))).toBe('gate_closed');
+    expect(reason(decideTransition(again, { ...grey, at: NOW + 1 }, { signers: [ann], now: NOW + 2 }))).toBe('ok');
   });
 
   it('one canary at a time', () => {
     const two = known([made(A), made(B), put(A, { stage: 'grey' }), put(B, LAST)]);
-    expect(reason(decideTransition(two, statement({ stage: 'grey' }, CANARY, forCanary()), ['bob'], NOW))).toBe(
-      'gate_closed',
-    );
+    expect(
+      reason(decideTransition(two, statement({ stage: 'grey' }, CANARY, forCanary()), { signers: ['bob'], now: NOW })),
+    ).toBe('gate_closed');
   });
 
   it('a revision with an alias is not retired, a stable one not withdrawn', () => {
     const full = known([made(A), put(A, { stage: 'full' }), name(A)]);
     for (const to of [{ stage: 'retired' }, { stage: 'develop-verify' }] as Standing[])
-      expect(reason(decideTransition(full, statement({ stage: 'full' }, to), ['bob'], NOW))).toBe('gate_closed');
+      expect(reason(decideTransition(full, statement({ stage: 'full' }, to), { signers: ['bob'], now: NOW }))).toBe(
+        'gate_closed',
+      );
     // Evidence of a missed promise does not move it either: the map would still name it while it is in the
     // first stage.
     const promised = known([{ ...made(A), sla: { latencyMs: 100 } }, put(A, { stage: 'full' }), name(A)]);
     const slow: Evidence = { kind: 'latency', tool: 't', sla: 200, windows: [200, 200, 200] };
     const back = statement({ stage: 'full' }, { stage: 'develop-verify' }, [slow]);
-    expect(reason(decideTransition(promised, back, ['bob'], NOW))).toBe('gate_closed');
+    expect(reason(decideTransition(promised, back, { signers: ['bob'], now: NOW }))).toBe('gate_closed');
     const beta = known([made(A), name(A, 'beta')]);
     const out = statement({ stage: 'develop-verify' }, { stage: 'retired' });
-    expect(reason(decideTransition(beta, out, ['bob'], NOW))).toBe('gate_closed');
-    expect(reason(decideTransition(known([made(A)]), out, ['bob'], NOW))).toBe('ok');
+    expect(reason(decideTransition(beta, out, { signers: ['bob'], now: NOW }))).toBe('gate_closed');
+    expect(reason(decideTransition(known([made(A)]), out, { signers: ['bob'], now: NOW }))).toBe('ok');
   });
 
   it('only a person retires a rollback target', () => {
@@ -270,7 +281,7 @@ describe('C7, T1: the next entry of the log', () => {
       now = applyEntry(now, placeEntry(now, draft, NOW + at));
     const out = { ...statement(full, { stage: 'retired' }), at: NOW + 9 };
     const retire = (revision: string, ...signers: string[]) =>
-      reason(decideTransition(now, { ...out, revision }, signers, NOW + 9));
+      reason(decideTransition(now, { ...out, revision }, { signers, now: NOW + 9 }));
     expect(retire(A, FUNCTIONS)).toBe('gate_closed');
     expect(retire(A, 'bob')).toBe('ok');
     // A revision that was rolled back from is no rollback target.

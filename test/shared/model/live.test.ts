@@ -222,7 +222,7 @@ describe('C7: live traffic at the gates', () => {
     });
   };
   const isOpen = (statement: GateStatement, trial?: Trial) =>
-    openGate(statement, ['bob'], 'ann', now, trial && evidenceOf(trial));
+    openGate(statement, 'ann', { signers: ['bob'], now, live: trial && evidenceOf(trial) });
 
   it('live evidence replaces that of a statement once it passes', () => {
     expect(isOpen(toCanary)).toMatchObject({ ok: false });

@@ -36,7 +36,7 @@ const hashOf = (name: string, content: string) => createHash(name).update(conten
 export async function makeRevision(content: string, author: Person, hash: 'sha256' | 'sm3' = 'sha256', sla?: Sla) {
   const digests = (name: string) => [{ name: 'model.onnx', digest: hashOf(name, content) }];
   const revision = digestOfFiles(digests('sha256'));
-  const payload = writeManifest('reference-en', hash, digests(hash), revision, sla && { sla });
+  const payload = writeManifest({ name: 'reference-en', hash, files: digests(hash), revision, sla });
   const bundle: Bundle = makeBundle(await signPayload(payload, author.key));
   return { revision, bundle };
 }

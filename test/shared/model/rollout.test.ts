@@ -81,15 +81,21 @@ class Log {
       }),
     );
   move = (revision: string, to: Standing, evidence: readonly Evidence[], signers = ['bob'], live: Evidence[] = []) =>
-    this.write(decideTransition(this.known, this.statement(revision, to, evidence), signers, this.now, live));
+    this.write(decideTransition(this.known, this.statement(revision, to, evidence), { signers, now: this.now, live }));
   takeOver = (revision: string, people = ['bob'], reason: string | undefined = 'it is wanted') =>
-    this.write(decideTransition(this.known, this.statement(revision, 'here', [], reason), people, this.now));
+    this.write(
+      decideTransition(this.known, this.statement(revision, 'here', [], reason), { signers: people, now: this.now }),
+    );
   cannot = (method: Method, revision = A) => {
     const evidence: Evidence[] = [
       { kind: 'quantise', tool, method, verdict: 'FAIL', facts: { problem: 'no weights' } },
     ];
     return this.write(
-      decideTransition(this.known, this.statement(revision, 'here', evidence), [], this.now, [], ['worker']),
+      decideTransition(this.known, this.statement(revision, 'here', evidence), {
+        signers: [],
+        workers: ['worker'],
+        now: this.now,
+      }),
     );
   };
 }

@@ -51,7 +51,7 @@ const revisionOf = (files: Record<string, Uint8Array>) =>
 
 function statementOf(files: Record<string, Uint8Array>, hash: 'sha256' | 'sm3') {
   const digests = Object.entries(files).map(([name, content]) => ({ name, digest: hashOf(hash, content) }));
-  return writeManifest('reference-en', hash, digests, revisionOf(files));
+  return writeManifest({ name: 'reference-en', hash, files: digests, revision: revisionOf(files) });
 }
 
 const suites = [
@@ -162,7 +162,12 @@ describe('A15: a file of 500 MB', { timeout: 20_000 }, () => {
     const manifest = readManifest(
       JSON.parse(
         new TextDecoder().decode(
-          writeManifest('m', 'sha256', [{ name: 'net.onnx', digest: made.digest('hex') }], `sha256:${'0'.repeat(64)}`),
+          writeManifest({
+            name: 'm',
+            hash: 'sha256',
+            files: [{ name: 'net.onnx', digest: made.digest('hex') }],
+            revision: `sha256:${'0'.repeat(64)}`,
+          }),
         ),
       ),
     );

@@ -29,7 +29,12 @@ describe('C6 cohorts', () => {
     const stable = agent('stable');
     const canary = agent('canary', { models: [model({ stage: 'canary' })] }, { busy: 4, serviceMs: 5000 });
     const first = (canaryShare: number, entries = [stable, canary]) => {
-      const result = pick(request({ canaryShare }), [snapshot(entries)], new Map(), now, numbers(3));
+      const result = pick(request({ canaryShare }), {
+        snapshots: [snapshot(entries)],
+        memory: new Map(),
+        now,
+        random: numbers(3),
+      });
       return result.ok ? result.value.map(({ entry }) => entry.description.agent) : result.refusal.reason;
     };
     expect(first(1)).toEqual(['canary']);

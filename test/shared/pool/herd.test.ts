@@ -16,7 +16,7 @@ const plan: Plan = {
 };
 
 const ours: Policy = (snapshot, memory, now, random) => {
-  const result = pick(request(), [snapshot], memory, now, random);
+  const result = pick(request(), { snapshots: [snapshot], memory, now, random });
   if (!result.ok) throw new Error(result.refusal.reason);
   const [first] = result.value;
   return first ? snapshot.entries.indexOf(first.entry) : -1;

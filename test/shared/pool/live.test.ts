@@ -19,20 +19,37 @@ function spread() {
 describe('agents for live streams', () => {
   it('require agents that declare them', () => {
     const entries = [agent('deaf'), agent('hears', live)];
-    const picked = pick(request({ live: true }), [snapshot(entries)], none, now, Math.random);
+    const picked = pick(request({ live: true }), {
+      snapshots: [snapshot(entries)],
+      memory: none,
+      now,
+      random: Math.random,
+    });
     expect(picked.ok && picked.value.map(({ entry }) => entry.description.agent)).toEqual(['hears']);
-    const alone = pick(request({ live: true }), [snapshot([agent('deaf')])], none, now, Math.random);
+    const alone = pick(request({ live: true }), {
+      snapshots: [snapshot([agent('deaf')])],
+      memory: none,
+      now,
+      random: Math.random,
+    });
     expect(alone).toMatchObject({
       ok: false,
       refusal: { reason: 'model_not_live', params: { model: 'reference-en' } },
     });
     // The cached candidates of a request without live audio do not serve a live one.
     const both = [snapshot([agent('deaf')])];
-    expect(pick(request(), both, none, now, Math.random).ok).toBe(true);
-    expect(pick(request({ live: true }), both, none, now, Math.random).ok).toBe(false);
-    const unknown = pick(request({ live: true, model: 'other' }), [snapshot(entries)], none, now, Math.random);
+    expect(pick(request(), { snapshots: both, memory: none, now, random: Math.random }).ok).toBe(true);
+    expect(pick(request({ live: true }), { snapshots: both, memory: none, now, random: Math.random }).ok).toBe(false);
+    const unknown = pick(request({ live: true, model: 'other' }), {
+      snapshots: [snapshot(entries)],
+      memory: none,
+      now,
+      random: Math.random,
+    });
     expect(unknown).toMatchObject({ ok: false, refusal: { reason: 'model_unknown' } });
-    expect(pick(request(), [snapshot([agent('deaf')])], none, now, Math.random).ok).toBe(true);
+    expect(pick(request(), { snapshots: [snapshot([agent('deaf')])], memory: none, now, random: Math.random }).ok).toBe(
+      true,
+    );
   });
 
   it('are suggested for another model, a few, in own zones only', () => {
@@ -85,7 +102,12 @@ describe('agents for live streams', () => {
     const random = spread();
     const opened = new Map<string, number>();
     for (let stream = 0; stream < 120; stream++) {
-      const picked = pick(request({ live: true, session: `s${stream}` }), [snapshot(entries)], memory, now, random);
+      const picked = pick(request({ live: true, session: `s${stream}` }), {
+        snapshots: [snapshot(entries)],
+        memory,
+        now,
+        random,
+      });
       if (!picked.ok) throw new Error(picked.refusal.reason);
       const name = String(picked.value[0]?.entry.description.agent);
       memory = started(memory, name);
@@ -102,11 +124,11 @@ describe('agents for live streams', () => {
     let memory = none;
     for (let stream = 0; stream < 40; stream++) memory = started(memory, 'one');
     const choose = () => {
-      const picked = pick(request({ live: true }), [snapshot(entries)], memory, now, () => 0);
+      const picked = pick(request({ live: true }), { snapshots: [snapshot(entries)], memory, now, random: () => 0 });
       return picked.ok && picked.value[0]?.entry.description.agent;
     };
     expect(choose()).toBe('two');
-    for (let stream = 0; stream < 40; stream++) memory = finished(memory, 'one', 'neutral', 0, now);
+    for (let stream = 0; stream < 40; stream++) memory = finished(memory, 'one', { outcome: 'neutral', ms: 0, now });
     expect(choose()).toBe('one');
   });
 });

@@ -16,7 +16,10 @@ const trio = ['a', 'b', 'c'].map((agent) => ({ agent, zone: 'eu' }));
 const left = (memory: RouteMemory, at = now) => withoutEjected(trio, memory, at).map(({ agent }) => agent);
 
 function repeat(memory: RouteMemory, times: number, outcome: 'healthy' | 'neutral' | 'failure', at = now): RouteMemory {
-  return Array.from({ length: times }).reduce<RouteMemory>((sum) => finished(sum, 'a', outcome, 50, at), memory);
+  return Array.from({ length: times }).reduce<RouteMemory>(
+    (sum) => finished(sum, 'a', { outcome, ms: 50, now: at }),
+    memory,
+  );
 }
 
 describe('C6 memory of an isolate', () => {
@@ -48,18 +51,24 @@ describe('C6 memory of an isolate', () => {
 
   it('a fast refusal improves no latency, a failure counts as the slowest', () => {
     const learned = (outcome: 'healthy' | 'neutral' | 'failure', ms: number) =>
-      finished(none, 'a', outcome, ms, now).get('a')?.ewmaMs;
+      finished(none, 'a', { outcome, ms, now }).get('a')?.ewmaMs;
     expect([learned('healthy', 0), learned('neutral', 5), learned('healthy', 80)]).toEqual([undefined, undefined, 80]);
     expect(learned('failure', 1)).toBe(limits.answerStartMs.value);
-    expect(finished(finished(none, 'a', 'healthy', 100, now), 'a', 'healthy', 200, now).get('a')?.ewmaMs).toBe(120);
+    expect(
+      finished(finished(none, 'a', { outcome: 'healthy', ms: 100, now }), 'a', {
+        outcome: 'healthy',
+        ms: 200,
+        now,
+      }).get('a')?.ewmaMs,
+    ).toBe(120);
   });
 
   it('counts outstanding requests without mutation', () => {
     const one = started(none, 'a');
     const two = started(one, 'a');
     expect([none, one, two].map((memory) => memory.get('a')?.outstanding)).toEqual([undefined, 1, 2]);
-    expect(finished(two, 'a', 'healthy', 5, now).get('a')?.outstanding).toBe(1);
-    expect(finished(none, 'a', 'healthy', 5, now).get('a')?.outstanding).toBe(0);
+    expect(finished(two, 'a', { outcome: 'healthy', ms: 5, now }).get('a')?.outstanding).toBe(1);
+    expect(finished(none, 'a', { outcome: 'healthy', ms: 5, now }).get('a')?.outstanding).toBe(0);
   });
 
   it('ejects after failures in a row, for longer each time', () => {
@@ -117,7 +126,7 @@ describe('C6 memory of an isolate', () => {
         const memory = fleet
           .filter(({ failed }) => failed)
           .flatMap(({ agent }) => Array.from({ length: limits.ejectFailures.value }, () => agent))
-          .reduce<RouteMemory>((sum, agent) => finished(sum, agent, 'failure', 50, now), none);
+          .reduce<RouteMemory>((sum, agent) => finished(sum, agent, { outcome: 'failure', ms: 50, now }), none);
         const rest = withoutEjected(fleet, memory, now);
         for (const zone of ['eu', 'us']) {
           const [before, after] = [fleet, rest].map((list) => list.filter((one) => one.zone === zone).length);
@@ -130,9 +139,9 @@ describe('C6 memory of an isolate', () => {
 
   it('forgets agents that are idle for long', () => {
     const many = Array.from({ length: limits.rosterAgents.value + 10 }).reduce<RouteMemory>(
-      (sum, _, at) => finished(sum, `agent-${at}`, 'healthy', 5, now),
+      (sum, _, at) => finished(sum, `agent-${at}`, { outcome: 'healthy', ms: 5, now }),
       none,
     );
-    expect(finished(many, 'new', 'healthy', 5, now + limits.ejectMaxMs.value + 1).size).toBe(1);
+    expect(finished(many, 'new', { outcome: 'healthy', ms: 5, now: now + limits.ejectMaxMs.value + 1 }).size).toBe(1);
   });
 });

@@ -10,7 +10,7 @@ import { agent, anyFleet, anyRequest, model, now, numbers, request, snapshot } f
 const none: RouteMemory = new Map();
 
 function attempts(asked: RouteRequest, snapshots: readonly Snapshot[], memory = none, random = numbers(1)): Attempt[] {
-  const result = pick(asked, snapshots, memory, now, random);
+  const result = pick(asked, { snapshots, memory, now, random });
   if (!result.ok) throw new Error(result.refusal.reason);
   return result.value;
 }
@@ -33,7 +33,7 @@ describe('C6 routing keeps every constraint on every attempt', () => {
     .map((rows) =>
       rows.reduce<RouteMemory>(
         (memory, { name, ms, failed }) =>
-          finished(memory, `agent-${name}`, failed ? 'failure' : 'healthy', ms, now - 100),
+          finished(memory, `agent-${name}`, { outcome: failed ? 'failure' : 'healthy', ms, now: now - 100 }),
         none,
       ),
     );
@@ -41,7 +41,7 @@ describe('C6 routing keeps every constraint on every attempt', () => {
   it('in any fleet, with any memory', () => {
     fc.assert(
       fc.property(anyRequest, anyFleet, anyMemory, fc.integer(), (asked, fleet, memory, seed) => {
-        const result = pick(asked, fleet, memory, now, numbers(seed));
+        const result = pick(asked, { snapshots: fleet, memory, now, random: numbers(seed) });
         const fits = fleet.flatMap(({ zone, entries }) => entries.filter((entry) => allowed(asked, entry, zone)));
         if (!result.ok) {
           const stable = fits.filter((entry) => serves(asked, entry, ['full']).length > 0);
@@ -52,7 +52,7 @@ describe('C6 routing keeps every constraint on every attempt', () => {
         expect(result.value.length).toBeGreaterThan(0);
         expect(result.value.length).toBeLessThanOrEqual(limits.attempts.value);
         expect(new Set(agents(result.value)).size).toBe(result.value.length);
-        expect(pick(asked, fleet, memory, now, numbers(seed))).toEqual(result);
+        expect(pick(asked, { snapshots: fleet, memory, now, random: numbers(seed) })).toEqual(result);
       }),
       { numRuns: 1000 },
     );
@@ -115,7 +115,7 @@ describe('C6 every refusal names the unmet constraint', () => {
     ['no_pool', 'all were tried', { exclude: new Set(['near']) }, both],
     ['no_pool', 'only a canary serves it', {}, [snapshot([agent('near', { models: [model({ stage: 'canary' })] })])]],
   ])('%s when %s', (reason, _, change, snapshots) => {
-    const result = pick(request(change), snapshots, none, now, numbers(1));
+    const result = pick(request(change), { snapshots, memory: none, now, random: numbers(1) });
     expect(result).toMatchObject({ ok: false, refusal: { reason } });
     if (!result.ok) expect(publicText(result.refusal)).not.toMatch(/[{}]/);
   });
@@ -188,8 +188,16 @@ describe('C6 load', () => {
 
   it('leaves an agent that was slow, and tries it again later', () => {
     const entries = [agent('a'), agent('b')];
-    const slow = finished(finished(none, 'a', 'healthy', 1000, now), 'b', 'healthy', 100, now);
-    const long = finished(finished(none, 'a', 'healthy', 1000, now - 60_000), 'b', 'healthy', 100, now);
+    const slow = finished(finished(none, 'a', { outcome: 'healthy', ms: 1000, now }), 'b', {
+      outcome: 'healthy',
+      ms: 100,
+      now,
+    });
+    const long = finished(finished(none, 'a', { outcome: 'healthy', ms: 1000, now: now - 60_000 }), 'b', {
+      outcome: 'healthy',
+      ms: 100,
+      now,
+    });
     expect(shares(request(), entries, 400, slow).a).toBe(0);
     expect(shares(request(), entries, 400, long).a).toBeGreaterThan(100);
   });
@@ -197,7 +205,7 @@ describe('C6 load', () => {
 
 describe('C6 an ejected agent', () => {
   const failing = Array.from({ length: limits.ejectFailures.value }).reduce<RouteMemory>(
-    (memory) => finished(memory, 'a', 'failure', 5, now),
+    (memory) => finished(memory, 'a', { outcome: 'failure', ms: 5, now }),
     none,
   );
 

@@ -20,7 +20,7 @@ const told = (entries: readonly RosterEntry[], release?: ReleaseMap, zone = 'eu'
 function sessions(snapshots: readonly Snapshot[], of = 1_000): Record<string, number> {
   const counts: Record<string, number> = {};
   for (let session = 0; session < of; session += 1) {
-    const picked = pick(request({ session: `s${session}` }), snapshots, new Map(), now, () => 0.5);
+    const picked = pick(request({ session: `s${session}` }), { snapshots, memory: new Map(), now, random: () => 0.5 });
     const name = picked.ok ? (picked.value[0]?.entry.description.agent ?? '') : picked.refusal.reason;
     counts[name] = (counts[name] ?? 0) + 1;
   }
@@ -50,7 +50,7 @@ describe('C7: alias to digest', () => {
     expect(some.new).toBeLessThan(300);
     expect(sessions(share(0.05))).toEqual(few);
     const first = (snapshots: Snapshot[], session: string) => {
-      const picked = pick(request({ session }), snapshots, new Map(), now, () => 0.5);
+      const picked = pick(request({ session }), { snapshots, memory: new Map(), now, random: () => 0.5 });
       return picked.ok && picked.value.map(({ entry }) => entry.description.agent);
     };
     for (let session = 0; session < 300; session += 1) {

@@ -64,7 +64,11 @@ export function simulate(plan: Plan, policy: Policy): { readonly steady: number;
       schedule(at + job.serviceMs, (ended) => {
         one.busy--;
         const memory = memories[job.isolate] as RouteMemory;
-        memories[job.isolate] = finished(memory, `agent-${index}`, 'healthy', ended - job.arrived, epoch + ended);
+        memories[job.isolate] = finished(memory, `agent-${index}`, {
+          outcome: 'healthy',
+          ms: ended - job.arrived,
+          now: epoch + ended,
+        });
         start(ended, index);
       });
     }

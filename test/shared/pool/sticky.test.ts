@@ -47,13 +47,12 @@ describe('A5 a sequence stays with its agent', () => {
 describe('A5 the choice of an agent for a sequence', () => {
   const fleet = [agent('eu-1'), agent('eu-2'), agent('eu-3'), agent('eu-4')];
   const choose = (change: Parameters<typeof request>[0], entries = fleet, random = Math.random) => {
-    const picked = pick(
-      request({ sticky: 'n:7', task: 'infer', ...change }),
-      [snapshot(entries)],
-      new Map(),
+    const picked = pick(request({ sticky: 'n:7', task: 'infer', ...change }), {
+      snapshots: [snapshot(entries)],
+      memory: new Map(),
       now,
       random,
-    );
+    });
     return picked.ok ? picked.value.map(({ entry }) => entry.description.agent) : picked.refusal.reason;
   };
 
@@ -90,7 +89,7 @@ describe('A5 the choice of an agent for a sequence', () => {
 describe('models that can be asked for tensors', () => {
   const entries = [agent('eu-1', { models: [model(), model({ name: 'gain', task: 'infer', languages: ['zxx'] })] })];
   const ask = (change: Parameters<typeof request>[0]) => {
-    const picked = pick(request(change), [snapshot(entries)], new Map(), now, () => 0);
+    const picked = pick(request(change), { snapshots: [snapshot(entries)], memory: new Map(), now, random: () => 0 });
     return picked.ok ? 'picked' : picked.refusal.reason;
   };
 
@@ -103,7 +102,12 @@ describe('models that can be asked for tensors', () => {
   it('A2 C4 a language list admits language-free models, but no undeclared language', () => {
     expect(ask({ task: 'infer', model: 'gain', allowed: ['de'] })).toBe('picked');
     const unsaid = [agent('eu-1', { models: [model({ task: 'infer', languages: ['und'] })] })];
-    const picked = pick(request({ task: 'infer', allowed: ['de'] }), [snapshot(unsaid)], new Map(), now, () => 0);
+    const picked = pick(request({ task: 'infer', allowed: ['de'] }), {
+      snapshots: [snapshot(unsaid)],
+      memory: new Map(),
+      now,
+      random: () => 0,
+    });
     expect(picked).toMatchObject({ refusal: { reason: 'language_forbidden' } });
   });
 });
