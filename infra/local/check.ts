@@ -17,7 +17,10 @@ const steps: Step[] = [
     name: 'format and lint',
     command: ['node_modules/@biomejs/biome/bin/biome', 'ci', '--error-on-warnings', '--colors=off', '.'],
   },
-  { name: 'types', command: ['node_modules/typescript/bin/tsc', '-p', '.'] },
+  ...['.', 'shared', 'edge', 'functions'].map((project) => ({
+    name: project === '.' ? 'types' : `types of ${project}`,
+    command: ['node_modules/typescript/bin/tsc', '-p', project],
+  })),
   {
     name: 'shape',
     command: [

@@ -1,5 +1,6 @@
 // Production requirements on one value. Each function returns problems and never quotes the value.
 import type { JSONWebKeySet, JWK } from 'jose';
+import { fromBase64 } from '../audit/base64.ts';
 import type { AttestationPolicy } from '../seal/attestation-policy.ts';
 import type { Problem } from './problem.ts';
 
@@ -87,7 +88,8 @@ const DISTINCT_BYTES_MIN = 16;
 /** Returns why a shared secret in base64 is unfit. */
 export function secretProblems(base64: string | undefined): readonly string[] {
   if (base64 === undefined) return [];
-  const bytes = Buffer.from(base64, 'base64');
+  const bytes = fromBase64(base64);
+  if (bytes === undefined) return ['is not base64'];
   if (bytes.length < SECRET_BYTES_MIN) return [`has less than ${SECRET_BYTES_MIN} bytes`];
   return new Set(bytes).size < DISTINCT_BYTES_MIN ? ['is not random'] : [];
 }
