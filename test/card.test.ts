@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 
-// What the customer fixed: the top level of the repository, and packages that must really be used.
+// The customer fixed the top level of the repository, and packages that must really be used.
 
 const root = path.join(import.meta.dirname, '..');
 const tracked = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' }).split('\n').filter(Boolean);

@@ -61,7 +61,7 @@ const nodeAlone: TestProjectConfiguration = {
 const inWorkerd = {
   ...bounded,
   root,
-  // Of all projects that run beside each other vitest wants the same number.
+  // Vitest wants the same number for all projects that run beside each other.
   maxWorkers: WORKERS,
 };
 

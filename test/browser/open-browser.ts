@@ -16,7 +16,7 @@ export interface Page {
   until(expression: string): Promise<void>;
   /** Addresses that the page asked for. */
   readonly requests: readonly string[];
-  /** What the page complained of. */
+  /** Errors and failed requests of the page. */
   readonly complaints: readonly string[];
 }
 

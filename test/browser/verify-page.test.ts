@@ -40,7 +40,7 @@ async function choose(page: Page, id: string, files: readonly string[]): Promise
   await page.send('DOM.setFileInputFiles', { nodeId, files });
 }
 
-/** As somebody drags a folder onto the page. */
+/** Drops a file or folder onto the page. */
 async function drop(page: Page, file: string): Promise<void> {
   const { x, y } = await page.evaluate<{ x: number; y: number }>(
     "(() => { const box = document.getElementById('drop').getBoundingClientRect(); return { x: box.x + 20, y: box.y + 20 }; })()",

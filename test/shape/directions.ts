@@ -1,6 +1,6 @@
 import type { Import } from './imports.ts';
 
-/** Who may use what. The first row whose folder contains the file decides. */
+/** Allowed imports of a folder. The first row whose folder contains the file decides. */
 type Row = {
   folder: string;
   /** Folders of this repository, besides its own. */
@@ -12,15 +12,15 @@ type Row = {
 const rows: Row[] = [
   // Pure: its libraries compute on their arguments and touch nothing else.
   { folder: 'shared/', folders: [], packages: ['zod', 'jose', 'hpke', '@noble/', 'hyparquet-writer'] },
-  // Of Node's own modules, the one that workerd implements natively and that WebCrypto cannot replace (hashing at once).
+  // `node:crypto` is implemented natively by workerd, and WebCrypto cannot hash synchronously.
   { folder: 'edge/', folders: ['shared/'], packages: ['hono', 'jose', 'zod', 'hpke', 'cloudflare:', 'node:crypto'] },
   {
     folder: 'functions/',
     folders: ['shared/'],
     packages: ['@azure/', '@aws-sdk/', 'zod', 'jose', 'hpke', 'node:'],
   },
-  // The agent and the engine meet over HTTP only: the engine is one of several. What both know is how a model
-  // repository is written, which is Triton's format and nobody's secret.
+  // The agent and the engine meet over HTTP only: the engine is one of several. Both read Triton's repository
+  // format.
   {
     folder: 'infra/pool/agent/',
     folders: ['shared/', 'infra/pool/models/'],

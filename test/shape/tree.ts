@@ -4,7 +4,7 @@ import path from 'node:path';
 /** Files by their path from the repository's root, with their text. Guards take this, so that a fixture can be one. */
 export type Tree = Map<string, string>;
 
-/** What is installed, made or kept, and not written by anybody. */
+/** Installed and generated folders. */
 const NOT_OURS = new Set([
   'node_modules',
   '.git',

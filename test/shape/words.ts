@@ -1,6 +1,6 @@
 import type { Tree } from './tree.ts';
 
-/** What must not be in a file, and why. Each pattern is written so that it does not find itself. */
+/** Forbidden texts, with the reason. Each pattern is written so that it does not find itself. */
 const forbidden: { pattern: RegExp; why: string }[] = [
   { pattern: /(?<![\w.-])\/(?:home|Users|root|work)\/[a-z][\w.-]*\/[\w.-]+/, why: 'a path of one machine' },
   { pattern: /\b(?:TODO|FIXME|XXX)[:(]/, why: 'unfinished: finish it or make it an issue' },

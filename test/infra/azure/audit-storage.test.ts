@@ -1,4 +1,4 @@
-// What the code relies on, and what the template of its storage says.
+// The storage template grants what the code relies on.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';

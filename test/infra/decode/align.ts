@@ -1,4 +1,4 @@
-/** Where one token of a known text was emitted. */
+/** Frames of one token of a known text. */
 export interface TokenSpan {
   readonly firstFrame: number;
   readonly lastFrame: number;

@@ -7,7 +7,7 @@ const add = (a: number, b: number) => {
   return high === Number.NEGATIVE_INFINITY ? high : high + Math.log1p(Math.exp(low - high));
 };
 
-/** What the words are worth, from nothing but their spelling. */
+/** Scores words by their spelling alone. */
 function scoreWords(words: readonly string[], { lexicon, languageModel }: DecoderAssets): number {
   const { modelWeight, wordBonus, unknownWord, unknownLetter } = defaults;
   const model = languageModel === undefined ? undefined : createLanguageModel(languageModel);

@@ -30,7 +30,7 @@ function listen(assets: DecoderAssets, { table, frames }: Table, pieces: readonl
   return { looks, final: decoding.finish() };
 }
 
-/** What must hold for whoever has passed on the stable words of each look. */
+/** Expects that stable words never change from one look to the next. */
 function expectSettled(looks: readonly DecodedSoFar[], final: Decoded) {
   let before = 0;
   for (const { words, stable, text, confidence } of looks) {

@@ -117,7 +117,7 @@ describe('C7: copies for revisions on trial', () => {
     expect(Math.min(found.new ?? 0, found.newer ?? 0)).toBeGreaterThan(30);
     expect(sessions(snapshots, 200)).toEqual({ old: 200 });
     expect(sessions([told([at('new', B)], grey(1, B))], 5)).toEqual({ no_pool: 5 });
-    // Beside a canary, whose sessions stay its own.
+    // A canary keeps its own sessions.
     const both = map({ stable: A, canary: { revision: C, share: 0.25 }, grey: { revisions: [B], share: 1 } });
     const beside = sessions([told(fleet, both)]);
     expect(beside).toEqual(sessions([told(fleet, map({ stable: A, canary: { revision: C, share: 0.25 } }))]));
