@@ -17,8 +17,7 @@ export const isMany = (producer: string): boolean => producer.startsWith('functi
 
 /** Applies an event to a life. Returns the earlier life when it was interrupted with an unknown remainder. */
 export function noteLife(
-  lives: Record<string, number>,
-  upTo: Readonly<Record<string, number>>,
+  { lives, upTo }: { readonly lives: Record<string, number>; readonly upTo: Readonly<Record<string, number>> },
   from: { readonly p: string; readonly ep: string },
   draft: LeafDraft,
   now: number,

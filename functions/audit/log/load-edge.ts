@@ -3,16 +3,14 @@ import { type EdgeFacts, RightEdge } from '../../../shared/audit/right-edge.ts';
 import { partialTiles, tilePath, unpackEntries, unpackHashes } from '../../../shared/audit/tile.ts';
 import { equalBytes, type Hash, hashLeaf } from '../../../shared/audit/tree.ts';
 import { fileName } from './log-names.ts';
-import type { LogStore } from './log-store.ts';
+import type { LogPlace } from './publish-checkpoint.ts';
 
 /**
  * Loads the right edge; `undefined` when a tile is missing, after a concurrent commit or a loss. Throws when
  * the tiles do not lead to `root` or the entries to the tiles: then signing stops until an operator looks.
  */
 export async function loadEdge(
-  store: LogStore,
-  zone: string,
-  year: number,
+  { store, zone, year }: LogPlace,
   size: number,
   root: Hash,
 ): Promise<RightEdge | undefined> {

@@ -38,6 +38,6 @@ export class LogFiles {
   }
 
   #read<T>(tile: Tile, unpack: (bytes: Uint8Array) => T[] | undefined): Promise<readonly T[]> {
-    return readParts(this.#store, this.#zone, this.#year, tile, unpack);
+    return readParts({ store: this.#store, zone: this.#zone, year: this.#year }, tile, unpack);
   }
 }

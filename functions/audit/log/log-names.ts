@@ -42,8 +42,12 @@ export function sizeOfRecord(name: string): number | undefined {
 }
 
 /** Hidden values of the entries from `from` up to that size. */
-export const sidecarName = (zone: string, year: number, from: number, size: number, root: Hash): string =>
-  `${zone}/${year}/${digits(from)}-${named(size, root)}`;
+export const sidecarName = (
+  zone: string,
+  year: number,
+  from: number,
+  { size, root }: { readonly size: number; readonly root: Hash },
+): string => `${zone}/${year}/${digits(from)}-${named(size, root)}`;
 
 /** A full tile never changes, a partial one is of use until it is full. */
 export const fileArea = ({ partial }: Pick<LogFile, 'partial'>): Area => (partial ? 'state' : 'log');

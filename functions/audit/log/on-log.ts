@@ -56,7 +56,7 @@ export const onLog = (
     // Entries are of all tenants. The edge has looked already; this is for the day on which it has not.
     if (holdsEntries(asked) && !caller.operate) return answerNo(refuse('scope_missing', { scope: 'operate' }));
     return (asked.kind === 'receipt' ? receipts : files).run(placeOf(zone, caller), async () => {
-      const body = await read(found, zone, Number(year), path, asked);
+      const body = await read(found, { zone, year: Number(year), path, file: asked });
       if (body === undefined) return answerNo(refuse('route_unknown'));
       const tile = asked.kind === 'tile';
       const action = !tile ? asked.kind : holdsEntries(asked) ? 'entries' : 'hashes';
@@ -78,24 +78,28 @@ const tellRead = async (
   action: string,
 ) => reads?.note({ zone, tenant, subject, action });
 
+interface FileOfLog {
+  readonly zone: string;
+  readonly year: number;
+  readonly path: string;
+  /** The path, parsed. */
+  readonly file: LogPath;
+}
+
 async function read(
   { store, base, policy, now }: LogContext,
-  zone: string,
-  year: number,
-  path: string,
-  asked: LogPath,
+  { zone, year, path, file }: FileOfLog,
 ): Promise<Uint8Array | string | undefined> {
-  switch (asked.kind) {
+  switch (file.kind) {
     case 'receipt':
-      return makeReceipt(store, zone, year, asked.index);
+      return makeReceipt(store, zone, year, file.index);
     case 'policy':
       // The policy of this year is served before its log begins, any other only with a log.
       return year === yearOf(now()) || (await publishedSize({ store, zone, year })) > 0
         ? writePolicy(policy(originOfLog(base, zone, year)))
         : undefined;
     case 'tile':
-      return (await store.read(fileArea({ partial: asked.tile.width < TILE_WIDTH }), fileName(zone, year, path)))
-        ?.bytes;
+      return (await store.read(fileArea({ partial: file.tile.width < TILE_WIDTH }), fileName(zone, year, path)))?.bytes;
     case 'checkpoint':
       return (await store.read('state', checkpointName(zone, year)))?.bytes;
     case 'witnessed':

@@ -7,12 +7,16 @@ import { limits } from '../../../shared/limits.ts';
 import { checkpointName, signedName } from './log-names.ts';
 import type { LogStore } from './log-store.ts';
 
-export interface Place {
-  readonly store: LogStore;
-  /** The first must sign, the others where they can. */
-  readonly signers: readonly Signer[];
+/** A log by zone and year, and the store that it lies in. */
+export interface LogPlace<Store = LogStore> {
+  readonly store: Store;
   readonly zone: string;
   readonly year: number;
+}
+
+export interface Place extends LogPlace {
+  /** The first must sign, the others where they can. */
+  readonly signers: readonly Signer[];
 }
 
 /** Reads the head of a signed checkpoint without verifying signatures. */
@@ -77,7 +81,7 @@ export async function putForward(
 }
 
 /** The size of the published checkpoint; 0 when there is none. */
-export async function publishedSize({ store, zone, year }: Omit<Place, 'signers'>): Promise<number> {
+export async function publishedSize({ store, zone, year }: LogPlace): Promise<number> {
   const kept = await store.read('state', checkpointName(zone, year));
   return kept ? headOf(kept.bytes).size : 0;
 }

@@ -13,11 +13,12 @@ import { putPartials, remakeEdge } from './remake-edge.ts';
 import { unpackRecord } from './write-record.ts';
 
 /** The files of the last commit, made again from its record. */
-export async function redoCommit({ store, zone, year }: Place, state: LogState): Promise<readonly LogFile[]> {
+export async function redoCommit(place: Place, state: LogState): Promise<readonly LogFile[]> {
+  const { store, zone, year } = place;
   const { size, root, before } = state;
-  const there = await loadEdge(store, zone, year, before.size, before.root);
+  const there = await loadEdge(place, before.size, before.root);
   const kept = await store.read('log', recordName(zone, year, size, root));
-  const edge = there ?? (await remakeEdge(store, zone, year, before.size, before.root));
+  const edge = there ?? (await remakeEdge(place, before.size, before.root));
   if (!kept) throw new Error(`${zone}/${year} of ${size}: the record of the commit is not there`);
   const { from, entries } = unpackRecord(kept.bytes);
   if (from !== before.size) throw new Error(`${zone}/${year} of ${size}: the record is of another commit`);
@@ -39,22 +40,19 @@ export async function publish(
 ): Promise<RightEdge | undefined> {
   const { store, zone, year } = place;
   await Promise.all(files.map((file) => putOnce(store, fileArea(file), fileName(zone, year, file.path), file.bytes)));
-  const edge = (await loadEdge(store, zone, year, size, root)) ?? (await loadAgain(place, size, root));
+  const edge = (await loadEdge(place, size, root)) ?? (await loadAgain(place, size, root));
   if (!edge) return undefined;
   await putForward(store, checkpointName(zone, year), await signOnce(place, { origin, size, root }));
   return edge;
 }
 
 /** Publishes when a partial tile is missing: lost, or replaced by a concurrent commit. */
-export async function loadAgain(
-  { store, zone, year }: Place,
-  size: number,
-  root: Hash,
-): Promise<RightEdge | undefined> {
+export async function loadAgain(place: Place, size: number, root: Hash): Promise<RightEdge | undefined> {
+  const { store, zone, year } = place;
   const state = await newestState(store, zone);
   if (state?.year !== year || state.size !== size) return undefined;
-  await putPartials(store, zone, year, await remakeEdge(store, zone, year, size, root));
-  return loadEdge(store, zone, year, size, root);
+  await putPartials(store, zone, year, await remakeEdge(place, size, root));
+  return loadEdge(place, size, root);
 }
 
 async function putOnce(store: LogStore, area: Area, name: string, bytes: Uint8Array): Promise<void> {

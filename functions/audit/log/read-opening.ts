@@ -12,8 +12,9 @@ export async function readPrevious(
   zone: string,
   year: number,
 ): Promise<(LogEnd & { readonly year: number }) | undefined> {
-  const size = await publishedSize({ store, zone, year });
-  const [entry] = await readParts(store, zone, year, { ...tileWith(0, 0, size), level: 'entries' }, unpackEntries);
+  const place = { store, zone, year };
+  const size = await publishedSize(place);
+  const [entry] = await readParts(place, { ...tileWith(0, 0, size), level: 'entries' }, unpackEntries);
   const facts = entry && readLeafFacts(new TextDecoder().decode(entry));
   const previous = facts && previousOf(facts.leaf);
   const before = previous && yearIn(previous.origin);

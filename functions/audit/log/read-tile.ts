@@ -3,20 +3,19 @@ import type { ReadTile } from '../../../shared/audit/subtree.ts';
 import { TILE_WIDTH, type Tile, tilePath, unpackHashes } from '../../../shared/audit/tile.ts';
 import { fileArea, fileName } from './log-names.ts';
 import type { LogStore } from './log-store.ts';
+import type { LogPlace } from './publish-checkpoint.ts';
 
 export const readTileOf =
   (store: Pick<LogStore, 'read'>, zone: string, year: number): ReadTile =>
   (tile) =>
-    readParts(store, zone, year, tile, unpackHashes);
+    readParts({ store, zone, year }, tile, unpackHashes);
 
 /**
  * Reads a tile; of a full one that is asked for as partial, its beginning. Throws when it is missing: then
  * the log is shorter than stated.
  */
 export async function readParts<T>(
-  store: Pick<LogStore, 'read'>,
-  zone: string,
-  year: number,
+  { store, zone, year }: LogPlace<Pick<LogStore, 'read'>>,
   tile: Tile,
   unpack: (bytes: Uint8Array) => T[] | undefined,
 ): Promise<readonly T[]> {

@@ -6,25 +6,23 @@ import { partialTiles, TILE_WIDTH, tilePath, unpackHashes } from '../../../share
 import { equalBytes, type Hash, hashLeaf, rootOf } from '../../../shared/audit/tree.ts';
 import { fileArea, fileName, recordName, signedName } from './log-names.ts';
 import type { LogStore } from './log-store.ts';
-import { headOf } from './publish-checkpoint.ts';
+import { headOf, type LogPlace } from './publish-checkpoint.ts';
 import { unpackRecord } from './write-record.ts';
 
-export async function remakeEdge(
-  store: Pick<LogStore, 'read'>,
-  zone: string,
-  year: number,
-  size: number,
-  root: Hash,
-): Promise<RightEdge> {
-  const bundle = await lastEntries(store, zone, year, size, root);
+type ReadPlace = LogPlace<Pick<LogStore, 'read'>>;
+
+/** Rebuilds the right edge from the records of the commits. */
+export async function remakeEdge(place: ReadPlace, size: number, root: Hash): Promise<RightEdge> {
+  const bundle = await lastEntries(place, size, root);
   const levels: Hash[][] = [];
   for (const { level, index, width } of partialTiles(size)) {
     if (level === 'entries') continue;
-    levels[level] = level === 0 ? bundle.map(hashLeaf) : await rootsOf(store, zone, year, level - 1, index, width);
+    levels[level] = level === 0 ? bundle.map(hashLeaf) : await rootsOf(place, { level: level - 1, index, width });
   }
   for (let level = 0; level < levels.length; level += 1) levels[level] ??= [];
   const edge = new RightEdge({ size, levels, bundle });
-  if (!equalBytes(edge.root(), root)) throw new Error(`${zone}/${year} of ${size}: the records have another root`);
+  if (!equalBytes(edge.root(), root))
+    throw new Error(`${place.zone}/${place.year} of ${size}: the records have another root`);
   return edge;
 }
 
@@ -34,14 +32,9 @@ export async function putPartials(store: LogStore, zone: string, year: number, e
   await Promise.all(partial.map((file) => store.create(fileArea(file), fileName(zone, year, file.path), file.bytes)));
 }
 
-/** Those of the last bundle, from the newest record back; which record of a size is the committed one its checkpoint says. */
-async function lastEntries(
-  store: Pick<LogStore, 'read'>,
-  zone: string,
-  year: number,
-  size: number,
-  root: Hash,
-): Promise<Uint8Array[]> {
+/** Reads the entries of the last bundle from its records, newest first. The checkpoint of a size names its record. */
+async function lastEntries(place: ReadPlace, size: number, root: Hash): Promise<Uint8Array[]> {
+  const { store, zone, year } = place;
   const start = size - (size % TILE_WIDTH);
   const found: Uint8Array[][] = [];
   let [at, rootAt] = [size, root];
@@ -52,12 +45,12 @@ async function lastEntries(
     if (from >= at || from + entries.length !== at) throw new Error(`${zone}/${year} of ${at}: not the record of it`);
     found.unshift(entries);
     at = from;
-    if (at > start) rootAt = await rootAtSize(store, zone, year, at);
+    if (at > start) rootAt = await rootAtSize(place, at);
   }
   return found.flat().slice(start - at);
 }
 
-async function rootAtSize(store: Pick<LogStore, 'read'>, zone: string, year: number, size: number): Promise<Hash> {
+async function rootAtSize({ store, zone, year }: ReadPlace, size: number): Promise<Hash> {
   const kept = await store.read('log', signedName(zone, year, size));
   if (!kept) throw new Error(`${zone}/${year}: the checkpoint of ${size} is not there`);
   return headOf(kept.bytes).root;
@@ -65,12 +58,8 @@ async function rootAtSize(store: Pick<LogStore, 'read'>, zone: string, year: num
 
 /** Roots of full tiles of a level: the hashes of the partial tile above them. */
 async function rootsOf(
-  store: Pick<LogStore, 'read'>,
-  zone: string,
-  year: number,
-  level: number,
-  index: number,
-  width: number,
+  { store, zone, year }: ReadPlace,
+  { level, index, width }: { readonly level: number; readonly index: number; readonly width: number },
 ): Promise<Hash[]> {
   const first = index * TILE_WIDTH;
   return Promise.all(

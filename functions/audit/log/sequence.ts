@@ -16,6 +16,15 @@ export interface Waiting {
   readonly received: Received;
 }
 
+export interface SequenceOptions {
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  readonly newId: () => string;
+  /** Whether the state has no capacity for another outbox. */
+  readonly full?: boolean;
+  readonly isKnown?: IsRepeat;
+}
+
 export interface Sequenced {
   readonly entries: readonly Uint8Array[];
   /** Hidden values of each entry, encrypted. */
@@ -86,7 +95,7 @@ class Leaves {
       this.add({ v: 1, id: this.#newId(), type: 'event.repeated', by: 'log', t, of: draft.id }, from, null);
       return;
     }
-    const broken = noteLife(this.lives, this.upTo, from, draft, this.#now);
+    const broken = noteLife(this, from, draft, this.#now);
     if (broken) this.addGap({ type: 'producer.gap', outbox: from.p, ...broken });
     this.#ids.add(draft.id);
     this.add(draft, from, hidden);
@@ -113,10 +122,7 @@ class Leaves {
 export function sequence(
   state: LogState,
   waiting: readonly Waiting[],
-  now: number,
-  newId: () => string,
-  full = false,
-  isKnown: IsRepeat = () => false,
+  { now, newId, full = false, isKnown = () => false }: SequenceOptions,
 ): Sequenced {
   const leaves = new Leaves(state, now, newId);
   const used: string[] = [];

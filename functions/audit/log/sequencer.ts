@@ -95,7 +95,7 @@ export class Sequencer {
     if (clock) return clock;
     const full = isFull(state);
     if (waiting.some(({ received }) => mayRepeat(received.producer))) await this.#recent.load(store, zone, state);
-    const next = sequence(state, waiting, at, newId, full, (id) => this.#recent.has(id));
+    const next = sequence(state, waiting, { now: at, newId, full, isKnown: (id) => this.#recent.has(id) });
     const done = next.entries.length === 0 || (await this.#commit(opened, next, at));
     if (!done) return nothing('beaten');
     await Promise.all(next.used.map((name) => store.remove('intake', name)));
@@ -208,7 +208,7 @@ export class Sequencer {
     await store.create('log', recordName(zone, year, size, root), packRecord(state.size, next.entries));
     if (next.hidden.some((one) => one !== null)) {
       const bytes = new TextEncoder().encode(JSON.stringify({ v: 1, from: state.size, hidden: next.hidden }));
-      await store.create('sidecar', sidecarName(zone, year, state.size, size, root), bytes);
+      await store.create('sidecar', sidecarName(zone, year, state.size, { size, root }), bytes);
     }
     // The commit. After a "no" and after a failure alike, only the state itself can tell whether it happened.
     if (!(await store.replace('state', stateName(zone), encodeState(changed), version))) return false;
@@ -227,10 +227,7 @@ export class Sequencer {
   async #edgeOf(place: Place, { origin, size, root }: LogState): Promise<RightEdge | undefined> {
     const kept = this.#edge?.origin === origin ? this.#edge.edge : undefined;
     const same = kept && kept.size === size && equalBytes(kept.root(), root);
-    const { store, zone, year } = place;
-    const edge = same
-      ? kept
-      : ((await loadEdge(store, zone, year, size, root)) ?? (await loadAgain(place, size, root)));
+    const edge = same ? kept : ((await loadEdge(place, size, root)) ?? (await loadAgain(place, size, root)));
     // A copy: what fails from here on must leave the original as it was.
     return edge && new RightEdge(edge.facts);
   }

@@ -38,7 +38,7 @@ class Log {
   take(some: readonly Received[], isKnown: (id: string) => boolean = () => false): Record<string, unknown>[] {
     this.now += 1;
     const waiting = some.map((received, at) => ({ name: String(at), received }));
-    const next = sequence(this.state, waiting, this.now, nextId, false, isKnown);
+    const next = sequence(this.state, waiting, { now: this.now, newId: nextId, isKnown });
     const { upTo, tseq, lives, late, entries } = next;
     const size = this.state.size + entries.length;
     const changed = entries.length > 0 && { size, last: this.now, upTo, tseq, lives, late };

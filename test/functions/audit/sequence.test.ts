@@ -30,8 +30,7 @@ const ask = (state: LogState, some: readonly Received[], now = 10) =>
   sequence(
     state,
     some.map((one, at) => ({ name: String(at), received: one })),
-    now,
-    () => ID,
+    { now, newId: () => ID },
   );
 const leavesOf = (entries: readonly Uint8Array[]) => entries.map((entry) => readLeaf(entry));
 
@@ -66,17 +65,19 @@ describe('C9 which events come next', () => {
     const after = await received(4 + limits.auditEntriesPerCommit.value, 1);
     expect(ask(stateWith(3), [much, after])).toMatchObject({ used: ['0'], held: 1 });
     const state = stateWith(0);
-    const full = sequence(
-      { ...state, upTo: {} },
-      [{ name: 'new', received: await received(1, 1) }],
-      10,
-      () => ID,
-      true,
-    );
+    const full = sequence({ ...state, upTo: {} }, [{ name: 'new', received: await received(1, 1) }], {
+      now: 10,
+      newId: () => ID,
+      full: true,
+    });
     expect(full).toMatchObject({ entries: [], held: 1 });
     // Reports of the functions are durable when acknowledged: a restart must not wait for capacity.
     const own = { ...(await received(1, 1)), producer: 'functions/eu' };
-    const taken = sequence({ ...state, upTo: {} }, [{ name: 'own', received: own }], 10, () => ID, true);
+    const taken = sequence({ ...state, upTo: {} }, [{ name: 'own', received: own }], {
+      now: 10,
+      newId: () => ID,
+      full: true,
+    });
     expect(taken).toMatchObject({ used: ['own'], held: 0 });
   });
 

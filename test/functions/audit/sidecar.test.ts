@@ -53,7 +53,7 @@ describe('C12 what entries hide', () => {
     const [name = ''] = names(log, '2026/');
     const lost = new TextEncoder().encode(JSON.stringify({ v: 1, from: 0, hidden: ['AAAA', 'AAAA', 'AAAA', 'AAAA'] }));
     for (const size of [1, 2, 3]) {
-      const other = sidecarName(ZONE, 2026, 0, size, new Uint8Array(32).fill(size));
+      const other = sidecarName(ZONE, 2026, 0, { size, root: new Uint8Array(32).fill(size) });
       await log.store.create('sidecar', other, lost);
     }
     expect(names(log, '2026/').length).toBe(4);
