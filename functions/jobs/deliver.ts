@@ -5,10 +5,11 @@ import { isOver } from '../../shared/upload/state.ts';
 import type { Notice } from '../store/notices.ts';
 import type { JobContext } from './context.ts';
 import type { Post, Posted } from './post.ts';
+import { TIMED_OUT } from './post.ts';
 import { deliveryKey, dueOf, MINUTE, rowOf, type UploadRecord } from './record.ts';
 import { amend, readUpload } from './step.ts';
 import { signNotice, webhookSecret } from './webhook.ts';
-import { createWebhookLimiter, TIMED_OUT, type WebhookLimiter } from './webhook-limiter.ts';
+import { createWebhookLimiter, type WebhookLimiter } from './webhook-limiter.ts';
 
 /** Pauses after each delivery that failed: those of standard-webhooks, as far as a look each minute allows. */
 const PAUSES_MS = [MINUTE, 5 * MINUTE, 30 * MINUTE, 120 * MINUTE, 300 * MINUTE, 600 * MINUTE, 600 * MINUTE];

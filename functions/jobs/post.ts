@@ -6,7 +6,6 @@ import { request as requestTls } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { limits } from '../../shared/limits.ts';
 import { callbackProblem, isPublicAddress } from './callback.ts';
-import { TIMED_OUT } from './webhook-limiter.ts';
 
 /** The status of the answer, or a word for its absence. */
 export type Posted = { readonly status: number } | { readonly failure: string };
@@ -53,3 +52,5 @@ export function createPost(open: boolean): Post {
       request.end(body);
     });
 }
+/** The word for no answer in time. */
+export const TIMED_OUT = 'late';

@@ -3,6 +3,7 @@
 // tenant waits for another's receiver.
 import { limits } from '../../shared/limits.ts';
 import type { Posted } from './post.ts';
+import { TIMED_OUT } from './post.ts';
 
 export interface Place {
   /** Gives it back, with what came of it. */
@@ -54,6 +55,3 @@ export function createWebhookLimiter(now: () => number): WebhookLimiter {
     },
   };
 }
-
-/** The word for no answer in time. */
-export const TIMED_OUT = 'late';

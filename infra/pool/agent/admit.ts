@@ -2,8 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import { limits } from '../../../shared/limits.ts';
 import { type Reason, type Refusal, refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
-import type { AgentContext, ServedModel } from './agent-context.ts';
+import type { AgentContext } from './agent-context.ts';
 import { sha256 } from './keys.ts';
+import type { ServedModel } from './served-model.ts';
 import type { Facts, Ticket } from './ticket.ts';
 
 const base64url = /^[A-Za-z0-9_-]+$/;

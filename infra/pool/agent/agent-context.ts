@@ -1,4 +1,3 @@
-import type { ModelDescription } from '../../../shared/pool/description.ts';
 import { clampRetry, type Refusal, refuse } from '../../../shared/refusal.ts';
 import { no } from '../../../shared/result.ts';
 import type { RequestClass } from '../../../shared/tenant/claims.ts';
@@ -9,37 +8,12 @@ import type { Calls } from './kserve/calls.ts';
 import type { LiveBook } from './live/book.ts';
 import { bugFields, type Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
-import type { RecogniserSource } from './recogniser.ts';
+import type { ReadSession } from './read-session.ts';
 import { createRequestSlots, type RequestSlots } from './request-slots.ts';
 import { type Entry, openRoom, type Room } from './room.ts';
-import type { ReadSession } from './sealed-session.ts';
-import type { Recogniser } from './segment.ts';
-import type { Speaker } from './speak/speaker.ts';
+import type { ServedModel } from './served-model.ts';
 import type { LiveParts } from './stream/parts.ts';
 import type { createReplayCache, createTicketReader } from './ticket.ts';
-
-/** The half of a model that recognises live streams. */
-export interface LiveModel {
-  /** Its name at the engine. */
-  readonly model: string;
-  /** Samples of a window, and from the begin of one window to that of the next. */
-  readonly windowSamples: number;
-  readonly hopSamples: number;
-}
-
-export interface ServedModel {
-  readonly description: ModelDescription;
-  /** Absent when the model serves tensors only. */
-  readonly recogniser?: Recogniser;
-  /** Files that the recogniser was made of, for stream workers; absent in tests that make their own. */
-  readonly source?: RecogniserSource;
-  /** Live half; absent when the model takes no live streams. `description.live` says whether the engine has loaded it. */
-  readonly live?: LiveModel;
-  /** Speech synthesis; absent when the model is no voice. */
-  readonly speaker?: Speaker;
-  /** Whether its files are still those that its revision names; absent when it was made of none. */
-  readonly unchanged?: () => Promise<boolean>;
-}
 
 /** Speed of the engine. */
 export interface Pace {
@@ -49,7 +23,7 @@ export interface Pace {
 }
 
 /** Dependencies of every request. */
-export interface DeskParts {
+export interface AgentContextOptions {
   readonly agent: string;
   readonly now: () => number;
   readonly keys: Keys;
@@ -75,7 +49,7 @@ export interface DeskParts {
   readonly files?: FileRoom | undefined;
 }
 
-export interface AgentContext extends DeskParts {
+export interface AgentContext extends AgentContextOptions {
   /** Counts a short request in. */
   enter(): Entry;
   /** Takes a slot for a short request. Refuses with `pool_busy`, always while the agent drains. */
@@ -100,7 +74,7 @@ function secondsUntilFree(ahead: number, { serviceMs, slots }: Pace): number {
 }
 
 /** Opens the context of requests and counts them. */
-export function openAdmission(parts: DeskParts): AgentContext {
+export function openAdmission(parts: AgentContextOptions): AgentContext {
   const short = openRoom(Number.POSITIVE_INFINITY);
   const slots = createRequestSlots(parts.now);
   const streams = openRoom(parts.streamsMax);

@@ -1,5 +1,5 @@
 import { limits } from '../../../shared/limits.ts';
-import type { AgentContext, ServedModel } from './agent-context.ts';
+import type { AgentContext } from './agent-context.ts';
 import { createAttest } from './attest.ts';
 import { createDispatcher, type Dispatcher } from './dispatch.ts';
 import type { Engine } from './engine.ts';
@@ -13,6 +13,7 @@ import { createMetrics, type Metrics } from './metrics.ts';
 import { createModelSource, type Entry } from './model-source.ts';
 import { type Outbox, openOutbox } from './record.ts';
 import { openReleaseMap } from './release-map.ts';
+import type { ServedModel } from './served-model.ts';
 import { createServiceTime } from './serving-time.ts';
 import type { Settings } from './settings.ts';
 import type { Clock } from './stream/clock.ts';

@@ -1,12 +1,12 @@
 import type { SignerKey } from '../../../shared/model/signature/key.ts';
 import { shortened } from '../../../shared/refusal.ts';
-import type { ServedModel } from './agent-context.ts';
 import type { Dispatcher } from './dispatch.ts';
 import type { Log } from './log.ts';
 import { type Enter, isSpeechModel, readRepository } from './models.ts';
 import { createRecognisers } from './recogniser.ts';
 import type { AgentEvent } from './record.ts';
 import type { KnownDigests } from './revision.ts';
+import type { ServedModel } from './served-model.ts';
 import { createSpeaker } from './speak/create-speaker.ts';
 import { createVerifyEntry } from './verify-entry.ts';
 

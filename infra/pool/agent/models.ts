@@ -5,7 +5,7 @@ import { limits } from '../../../shared/limits.ts';
 import type { ModelDescription } from '../../../shared/pool/description.ts';
 import { followSteps, readConfig } from '../models/config/read-parts.ts';
 import type { ModelConfig } from '../models/config/schema.ts';
-import type { LiveModel } from './agent-context.ts';
+import type { LiveModel } from './live-model.ts';
 import { digestRevision, type FoundRevision, type KnownDigests, stampRevision } from './revision.ts';
 import { MODEL_RATE } from './sound/mono.ts';
 import { type SpeakParameters, speakParameters } from './speak/parameters.ts';

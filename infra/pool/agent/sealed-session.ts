@@ -5,30 +5,16 @@ import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import { concat } from '../../../shared/seal/bytes.ts';
 import type { Opened, PackingSealer } from '../../../shared/seal/records.ts';
-import {
-  agentCounters,
-  NUMBER_BYTES,
-  numberAt,
-  openSealedSession,
-  type SessionKeys,
-} from '../../../shared/seal/sealed-session.ts';
+import { agentCounters, NUMBER_BYTES, numberAt, openSealedSession } from '../../../shared/seal/sealed-session.ts';
 import { openRead } from '../../../shared/seal/streams.ts';
 import type { Doorway } from './admit.ts';
 import { nodeAead } from './aead.ts';
-import type { AgentContext, ServedModel } from './agent-context.ts';
+import type { AgentContext } from './agent-context.ts';
 import { bodyOf } from './body.ts';
 import { type Keys, sha256 } from './keys.ts';
-import { createSessionTicketReader, type Facts, requestFacts, type SessionTicket } from './ticket.ts';
-
-/** A sealed session with an edge (PROTOCOL.md §7) whose ticket was verified. */
-export interface SealedSession {
-  readonly ticket: SessionTicket;
-  /** Prefix of its requests in the replay cache; unique. */
-  readonly name: string;
-  readonly keys: SessionKeys;
-}
-
-export type ReadSession = (token: string, now: number) => Promise<Result<SealedSession>>;
+import type { ReadSession, SealedSession } from './read-session.ts';
+import type { ServedModel } from './served-model.ts';
+import { createSessionTicketReader, type Facts, requestFacts } from './ticket.ts';
 
 /** Verifies the ticket of a session once and caches the session: its keys serve all requests with that ticket. */
 export function createSessionReader(agent: string, edgeKeys: JSONWebKeySet, keys: Pick<Keys, 'setup'>): ReadSession {

@@ -3,35 +3,13 @@ import { callTasks } from '../../../shared/kserve/call.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import type { Opened } from '../../../shared/seal/records.ts';
-import type { AgentContext, ServedModel } from './agent-context.ts';
-import type { Answer } from './answer.ts';
+import type { AdmittedRequest, AgentRequest } from './admitted-request.ts';
 import { answerOutcome } from './batch/outcome-task.ts';
 import { serveCall } from './kserve/serve-call.ts';
-import type { Tally } from './live/tally.ts';
 import { answerDocument } from './project/document-task.ts';
-import type { Facts } from './ticket.ts';
 import { transcribe } from './transcribe.ts';
 
-/** One short request that was let in, before its head was read. */
-export interface AdmittedRequest {
-  readonly desk: AgentContext;
-  readonly ticket: Facts;
-  readonly model: ServedModel;
-  readonly answer: Answer;
-  readonly records: AsyncGenerator<Result<Opened>>;
-  readonly signal: AbortSignal;
-  readonly deadline: number;
-  readonly tally: Tally;
-  /** Called when the engine begins to work on the request. */
-  readonly onStart?: (() => void) | undefined;
-}
-
-/** The same with its head: JSON of any shape. */
-export interface Work extends AdmittedRequest {
-  readonly head: unknown;
-}
-
-type Serve = (work: Work) => Promise<Result<undefined>>;
+type Serve = (work: AgentRequest) => Promise<Result<undefined>>;
 
 const tasks: Readonly<Record<string, Serve>> = {
   transcribe,

@@ -1,11 +1,11 @@
 import { limits } from '../../../shared/limits.ts';
 import type { ModelDescription } from '../../../shared/pool/description.ts';
-import type { ServedModel } from './agent-context.ts';
 import type { Engine, EngineCounts } from './engine.ts';
 import { commonLevels, type EngineQueue } from './level.ts';
 import type { Log } from './log.ts';
 import { modelTensors } from './recognise.ts';
 import type { AgentEvent } from './record.ts';
+import type { ServedModel } from './served-model.ts';
 import { speakTensors } from './speak/parameters.ts';
 
 export interface EngineWatchOptions {

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
+import type { AgentRequest } from '../../../infra/pool/agent/admitted-request.ts';
 import { readRequest } from '../../../infra/pool/agent/kserve/check-request.ts';
 import { engineRefusal } from '../../../infra/pool/agent/kserve/engine-refusal.ts';
 import { generate } from '../../../infra/pool/agent/kserve/generate.ts';
 import { BodyBudget, readBody } from '../../../infra/pool/agent/kserve/read-body.ts';
 import { sendPieces } from '../../../infra/pool/agent/kserve/respond.ts';
 import { frames, isErrorFrame } from '../../../infra/pool/agent/kserve/server-sent.ts';
-import type { Work } from '../../../infra/pool/agent/task.ts';
 import { type CallHead, callEvent, encodeBody, readCallRecord } from '../../../shared/kserve/call.ts';
 import { encodeInferRequest } from '../../../shared/kserve/infer-request.ts';
 import { fp32Tensor } from '../../../shared/kserve/tensor.ts';
@@ -237,7 +237,7 @@ describe('R1 a request for a generation', () => {
     }
     const hold = async () => no(refuse('pool_busy', undefined, 'let in'));
     const desk = { calls: { budget: new BodyBudget() }, dispatcher: { hold } };
-    const work = { desk, records: records(), ticket: {} } as unknown as Work;
+    const work = { desk, records: records(), ticket: {} } as unknown as AgentRequest;
     const served = await generate(work, head({ task: 'generate' }));
     return served.ok ? undefined : (served.refusal.params?.rule ?? served.refusal.detail);
   }

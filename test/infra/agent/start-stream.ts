@@ -1,6 +1,6 @@
-import type { ServedModel } from '../../../infra/pool/agent/agent-context.ts';
 import type { AgentOverrides } from '../../../infra/pool/agent/backend.ts';
 import { createDecoder } from '../../../infra/pool/agent/decode/decoder.ts';
+import type { ServedModel } from '../../../infra/pool/agent/served-model.ts';
 import { tokens } from './double-engine.ts';
 import { dialLink, type LinkRequest } from './double-link.ts';
 import { createSequenceEngine, FRAME_SECONDS, shape } from './double-sequences.ts';

@@ -1,7 +1,7 @@
 import type { CallHead } from '../../../../shared/kserve/call.ts';
 import { limits } from '../../../../shared/limits.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
-import type { Work } from '../task.ts';
+import type { AgentRequest } from '../admitted-request.ts';
 import { modelPath, readWhole } from './door.ts';
 import { engineRefusal } from './engine-refusal.ts';
 import { respond } from './respond.ts';
@@ -10,7 +10,7 @@ import { respond } from './respond.ts';
 const suffixes = { metadata: '', config: '/config', stats: '/stats' } as const;
 
 /** Passes on the engine's description of the model: metadata, configuration or statistics. */
-export async function describeModel(work: Work, head: CallHead): Promise<Result<number>> {
+export async function describeModel(work: AgentRequest, head: CallHead): Promise<Result<number>> {
   const suffix = suffixes[head.task as keyof typeof suffixes];
   const timeout = AbortSignal.timeout(limits.engineMs.value);
   const signal = AbortSignal.any([work.signal, timeout]);

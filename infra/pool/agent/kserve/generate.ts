@@ -3,7 +3,7 @@ import { parseJson } from '../../../../shared/kserve/parse-json.ts';
 import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
-import type { Work } from '../task.ts';
+import type { AgentRequest } from '../admitted-request.ts';
 import { type EngineAnswer, modelPath, readWhole } from './door.ts';
 import { engineRefusal } from './engine-refusal.ts';
 import { readBody } from './read-body.ts';
@@ -26,7 +26,7 @@ const reserved = [
 ];
 
 /** Triton's generate extension: JSON in, one JSON or a stream of them out. */
-export async function generate(work: Work, head: CallHead): Promise<Result<number>> {
+export async function generate(work: AgentRequest, head: CallHead): Promise<Result<number>> {
   const { calls } = work.desk;
   const body = await readBody(work.records, head.encoding, calls.budget);
   if (!body.ok) return body;
@@ -69,7 +69,7 @@ function watchSilence() {
 }
 
 /** Holds its slot until the last frame was taken: the engine is at work until then. */
-async function ask(work: Work, head: CallHead, body: Uint8Array): Promise<Result<undefined>> {
+async function ask(work: AgentRequest, head: CallHead, body: Uint8Array): Promise<Result<undefined>> {
   const streams = head.task === 'generate_stream';
   const silence = watchSilence();
   try {
@@ -92,7 +92,7 @@ async function ask(work: Work, head: CallHead, body: Uint8Array): Promise<Result
   }
 }
 
-async function passWhole(work: Work, head: CallHead, answer: EngineAnswer): Promise<Result<undefined>> {
+async function passWhole(work: AgentRequest, head: CallHead, answer: EngineAnswer): Promise<Result<undefined>> {
   const whole = await readWhole(answer);
   if (!whole.ok) return whole;
   if (answer.status !== 200) return no(engineRefusal(answer.status, whole.value, head, undefined));
@@ -100,7 +100,11 @@ async function passWhole(work: Work, head: CallHead, answer: EngineAnswer): Prom
 }
 
 /** Every frame is looked at: behind the first one, an engine says that it failed inside a stream that began well. */
-async function passFrames({ answer }: Work, { body }: EngineAnswer, touch: () => void): Promise<Result<undefined>> {
+async function passFrames(
+  { answer }: AgentRequest,
+  { body }: EngineAnswer,
+  touch: () => void,
+): Promise<Result<undefined>> {
   let begun = false;
   for await (const frame of frames(body)) {
     touch();

@@ -8,8 +8,8 @@ import {
 import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
+import type { AgentRequest } from '../admitted-request.ts';
 import { levelOf } from '../level.ts';
-import type { Work } from '../task.ts';
 import { type Checked, readRequest } from './check-request.ts';
 import { modelPath, readWhole } from './door.ts';
 import { engineRefusal } from './engine-refusal.ts';
@@ -21,7 +21,7 @@ import { soundSeconds } from './sound-seconds.ts';
 const HEADER_LENGTH = 'inference-header-content-length';
 
 /** One request for tensors, from its body to the answer. Gives the seconds of sound in it. */
-export async function infer(work: Work, head: CallHead): Promise<Result<number>> {
+export async function infer(work: AgentRequest, head: CallHead): Promise<Result<number>> {
   const { calls } = work.desk;
   const body = await readBody(work.records, head.encoding, calls.budget);
   if (!body.ok) return body;
@@ -44,7 +44,7 @@ export async function infer(work: Work, head: CallHead): Promise<Result<number>>
   }
 }
 
-function run(work: Work, head: CallHead, checked: Checked): Promise<Result<InferResponse>> {
+function run(work: AgentRequest, head: CallHead, checked: Checked): Promise<Result<InferResponse>> {
   const { desk, ticket, signal, deadline } = work;
   const { sequence } = checked;
   if (!sequence) return ask(work, head, checked, undefined, signal, deadline);
@@ -59,7 +59,7 @@ function run(work: Work, head: CallHead, checked: Checked): Promise<Result<Infer
 
 /** Waits for a slot and calls the engine once: a caller's model need not be idempotent. */
 function ask(
-  { desk, ticket, onStart }: Work,
+  { desk, ticket, onStart }: AgentRequest,
   head: CallHead,
   checked: Checked,
   step: EngineStep | undefined,

@@ -1,13 +1,13 @@
 import { type CallHead, type CallTask, callHead } from '../../../../shared/kserve/call.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
-import type { Work } from '../task.ts';
+import type { AgentRequest } from '../admitted-request.ts';
 import { describeModel } from './describe-model.ts';
 import { generate } from './generate.ts';
 import { infer } from './infer.ts';
 
 /** Emits the answer without its end; gives the seconds of sound that were used. */
-type Serve = (work: Work, head: CallHead) => Promise<Result<number>>;
+type Serve = (work: AgentRequest, head: CallHead) => Promise<Result<number>>;
 
 const tasks: Readonly<Record<CallTask, Serve>> = {
   infer,
@@ -19,7 +19,7 @@ const tasks: Readonly<Record<CallTask, Serve>> = {
 };
 
 /** One request of a KServe v2 client. Emits everything but a refusal. */
-export async function serveCall(work: Work): Promise<Result<undefined>> {
+export async function serveCall(work: AgentRequest): Promise<Result<undefined>> {
   const head = callHead.safeParse(work.head);
   if (!head.success) return no(refuse('seal_broken', undefined, 'head is not understood'));
   if (head.data.model !== work.ticket.model) return no(refuse('ticket_invalid', undefined, 'model of the head'));

@@ -1,4 +1,4 @@
-import type { ServedModel } from '../agent-context.ts';
+import type { ServedModel } from '../served-model.ts';
 import { MODEL_RATE } from '../sound/mono.ts';
 
 /** Sound that a model of a language was given counts as if it had come in a file. */

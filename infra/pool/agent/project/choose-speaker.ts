@@ -1,8 +1,8 @@
 import { isOpen, servesLanguage } from '../../../../shared/pool/language.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
-import type { ServedModel } from '../agent-context.ts';
 import type { Task } from '../batch/workshop.ts';
+import type { ServedModel } from '../served-model.ts';
 import type { Speaker } from '../speak/speaker.ts';
 
 /**

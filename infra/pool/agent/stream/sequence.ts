@@ -3,7 +3,7 @@ import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { RequestClass } from '../../../../shared/tenant/claims.ts';
-import type { LiveModel } from '../agent-context.ts';
+import type { LiveModel } from '../live-model.ts';
 import { modelTensors, readScores } from '../recognise.ts';
 import type { Scores } from '../segment.ts';
 import type { Semaphore } from '../semaphore.ts';

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ModelDescription } from '../../../../shared/pool/description.ts';
-import type { LiveModel } from '../agent-context.ts';
+import type { LiveModel } from '../live-model.ts';
 import type { ExportedMetrics } from '../metrics.ts';
 import type { RecogniserSource } from '../recogniser.ts';
 import type { Ticket } from '../ticket.ts';

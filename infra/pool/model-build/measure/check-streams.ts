@@ -2,8 +2,8 @@
 import { readInt32 } from '../../../../shared/kserve/tensor.ts';
 import { limits } from '../../../../shared/limits.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
-import type { LiveModel } from '../../agent/agent-context.ts';
 import type { Engine, Inference } from '../../agent/engine.ts';
+import type { LiveModel } from '../../agent/live-model.ts';
 import { MODEL_RATE } from '../../agent/sound/mono.ts';
 import { createSequenceIds } from '../../agent/stream/sequence-ids.ts';
 import { audioInference } from './audio-inference.ts';
