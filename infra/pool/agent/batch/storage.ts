@@ -13,7 +13,7 @@ export type ReadAt = OpenedJob['read'][string];
 
 /** A blob being read. */
 export interface BlobReader {
-  /** Its bytes; errs when they cannot be had. Reads nothing before somebody reads. */
+  /** Bytes of the blob, read on demand; errors when they cannot be read. */
   readonly body: ReadableStream<Uint8Array>;
   /** Bytes so far. */
   bytes(): number;
@@ -21,7 +21,7 @@ export interface BlobReader {
   failure(): Refusal | undefined;
 }
 
-/** What is to be written, made anew for each attempt. */
+/** Content to write, created again for each attempt. */
 export interface BlobContent {
   readonly length: number;
   readonly body: ReadableStream<Uint8Array>;
@@ -30,8 +30,8 @@ export interface BlobContent {
 export interface Storage {
   read(at: ReadAt, signal: AbortSignal): BlobReader;
   /**
-   * Creates a blob with these metadata. `exists`: somebody has done so before, or our first attempt has. `closed`: the
-   * address does not write any more, and whether an earlier attempt has written is not said.
+   * Creates a blob with these metadata. `exists`: another writer or a lost first attempt has created it.
+   * `closed`: the address no longer writes; an earlier attempt may have.
    */
   write(
     url: string,
@@ -205,7 +205,7 @@ async function put(request: ClientRequest, body: BlobContent['body']): Promise<{
       response.once('end', () => resolve());
     });
   }
-  // What storage does not want to read any more must not keep the connection.
+  // A body that storage stopped reading must not hold the connection.
   if (!request.writableFinished) request.destroy();
   return { status: response.statusCode ?? 0, code: String(response.headers['x-ms-error-code'] ?? '') };
 }

@@ -36,7 +36,7 @@ export function retrySeconds(receives: number): number {
   return Math.min(limits.jobRetryMaxSeconds.value, limits.jobRetrySeconds.value * 4 ** Math.max(0, receives - 1));
 }
 
-/** What everybody's jobs need: without it the next one fails, too. */
+/** Failures that the next job would meet as well. */
 const others: ReadonlySet<Reason> = new Set<Reason>(['uploads_unavailable', 'engine_failed']);
 
 const pauseOf = (failures: number, random: number) =>
@@ -76,7 +76,7 @@ export function createTaker(options: TakerOptions): Taker {
   const givenUp = failOnAbort(stopped.signal);
   let looping: Promise<void> | undefined;
   let failures = 0;
-  /** Jobs in a row that failed for want of somebody else: taking more would only wear them out. */
+  /** Consecutive failures of functions or engine: taking more jobs would use up their tries. */
   let troubles = 0;
 
   /** Waits for a message to the queue and logs its failure. Any job may come again, so the result does not matter. */
@@ -93,14 +93,15 @@ export function createTaker(options: TakerOptions): Taker {
     const trouble = end.type === 'failed' && others.has(end.refusal.reason);
     troubles = trouble ? troubles + 1 : 0;
     if (end.type !== 'failed') await attempt(queue.remove(receipt));
-    // Who stops says nothing about the job: another agent takes it at once.
+    // A stopping agent says nothing about the job: another agent takes it at once.
     else await attempt(queue.keep(receipt, stopped.signal.aborted ? 0 : retrySeconds(receives)));
   }
 
   async function handle(message: Message): Promise<void> {
     const job = readJob(message.body);
     if (!job || job.zone !== options.zone) {
-      // Nobody can do it. Given back until the queue puts it aside, where a person finds it.
+      // No agent can run it. It is returned until the queue moves it to the dead letters, where a person
+      // finds it.
       log('job-unreadable', { count: message.receives });
       metrics.ended('unreadable', 'unreadable');
       await attempt(queue.keep(message.receipt, 0));

@@ -1,7 +1,7 @@
 import { limits } from '../../../../shared/limits.ts';
 
 const HEADER_BYTES = 27;
-/** Where a page says its checksum, which counts as zeros in it. */
+/** Offset of a page's checksum, which counts as zeros in it. */
 const CHECKSUM = 22;
 const CONTINUED = 1;
 const FIRST = 2;
@@ -30,7 +30,7 @@ export function oggCrc(bytes: Uint8Array, before = 0): number {
   return crc;
 }
 
-/** What a packet is to a listener; nothing for tags. */
+/** Returns the item of a packet; nothing for tags. */
 function itemOf(packet: Uint8Array): OggItem | undefined {
   if (startsWith(packet, 'OpusTags')) return undefined;
   if (!startsWith(packet, 'OpusHead')) return { type: 'packet', packet };
@@ -63,7 +63,7 @@ export function createPageReader(start: number) {
   let left = 0;
   let packet: Uint8Array[] = [];
   let packetBytes = 0;
-  /** Of a packet that began before we did. */
+  /** The packet began before the reader did. */
   let ignoring = false;
   /** The checksum of the page so far, and as it should be. */
   let crc = 0;
