@@ -22,14 +22,17 @@ type AgentSettings = Pick<Settings, 'ISSUERS' | 'ATTESTATION'>;
 const poolClaims = z.object({ pool: z.string(), zone: z.string(), scope: z.string() });
 const malformed = (detail: string) => no(refuse('token_invalid', undefined, detail));
 
-/**
- * Verifies token and proof of an agent. `job` is the key of the requested job; a proof for another job is
- * refused.
- */
+/** Credentials of a call of an agent. */
+export interface AgentCredentials {
+  readonly authorization: string | null;
+  readonly proof: string;
+  /** Key of the requested job. A proof for another job is refused. */
+  readonly job: string;
+}
+
+/** Verifies token and proof of an agent. */
 export async function verifyAgent(
-  authorization: string | null,
-  proof: string,
-  job: string,
+  { authorization, proof, job }: AgentCredentials,
   settings: AgentSettings,
   now: number,
 ): Promise<Result<AgentCaller>> {

@@ -54,8 +54,7 @@ export function decideStep(
 /** The transaction from one record to the next: the record, its marks, and its jobs as they are wanted now. */
 export function changesOf(
   before: Row,
-  from: UploadRecord,
-  to: UploadRecord,
+  { from, to }: { readonly from: UploadRecord; readonly to: UploadRecord },
   jobs: readonly Row[],
   now: number,
 ): Change[] {

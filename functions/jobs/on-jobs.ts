@@ -19,7 +19,7 @@ export async function onOpenJob(desk: HttpContext, request: HttpRequest): Promis
   if (!asked.success) return answerNo(refuse('json_invalid'));
   const { job, proof } = asked.data;
   const authorization = request.headers.get('authorization');
-  const caller = await verifyAgent(authorization, proof, jobKey(job), desk.settings, desk.now());
+  const caller = await verifyAgent({ authorization, proof, job: jobKey(job) }, desk.settings, desk.now());
   if (!caller.ok) return answerNo(caller.refusal);
   return answerResult(await openTakenJob(desk, job, caller.value));
 }

@@ -32,7 +32,7 @@ export async function step(
     const jobs = sameJobs(record, after) || jobsOf(record).size === 0 ? [] : await readJobs(context, record);
     const changes = sameJobs(record, after)
       ? [replaceRecord(row, after), ...moveMarks(record, after)]
-      : changesOf(row, record, after, jobs, now);
+      : changesOf(row, { from: record, to: after }, jobs, now);
     if (await context.rows.commit(place.tenant, changes)) return { record: after, moved: true };
   }
   throw new Error('others were faster too often');

@@ -64,7 +64,7 @@ async function judgeModel(desk: ModelContext, model: string): Promise<void> {
   for (const [revision, one] of Object.entries(next.trials)) {
     const windows = one.stage === 'canary' ? (next.traffic[revision]?.windows ?? []) : [];
     const late = missedLive(registry.revisions[revision]?.sla, windows, one.since, now);
-    if (late || evaluateTrial(one, now) === 'FAIL') await withdraw(desk, model, revision, one, late);
+    if (late || evaluateTrial(one, now) === 'FAIL') await withdraw(desk, model, { revision, failed: one, late });
   }
 }
 

@@ -27,7 +27,7 @@ export async function moveRevision(desk: ModelContext, model: string, sent: Enve
   if (!statement || statement.model !== model) return invalid('it is no statement about a revision of this model');
   const done = await append(desk, model, async (known) => {
     const row = await desk.rows.read(model, statementKey(statement.id));
-    return decide(desk, known, statement, sent, row);
+    return decide(desk, known, { statement, sent, row });
   });
   if (!done.ok) return done;
   const told = await afterEntry(desk, model);
@@ -36,12 +36,17 @@ export async function moveRevision(desk: ModelContext, model: string, sent: Enve
   return said.missed === undefined ? ok(said) : no(refuse('sla_missed', { rule: said.missed }));
 }
 
+interface SentStatement {
+  readonly statement: GateStatement;
+  readonly sent: Envelope;
+  /** The stored statement of that id. */
+  readonly row: Row | undefined;
+}
+
 async function decide(
   desk: ModelContext,
   known: Registry,
-  statement: GateStatement,
-  sent: Envelope,
-  row: Row | undefined,
+  { statement, sent, row }: SentStatement,
 ): Promise<Result<Decided<TransitionRow>>> {
   const kept = row && storedTransition.parse(row.value);
   // The statement has moved the revision already: the client repeats after a lost answer.

@@ -20,7 +20,8 @@ export const onLive =
     if (!sent.success) return answerNo(refuse('json_invalid'));
     const { report, proof } = sent.data;
     const authorization = request.headers.get('authorization');
-    const caller = await verifyAgent(authorization, proof, liveProofOf(report), known.settings, known.now());
+    const credentials = { authorization, proof, job: liveProofOf(report) };
+    const caller = await verifyAgent(credentials, known.settings, known.now());
     if (!caller.ok) return answerNo(caller.refusal);
     const read = liveReport.safeParse(jsonOf(report));
     if (!read.success) return answerNo(refuse('json_invalid'));

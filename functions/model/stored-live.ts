@@ -67,14 +67,15 @@ interface Desk extends Pick<ModelContext, 'log'> {
 export async function storeReport(desk: Desk, agent: string, zone: string, report: LiveReport): Promise<void> {
   const known = new Set((await listModels(desk)).map(({ model }) => model));
   const models = new Set(report.models.map(({ model }) => model).filter((model) => known.has(model)));
-  await Promise.all([...models].map((model) => keepOf(desk, agent, zone, model, report)));
+  await Promise.all([...models].map((model) => storeModelReport(desk, agent, { zone, model, report })));
 }
 
-async function keepOf({ rows, now, log }: Desk, agent: string, zone: string, model: string, report: LiveReport) {
+async function storeModelReport({ rows, now, log }: Desk, agent: string, about: Omit<Heard, 'now'>): Promise<void> {
+  const { model } = about;
   const key = agentKey(agent);
   for (let attempt = 0; attempt < limits.modelTries.value; attempt += 1) {
     const row = await rows.read(model, key);
-    const next = afterReport(row && readable(log, model, row, agentRow), { zone, model, report, now: now() });
+    const next = afterReport(row && readable(log, model, row, agentRow), { ...about, now: now() });
     if (!next) return;
     const value = next as unknown as Value;
     const done = await rows.commit(model, [

@@ -11,16 +11,22 @@ import { readModel } from './stored-model.ts';
 
 const REASON = 'live traffic: FAIL';
 
+/** A revision whose trial failed. */
+export interface FailedRevision {
+  readonly revision: string;
+  readonly failed: Trial;
+  /** Evidence of a missed promise. */
+  readonly late: Evidence | undefined;
+}
+
 /**
- * Moves aliases and revision back. `late`: evidence of a missed promise. Does nothing when the revision has
- * moved meanwhile; a failure is retried with the next, equal verdict.
+ * Moves aliases and revision back. Does nothing when the revision has moved meanwhile; a failure is retried
+ * with the next, equal verdict.
  */
 export async function withdraw(
   desk: ModelContext,
   model: string,
-  revision: string,
-  failed: Trial,
-  late?: Evidence,
+  { revision, failed, late }: FailedRevision,
 ): Promise<void> {
   const { registry } = await readModel(desk, model);
   const found = registry.revisions[revision];

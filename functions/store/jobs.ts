@@ -56,7 +56,9 @@ export interface JobsPlace {
   readonly zones: readonly string[];
 }
 
-export function openJobs({ prefix, region, endpoint, zones }: JobsPlace): Jobs {
+/** Opens the job queues of a place. */
+export function openJobs(place: JobsPlace): Jobs {
+  const { prefix, region, endpoint, zones } = place;
   // `endpoint` is passed as an option, never left to the environment: the client would then follow the host name inside
   // queue URLs, which no resolver knows.
   const client = new SQSClient({
@@ -65,6 +67,67 @@ export function openJobs({ prefix, region, endpoint, zones }: JobsPlace): Jobs {
     ...(endpoint !== undefined && { endpoint }),
   });
   const queueOf = ({ zone, light, model }: QueueOf) => (light ? lightQueue : jobQueue)(prefix, zone, model);
+  const { addresses, find, deadOf, addressOf } = openQueues(client, prefix);
+  return {
+    async ensure(signal) {
+      await Promise.all(zones.map((zone) => deadOf(zone, signal).then((known) => seen(client, known, signal))));
+    },
+    async send(jobs) {
+      const taken: UploadJob[] = [];
+      for (const [queue, ours] of Map.groupBy(jobs, queueOf)) {
+        const QueueUrl = await addressOf(queue, ours[0]?.zone ?? '');
+        for (let from = 0; from < ours.length; from += limits.queueBatch.value) {
+          const some = ours.slice(from, from + limits.queueBatch.value);
+          const Entries = some.map((job, index) => ({ Id: String(index), MessageBody: JSON.stringify(job) }));
+          const sent = client.send(new SendMessageBatchCommand({ QueueUrl, Entries }));
+          // The queue was deleted: the next try creates it.
+          sent.catch((error) => error instanceof QueueDoesNotExist && addresses.delete(queue));
+          const { Successful = [] } = await sent;
+          for (const { Id } of Successful) {
+            const job = some[Number(Id)];
+            if (job) taken.push(job);
+          }
+        }
+      }
+      return taken;
+    },
+    async depth(zone) {
+      const counts = await Promise.all((await modelQueues(client, place, zone)).map((url) => count(client, url)));
+      const [dead] = await count(client, await deadOf(zone));
+      const sum = (at: 0 | 1) => counts.reduce((all, one) => all + one[at], 0);
+      return { waiting: sum(0), taken: sum(1), dead };
+    },
+    async messages(job) {
+      const name = queueOf(job);
+      try {
+        const address = addresses.get(name) ?? (await find(name));
+        const [waiting, taken] = address === undefined ? [0, 0] : await count(client, address);
+        return { waiting, taken };
+      } catch (error) {
+        if (!(error instanceof QueueDoesNotExist)) throw error;
+        addresses.delete(name);
+        return { waiting: 0, taken: 0 };
+      }
+    },
+    async takeDead(zone) {
+      const QueueUrl = await deadOf(zone);
+      const receive = {
+        QueueUrl,
+        MaxNumberOfMessages: limits.queueBatch.value,
+        VisibilityTimeout: limits.deadInvisibleSeconds.value,
+      };
+      const { Messages = [] } = await client.send(new ReceiveMessageCommand(receive));
+      return Messages.map(({ Body = '', ReceiptHandle = '' }) => ({ body: Body, receipt: ReceiptHandle }));
+    },
+    async deleteDead(zone, { receipt }) {
+      const QueueUrl = await deadOf(zone);
+      await client.send(new DeleteMessageCommand({ QueueUrl, ReceiptHandle: receipt }));
+    },
+  };
+}
+
+/** Finds and creates queues. Addresses are cached by queue name. */
+function openQueues(client: SQSClient, prefix: string) {
   const addresses = new Map<string, string>();
   const find = async (name: string, abortSignal?: AbortSignal): Promise<string | undefined> => {
     try {
@@ -94,93 +157,42 @@ export function openJobs({ prefix, region, endpoint, zones }: JobsPlace): Jobs {
   const addressOf = async (name: string, zone: string): Promise<string> => {
     const known = addresses.get(name) ?? (await find(name));
     if (known !== undefined) return known;
-    const { QueueArn } = await readFacts(await deadOf(zone), ['QueueArn']);
+    const { QueueArn } = await readFacts(client, await deadOf(zone), ['QueueArn']);
     return create(name, {
       VisibilityTimeout: String(limits.jobVisibilitySeconds.value),
       RedrivePolicy: JSON.stringify({ deadLetterTargetArn: QueueArn, maxReceiveCount: limits.jobReceives.value }),
     });
   };
-  const readFacts = async (QueueUrl: string, AttributeNames: QueueAttributeName[]) =>
-    (await client.send(new GetQueueAttributesCommand({ QueueUrl, AttributeNames }))).Attributes ?? {};
-  /** Counts visible and received messages. */
-  const count = async (QueueUrl: string): Promise<[number, number]> => {
-    const names = ['ApproximateNumberOfMessages', 'ApproximateNumberOfMessagesNotVisible'] as const;
-    const facts = await readFacts(QueueUrl, [...names]);
-    return [Number(facts[names[0]] ?? 0), Number(facts[names[1]] ?? 0)];
-  };
-  /**
-   * Returns the addresses of a zone's model queues, without those of zones whose name has this one as a
-   * prefix.
-   */
-  const queuesOf = async (zone: string): Promise<string[]> => {
-    const begin = zoneQueues(prefix, zone);
-    const others = zones.map((other) => zoneQueues(prefix, other)).filter((other) => other.length > begin.length);
-    const found: string[] = [];
-    const pages = paginateListQueues({ client, pageSize: 1_000 }, { QueueNamePrefix: begin });
-    for await (const { QueueUrls = [] } of pages) found.push(...QueueUrls);
-    return found.filter((address) => {
-      const name = address.slice(address.lastIndexOf('/') + 1);
-      return (
-        name.startsWith(begin) && name !== deadQueue(prefix, zone) && !others.some((other) => name.startsWith(other))
-      );
-    });
-  };
-  return {
-    async ensure(signal) {
-      await Promise.all(zones.map((zone) => deadOf(zone, signal).then((known) => seen(client, known, signal))));
-    },
-    async send(jobs) {
-      const taken: UploadJob[] = [];
-      for (const [queue, ours] of Map.groupBy(jobs, queueOf)) {
-        const QueueUrl = await addressOf(queue, ours[0]?.zone ?? '');
-        for (let from = 0; from < ours.length; from += limits.queueBatch.value) {
-          const some = ours.slice(from, from + limits.queueBatch.value);
-          const Entries = some.map((job, index) => ({ Id: String(index), MessageBody: JSON.stringify(job) }));
-          const sent = client.send(new SendMessageBatchCommand({ QueueUrl, Entries }));
-          // The queue was deleted: the next try creates it.
-          sent.catch((error) => error instanceof QueueDoesNotExist && addresses.delete(queue));
-          const { Successful = [] } = await sent;
-          for (const { Id } of Successful) {
-            const job = some[Number(Id)];
-            if (job) taken.push(job);
-          }
-        }
-      }
-      return taken;
-    },
-    async depth(zone) {
-      const counts = await Promise.all((await queuesOf(zone)).map(count));
-      const [dead] = await count(await deadOf(zone));
-      const sum = (at: 0 | 1) => counts.reduce((all, one) => all + one[at], 0);
-      return { waiting: sum(0), taken: sum(1), dead };
-    },
-    async messages(job) {
-      const name = queueOf(job);
-      try {
-        const address = addresses.get(name) ?? (await find(name));
-        const [waiting, taken] = address === undefined ? [0, 0] : await count(address);
-        return { waiting, taken };
-      } catch (error) {
-        if (!(error instanceof QueueDoesNotExist)) throw error;
-        addresses.delete(name);
-        return { waiting: 0, taken: 0 };
-      }
-    },
-    async takeDead(zone) {
-      const QueueUrl = await deadOf(zone);
-      const receive = {
-        QueueUrl,
-        MaxNumberOfMessages: limits.queueBatch.value,
-        VisibilityTimeout: limits.deadInvisibleSeconds.value,
-      };
-      const { Messages = [] } = await client.send(new ReceiveMessageCommand(receive));
-      return Messages.map(({ Body = '', ReceiptHandle = '' }) => ({ body: Body, receipt: ReceiptHandle }));
-    },
-    async deleteDead(zone, { receipt }) {
-      const QueueUrl = await deadOf(zone);
-      await client.send(new DeleteMessageCommand({ QueueUrl, ReceiptHandle: receipt }));
-    },
-  };
+  return { addresses, find, deadOf, addressOf };
+}
+
+async function readFacts(client: SQSClient, QueueUrl: string, AttributeNames: QueueAttributeName[]) {
+  return (await client.send(new GetQueueAttributesCommand({ QueueUrl, AttributeNames }))).Attributes ?? {};
+}
+
+/** Counts visible and received messages. */
+async function count(client: SQSClient, QueueUrl: string): Promise<[number, number]> {
+  const names = ['ApproximateNumberOfMessages', 'ApproximateNumberOfMessagesNotVisible'] as const;
+  const facts = await readFacts(client, QueueUrl, [...names]);
+  return [Number(facts[names[0]] ?? 0), Number(facts[names[1]] ?? 0)];
+}
+
+/**
+ * Returns the addresses of a zone's model queues, without those of zones whose name has this one as a
+ * prefix.
+ */
+async function modelQueues(client: SQSClient, { prefix, zones }: JobsPlace, zone: string): Promise<string[]> {
+  const begin = zoneQueues(prefix, zone);
+  const others = zones.map((other) => zoneQueues(prefix, other)).filter((other) => other.length > begin.length);
+  const found: string[] = [];
+  const pages = paginateListQueues({ client, pageSize: 1_000 }, { QueueNamePrefix: begin });
+  for await (const { QueueUrls = [] } of pages) found.push(...QueueUrls);
+  return found.filter((address) => {
+    const name = address.slice(address.lastIndexOf('/') + 1);
+    return (
+      name.startsWith(begin) && name !== deadQueue(prefix, zone) && !others.some((other) => name.startsWith(other))
+    );
+  });
 }
 
 /** Probes the queue; a cached address proves nothing. */

@@ -22,11 +22,13 @@ describe('C9 T4: clocks that differ by ten minutes', () => {
   it('an agent ten minutes ahead is named in the refusal of its proof', async () => {
     const bearer = `Bearer ${await callers.poolToken('eu')}`;
     const proof = await callers.proofOf('job', 'agent-1', 'agent-1', Date.now() + TEN_MINUTES);
-    expect(await verifyAgent(bearer, proof, 'job', callers.settings, Date.now())).toMatchObject({
-      refusal: {
-        reason: 'token_expired',
-        params: { rule: expect.stringMatching(/^the agent's clock is \d+ s ahead$/) },
+    expect(await verifyAgent({ authorization: bearer, proof, job: 'job' }, callers.settings, Date.now())).toMatchObject(
+      {
+        refusal: {
+          reason: 'token_expired',
+          params: { rule: expect.stringMatching(/^the agent's clock is \d+ s ahead$/) },
+        },
       },
-    });
+    );
   });
 });

@@ -47,8 +47,7 @@ export async function readErasure({ store, key }: SubjectPlace, name: string): P
 export async function writeErasure(
   { key }: SubjectPlace,
   store: LogStore,
-  name: string,
-  state: ErasureState,
+  { name, state }: Pick<StoredErasure, 'name' | 'state'>,
   before: StoredErasure | undefined,
 ): Promise<boolean> {
   const box = await key.seal(state, name);

@@ -140,7 +140,7 @@ async function detach(
       const part = { sid, erased: await saltedName(secret, subject) };
       const fresh: ErasureState = { v: 1, ...asked, at: now(), parts: [] };
       const { parts, ...rest } = kept?.state ?? fresh;
-      await writeErasure(place, store, name, { ...rest, parts: [...parts, part] }, kept);
+      await writeErasure(place, store, { name, state: { ...rest, parts: [...parts, part] } }, kept);
       // The stored state counts, whichever process wrote it.
       continue;
     }
@@ -178,7 +178,7 @@ async function mark(
   let kept: StoredErasure | undefined = before;
   for (let tries = 0; kept && !kept.state.destroying; tries += 1) {
     if (tries >= limits.auditRaceTries.value) throw new Error('an erasure changes all the time');
-    await writeErasure(place, store, kept.name, { ...kept.state, destroying: true }, kept);
+    await writeErasure(place, store, { name: kept.name, state: { ...kept.state, destroying: true } }, kept);
     kept = await readErasure(place, kept.name);
   }
   return kept;
@@ -208,7 +208,7 @@ async function defer(
     if (!told.ok) return told;
   } else if (!destroying) return ok({ outcome: 'deferred', ...facts, asked: state.basis, erased, count: 0 });
   // A failure here repeats the report.
-  await writeErasure(place, store, kept.name, { ...state, deferred: facts }, kept);
+  await writeErasure(place, store, { name: kept.name, state: { ...state, deferred: facts } }, kept);
   return ok({ outcome: 'deferred', ...facts, asked: kept.state.basis, erased, count: 0 });
 }
 
@@ -251,7 +251,7 @@ async function writeCounts(
     const parts = await Promise.all(
       state.parts.map(async (part) => ({ ...part, count: part.count ?? (await index.count(state.tenant, part.sid)) })),
     );
-    await writeErasure(place, store, kept.name, { ...state, parts }, kept);
+    await writeErasure(place, store, { name: kept.name, state: { ...state, parts } }, kept);
     kept = await readErasure(place, kept.name);
   }
   return undefined;

@@ -110,14 +110,14 @@ async function settle(desk: EraseContext, place: SubjectPlace, kept: StoredHold)
     // It holds from now on; the running destruction shows whether it came in time.
     if (await isLate(desk, place, hold))
       return no(refuse('audit_unavailable', undefined, 'something is being destroyed'));
-    const told = await tell(desk, place, 'hold.set', hold, hold);
+    const told = await reportHold(desk, place, { type: 'hold.set', hold, by: hold });
     if (!told.ok) return told;
     const changed = await change(desk, place, kept.name, (one) => ({ ...one, told: true }));
     if (!changed) return ok(hold);
     hold = changed.hold;
   }
   if (!hold.release) return ok(hold);
-  const told = await tell(desk, place, 'hold.release', hold, hold.release);
+  const told = await reportHold(desk, place, { type: 'hold.release', hold, by: hold.release });
   if (!told.ok) return told;
   for (const subject of hold.also ?? []) await desk.store.remove('sidecar', await partName(desk, place, hold, subject));
   await desk.store.remove('sidecar', kept.name);
@@ -154,13 +154,19 @@ async function isPart({ store }: EraseContext, { key }: SubjectPlace, name: stri
   return of !== undefined;
 }
 
-async function tell(
+interface HoldEvent {
+  readonly type: 'hold.set' | 'hold.release';
+  readonly hold: HoldState;
+  readonly by: Officer & { readonly reason: string };
+}
+
+async function reportHold(
   { zone, report }: EraseContext,
   place: SubjectPlace,
-  type: 'hold.set' | 'hold.release',
-  { id, tenant, subject, also = [], basis }: HoldState,
-  { reason, ...asker }: Officer & { readonly reason: string },
+  { type, hold, by }: HoldEvent,
 ): Promise<Result<unknown>> {
+  const { id, tenant, subject, also = [], basis } = hold;
+  const { reason, ...asker } = by;
   const known = subject === undefined ? [] : [subject, ...also];
   const named = await Promise.all(known.map((one) => nameInLog(place, one)));
   const held = named.filter((one) => one !== undefined).join(' ');

@@ -69,7 +69,7 @@ async function takeBundle(row: ExportRow, draft: Draft, { log, sidecar, bundle, 
   const begin = row.first === undefined ? own.findIndex((leaf) => leaf.index === end || isReached(row, leaf)) : 0;
   const leaves = begin < 0 ? [] : own.slice(begin);
   if (leaves.length === 0) return row;
-  const shown = await discloseBundle(row, from, entries, leaves, sidecar);
+  const shown = await discloseBundle(row, { from, entries, leaves }, sidecar);
   let next = row;
   for (const leaf of leaves) {
     await cover(next, draft, log, leaf.index);
@@ -100,11 +100,17 @@ function countedRow(row: ExportRow, { index, facts }: OwnLeaf, counted: 'disclos
 const isReached = ({ query, begin = 0 }: ExportRow, { index, facts }: OwnLeaf): boolean =>
   index >= begin && (query.tseq_from === undefined || (facts.tseq ?? 0) >= query.tseq_from);
 
+interface ReadBundle {
+  /** Index of the first entry. */
+  readonly from: number;
+  readonly entries: readonly Uint8Array[];
+  /** Requested leaves of the tenant. */
+  readonly leaves: readonly OwnLeaf[];
+}
+
 async function discloseBundle(
   row: ExportRow,
-  from: number,
-  entries: readonly Uint8Array[],
-  leaves: readonly OwnLeaf[],
+  { from, entries, leaves }: ReadBundle,
   sidecar: SidecarReader,
 ): Promise<Map<number, ReturnType<typeof discloseLeaf>>> {
   const asked = leaves.filter(({ facts }) => facts.sd && row.redaction !== 'auditor-min' && isRequested(row, facts));

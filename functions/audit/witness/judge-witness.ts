@@ -1,5 +1,5 @@
-// A witness does not go on from what it has: is it only ahead of this process, or was the log another one before? Only what
-// the log itself has signed can tell. A witness could say anything, and would stop a log by saying it.
+// Evaluates a witness that does not extend the log from the size it has: either the witness is ahead of this process, or
+// the log has diverged. Only a checkpoint that the log has signed is proof: a claim alone must not stop a log.
 import type { Judge } from '../../../shared/audit/judge.ts';
 import { hashRange } from '../../../shared/audit/proof.ts';
 import { equalBytes } from '../../../shared/audit/tree.ts';
@@ -8,10 +8,18 @@ import type { LogStore } from '../log/log-store.ts';
 import type { Signed } from './request-cosignature.ts';
 
 export interface Doubt {
-  /** The size that it said it has. */
+  /** Size that the witness states. */
   readonly told?: number;
-  /** The checkpoint that it shows. */
+  /** Checkpoint that the witness serves. */
   readonly note?: Uint8Array;
+}
+
+/** A log with the checkpoint that its witnesses are to sign. */
+export interface WitnessedLog {
+  readonly zone: string;
+  readonly origin: string;
+  readonly signed: Signed;
+  readonly judge: Judge;
 }
 
 export interface Finding {
@@ -26,11 +34,8 @@ export interface Finding {
  */
 export async function evaluateDoubt(
   store: LogStore,
-  zone: string,
-  origin: string,
-  signed: Signed,
+  { zone, origin, signed, judge }: WitnessedLog,
   { told = 0, note }: Doubt,
-  judge: Judge,
 ): Promise<Finding | undefined> {
   const committed = await committedSize(store, zone, origin);
   if (committed === undefined) return undefined;

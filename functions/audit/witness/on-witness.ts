@@ -1,6 +1,6 @@
 // Shows published checkpoints to witnesses every two seconds. The log never waits for them: cosignatures are
 // added after publication.
-import { type Judge, latestAt } from '../../../shared/audit/judge.ts';
+import { latestAt } from '../../../shared/audit/judge.ts';
 import { openNoteKey } from '../../../shared/audit/note-key.ts';
 import { subtreesOf } from '../../../shared/audit/subtree.ts';
 import { limits } from '../../../shared/limits.ts';
@@ -13,13 +13,12 @@ import { isWithin } from '../rounds.ts';
 import { countedOf, openJudgeNow, signatureCount } from './count-signatures.ts';
 import { markDiverged, readDiverged } from './diverged.ts';
 import { dropDoubt, storeDoubt } from './doubted.ts';
-import { evaluateDoubt } from './judge-witness.ts';
+import { evaluateDoubt, type WitnessedLog } from './judge-witness.ts';
 import {
   fetchWitnessed,
   type Get,
   type Post,
   requestCosignature,
-  type Signed,
   type Witness,
   type WitnessAnswer,
 } from './request-cosignature.ts';
@@ -81,11 +80,12 @@ export class Witnessing {
     const counted = there && (await countedOf(there.bytes, asked, judge));
     const seen = counted ?? signed.bytes;
     const known = new Set((await judge(seen))?.witnesses.map(({ name }) => name));
-    const about = { note: signed.bytes, size, read: subtreesOf(size, readTileOf(store, zone, year)) };
+    const read = subtreesOf(size, readTileOf(store, zone, year));
+    const about = { zone, origin, signed: { note: signed.bytes, size, read }, judge };
     const answers = await Promise.all(
       witnesses.map(async ({ name, key, url = '' }): Promise<Partial<WitnessAnswer>> => {
         if (known.has(name)) return {};
-        return this.#ask(zone, name, { verifier: await openNoteKey(key), url }, origin, about, judge);
+        return this.#ask(about, name, { verifier: await openNoteKey(key), url });
       }),
     );
     const lines = answers.flatMap(({ line }) => line ?? []);
@@ -106,23 +106,17 @@ export class Witnessing {
     return true;
   }
 
-  async #ask(
-    zone: string,
-    name: string,
-    witness: Witness,
-    origin: string,
-    signed: Signed,
-    judge: Judge,
-  ): Promise<Partial<WitnessAnswer>> {
+  async #ask(about: WitnessedLog, name: string, witness: Witness): Promise<Partial<WitnessAnswer>> {
+    const { zone, origin, signed } = about;
     const place = `${name} ${origin}`;
-    const latest = latestAt(this.#desk.now());
-    const answer = await requestCosignature(witness, signed, this.#stands.get(place) ?? 0, this.#post, latest).catch(
+    const options = { from: this.#stands.get(place) ?? 0, latest: latestAt(this.#desk.now()) };
+    const answer = await requestCosignature(witness, signed, this.#post, options).catch(
       (error: unknown): Partial<WitnessAnswer> => ({ why: error instanceof Error ? error.name : 'no reason given' }),
     );
     if (answer.size !== undefined) this.#stands.set(place, answer.size);
     await this.#tellRefusal(zone, name, answer);
     if (answer.line !== undefined) await this.#forgetDoubt(zone, name);
-    if (answer.doubt) await this.#look(zone, name, witness, origin, signed, answer.doubt, judge);
+    if (answer.doubt) await this.#look(about, name, witness, answer.doubt);
     if (answer.why !== undefined) this.#desk.log({ what: 'unwitnessed', zone, detail: `${name}: ${answer.why}` });
     return answer;
   }
@@ -140,18 +134,16 @@ export class Witnessing {
 
   /** Handles a witness that is ahead: another process has just shown it more, or this log has diverged. */
   async #look(
-    zone: string,
+    about: WitnessedLog,
     name: string,
     witness: Witness,
-    origin: string,
-    signed: Signed,
     { told }: NonNullable<WitnessAnswer['doubt']>,
-    judge: Judge,
   ): Promise<void> {
     const { store, now, log } = this.#desk;
+    const { zone, origin } = about;
     const note = await fetchWitnessed(witness, origin, this.#get).catch(() => undefined);
     const doubt = { ...(told !== undefined && { told }), ...(note && { note }) };
-    const found = await evaluateDoubt(store, zone, origin, signed, doubt, judge);
+    const found = await evaluateDoubt(store, about, doubt);
     if (!found) return;
     const { proven, why } = found;
     if (!proven) return this.#tellDoubt(zone, name, why);

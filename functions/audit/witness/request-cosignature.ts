@@ -35,13 +35,19 @@ export interface WitnessAnswer {
 export type Get = (url: string, signal: AbortSignal) => Promise<Response>;
 export type Post = (url: string, body: Uint8Array<ArrayBuffer>, signal: AbortSignal) => Promise<Response>;
 
-/** `from`: where we think that the witness stands. `latest`: what is signed after that, in seconds since 1970, is not taken. */
+export interface CosignatureOptions {
+  /** Size that the witness has seen, as far as known. */
+  readonly from: number;
+  /** Latest accepted time of the cosignature, in seconds since 1970. */
+  readonly latest: number;
+}
+
+/** Sends a checkpoint to a witness, with a proof from the size that the witness has. */
 export async function requestCosignature(
   witness: Witness,
   signed: Signed,
-  from: number,
   post: Post,
-  latest: number,
+  { from, latest }: CosignatureOptions,
 ): Promise<WitnessAnswer> {
   const signal = AbortSignal.timeout(limits.auditWitnessMs.value);
   let old = Math.min(from, signed.size);
