@@ -39,96 +39,176 @@ export interface ScribeParts extends Omit<SequenceParts, 'onStep'> {
  * Writes down what was said: takes utterances in order, one at a time and one window at a time, and sends what becomes
  * of them. Whatever has to come after an utterance waits behind it. Ends with a refusal when the engine is given up.
  */
-export function createScribe(parts: ScribeParts) {
-  const { recogniser, live, signal, send } = parts;
-  let { options, index, lastWord } = parts;
-  const items: Item[] = [];
-  let current: LiveUtterance | undefined;
+export class Scribe {
+  readonly #parts: ScribeParts;
+  #options: StreamOptions;
+  #index: number;
+  #lastWord: LastWord | undefined;
+  readonly #items: Item[] = [];
+  #current: LiveUtterance | undefined;
   /** Samples of the current one that were recognised. */
-  let done = 0;
-  let ended = false;
-  /** How far it was heard, in seconds. */
-  let heardUntil = 0;
-  let wake = () => {};
+  #done = 0;
+  #ended = false;
+  /** End of the audio received so far, in seconds. */
+  #heardUntil = 0;
+  #wake = () => {};
   /** Nothing waits to be written, and nothing is being written. */
-  let idle = false;
-  let onRoom: (() => void)[] = [];
-  /** Of the window that is being recognised: there is one at a time, and they are long. */
-  const room = new Float32Array(live.windowSamples);
+  #idle = false;
+  #onRoom: (() => void)[] = [];
+  /** Buffer of the window that is being recognised: there is one at a time, and they are long. */
+  readonly #room: Float32Array;
+  /** Sound comes in pieces with pauses that sequences do not survive: the last window of each waits for the pause. */
+  #bursts = false;
+  #holdUntil = 0;
+  #release = () => {};
+  /** Ends the one pause at a time. A promise that lives as long as the stream would keep every race it was ever in. */
+  #endPause = () => {};
 
-  function add(item: Item) {
+  constructor(parts: ScribeParts) {
+    this.#parts = parts;
+    this.#options = parts.options;
+    this.#index = parts.index;
+    this.#lastWord = parts.lastWord;
+    this.#room = new Float32Array(parts.live.windowSamples);
+    parts.signal.addEventListener('abort', () => this.#endPause(), { once: true });
+  }
+
+  /** Works until `finish` was called and all is written, or the signal aborts. */
+  async run(): Promise<Result<undefined>> {
+    while (!this.#parts.signal.aborted) {
+      const item = this.#items.shift();
+      if (item) {
+        const settled = item.type === 'utterance' ? await this.#write(item.utterance) : ok(this.#tell(item));
+        this.#tellRoom();
+        if (!settled.ok) return settled;
+        continue;
+      }
+      if (this.#ended) break;
+      this.#idle = true;
+      await this.#pause((resume) => {
+        this.#wake = () => {
+          this.#idle = false;
+          resume();
+        };
+      });
+      this.#idle = false;
+    }
+    return ok(undefined);
+  }
+
+  readonly utterance = (utterance: LiveUtterance) => this.#add({ type: 'utterance', utterance });
+
+  readonly capture = (capture: Capture) => this.#add({ type: 'capture', capture });
+
+  event(event: LinkEvent) {
+    this.#add({ type: 'event', event });
+  }
+
+  finish() {
+    this.#ended = true;
+    this.#wake();
+  }
+
+  /** So much was heard, in seconds: nothing that waits to be written can hold a word any more. */
+  heard(until: number) {
+    this.#heardUntil = until;
+    this.#judgeHeard();
+  }
+
+  options(next: StreamOptions) {
+    this.#options = next;
+  }
+
+  /** Reports whether so much waits to be written that no more audio should be read. */
+  full(): boolean {
+    return (
+      this.#waiting() > limits.streamBacklogSeconds.value * MODEL_RATE || this.#items.length > limits.streamMarks.value
+    );
+  }
+
+  /** Resolves when more may be heard. */
+  room(): Promise<void> {
+    if (!this.full() || this.#parts.signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => this.#onRoom.push(resolve));
+  }
+
+  segments(): number {
+    return this.#index;
+  }
+
+  #add(item: Item) {
     // Of two checkpoints with nothing in between the later one is better.
-    if (item.type === 'capture' && items.at(-1)?.type === 'capture') items.pop();
-    // Nothing is before it: there is no need to wake anybody.
-    if (idle && item.type !== 'utterance' && !signal.aborted) return tell(item);
-    items.push(item);
-    wake();
+    if (item.type === 'capture' && this.#items.at(-1)?.type === 'capture') this.#items.pop();
+    // An idle scribe sends it at once.
+    if (this.#idle && item.type !== 'utterance' && !this.#parts.signal.aborted) return this.#tell(item);
+    this.#items.push(item);
+    this.#wake();
   }
 
-  function tell(item: Exclude<Item, { type: 'utterance' }>) {
-    if (item.type === 'event') send(item.event);
-    else parts.checkpoint(item.capture, index, lastWord);
+  #tell(item: Exclude<Item, { type: 'utterance' }>) {
+    if (item.type === 'event') this.#parts.send(item.event);
+    else this.#parts.checkpoint(item.capture, this.#index, this.#lastWord);
   }
 
-  function waiting(): number {
-    let samples = current ? current.samples() - done : 0;
-    for (const item of items) if (item.type === 'utterance') samples += item.utterance.samples();
+  #waiting(): number {
+    let samples = this.#current ? this.#current.samples() - this.#done : 0;
+    for (const item of this.#items) if (item.type === 'utterance') samples += item.utterance.samples();
     return samples;
   }
-  const full = () =>
-    waiting() > limits.streamBacklogSeconds.value * MODEL_RATE || items.length > limits.streamMarks.value;
-
-  function tellRoom() {
-    if (onRoom.length === 0 || (full() && !signal.aborted)) return;
-    const told = onRoom;
-    onRoom = [];
-    for (const tell of told) tell();
+  #tellRoom() {
+    if (this.#onRoom.length === 0 || (this.full() && !this.#parts.signal.aborted)) return;
+    const resumes = this.#onRoom;
+    this.#onRoom = [];
+    for (const resume of resumes) resume();
   }
 
-  /** Nobody has said a word for a while, up to `until`, in seconds. */
-  function judgeSilence(until: number) {
-    const { utteranceEndMs } = options;
-    if (!lastWord || lastWord.told || utteranceEndMs === undefined) return;
-    if (until < lastWord.end + utteranceEndMs / 1_000) return;
-    lastWord = { end: lastWord.end, told: true };
-    send({ type: 'utterance_end', lastWordEnd: lastWord.end });
+  /** Sends the end of an utterance once the silence up to `until`, in seconds, is long enough. */
+  #judgeSilence(until: number) {
+    const { utteranceEndMs } = this.#options;
+    if (!this.#lastWord || this.#lastWord.told || utteranceEndMs === undefined) return;
+    if (until < this.#lastWord.end + utteranceEndMs / 1_000) return;
+    this.#lastWord = { end: this.#lastWord.end, told: true };
+    this.#parts.send({ type: 'utterance_end', lastWordEnd: this.#lastWord.end });
   }
 
   /** Nothing that waits to be written can hold a word any more. */
-  function judgeHeard() {
-    if (!current && !items.some((item) => item.type === 'utterance')) judgeSilence(heardUntil);
+  #judgeHeard() {
+    if (!this.#current && !this.#items.some((item) => item.type === 'utterance')) this.#judgeSilence(this.#heardUntil);
   }
 
-  async function transcribe(utterance: LiveUtterance): Promise<Result<undefined>> {
-    const sequence = createSequence(utterance, { ...parts, onRebuild });
-    const words = createWords(recogniser, utterance.start);
+  async #transcribe(utterance: LiveUtterance): Promise<Result<undefined>> {
+    const sequence = createSequence(utterance, {
+      ...this.#parts,
+      onRebuild: (cause) => this.#onRebuild(cause),
+    });
+    const words = createWords(this.#parts.recogniser, utterance.start);
     try {
       for (let number = 0; ; number++) {
-        const window = await nextWindow(utterance, number, live);
+        const window = await this.#nextWindow(utterance, number, this.#parts.live);
         if (!window) return ok(undefined);
         const scores = await sequence.score(number, window);
         if (!scores.ok) return scores;
         const taken = words.push(scores.value);
         if (!taken.ok) return taken;
-        release();
-        holdUntil = parts.clock.now() + limits.sequenceHoldMs.value;
-        done = number * live.hopSamples + window.samples.length;
-        parts.onWindow(words.until());
-        tellRoom();
+        this.#release();
+        this.#holdUntil = this.#parts.clock.now() + limits.sequenceHoldMs.value;
+        this.#done = number * this.#parts.live.hopSamples + window.samples.length;
+        this.#parts.onWindow(words.until());
+        this.#tellRoom();
         if (utterance.discarded()) return ok(undefined);
         if (window.last) break;
-        look(utterance, words);
+        this.#look(utterance, words);
       }
-      parts.stall.limit = afterUtterance(parts.stall.limit);
+      this.#parts.stall.limit = afterUtterance(this.#parts.stall.limit);
       const closing = utterance.closing();
       if (!closing) throw new Error('an utterance without an end');
-      parts.onUtterance(closing.samples / MODEL_RATE);
-      const segments = await words.finish(closing, utterance.samples(), index);
+      this.#parts.onUtterance(closing.samples / MODEL_RATE);
+      const segments = await words.finish(closing, utterance.samples(), this.#index);
       if (!segments.ok) return segments;
       for (const segment of segments.value) {
-        send(segment);
-        index++;
-        lastWord = { end: segment.end, told: false };
+        this.#parts.send(segment);
+        this.#index++;
+        this.#lastWord = { end: segment.end, told: false };
       }
       return ok(undefined);
     } finally {
@@ -136,119 +216,63 @@ export function createScribe(parts: ScribeParts) {
     }
   }
 
-  function onRebuild(cause: RebuildCause) {
-    bursts ||= cause === 'parked';
-    parts.onRebuild?.(cause);
+  #onRebuild(cause: RebuildCause) {
+    this.#bursts ||= cause === 'parked';
+    this.#parts.onRebuild?.(cause);
   }
 
-  function look(utterance: LiveUtterance, words: ReturnType<typeof createWords>) {
-    const wanted = options.interim && parts.mayInterim();
-    if (!wanted && options.utteranceEndMs === undefined) return;
-    const { event, lastWordEnd } = words.interim(index, utterance.samples());
-    if (event && wanted) send(event);
-    if (lastWordEnd === undefined) judgeSilence(words.until());
+  #look(utterance: LiveUtterance, words: ReturnType<typeof createWords>) {
+    const wanted = this.#options.interim && this.#parts.mayInterim();
+    if (!wanted && this.#options.utteranceEndMs === undefined) return;
+    const { event, lastWordEnd } = words.interim(this.#index, utterance.samples());
+    if (event && wanted) this.#parts.send(event);
+    if (lastWordEnd === undefined) this.#judgeSilence(words.until());
   }
 
-  /** `undefined` when nobody wants the utterance any more. */
-  async function nextWindow(utterance: LiveUtterance, number: number, shape: WindowShape) {
+  /** Returns undefined once the utterance is discarded or the stream ends. */
+  async #nextWindow(utterance: LiveUtterance, number: number, shape: WindowShape) {
     for (;;) {
-      if (signal.aborted || utterance.discarded()) return undefined;
-      const rest = number > 0 && bursts && !utterance.has(number + 1, shape) ? holdUntil - parts.clock.now() : 0;
+      if (this.#parts.signal.aborted || utterance.discarded()) return undefined;
+      const rest =
+        number > 0 && this.#bursts && !utterance.has(number + 1, shape) ? this.#holdUntil - this.#parts.clock.now() : 0;
       if (rest <= 0) {
-        const window = utterance.window(number, shape, room);
+        const window = utterance.window(number, shape, this.#room);
         if (window) return window;
       }
-      await pause((resume) => {
+      await this.#pause((resume) => {
         utterance.whenReady(rest > 0 ? number + 1 : number, shape, resume);
-        if (rest > 0) void hold(rest).then(resume);
+        if (rest > 0) void this.#hold(rest).then(resume);
       });
     }
   }
 
-  /** Sound comes in pieces with pauses that sequences do not survive: the last window of each waits for the pause. */
-  let bursts = false;
-  let holdUntil = 0;
-  let release = () => {};
-
-  /** One at a time: the one before is over, or nobody waits for it. */
-  function hold(milliseconds: number): Promise<void> {
-    release();
+  /** Resolves after so many milliseconds, or at the next hold or answer. */
+  #hold(milliseconds: number): Promise<void> {
+    this.#release();
     return new Promise((resolve) => {
-      release = parts.clock.after(milliseconds, resolve);
+      this.#release = this.#parts.clock.after(milliseconds, resolve);
     });
   }
 
-  /** Of the one pause at a time. A promise that lives as long as the stream would keep every race it was ever in. */
-  let endPause = () => {};
-  signal.addEventListener('abort', () => endPause(), { once: true });
-
-  function pause(until: (resume: () => void) => void): Promise<void> {
+  #pause(until: (resume: () => void) => void): Promise<void> {
     return new Promise((resolve) => {
-      endPause = resolve;
+      this.#endPause = resolve;
       until(resolve);
     });
   }
 
-  async function write(utterance: LiveUtterance): Promise<Result<undefined>> {
+  async #write(utterance: LiveUtterance): Promise<Result<undefined>> {
     // Sound may come faster than it is written down: silence before and after an utterance is judged when it is known
     // to hold no word.
-    judgeSilence(utterance.start / MODEL_RATE);
-    current = utterance;
-    done = 0;
-    const result = await transcribe(utterance);
+    this.#judgeSilence(utterance.start / MODEL_RATE);
+    this.#current = utterance;
+    this.#done = 0;
+    const result = await this.#transcribe(utterance);
     utterance.release();
-    current = undefined;
-    judgeHeard();
+    this.#current = undefined;
+    this.#judgeHeard();
     return result;
   }
-
-  return {
-    /** Works until `finish` was called and all is written, or the signal aborts. */
-    async run(): Promise<Result<undefined>> {
-      while (!signal.aborted) {
-        const item = items.shift();
-        if (item) {
-          const settled = item.type === 'utterance' ? await write(item.utterance) : ok(tell(item));
-          tellRoom();
-          if (!settled.ok) return settled;
-          continue;
-        }
-        if (ended) break;
-        idle = true;
-        await pause((resume) => {
-          wake = () => {
-            idle = false;
-            resume();
-          };
-        });
-        idle = false;
-      }
-      return ok(undefined);
-    },
-    utterance: (utterance: LiveUtterance) => add({ type: 'utterance', utterance }),
-    capture: (capture: Capture) => add({ type: 'capture', capture }),
-    event: (event: LinkEvent) => add({ type: 'event', event }),
-    finish() {
-      ended = true;
-      wake();
-    },
-    /** So much was heard, in seconds: nothing that waits to be written can hold a word any more. */
-    heard(until: number) {
-      heardUntil = until;
-      judgeHeard();
-    },
-    options(next: StreamOptions) {
-      options = next;
-    },
-    /** So much waits to be written that nothing more should be heard. */
-    full,
-    /** Resolves when more may be heard. */
-    room(): Promise<void> {
-      if (!full() || signal.aborted) return Promise.resolve();
-      return new Promise((resolve) => onRoom.push(resolve));
-    },
-    segments: () => index,
-  };
 }
 
-export type Scribe = ReturnType<typeof createScribe>;
+export const createScribe = (parts: ScribeParts): Scribe => new Scribe(parts);

@@ -49,30 +49,48 @@ const inputsOf = (samples: Float32Array) => [
  * its state at any time (it stalls (A8), restarts or forgets); then a sequence with another id gets the windows again.
  * Every sequence that was begun is ended.
  */
-export function createSequence(utterance: LiveUtterance, parts: SequenceParts) {
-  const { live, clock, signal, stall, onRebuild = () => {} } = parts;
-  let current: { readonly id: number; next: number; begun: boolean } | undefined;
-  let cause: RebuildCause | undefined;
-  let failures = 0;
+export class Sequence {
+  readonly #utterance: LiveUtterance;
+  readonly #parts: SequenceParts;
+  #current: { readonly id: number; next: number; begun: boolean } | undefined;
+  #cause: RebuildCause | undefined;
+  #failures = 0;
   /** Milliseconds that went by with steps that failed and with pauses behind them, since a new window was answered. */
-  let lostMs = 0;
-  let unpark = () => {};
+  #lostMs = 0;
+  #unpark = () => {};
   /** Leaves the semaphore of rebuilds, where this sequence has entered it. */
-  let leave: (() => void) | undefined;
+  #leave: (() => void) | undefined;
 
-  /** Gives the current sequence up. The engine gets its END, unless it never began. */
-  function abandon() {
-    unpark();
-    if (current?.begun)
-      parts.ends.send({ model: live.model, id: current.id, inputs: inputsOf(new Float32Array(live.windowSamples)) });
-    current = undefined;
+  constructor(utterance: LiveUtterance, parts: SequenceParts) {
+    this.#utterance = utterance;
+    this.#parts = parts;
+  }
+
+  /** Scores of window `number`: windows in order, and no other after the last. Refuses with `engine_failed`. */
+  score(number: number, window: Window): Promise<Result<Scores>> {
+    this.#unpark();
+    return this.#send(number, window).finally(() => this.#rest());
+  }
+
+  /**
+   * Abandons the sequence of an utterance that has ended or was discarded. The engine gets its END, unless it never
+   * began.
+   */
+  abandon() {
+    this.#unpark();
+    const { live, ends } = this.#parts;
+    if (this.#current?.begun) {
+      const silence = new Float32Array(live.windowSamples);
+      ends.send({ model: live.model, id: this.#current.id, inputs: inputsOf(silence) });
+    }
+    this.#current = undefined;
   }
 
   /** Ends the sequence before the engine discards it for idling: clean-up of idle sequences has crashed servers. */
-  function park() {
-    unpark = clock.after(limits.sequenceParkMs.value, () => {
-      abandon();
-      cause = 'parked';
+  #park() {
+    this.#unpark = this.#parts.clock.after(limits.sequenceParkMs.value, () => {
+      this.abandon();
+      this.#cause = 'parked';
     });
   }
 
@@ -80,103 +98,96 @@ export function createSequence(utterance: LiveUtterance, parts: SequenceParts) {
    * Gives a stalled step up only when there is room to rebuild. A pause of the whole engine then costs a few sequences,
    * and the others get their answers late.
    */
-  async function mayGiveUp(answered: AbortSignal): Promise<boolean> {
-    const granted = leave ?? (await parts.rebuilds.enter(answered));
+  async #mayGiveUp(answered: AbortSignal): Promise<boolean> {
+    const granted = this.#leave ?? (await this.#parts.rebuilds.enter(answered));
     if (answered.aborted) {
-      if (!leave) granted?.();
+      if (!this.#leave) granted?.();
       return false;
     }
-    leave = granted;
+    this.#leave = granted;
     return true;
   }
 
-  function rest() {
-    leave?.();
-    leave = undefined;
+  #rest() {
+    this.#leave?.();
+    this.#leave = undefined;
   }
 
-  async function step(window: Window): Promise<StepOutcome> {
-    if (!current) return { ok: false, why: 'gone', detail: 'no sequence' };
-    const start = !current.begun;
-    const asked = clock.now();
-    const outcome = await parts.steps.run({
-      model: live.model,
+  async #step(window: Window): Promise<StepOutcome> {
+    if (!this.#current) return { ok: false, why: 'gone', detail: 'no sequence' };
+    const start = !this.#current.begun;
+    const asked = this.#parts.clock.now();
+    const outcome = await this.#parts.steps.run({
+      model: this.#parts.live.model,
       inputs: inputsOf(window.samples),
       outputs: modelTensors.outputs,
-      class: parts.class,
-      sequence: { id: current.id, start, end: window.last },
-      stallMs: stall.limit.ms,
-      mayGiveUp,
-      signal,
+      class: this.#parts.class,
+      sequence: { id: this.#current.id, start, end: window.last },
+      stallMs: this.#parts.stall.limit.ms,
+      mayGiveUp: (answered) => this.#mayGiveUp(answered),
+      signal: this.#parts.signal,
     });
-    if (outcome.ok || outcome.why !== 'unsent') current.begun = true;
+    if (outcome.ok || outcome.why !== 'unsent') this.#current.begun = true;
     if (outcome.ok) {
-      current.next++;
-      parts.onStep?.();
-    } else lostMs += clock.now() - asked;
+      this.#current.next++;
+      this.#parts.onStep?.();
+    } else this.#lostMs += this.#parts.clock.now() - asked;
     return outcome;
   }
 
   /** Reacts to a failed step. Refuses when the engine is given up. */
-  async function judge({ why, detail }: Exclude<StepOutcome, { ok: true }>): Promise<Result<undefined>> {
-    if (why !== 'unsent') abandon();
-    if (signal.aborted || why === 'gone') return over;
+  async #judge({ why, detail }: Exclude<StepOutcome, { ok: true }>): Promise<Result<undefined>> {
+    if (why !== 'unsent') this.abandon();
+    if (this.#parts.signal.aborted || why === 'gone') return over;
     if (why === 'wrong') return failed(detail);
     if (why === 'stalled') {
-      stall.limit = afterStall(stall.limit);
-      parts.onStall?.();
+      this.#parts.stall.limit = afterStall(this.#parts.stall.limit);
+      this.#parts.onStall?.();
     }
-    if (why !== 'unsent') cause = why;
-    failures++;
-    if (lostMs > limits.streamPatienceMs.value) return failed(detail);
+    if (why !== 'unsent') this.#cause = why;
+    this.#failures++;
+    if (this.#lostMs > limits.streamPatienceMs.value) return failed(detail);
     // A sequence that pauses leaves its place to others. A stall was wait enough.
     if (why === 'stalled') return ok(undefined);
-    rest();
-    const milliseconds = pauseAfter(failures);
-    lostMs += milliseconds;
-    await pause(clock, milliseconds, signal);
+    this.#rest();
+    const milliseconds = pauseAfter(this.#failures);
+    this.#lostMs += milliseconds;
+    await pause(this.#parts.clock, milliseconds, this.#parts.signal);
     return ok(undefined);
   }
 
   /** Begins a sequence; all but the first of an utterance wait for room to rebuild. */
-  async function begin(): Promise<void> {
-    if (cause) {
-      leave ??= await parts.rebuilds.enter(signal);
-      onRebuild(cause);
-      cause = undefined;
+  async #begin(): Promise<void> {
+    if (this.#cause) {
+      this.#leave ??= await this.#parts.rebuilds.enter(this.#parts.signal);
+      this.#parts.onRebuild?.(this.#cause);
+      this.#cause = undefined;
     }
-    current = { id: parts.newId(), next: 0, begun: false };
+    this.#current = { id: this.#parts.newId(), next: 0, begun: false };
   }
 
-  async function send(number: number, window: Window): Promise<Result<Scores>> {
+  async #send(number: number, window: Window): Promise<Result<Scores>> {
     for (;;) {
-      if (signal.aborted) return over;
-      if (!current) await begin();
-      if (!current) continue;
-      const at = current.next;
-      const again = at < number ? utterance.window(at, live) : window;
+      if (this.#parts.signal.aborted) return over;
+      if (!this.#current) await this.#begin();
+      if (!this.#current) continue;
+      const at = this.#current.next;
+      const again = at < number ? this.#utterance.window(at, this.#parts.live) : window;
       if (!again) throw new Error('a window of an utterance is gone');
-      const outcome = await step(again);
+      const outcome = await this.#step(again);
       if (!outcome.ok) {
-        const judged = await judge(outcome);
+        const judged = await this.#judge(outcome);
         if (!judged.ok) return judged;
       } else if (at === number) {
-        failures = 0;
-        lostMs = 0;
-        if (window.last) current = undefined;
-        else park();
-        return readScores(outcome.value, parts.width);
+        this.#failures = 0;
+        this.#lostMs = 0;
+        if (window.last) this.#current = undefined;
+        else this.#park();
+        return readScores(outcome.value, this.#parts.width);
       }
     }
   }
-
-  return {
-    /** Scores of window `number`: windows in order, and no other after the last. Refuses with `engine_failed`. */
-    score(number: number, window: Window): Promise<Result<Scores>> {
-      unpark();
-      return send(number, window).finally(rest);
-    },
-    /** Ends the sequence of an utterance that has ended or was discarded. */
-    abandon,
-  };
 }
+
+export const createSequence = (utterance: LiveUtterance, parts: SequenceParts): Sequence =>
+  new Sequence(utterance, parts);
