@@ -1,6 +1,6 @@
 import { Candidates } from './candidates.ts';
 import { createMeanings } from './meanings.ts';
-import { type BeamParts, NOBODY, NONE, Prefixes, type Trail } from './prefix.ts';
+import { type BeamParts, type BeamSettings, NOBODY, NONE, Prefixes, type Trail } from './prefix.ts';
 
 function logAdd(a: number, b: number): number {
   if (a === NONE) return b;
@@ -25,29 +25,71 @@ let shared = new Candidates(0);
  * nothing heard later changes it. What is settled is forgotten, so that a frame costs the same however long the
  * utterance is.
  */
-export function createBeam(parts: BeamParts, onSettled: (heard: readonly DecodedToken[]) => void) {
-  const { width, blank, wordBoundary, settings } = parts;
-  const tree = new Prefixes();
-  const meanings = createMeanings(parts, tree);
-  const root = meanings.begin(blank);
-  tree.blank[root] = 0;
-  tree.sounding[root] = NONE;
-  tree.blankPath[root] = 0;
-  tree.soundingPath[root] = NONE;
-  tree.kept[root] = 1;
-  let kept: number[] = [root];
-  let frame = 0;
+export class Beam {
+  readonly #tree = new Prefixes();
+  readonly #meanings: ReturnType<typeof createMeanings>;
+  readonly #settings: BeamSettings;
+  readonly #width: number;
+  readonly #blank: number;
+  readonly #wordBoundary: number;
+  readonly #onSettled: (heard: readonly DecodedToken[]) => void;
+  #kept: number[];
+  #frame = 0;
   /** Tokens that are likely enough in the frame, and how many. */
-  const tried = new Int32Array(width);
-  let tries = 0;
+  readonly #tried: Int32Array;
+  #tries = 0;
   /** The last prefix that all hypotheses share, and the last one of those that ends a word. */
-  let fork = root;
-  let trunk = root;
-  const room = settings.beam * (width + 1) + 1;
-  if (shared.room < room) shared = new Candidates(room);
+  #fork: number;
+  #trunk: number;
 
-  /** A candidate of which only is known which prefix it is. */
-  function enter(prefix: number, token: number): number {
+  constructor(parts: BeamParts, onSettled: (heard: readonly DecodedToken[]) => void) {
+    const { width, blank, wordBoundary, settings } = parts;
+    const tree = this.#tree;
+    this.#meanings = createMeanings(parts, tree);
+    this.#settings = settings;
+    this.#width = width;
+    this.#blank = blank;
+    this.#wordBoundary = wordBoundary;
+    this.#onSettled = onSettled;
+    const root = this.#meanings.begin(blank);
+    tree.blank[root] = 0;
+    tree.sounding[root] = NONE;
+    tree.blankPath[root] = 0;
+    tree.soundingPath[root] = NONE;
+    tree.kept[root] = 1;
+    this.#kept = [root];
+    this.#tried = new Int32Array(width);
+    this.#fork = root;
+    this.#trunk = root;
+    const room = settings.beam * (width + 1) + 1;
+    if (shared.room < room) shared = new Candidates(room);
+  }
+
+  /** Takes `frames` rows of `width` natural-log probabilities. */
+  readonly push = (logProbs: Float32Array, frames: number): void => {
+    for (let row = 0; row < frames; row++) this.#advance(logProbs, row * this.#width);
+  };
+
+  /** Returns the best hypothesis behind what is settled. `ended`: the speaker has stopped. */
+  best(ended: boolean): DecodedToken[] {
+    const tree = this.#tree;
+    let winner = this.#trunk;
+    let top = NONE;
+    for (const prefix of this.#kept) {
+      const heard = logAdd(tree.blank[prefix] as number, tree.sounding[prefix] as number);
+      const score = heard + (ended ? this.#meanings.endScore(prefix) : (tree.bias[prefix] as number));
+      if (score > top) [winner, top] = [prefix, score];
+    }
+    return this.#listHeard(winner, this.#trunk);
+  }
+
+  /** Returns how many prefixes are in memory: those of the hypotheses behind what is settled. */
+  held(): number {
+    return this.#tree.size();
+  }
+
+  /** Adds a candidate of which only the prefix is known. */
+  #enter(prefix: number, token: number): number {
     const slot = shared.size++;
     shared.prefix[slot] = prefix;
     shared.token[slot] = token;
@@ -60,10 +102,11 @@ export function createBeam(parts: BeamParts, onSettled: (heard: readonly Decoded
   }
 
   /** The candidate that a prefix of the tree is. */
-  function touch(prefix: number): number {
-    if (tree.frame[prefix] === frame) return tree.candidate[prefix] as number;
-    const slot = enter(prefix, tree.token[prefix] as number);
-    tree.frame[prefix] = frame;
+  #touch(prefix: number): number {
+    const tree = this.#tree;
+    if (tree.frame[prefix] === this.#frame) return tree.candidate[prefix] as number;
+    const slot = this.#enter(prefix, tree.token[prefix] as number);
+    tree.frame[prefix] = this.#frame;
     tree.candidate[prefix] = slot;
     shared.node[slot] = tree.node[prefix] as number;
     shared.state[slot] = tree.state[prefix] as number;
@@ -72,17 +115,19 @@ export function createBeam(parts: BeamParts, onSettled: (heard: readonly Decoded
   }
 
   /** The candidate that a prefix is with one token more. */
-  function extend(prefix: number, token: number): number {
+  #extend(prefix: number, token: number): number {
+    const tree = this.#tree;
     const child = tree.childOf(prefix, token);
-    if (child !== NOBODY) return touch(child);
-    const slot = enter(NOBODY, token);
+    if (child !== NOBODY) return this.#touch(child);
+    const slot = this.#enter(NOBODY, token);
     shared.parent[slot] = prefix;
-    meanings.extend(prefix, token, shared, slot);
+    this.#meanings.extend(prefix, token, shared, slot);
     return slot;
   }
 
   /** `both`: what the prefix came to, in blank or sounding. */
-  function stay(prefix: number, slot: number, both: number, chance: number): void {
+  #stay(prefix: number, slot: number, both: number, chance: number): void {
+    const tree = this.#tree;
     shared.blank[slot] = logAdd(shared.blank[slot] as number, both + chance);
     const fromSound = (tree.soundingPath[prefix] as number) > (tree.blankPath[prefix] as number);
     const path = ((fromSound ? tree.soundingPath[prefix] : tree.blankPath[prefix]) as number) + chance;
@@ -91,7 +136,8 @@ export function createBeam(parts: BeamParts, onSettled: (heard: readonly Decoded
     shared.blankTrail[slot] = fromSound ? tree.soundingTrail[prefix] : tree.blankTrail[prefix];
   }
 
-  function hold(prefix: number, slot: number, chance: number): void {
+  #hold(prefix: number, slot: number, chance: number): void {
+    const tree = this.#tree;
     shared.sounding[slot] = logAdd(shared.sounding[slot] as number, (tree.sounding[prefix] as number) + chance);
     const path = (tree.soundingPath[prefix] as number) + chance;
     if (path < (shared.soundingPath[slot] as number) || path === NONE) return;
@@ -99,12 +145,13 @@ export function createBeam(parts: BeamParts, onSettled: (heard: readonly Decoded
     shared.held[slot] = 1;
   }
 
-  function grow(prefix: number, token: number, both: number, chance: number): void {
+  #grow(prefix: number, token: number, both: number, chance: number): void {
+    const tree = this.#tree;
     // The same token twice is two letters only when blank parts them.
     const parted = token === tree.token[prefix];
     const reach = parted ? (tree.blank[prefix] as number) : both;
     if (reach === NONE) return;
-    const slot = extend(prefix, token);
+    const slot = this.#extend(prefix, token);
     shared.sounding[slot] = logAdd(shared.sounding[slot] as number, reach + chance);
     const fromSound = !parted && (tree.soundingPath[prefix] as number) > (tree.blankPath[prefix] as number);
     const path = ((fromSound ? tree.soundingPath[prefix] : tree.blankPath[prefix]) as number) + chance;
@@ -115,14 +162,14 @@ export function createBeam(parts: BeamParts, onSettled: (heard: readonly Decoded
   }
 
   /** The candidates that go on as hypotheses, the best first. */
-  function choose(): number[] {
+  #choose(): number[] {
     for (let slot = 0; slot < shared.size; slot++) {
       const heard = logAdd(shared.blank[slot] as number, shared.sounding[slot] as number);
       shared.score[slot] = heard + (shared.bias[slot] as number);
     }
-    const likely = shared.rank(settings.giveUp);
+    const likely = shared.rank(this.#settings.giveUp);
     const chosen: number[] = [];
-    for (let at = 0; at < likely && chosen.length < settings.beam; at++) {
+    for (let at = 0; at < likely && chosen.length < this.#settings.beam; at++) {
       const slot = shared.order[at] as number;
       let outdone = false;
       for (let i = 0; i < chosen.length && !outdone; i++) outdone = shared.isOutdone(slot, chosen[i] as number);
@@ -132,7 +179,8 @@ export function createBeam(parts: BeamParts, onSettled: (heard: readonly Decoded
   }
 
   /** The prefix of a candidate that was chosen. */
-  function plant(slot: number): number {
+  #plant(slot: number): number {
+    const tree = this.#tree;
     const known = shared.prefix[slot] as number;
     if (known !== NOBODY) return known;
     const prefix = tree.add(shared.parent[slot] as number, shared.token[slot] as number);
@@ -144,8 +192,9 @@ export function createBeam(parts: BeamParts, onSettled: (heard: readonly Decoded
     return prefix;
   }
 
-  /** The frame has been heard: what the candidate came to is what the prefix is. */
-  function settleFrame(prefix: number, slot: number, logProb: number): void {
+  /** Moves the values of a candidate to its prefix at the end of a frame. */
+  #settleFrame(prefix: number, slot: number, logProb: number): void {
+    const tree = this.#tree;
     const path = shared.soundingPath[slot] as number;
     tree.blank[prefix] = shared.blank[slot] as number;
     tree.sounding[prefix] = shared.sounding[slot] as number;
@@ -158,22 +207,25 @@ export function createBeam(parts: BeamParts, onSettled: (heard: readonly Decoded
     }
     const held = shared.held[slot] ? tree.soundingTrail[prefix] : undefined;
     tree.soundingTrail[prefix] = {
-      firstFrame: held?.firstFrame ?? frame,
-      lastFrame: frame,
+      firstFrame: held?.firstFrame ?? this.#frame,
+      lastFrame: this.#frame,
       logProb: held ? Math.max(held.logProb, logProb) : logProb,
       before: held ? held.before : shared.before[slot],
     };
   }
 
-  const bestTrail = (prefix: number) =>
-    (tree.soundingPath[prefix] as number) > (tree.blankPath[prefix] as number)
+  #bestTrail(prefix: number): Trail | undefined {
+    const tree = this.#tree;
+    return (tree.soundingPath[prefix] as number) > (tree.blankPath[prefix] as number)
       ? tree.soundingTrail[prefix]
       : tree.blankTrail[prefix];
+  }
 
   /** Tokens of the prefix behind `after`, which leads to it. */
-  function listHeard(prefix: number, after: number): DecodedToken[] {
+  #listHeard(prefix: number, after: number): DecodedToken[] {
+    const tree = this.#tree;
     const heard: DecodedToken[] = [];
-    let trail = bestTrail(prefix);
+    let trail = this.#bestTrail(prefix);
     for (let at = prefix; at !== after && tree.parent[at] !== NOBODY && trail; trail = trail.before) {
       heard.push({ token: tree.token[at] as number, trail });
       at = tree.parent[at] as number;
@@ -181,87 +233,83 @@ export function createBeam(parts: BeamParts, onSettled: (heard: readonly Decoded
     return heard.reverse();
   }
 
-  /** Moves the trunk up to where hypotheses part, tells what is settled by that, and cuts off what led there. */
-  function settle(): void {
-    let word = trunk;
-    while (!tree.kept[fork]) {
-      const only = tree.child[fork] as number;
+  /** Moves the trunk up to where hypotheses part, reports what that settles, and cuts off what led there. */
+  #settle(): void {
+    const tree = this.#tree;
+    let word = this.#trunk;
+    while (!tree.kept[this.#fork]) {
+      const only = tree.child[this.#fork] as number;
       if (only === NOBODY || tree.sibling[only] !== NOBODY) break;
-      fork = only;
-      if (tree.token[fork] === wordBoundary) word = fork;
+      this.#fork = only;
+      if (tree.token[this.#fork] === this.#wordBoundary) word = this.#fork;
     }
-    const best = kept[0];
-    if (word === trunk || best === undefined) return;
-    onSettled(listHeard(best, trunk).slice(0, (tree.depth[word] as number) - (tree.depth[trunk] as number)));
-    trunk = word;
-    tree.cut(trunk);
-    for (const prefix of kept) {
+    const best = this.#kept[0];
+    if (word === this.#trunk || best === undefined) return;
+    this.#onSettled(
+      this.#listHeard(best, this.#trunk).slice(0, (tree.depth[word] as number) - (tree.depth[this.#trunk] as number)),
+    );
+    this.#trunk = word;
+    tree.cut(this.#trunk);
+    for (const prefix of this.#kept) {
       for (const end of [tree.blankTrail[prefix], tree.soundingTrail[prefix]]) {
         let trail = end;
-        const steps = (tree.depth[prefix] as number) - (tree.depth[trunk] as number);
+        const steps = (tree.depth[prefix] as number) - (tree.depth[this.#trunk] as number);
         for (let step = 0; step < steps; step++) trail = trail?.before;
         if (trail) trail.before = undefined;
       }
     }
   }
 
-  function hear(prefix: number, rows: Float32Array, from: number): void {
-    const slot = touch(prefix);
+  #hear(prefix: number, rows: Float32Array, from: number): void {
+    const tree = this.#tree;
+    const slot = this.#touch(prefix);
     const token = tree.token[prefix] as number;
     const both = logAdd(tree.blank[prefix] as number, tree.sounding[prefix] as number);
     const silent = tree.letters[prefix] === 0;
-    stay(prefix, slot, both, rows[from + blank] as number);
-    if (token !== blank) hold(prefix, slot, rows[from + token] as number);
-    for (let at = 0; at < tries; at++) {
-      const next = tried[at] as number;
+    this.#stay(prefix, slot, both, rows[from + this.#blank] as number);
+    if (token !== this.#blank) this.#hold(prefix, slot, rows[from + token] as number);
+    for (let at = 0; at < this.#tries; at++) {
+      const next = this.#tried[at] as number;
       const chance = rows[from + next] as number;
       // A boundary with no word before it says nothing: it counts as silence.
-      if (next !== wordBoundary || !silent) grow(prefix, next, both, chance);
-      else if (next !== token) stay(prefix, slot, both, chance);
+      if (next !== this.#wordBoundary || !silent) this.#grow(prefix, next, both, chance);
+      else if (next !== token) this.#stay(prefix, slot, both, chance);
     }
   }
 
-  /** One row, which begins at `from`. */
-  function advance(rows: Float32Array, from: number): void {
-    tries = 0;
-    for (let token = 0; token < width; token++) {
-      if (token !== blank && (rows[from + token] as number) > settings.tokenFloor) tried[tries++] = token;
+  /** Lists the tokens that are likely enough in the row at `from`, and returns how many. */
+  #tryTokens(rows: Float32Array, from: number): number {
+    const tried = this.#tried;
+    const { tokenFloor } = this.#settings;
+    let tries = 0;
+    for (let token = 0; token < this.#width; token++) {
+      if (token !== this.#blank && (rows[from + token] as number) > tokenFloor) tried[tries++] = token;
     }
-    for (let at = 0; at < kept.length; at++) hear(kept[at] as number, rows, from);
-    const chosen = choose();
-    for (let at = 0; at < kept.length; at++) tree.kept[kept[at] as number] = 0;
-    // All of them before anything is dropped: a number is not given to another one while somebody may still mean it.
-    kept = chosen.map(plant);
-    for (let at = 0; at < kept.length; at++) {
-      tree.kept[kept[at] as number] = 1;
-      const prefix = kept[at] as number;
-      settleFrame(prefix, chosen[at] as number, rows[from + (tree.token[prefix] as number)] as number);
+    return tries;
+  }
+
+  /** Decodes one row, which begins at `from`. */
+  #advance(rows: Float32Array, from: number): void {
+    const tree = this.#tree;
+    this.#tries = this.#tryTokens(rows, from);
+    for (let at = 0; at < this.#kept.length; at++) this.#hear(this.#kept[at] as number, rows, from);
+    const chosen = this.#choose();
+    for (let at = 0; at < this.#kept.length; at++) tree.kept[this.#kept[at] as number] = 0;
+    // All of them before anything is dropped: a number is not reused while a hypothesis may still refer to it.
+    this.#kept = chosen.map((slot) => this.#plant(slot));
+    for (let at = 0; at < this.#kept.length; at++) {
+      tree.kept[this.#kept[at] as number] = 1;
+      const prefix = this.#kept[at] as number;
+      this.#settleFrame(prefix, chosen[at] as number, rows[from + (tree.token[prefix] as number)] as number);
     }
     for (let slot = 0; slot < shared.size; slot++) {
       if (shared.prefix[slot] !== NOBODY) tree.drop(shared.prefix[slot] as number);
     }
     shared.clear();
-    settle();
-    frame++;
+    this.#settle();
+    this.#frame++;
   }
-
-  return {
-    /** Takes `frames` rows of `width` natural-log probabilities. */
-    push(logProbs: Float32Array, frames: number): void {
-      for (let row = 0; row < frames; row++) advance(logProbs, row * width);
-    },
-    /** The best hypothesis behind what is settled. `ended`: the speaker has stopped. */
-    best(ended: boolean): DecodedToken[] {
-      let winner = trunk;
-      let top = NONE;
-      for (const prefix of kept) {
-        const heard = logAdd(tree.blank[prefix] as number, tree.sounding[prefix] as number);
-        const score = heard + (ended ? meanings.endScore(prefix) : (tree.bias[prefix] as number));
-        if (score > top) [winner, top] = [prefix, score];
-      }
-      return listHeard(winner, trunk);
-    },
-    /** Prefixes held in memory: those of the hypotheses behind what is settled. */
-    held: () => tree.size(),
-  };
 }
+
+export const createBeam = (parts: BeamParts, onSettled: (heard: readonly DecodedToken[]) => void): Beam =>
+  new Beam(parts, onSettled);

@@ -57,205 +57,252 @@ const CHECKPOINT_UNITS = limits.streamCheckpointSeconds.value / UNIT_SECONDS;
  * Hears a stream: bytes become units of 50 ms (A4), units become utterances. Every time comes from counting samples.
  * A run is what lies between two forced ends; units are counted from its first sample.
  */
-export function createHearing({ source, detector, events, options, state }: HearingParts) {
-  const { rate } = source;
-  const { missing } = state;
-  let { runFrame, speechUnits } = state;
+export class Hearing {
+  readonly #source: Source;
+  readonly #detector: VoiceDetector;
+  readonly #events: HearingEvents;
+  readonly #rate: number;
+  readonly #missing: number;
+  #runFrame: number;
+  /** Time of the run's first sample, in samples at 16 kHz. */
+  #runTick: number;
+  #speechUnits: number;
   /** Units of the run so far, the one being filled not included. */
-  let units = state.unit;
-  let resampler = createResampler(rate, MODEL_RATE, units * UNIT_SAMPLES);
+  #units: number;
+  #resampler: ReturnType<typeof createResampler>;
   /** Frames of the session so far. */
-  let frames = runFrame + firstInput(rate, MODEL_RATE, units * UNIT_SAMPLES);
-  let cutter = createLiveCutter<Int16Array>(options.endpointingMs, state.cutter);
-  let { endpointingMs } = options;
+  #frames: number;
+  #cutter: ReturnType<typeof createLiveCutter<Int16Array>>;
+  #endpointingMs: StreamOptions['endpointingMs'];
   /** Decisions that `state` has brought for the units that come first. */
-  const known = [...state.cutter.voiced];
-  const tape = createTape();
-  let utterance: LiveUtterance | undefined;
+  readonly #known: boolean[];
+  readonly #tape = createTape();
+  #utterance: LiveUtterance | undefined;
   /** Utterances that may still be read, oldest first, and the unit of the tape with which each begins. */
-  const read: { readonly utterance: LiveUtterance; readonly from: number }[] = [];
-  let checkpointAt = units;
+  readonly #read: { readonly utterance: LiveUtterance; readonly from: number }[] = [];
+  #checkpointAt: number;
 
-  const tickOf = (frame: number) => missing + Math.round((frame * MODEL_RATE) / rate);
-  let runTick = tickOf(runFrame);
-  const unitTick = (number: number) => runTick + number * UNIT_SAMPLES;
-  const firstHeld = () => units - cutter.held().length;
+  constructor({ source, detector, events, options, state }: HearingParts) {
+    const { rate } = source;
+    const { runFrame, unit } = state;
+    this.#source = source;
+    this.#detector = detector;
+    this.#events = events;
+    this.#rate = rate;
+    this.#missing = state.missing;
+    this.#runFrame = runFrame;
+    this.#runTick = this.#tickOf(runFrame);
+    this.#speechUnits = state.speechUnits;
+    this.#units = unit;
+    this.#resampler = createResampler(rate, MODEL_RATE, unit * UNIT_SAMPLES);
+    this.#frames = runFrame + firstInput(rate, MODEL_RATE, unit * UNIT_SAMPLES);
+    this.#cutter = createLiveCutter<Int16Array>(options.endpointingMs, state.cutter);
+    this.#endpointingMs = options.endpointingMs;
+    this.#known = [...state.cutter.voiced];
+    this.#checkpointAt = unit;
+  }
 
-  function capture(): Capture {
-    const first = firstHeld();
-    const input = runFrame + firstInput(rate, MODEL_RATE, first * UNIT_SAMPLES);
-    const { position, skip } = source.locate(input);
+  /** Refuses with `audio_invalid`. */
+  push(position: number, audio: Uint8Array): Result<undefined> {
+    const sound = this.#source.push(position, audio);
+    if (!sound.ok) return sound;
+    this.#frames += sound.value.length;
+    this.#feed(sound.value instanceof Int16Array ? sound.value : this.#resampler.push(sound.value));
+    return ok(undefined);
+  }
+
+  /** What is being said ends here and is transcribed, if anything is. */
+  finalize() {
+    if (!this.#cutter.speaking()) return;
+    this.#endUtterance('finalize');
+    this.#beginRun();
+    this.#checkpoint();
+  }
+
+  /** What is being said is forgotten. */
+  clear() {
+    this.#forget();
+    this.#beginRun();
+    this.#checkpoint();
+  }
+
+  /** The stream is over. */
+  end() {
+    const spoken = this.#cutter.speaking();
+    this.#endUtterance('end');
+    if (!spoken) return;
+    this.#beginRun();
+    this.#checkpoint();
+  }
+
+  options(next: StreamOptions) {
+    this.#endpointingMs = next.endpointingMs;
+    this.#cutter.options(this.#endpointingMs);
+  }
+
+  /** Gives up what is open. */
+  free() {
+    this.#forget();
+    this.#detector.free();
+    this.#source.free();
+  }
+
+  /** Samples at 16 kHz since the beginning of the session. */
+  time(): number {
+    return this.#tickOf(this.#frames);
+  }
+
+  speechSeconds(): number {
+    return this.#speechUnits * UNIT_SECONDS;
+  }
+
+  speaking(): boolean {
+    return this.#cutter.speaking();
+  }
+
+  /** Returns the time of a frame of the session, in samples at 16 kHz. */
+  #tickOf(frame: number): number {
+    return this.#missing + Math.round((frame * MODEL_RATE) / this.#rate);
+  }
+
+  /** Returns the time at which a unit of the run begins. */
+  #unitTick(number: number): number {
+    return this.#runTick + number * UNIT_SAMPLES;
+  }
+
+  #firstHeld(): number {
+    return this.#units - this.#cutter.held().length;
+  }
+
+  #capture(): Capture {
+    const first = this.#firstHeld();
+    const input = this.#runFrame + firstInput(this.#rate, MODEL_RATE, first * UNIT_SAMPLES);
+    const { position, skip } = this.#source.locate(input);
     return {
       position,
-      time: Math.max(0, tickOf(input - skip)),
+      time: Math.max(0, this.#tickOf(input - skip)),
       state: {
-        missing,
-        runFrame,
+        missing: this.#missing,
+        runFrame: this.#runFrame,
         unit: first,
         skip,
-        cutter: cutter.state(),
-        voice: detector.save(),
-        speechUnits,
+        cutter: this.#cutter.state(),
+        voice: this.#detector.save(),
+        speechUnits: this.#speechUnits,
       },
     };
   }
 
-  function checkpoint() {
-    checkpointAt = units;
-    events.checkpoint(capture());
+  #checkpoint() {
+    this.#checkpointAt = this.#units;
+    this.#events.checkpoint(this.#capture());
   }
 
   /** Gives the open utterance the units that became sure. */
-  function grow(all: readonly Unit<Int16Array>[], count: number) {
-    if (!utterance) return;
-    for (let at = utterance.samples() / UNIT_SAMPLES; at < count; at++)
-      utterance.grow((all[at] as Unit<Int16Array>).samples);
+  #grow(all: readonly Unit<Int16Array>[], count: number) {
+    if (!this.#utterance) return;
+    for (let at = this.#utterance.samples() / UNIT_SAMPLES; at < count; at++)
+      this.#utterance.grow((all[at] as Unit<Int16Array>).samples);
   }
 
   /** Gives back what neither the cutter holds nor an utterance. */
-  function trim() {
-    while (read[0]?.utterance.released()) read.shift();
-    const held = tape.next() - cutter.held().length;
-    tape.keep(Math.min(held, read[0]?.from ?? held));
+  #trim() {
+    while (this.#read[0]?.utterance.released()) this.#read.shift();
+    const held = this.#tape.next() - this.#cutter.held().length;
+    this.#tape.keep(Math.min(held, this.#read[0]?.from ?? held));
   }
 
-  function open() {
-    utterance = createUtterance(unitTick(firstHeld()));
-    read.push({ utterance, from: tape.next() - cutter.held().length });
-    grow(cutter.held(), cutter.sure());
-    events.utterance(utterance);
+  #open() {
+    this.#utterance = createUtterance(this.#unitTick(this.#firstHeld()));
+    this.#read.push({ utterance: this.#utterance, from: this.#tape.next() - this.#cutter.held().length });
+    this.#grow(this.#cutter.held(), this.#cutter.sure());
+    this.#events.utterance(this.#utterance);
   }
 
-  function close({ units: all, own, ending }: CutUtterance<Int16Array>) {
+  #close({ units: all, own, ending }: CutUtterance<Int16Array>) {
     const ours = all.slice(0, own);
-    grow(all, all.length);
-    speechUnits += ours.filter(({ voiced }) => voiced).length;
-    utterance?.close({ ending, samples: own * UNIT_SAMPLES });
+    this.#grow(all, all.length);
+    this.#speechUnits += ours.filter(({ voiced }) => voiced).length;
+    this.#utterance?.close({ ending, samples: own * UNIT_SAMPLES });
     const spoken = ours.findLastIndex(({ voiced }) => voiced) + 1;
-    if (utterance && !cutter.speaking()) events.ended(utterance.start + spoken * UNIT_SAMPLES);
-    utterance = undefined;
+    if (this.#utterance && !this.#cutter.speaking()) this.#events.ended(this.#utterance.start + spoken * UNIT_SAMPLES);
+    this.#utterance = undefined;
   }
 
-  function onUnit(samples: Int16Array) {
-    units++;
-    const decided = known.shift();
+  readonly #onUnit = (samples: Int16Array) => {
+    this.#units++;
+    const decided = this.#known.shift();
     if (decided !== undefined) {
-      cutter.restore({ samples, voiced: decided });
-      if (known.length === 0 && cutter.speaking()) open();
+      this.#cutter.restore({ samples, voiced: decided });
+      if (this.#known.length === 0 && this.#cutter.speaking()) this.#open();
       return;
     }
-    const cut = cutter.push({ samples, voiced: detector.hears(samples) });
+    const cut = this.#cutter.push({ samples, voiced: this.#detector.hears(samples) });
     if (cut) {
-      close(cut);
-      // Before the next utterance begins, or whoever goes on here would wait for its end.
-      checkpoint();
-      if (cutter.speaking()) open();
-    } else if (utterance) grow(cutter.held(), cutter.sure());
-    else if (cutter.speaking()) {
-      events.started(unitTick(firstVoiced()));
-      open();
-    } else if (units - checkpointAt >= CHECKPOINT_UNITS) checkpoint();
-  }
+      this.#close(cut);
+      // Before the next utterance begins: an agent that resumes here must not wait for its end.
+      this.#checkpoint();
+      if (this.#cutter.speaking()) this.#open();
+    } else if (this.#utterance) this.#grow(this.#cutter.held(), this.#cutter.sure());
+    else if (this.#cutter.speaking()) {
+      this.#events.started(this.#unitTick(this.#firstVoiced()));
+      this.#open();
+    } else if (this.#units - this.#checkpointAt >= CHECKPOINT_UNITS) this.#checkpoint();
+  };
 
   /** First unit of the run of voiced ones that has just begun an utterance. */
-  function firstVoiced(): number {
-    const held = cutter.held();
+  #firstVoiced(): number {
+    const held = this.#cutter.held();
     const silent = held.findLastIndex(({ voiced }) => !voiced);
-    return firstHeld() + silent + 1;
+    return this.#firstHeld() + silent + 1;
   }
 
-  function feed(samples: Sound) {
-    tape.push(samples, onUnit);
-    trim();
+  #feed(samples: Sound) {
+    this.#tape.push(samples, this.#onUnit);
+    this.#trim();
   }
 
-  /** Units are counted anew from here. */
-  function beginRun() {
-    runFrame = frames;
-    runTick = tickOf(frames);
-    units = 0;
-    tape.clear();
-    checkpointAt = 0;
-    known.length = 0;
-    resampler = createResampler(rate, MODEL_RATE);
-    cutter = createLiveCutter<Int16Array>(endpointingMs);
+  /** Begins a run: units are counted from here. */
+  #beginRun() {
+    this.#runFrame = this.#frames;
+    this.#runTick = this.#tickOf(this.#frames);
+    this.#units = 0;
+    this.#tape.clear();
+    this.#checkpointAt = 0;
+    this.#known.length = 0;
+    this.#resampler = createResampler(this.#rate, MODEL_RATE);
+    this.#cutter = createLiveCutter<Int16Array>(this.#endpointingMs);
   }
 
-  /** Everything heard so far belongs to what is being said, and that ends here. */
-  function endUtterance(ending: UtteranceEnd) {
-    if (cutter.speaking() && known.length > 0) open();
-    feed(resampler.finish());
-    const spoken = cutter.speaking();
-    const silent = cutter.silentUnits();
-    const rest = tape.rest();
+  /** Ends the open utterance with all audio received so far. */
+  #endUtterance(ending: UtteranceEnd) {
+    if (this.#cutter.speaking() && this.#known.length > 0) this.#open();
+    this.#feed(this.#resampler.finish());
+    const spoken = this.#cutter.speaking();
+    const silent = this.#cutter.silentUnits();
+    const rest = this.#tape.rest();
     const last =
       rest.length > 0
         ? {
             samples: rest,
-            voiced: detector.hears(Object.assign(new Int16Array(UNIT_SAMPLES), rest)),
+            voiced: this.#detector.hears(Object.assign(new Int16Array(UNIT_SAMPLES), rest)),
           }
         : undefined;
-    const all = cutter.end(last);
+    const all = this.#cutter.end(last);
     if (!spoken) return;
     const length = all.reduce((sum, { samples }) => sum + samples.length, 0);
-    grow(all, all.length);
-    speechUnits += all.filter(({ voiced }) => voiced).length;
-    utterance?.close({ ending, samples: length });
-    utterance = undefined;
-    events.ended(last?.voiced ? tickOf(frames) : unitTick(units - silent));
+    this.#grow(all, all.length);
+    this.#speechUnits += all.filter(({ voiced }) => voiced).length;
+    this.#utterance?.close({ ending, samples: length });
+    this.#utterance = undefined;
+    this.#events.ended(last?.voiced ? this.#tickOf(this.#frames) : this.#unitTick(this.#units - silent));
   }
 
-  function forget() {
-    utterance?.discard();
-    utterance = undefined;
-    cutter.end(undefined);
+  #forget() {
+    this.#utterance?.discard();
+    this.#utterance = undefined;
+    this.#cutter.end(undefined);
   }
-
-  return {
-    /** Refuses with `audio_invalid`. */
-    push(position: number, audio: Uint8Array): Result<undefined> {
-      const sound = source.push(position, audio);
-      if (!sound.ok) return sound;
-      frames += sound.value.length;
-      feed(sound.value instanceof Int16Array ? sound.value : resampler.push(sound.value));
-      return ok(undefined);
-    },
-    /** What is being said ends here and is transcribed, if anything is. */
-    finalize() {
-      if (!cutter.speaking()) return;
-      endUtterance('finalize');
-      beginRun();
-      checkpoint();
-    },
-    /** What is being said is forgotten. */
-    clear() {
-      forget();
-      beginRun();
-      checkpoint();
-    },
-    /** The stream is over. */
-    end() {
-      const spoken = cutter.speaking();
-      endUtterance('end');
-      if (!spoken) return;
-      beginRun();
-      checkpoint();
-    },
-    options(next: StreamOptions) {
-      endpointingMs = next.endpointingMs;
-      cutter.options(endpointingMs);
-    },
-    /** Gives up what is open. */
-    free() {
-      forget();
-      detector.free();
-      source.free();
-    },
-    /** Samples at 16 kHz since the beginning of the session. */
-    time: () => tickOf(frames),
-    speechSeconds: () => speechUnits * UNIT_SECONDS,
-    speaking: () => cutter.speaking(),
-  };
 }
 
-export type Hearing = ReturnType<typeof createHearing>;
+export const createHearing = (parts: HearingParts): Hearing => new Hearing(parts);
