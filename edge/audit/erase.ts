@@ -58,7 +58,7 @@ export const listedReleased = z.object({ object: z.literal('list'), data: z.arra
 
 /** `POST /v1/audit/erasures` */
 export const eraseSubject = (request: Request, context: RequestContext): Promise<Response> =>
-  inZones(request, context, erasureBody, async ({ basis, ...about }, one, claims) => {
+  inZones(request, context, { schema: erasureBody }, async ({ basis, ...about }, one, claims) => {
     const subjects = await commitmentsIn(one, about, claims, context);
     const asker = await actorCommitment(one, claims, context);
     if (!subjects.ok || !asker.ok) return subjects.ok ? (asker as Result<never>) : subjects;
@@ -73,13 +73,18 @@ export const eraseSubject = (request: Request, context: RequestContext): Promise
 /** `POST /v1/audit/holds` */
 export const setHold = (request: Request, context: RequestContext): Promise<Response> => {
   const fresh = newId(Date.now());
-  return inZones(request, context, holdBody, async ({ id = fresh, reason, basis, ...about }, one, claims) => {
-    const subjects = await commitmentsIn(one, about, claims, context);
-    const asker = await actorCommitment(one, claims, context);
-    if (!subjects.ok || !asker.ok) return subjects.ok ? (asker as Result<never>) : subjects;
-    const body = { id, reason, basis, ...(subjects.value && { subjects: subjects.value }), ...asker.value };
-    return list(one, await callAuditFunctionsFor({ zone: one, path: `/${one}/holds`, body }, hold, claims, context));
-  });
+  return inZones(
+    request,
+    context,
+    { schema: holdBody },
+    async ({ id = fresh, reason, basis, ...about }, one, claims) => {
+      const subjects = await commitmentsIn(one, about, claims, context);
+      const asker = await actorCommitment(one, claims, context);
+      if (!subjects.ok || !asker.ok) return subjects.ok ? (asker as Result<never>) : subjects;
+      const body = { id, reason, basis, ...(subjects.value && { subjects: subjects.value }), ...asker.value };
+      return list(one, await callAuditFunctionsFor({ zone: one, path: `/${one}/holds`, body }, hold, claims, context));
+    },
+  );
 };
 
 /** `POST /v1/audit/holds/{id}/release` */
@@ -88,7 +93,7 @@ export const releaseHold = (request: Request, context: RequestContext, { name: i
   return inZones(
     request,
     context,
-    holdReleaseBody,
+    { schema: holdReleaseBody, nothing: 'hold_unknown' },
     async ({ reason }, one, claims) => {
       const asker = await actorCommitment(one, claims, context);
       if (!asker.ok) return asker;
@@ -97,13 +102,12 @@ export const releaseHold = (request: Request, context: RequestContext, { name: i
       // Another zone may have the hold.
       return !done.ok && done.refusal.reason === 'hold_unknown' ? ok([]) : list(one, done);
     },
-    'hold_unknown',
   );
 };
 
 /** `GET /v1/audit/erasures`: pending erasures. */
 export const listErasures = (request: Request, context: RequestContext): Promise<Response> =>
-  inZones(request, context, undefined, async (_, one, claims) => {
+  inZones(request, context, { schema: undefined }, async (_, one, claims) => {
     const found = await callAuditFunctionsFor(
       { zone: one, path: `/${one}/erasures` },
       waitingErasures,
@@ -115,13 +119,20 @@ export const listErasures = (request: Request, context: RequestContext): Promise
 
 /** `GET /v1/audit/holds` */
 export const listHolds = (request: Request, context: RequestContext): Promise<Response> =>
-  inZones(request, context, undefined, async (_, one, claims) => {
+  inZones(request, context, { schema: undefined }, async (_, one, claims) => {
     const found = await callAuditFunctionsFor({ zone: one, path: `/${one}/holds` }, holds, claims, context);
     return found.ok ? ok(found.value.data.map((row) => ({ zone: one, ...row }))) : found;
   });
 
 const list = <T extends object>(one: string, answered: Result<T>): Result<object[]> =>
   answered.ok ? ok([{ zone: one, ...answered.value }]) : answered;
+
+interface ZonedRoute<S> {
+  /** Schema of the body; `undefined` of a GET. */
+  readonly schema: S;
+  /** Refusal when no zone has an answer. */
+  readonly nothing?: 'hold_unknown';
+}
 
 type Body<S> = S extends z.ZodType ? z.infer<S> : { readonly zone?: string };
 
@@ -131,9 +142,8 @@ type Body<S> = S extends z.ZodType ? z.infer<S> : { readonly zone?: string };
 async function inZones<S extends z.ZodType<{ zone?: string | undefined }> | undefined>(
   request: Request,
   context: RequestContext,
-  schema: S,
+  { schema, nothing }: ZonedRoute<S>,
   ask: (body: Body<S>, zone: string, claims: Claims) => Promise<Result<object[]>>,
-  nothing?: 'hold_unknown',
 ): Promise<Response> {
   const scopes: Scope | readonly [Scope, ...Scope[]] = schema ? 'compliance' : ['compliance', 'audit'];
   const claims = await admit(request, scopes, context);

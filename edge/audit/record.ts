@@ -141,7 +141,7 @@ export class Recorder {
   /** Begins a request with a slot of the reserve and reports its attempt soon. Returns false without a free slot. */
   enter(owner: Owner, id: string, attempt: Attempt, allowance: Claims['allowance']): boolean {
     const name = this.#nameOf(owner);
-    if (!reserves.enter(name, id, attempt, allowance, attempt.at)) return false;
+    if (!reserves.enter(name, { id, attempt, allowance }, attempt.at)) return false;
     this.#reportSoon(owner, name, attempt.at);
     return true;
   }

@@ -98,7 +98,7 @@ export class Shipper {
       settings,
     );
     if (note === undefined) return undefined;
-    const upTo = await readAck(note, log, zone, producer, epoch);
+    const upTo = await readAck(note, log, { zone, producer, epoch });
     if (upTo === undefined) return undefined;
     this.#failures = 0;
     if (rows) this.#sent = Math.max(this.#sent, rows.last);
@@ -132,9 +132,7 @@ async function post(url: string, body: string, producer: string, settings: Setti
 async function readAck(
   note: string,
   { origin: base, key, years }: AuditLog,
-  zone: string,
-  producer: string,
-  epoch: string,
+  { zone, producer, epoch }: Record<'zone' | 'producer' | 'epoch', string>,
 ): Promise<number | undefined> {
   const origin = originOfAck(note);
   const year = origin === undefined ? undefined : yearOfName(origin);

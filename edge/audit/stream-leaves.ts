@@ -54,7 +54,7 @@ export async function streamLeaves(request: Request, context: RequestContext): P
   // The first page decides between stream and refusal.
   const first = await ask(from);
   if (!first.ok) return refuseWith(first.refusal);
-  const body = bodyOf(first.value, ask, shape, follow === 'true', context);
+  const body = bodyOf(first.value, ask, { shape, follow: follow === 'true' }, context);
   return new Response(body, { headers: { 'content-type': shape.type, 'cache-control': 'no-store' } });
 }
 
@@ -70,8 +70,7 @@ function startOf(from: string | null, last: string | null): string | undefined {
 function bodyOf(
   first: StreamPage,
   ask: (at: string) => Promise<Result<StreamPage>>,
-  shape: Shape,
-  follow: boolean,
+  { shape, follow }: { readonly shape: Shape; readonly follow: boolean },
   { runtime }: RequestContext,
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();

@@ -32,41 +32,41 @@ export async function editSegment(request: Request, context: RequestContext, par
     const body = segmentBody.safeParse(json.value);
     if (!body.success) return no(refuseField(body.error, json.value));
     if (!place.ok) return place;
+    const address = { id, ...place.value };
     if ('sealed' in body.data) {
       const { edition, sealed } = body.data;
-      return put(id, place.value, { edition, file: sealed }, claims, context);
+      return put(address, { edition, file: sealed }, claims, context);
     }
     if (!mayBePlain(claims)) return no(refuse('sealing_required'));
     const text = readSegment(body.data.text);
-    return text.ok ? sealAndPut(id, place.value, text.value, claims, context) : text;
+    return text.ok ? sealAndPut(address, text.value, claims, context) : text;
   };
   const { scope } = PROJECTS;
   return answerJob(PROJECTS, await inSession(request, context, { scope, action: 'project.edit' }, work), 202);
 }
 
+/** A segment of a project. */
+interface SegmentAddress extends SegmentPlace {
+  /** Id of the project. */
+  readonly id: string;
+}
+
 type Answered = Promise<Result<FoundJob<ProjectRow>>>;
 
 /** Seals for the next edition, and retries with the one after it when a concurrent edit took that. */
-async function sealAndPut(
-  id: string,
-  place: SegmentPlace,
-  text: string,
-  claims: Claims,
-  context: RequestContext,
-): Answered {
+async function sealAndPut(address: SegmentAddress, text: string, claims: Claims, context: RequestContext): Answered {
   let last: Awaited<Answered> = no(refuse('edition_passed', { edition: 0 }));
   for (let tries = 0; tries < limits.projectEditTries.value; tries += 1) {
-    const sealed = await sealFor(id, place, text, claims, context);
+    const sealed = await sealFor(address, text, claims, context);
     if (!sealed.ok) return sealed;
-    last = await put(id, place, sealed.value, claims, context);
+    last = await put(address, sealed.value, claims, context);
     if (last.ok || last.refusal.reason !== 'edition_passed') return last;
   }
   return last;
 }
 
 async function sealFor(
-  id: string,
-  { document, segment }: SegmentPlace,
+  { id, document, segment }: SegmentAddress,
   text: string,
   claims: Claims,
   context: RequestContext,
@@ -85,8 +85,7 @@ async function sealFor(
 }
 
 const put = (
-  id: string,
-  { document, segment }: SegmentPlace,
+  { id, document, segment }: SegmentAddress,
   body: NewSegment,
   claims: Claims,
   context: RequestContext,

@@ -60,7 +60,7 @@ export async function passThrough(
   };
   const sent = run.done
     ? await compare(piece, () => hash?.digest('base64url') === run.content)
-    : await send(request, piece, granted, counted, context);
+    : await send({ read: piece, signal: request.signal }, granted, counted, context);
   const ended = sent.ok ? { status: 200 } : request.signal.aborted ? CLIENT_GONE : refusedWith(sent.refusal);
   // Storage may have the file although it did not confirm it.
   const open = !sent.ok && !run.done && sent.refusal.reason === 'uploads_unavailable';
@@ -84,8 +84,7 @@ async function compare(read: ReadBytes, isSame: () => boolean): Promise<Result<u
 }
 
 async function send(
-  request: Request,
-  read: ReadBytes,
+  { read, signal }: { readonly read: ReadBytes; readonly signal: AbortSignal },
   { grant, asked }: Granted,
   counted: { bytes: number },
   { runtime }: RequestContext,
@@ -112,7 +111,7 @@ async function send(
     return await sendBlocks(await sealFile(facts, grant.zoneKey as ZoneKey, plain), grant, runtime);
   } catch (error) {
     if (error instanceof Broken) return no(error.refusal);
-    if (request.signal.aborted) return no(slow);
+    if (signal.aborted) return no(slow);
     throw error;
   }
 }

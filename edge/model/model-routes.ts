@@ -30,19 +30,17 @@ export const showRevisions = (request: Request, context: RequestContext, { name 
 
 /** `GET /v1/models/{model}/aliases?at=` */
 export const showAliases = (request: Request, context: RequestContext, { name }: PathParams): Promise<Response> =>
-  ask(request, context, modelState, { method: 'GET', path: `/${encode(name)}`, passes: at }, ({ aliases }) =>
-    Response.json({ object: 'list', data: aliases }),
+  call(request, context, modelState, { method: 'GET', path: `/${encode(name)}`, passes: at }).then((found) =>
+    answer(found, ({ aliases }) => Response.json({ object: 'list', data: aliases })),
   );
 
 /** `POST /v1/models/{model}/revisions`: registers a revision by the signature of its files. */
 export const createRevision = (request: Request, context: RequestContext, { name }: PathParams): Promise<Response> =>
-  ask(
-    request,
-    context,
-    revisionRow,
-    { method: 'POST', path: `/${encode(name)}/revisions`, takes: newRevision },
-    (row) => Response.json(row, { status: 201 }),
-  );
+  call(request, context, revisionRow, {
+    method: 'POST',
+    path: `/${encode(name)}/revisions`,
+    takes: newRevision,
+  }).then((found) => answer(found, (row) => Response.json(row, { status: 201 })));
 
 /** `GET /v1/models/{model}/revisions/{revision}`: one of them, with its signature. */
 export const showRevision = (
@@ -68,13 +66,11 @@ export const showEvidence = (
 
 /** `POST /v1/models/{model}/transitions`: 202 while it lacks signatures. */
 export const createTransition = (request: Request, context: RequestContext, { name }: PathParams): Promise<Response> =>
-  ask(
-    request,
-    context,
-    transitionRow,
-    { method: 'POST', path: `/${encode(name)}/transitions`, takes: newTransition },
-    (row) => Response.json(row, { status: row.missing > 0 ? 202 : 200 }),
-  );
+  call(request, context, transitionRow, {
+    method: 'POST',
+    path: `/${encode(name)}/transitions`,
+    takes: newTransition,
+  }).then((found) => answer(found, (row) => Response.json(row, { status: row.missing > 0 ? 202 : 200 })));
 
 /** `GET /v1/models/{model}/transitions?after=`: the log of the model, entry by entry. */
 export const listTransitions = (request: Request, context: RequestContext, { name }: PathParams): Promise<Response> =>
@@ -146,18 +142,27 @@ async function ask<Row extends z.ZodType>(
   request: Request,
   context: RequestContext,
   row: Row,
-  { takes, passes, path, ...asked }: Asked,
-  show?: (value: z.infer<Row>) => Response,
+  asked: Asked,
 ): Promise<Response> {
+  return answer(await call(request, context, row, asked));
+}
+
+/** Authenticates an operator and passes the request to the functions. */
+async function call<Row extends z.ZodType>(
+  request: Request,
+  context: RequestContext,
+  row: Row,
+  { takes, passes, path, ...asked }: Asked,
+): Promise<Result<z.infer<Row>>> {
   const claims = await admit(request, 'operate', context);
-  if (!claims.ok) return refuseWith(claims.refusal);
-  if (!isDecodable(new URL(request.url).pathname)) return refuseWith(refuse('route_unknown'));
+  if (!claims.ok) return claims;
+  if (!isDecodable(new URL(request.url).pathname)) return no(refuse('route_unknown'));
   const query = passes ? readQuery(request, passes) : ok('');
-  if (!query.ok) return refuseWith(query.refusal);
+  if (!query.ok) return query;
   const body = takes ? await readBody(request, context, takes) : ok(undefined);
-  if (!body.ok) return refuseWith(body.refusal);
+  if (!body.ok) return body;
   const question = { ...asked, path: `${path}${query.value}`, body: body.value };
-  return answer(await callModelFunctions(question, row, claims.value.tenant, context), show);
+  return callModelFunctions(question, row, claims.value.tenant, context);
 }
 
 async function readBody(request: Request, context: RequestContext, body: z.ZodType): Promise<Result<unknown>> {

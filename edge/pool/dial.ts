@@ -47,7 +47,7 @@ export async function dial(call: Call, settings: Settings, runtime: Runtime): Pr
   if (settings.mode === 'production' && !endpoint.startsWith('https:')) {
     return no(refuse('pool_lost', undefined, 'the endpoint is not HTTPS'));
   }
-  const sealed = await sealRequest(entry, facts, head, settings, runtime.now());
+  const sealed = await sealRequest(entry, { facts, head }, settings, runtime.now());
   if (!sealed.ok) return sealed;
   const { headers, opener, freshSeal, suite } = sealed.value;
   const request = fetch(`${endpoint.replace(/\/$/, '')}/v1/short`, {

@@ -34,18 +34,23 @@ export interface SealedRequest {
   readonly suite: number;
 }
 
+/** Content of the first record of a request. */
+interface FirstRecord {
+  readonly facts: TicketFacts;
+  readonly head: unknown;
+}
+
 /** Takes the next number of the session with the agent, and makes a session if there is none. Refuses with `attestation_invalid`. */
 export async function sealRequest(
   entry: RosterEntry,
-  facts: TicketFacts,
-  head: unknown,
+  first: FirstRecord,
   settings: Settings,
   now: number,
 ): Promise<Result<SealedRequest>> {
-  const cached = sessions.get(facts.agent);
-  if (cached && isUsable(cached, entry, now)) return ok(takeNumber(cached, facts, head, false, now));
+  const cached = sessions.get(first.facts.agent);
+  if (cached && isUsable(cached, entry, now)) return ok(takeNumber(cached, first, false, now));
   const made = await makeSession(entry, settings, now);
-  return made.ok ? ok(takeNumber(made.value.session, facts, head, made.value.fresh, now)) : made;
+  return made.ok ? ok(takeNumber(made.value.session, first, made.value.fresh, now)) : made;
 }
 
 /** Drops the session that an agent did not accept: the next request makes another. */
@@ -58,8 +63,7 @@ const isUsable = ({ attestation, expires, next }: SealedSession, entry: RosterEn
 
 function takeNumber(
   session: SealedSession,
-  facts: TicketFacts,
-  head: unknown,
+  { facts, head }: FirstRecord,
   freshSeal: boolean,
   now: number,
 ): SealedRequest {

@@ -53,6 +53,12 @@ interface Own {
   askAgain: number;
 }
 
+interface ReservedRequest {
+  readonly id: string;
+  readonly attempt: Attempt;
+  readonly allowance: Claims['allowance'];
+}
+
 /**
  * Reserves of this isolate, by gate. Plain data, so that any request can continue the work of another; slots
  * of a dropped request expire like leases. No method waits.
@@ -61,7 +67,7 @@ export class Reserves {
   readonly #own = new Map<string, Own>();
 
   /** Begins a request within the reserve. False: the request needs a lease of the gate. */
-  enter(name: string, id: string, attempt: Attempt, allowance: Claims['allowance'], now: number): boolean {
+  enter(name: string, { id, attempt, allowance }: ReservedRequest, now: number): boolean {
     const own = this.#get(name, allowance);
     if (own.starts < 1 || own.active.size >= own.places || own.seconds <= 0 || now >= own.until) return false;
     own.starts -= 1;

@@ -146,7 +146,7 @@ describe('A1 A2 C6 requests of a buffered tenant', () => {
     reserves.enterSingle('g', allowance);
     const step = reserves.report('g', 0, true) as ReportStep;
     reserves.heard('g', step, { places: 2, starts: 3, seconds: 10 }, 50);
-    const enter = (id: string, now = 60) => reserves.enter('g', id, opening, allowance, now);
+    const enter = (id: string, now = 60) => reserves.enter('g', { id, attempt: opening, allowance }, now);
     expect([enter('a'), enter('b'), enter('c')]).toEqual([true, true, false]);
     reserves.leave('g', 'a', 1);
     expect([enter('d'), enter('e')]).toEqual([true, false]);
@@ -163,11 +163,11 @@ describe('A1 A2 C6 requests of a buffered tenant', () => {
       return reserves;
     };
     // Counted from when it was asked for: the gate counts from later on.
-    expect(hold().enter('g', 'a', opening, allowance, 1_000 + limits.reserveMs.value - 1)).toBe(true);
-    expect(hold().enter('g', 'a', opening, allowance, 1_000 + limits.reserveMs.value)).toBe(false);
+    expect(hold().enter('g', { id: 'a', attempt: opening, allowance }, 1_000 + limits.reserveMs.value - 1)).toBe(true);
+    expect(hold().enter('g', { id: 'a', attempt: opening, allowance }, 1_000 + limits.reserveMs.value)).toBe(false);
     const used = hold();
-    used.enter('g', 'a', opening, allowance, 1_300);
+    used.enter('g', { id: 'a', attempt: opening, allowance }, 1_300);
     used.leave('g', 'a', 10);
-    expect(used.enter('g', 'b', opening, allowance, 1_300)).toBe(false);
+    expect(used.enter('g', { id: 'b', attempt: opening, allowance }, 1_300)).toBe(false);
   });
 });

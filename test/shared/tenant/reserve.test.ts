@@ -180,9 +180,8 @@ class World {
   begin(at: number): void {
     const isolate = this.isolates[at] as Isolate;
     const id = `r${this.#ids++}`;
-    if (
-      isolate.reserves.enter('g', id, { fields: { ...work, request: id }, at: this.now }, this.#allowance, this.now)
-    ) {
+    const attempt = { fields: { ...work, request: id }, at: this.now };
+    if (isolate.reserves.enter('g', { id, attempt, allowance: this.#allowance }, this.now)) {
       isolate.open.set(id, { how: 'held', since: this.now });
       this.admitted.push(this.now);
       this.#reportSoon(isolate);
