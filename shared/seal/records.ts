@@ -76,7 +76,7 @@ export async function createOpener(
   aead: AeadFactory = webCryptoAead,
 ): Promise<Opener> {
   const key = await frameKey(baseKey, suites[suite], KID, aead);
-  return openerFrom(key, suites[suite], 0, 0, false);
+  return openerFrom(key, suites[suite], 0, false);
 }
 
 /**
@@ -95,20 +95,6 @@ function additionalData(counter: number, flag: number): Uint8Array {
   writeHeader(aad, 0, counter);
   aad[length] = flag;
   return aad;
-}
-
-/** One record. The caller never uses a counter twice under one key. */
-function sealRecord(
-  { salt, aead }: FrameKey,
-  counter: number,
-  flag: number,
-  plaintext: Uint8Array,
-  room: Room,
-): Now<Uint8Array> {
-  const made = aead.seal(nonceOf(salt, counter), additionalData(counter, flag), plaintext);
-  return made instanceof Promise
-    ? made.then((sealed) => frameRecord(counter, flag, sealed, room))
-    : frameRecord(counter, flag, made, room);
 }
 
 /** Returns the framed record of a ciphertext. */
@@ -158,8 +144,8 @@ export const sealerFrom = (key: FrameKey, first: number, skip: number): PackingS
   new RecordSealer(key, first, skip);
 
 /** Opens what such a sealer sealed. `packs`: a record may hold several messages. */
-export const openerFrom = (key: FrameKey, suite: Suite, first: number, skip: number, packs: boolean): Opener =>
-  new RecordOpener(key, suite, first, skip, packs);
+export const openerFrom = (key: FrameKey, suite: Suite, first: number, packs: boolean): Opener =>
+  new RecordOpener(key, suite, first, packs);
 
 // Classes, since a short request makes one of each: closures for every method cost as much as what they do.
 
@@ -190,9 +176,13 @@ class RecordSealer implements PackingSealer {
       return Promise.reject(new RangeError('segment too large to seal'));
     }
     // Taken before anything is awaited, so that two calls can never share a counter.
-    const own = this.#counter++;
+    const counter = this.#counter++;
     this.#ended = (flag & FINAL) !== 0;
-    return sealRecord(this.#key, own, flag, plaintext, room);
+    const { salt, aead } = this.#key;
+    const made = aead.seal(nonceOf(salt, counter), additionalData(counter, flag), plaintext);
+    return made instanceof Promise
+      ? made.then((sealed) => frameRecord(counter, flag, sealed, room))
+      : frameRecord(counter, flag, made, room);
   }
 }
 
@@ -209,12 +199,12 @@ class RecordOpener implements Opener {
   #ended = false;
   #broken: Refusal | undefined;
 
-  constructor(key: FrameKey, { Nt }: Suite, first: number, skip: number, packs: boolean) {
+  constructor(key: FrameKey, { Nt }: Suite, first: number, packs: boolean) {
     this.#key = key;
     this.#smallest = 2 + Nt;
     this.#flags = packs ? FINAL | PACKED : FINAL;
     this.#first = first;
-    this.#counter = first + skip;
+    this.#counter = first;
   }
 
   async *open(chunk: Uint8Array): AsyncGenerator<Result<Opened>> {

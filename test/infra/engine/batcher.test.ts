@@ -14,7 +14,7 @@ function make(batching: string, instances = [new HandInstance()]) {
   if (!config.ok) throw new Error(config.refusal.reason);
   const clock = new HandClock();
   const statistics = new VersionStatistics();
-  const batcher = new Batcher(config.value, instances, statistics, clock);
+  const batcher = new Batcher({ config: config.value, instances, statistics, clock });
   const ask = (value: number, given: Partial<BatchRequest> = {}): Promise<Outcome> =>
     batcher.enqueue({
       inputs: [fp32Tensor('X', Float32Array.of(value), [1, 1])],

@@ -22,7 +22,7 @@ function make(batching: string, instances = [new HandInstance()]) {
   if (!config.ok) throw new Error(config.refusal.reason);
   const clock = new HandClock();
   const statistics = new VersionStatistics();
-  const sequencer = new Sequencer(config.value, instances, statistics, clock);
+  const sequencer = new Sequencer({ config: config.value, instances, statistics, clock });
   const ask = async (id: number, value: number, given: Given = {}): Promise<Outcome> => {
     const answer = sequencer.enqueue({
       inputs: [fp32Tensor('X', Float32Array.of(value), [1, 1])],

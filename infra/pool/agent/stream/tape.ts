@@ -3,8 +3,8 @@ import type { Sound } from '../sound/mono.ts';
 import { UNIT_SAMPLES } from '../voice/detect.ts';
 
 const FULL_SCALE = 0x8000;
-/** One of 16 bits; a power of two, so that multiplying with it is exact. */
-const STEP = 1 / FULL_SCALE;
+/** Scales a 16-bit sample to the model's -1 to 1; a power of two, so that multiplying with it is exact. */
+export const SAMPLE_SCALE = 1 / FULL_SCALE;
 
 /**
  * Free memory for units, of all streams. Speech lives for seconds, longer than a collector likes: left to it,
@@ -28,11 +28,6 @@ function write(into: Int16Array, at: number, samples: Sound): void {
     const scaled = Math.round((samples[i] as number) * FULL_SCALE);
     into[at + i] = scaled > 0x7fff ? 0x7fff : scaled < -FULL_SCALE ? -FULL_SCALE : scaled;
   }
-}
-
-/** Samples of the model, between -1 and 1. */
-export function readUnit(unit: Int16Array, from: number, to: number, into: Float32Array, at: number): void {
-  for (let i = from; i < to; i++) into[at + i - from] = (unit[i] as number) * STEP;
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { endings } from '../../../../shared/stream/link.ts';
 import { UNIT_SAMPLES } from '../voice/detect.ts';
-import { readUnit } from './tape.ts';
+import { SAMPLE_SCALE } from './tape.ts';
 
 export type UtteranceEnd = (typeof endings)[number];
 
@@ -77,7 +77,7 @@ export function createUtterance(start: number): LiveUtterance {
       const unit = units[Math.floor(at / UNIT_SAMPLES)] as Int16Array;
       const inside = at % UNIT_SAMPLES;
       const end = Math.min(unit.length, inside + to - at);
-      readUnit(unit, inside, end, out, at - from);
+      for (let i = inside; i < end; i++) out[at - from + i - inside] = (unit[i] as number) * SAMPLE_SCALE;
       at += end - inside;
     }
     return out;

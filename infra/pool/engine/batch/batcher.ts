@@ -8,6 +8,14 @@ import { execute } from './execute.ts';
 import type { BatchRequest, Job, Outcome } from './job.ts';
 import { type BatchPolicy, batchPolicy } from './policy.ts';
 
+/** One loaded version of a model: its instances, statistics and clock. */
+export interface Network {
+  readonly config: ModelConfig;
+  readonly instances: readonly Instance[];
+  readonly statistics: VersionStatistics;
+  readonly clock: Clock;
+}
+
 /**
  * Queue of one model version and the instances it feeds. `decide` makes the decisions; the batcher holds the
  * entries, sets the alarm and starts executions. Every job ends exactly once: sent, expired, cancelled or
@@ -31,13 +39,8 @@ export class Batcher {
   /** Delivery of the batch sent last, with preserve_ordering. */
   #delivered: Promise<void> = Promise.resolve();
 
-  constructor(
-    config: ModelConfig,
-    instances: readonly Instance[],
-    statistics: VersionStatistics,
-    clock: Clock,
-    policy: BatchPolicy = batchPolicy(config),
-  ) {
+  constructor(network: Network, policy: BatchPolicy = batchPolicy(network.config)) {
+    const { config, instances, statistics, clock } = network;
     this.#config = config;
     this.#policy = policy;
     this.#instances = instances;

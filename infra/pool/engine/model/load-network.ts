@@ -70,5 +70,5 @@ export async function loadNetwork(
     return warm.ok ? fault('unreachable') : warm;
   }
   statistics.loadSeconds = (performance.now() - began) / 1000;
-  return ok(serveNetwork(config.value, version, instances, statistics, systemClock));
+  return ok(serveNetwork(version, { config: config.value, instances, statistics, clock: systemClock }));
 }

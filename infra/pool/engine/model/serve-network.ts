@@ -1,14 +1,10 @@
-import type { ModelConfig } from '../../models/config/schema.ts';
-import { Batcher } from '../batch/batcher.ts';
+import { Batcher, type Network } from '../batch/batcher.ts';
 import type { BatchRequest, Outcome } from '../batch/job.ts';
-import type { Clock } from '../clock.ts';
 import { refuse } from '../refuse.ts';
-import type { Instance } from '../run/instance.ts';
 import { checkMark, type Mark } from '../sequence/mark.ts';
 import { Sequencer } from '../sequence/sequencer.ts';
 import { type Call, checkRequest } from './check-request.ts';
 import type { Answer, Served } from './served.ts';
-import type { VersionStatistics } from './statistics.ts';
 
 interface Scheduler {
   readonly pending: number;
@@ -18,10 +14,10 @@ interface Scheduler {
   close(): Promise<void>;
 }
 
-function schedulerOf(...given: ConstructorParameters<typeof Sequencer>): Scheduler {
-  const [config] = given;
+function schedulerOf(network: Network): Scheduler {
+  const { config } = network;
   if (!config.sequence_batching) {
-    const batcher = new Batcher(...given);
+    const batcher = new Batcher(network);
     return {
       get pending() {
         return batcher.pending;
@@ -32,7 +28,7 @@ function schedulerOf(...given: ConstructorParameters<typeof Sequencer>): Schedul
       close: () => batcher.close(),
     };
   }
-  const sequencer = new Sequencer(...given);
+  const sequencer = new Sequencer(network);
   return {
     get pending() {
       return sequencer.pending;
@@ -50,14 +46,9 @@ function schedulerOf(...given: ConstructorParameters<typeof Sequencer>): Schedul
 }
 
 /** Serves a network with its instances. */
-export function serveNetwork(
-  config: ModelConfig,
-  version: number,
-  instances: readonly Instance[],
-  statistics: VersionStatistics,
-  clock: Clock,
-): Served {
-  const scheduler = schedulerOf(config, instances, statistics, clock);
+export function serveNetwork(version: number, network: Network): Served {
+  const { config, statistics, clock } = network;
+  const scheduler = schedulerOf(network);
   return {
     name: config.name,
     version,

@@ -65,23 +65,21 @@ export class Lines<E> {
   }
 
   /** Adds a request to its sequence, or to a new one with START; undefined without either. */
-  join(
-    key: string,
-    flags: { start: boolean; end: boolean },
-    entry: E,
-    now: number,
-    timeoutUs = 0,
-  ): Line<E> | undefined {
+  join(key: string, flags: { start: boolean; end: boolean }, entry: E, now: number): Line<E> | undefined {
     const known = this.#open.get(key);
     if (!known && !flags.start) return undefined;
     const line = known ?? this.#begin(key);
     line.waiting.push(entry);
     this.#waiting++;
     line.lastAt = now;
-    if (!line.seat && timeoutUs > 0)
-      line.expiresAt = line.expiresAt === 0 ? now + timeoutUs : Math.min(line.expiresAt, now + timeoutUs);
     if (flags.end) this.end(line);
     return line;
+  }
+
+  /** Expires the sequence at `at`, µs, or before, unless it takes a slot. */
+  expire(line: Line<E>, at: number): void {
+    const entry = line as Entry<E>;
+    entry.expiresAt = entry.expiresAt === 0 ? at : Math.min(entry.expiresAt, at);
   }
 
   #begin(key: string): Entry<E> {

@@ -1,7 +1,6 @@
 import { limits } from '../../../../shared/limits.ts';
-import type { ModelConfig } from '../../models/config/schema.ts';
 import { slotsPerInstance } from '../../models/config/sequence-rules.ts';
-import { Batcher, cancelled } from '../batch/batcher.ts';
+import { Batcher, cancelled, type Network } from '../batch/batcher.ts';
 import type { BatchRequest, Outcome } from '../batch/job.ts';
 import type { Clock } from '../clock.ts';
 import type { VersionStatistics } from '../model/statistics.ts';
@@ -44,13 +43,14 @@ export class Sequencer {
   #emptied: (() => void) | undefined;
   #alarm: { at: number; cancel: () => void } | undefined;
 
-  constructor(config: ModelConfig, instances: readonly Instance[], statistics: VersionStatistics, clock: Clock) {
+  constructor(network: Network) {
+    const { config, instances, statistics, clock } = network;
     this.#model = config.name;
     const idleUs = config.sequence_batching?.max_sequence_idle_microseconds ?? 0;
     this.#lines = new Lines(instances.length, slotsPerInstance(config), idleUs);
     this.#instances = instances;
     const policy = sequencePolicy(config);
-    this.#batchers = instances.map((instance) => new Batcher(config, [instance], statistics, clock, policy));
+    this.#batchers = instances.map((instance) => new Batcher({ ...network, instances: [instance] }, policy));
     this.#statistics = statistics;
     this.#clock = clock;
   }
@@ -88,10 +88,13 @@ export class Sequencer {
       finish: resolve,
       issued: () => signal?.removeEventListener('abort', leave),
     };
-    const line = this.#lines.join(key, mark, entry, now, timeoutUs);
+    const line = this.#lines.join(key, mark, entry, now);
     if (!line) return Promise.resolve(refuse('INVALID_ARG', startWanted(mark, this.#model)));
     signal?.addEventListener('abort', leave, { once: true });
-    if (timeoutUs > 0 && !line.seat) this.#setAlarm(now + timeoutUs);
+    if (timeoutUs > 0 && !line.seat) {
+      this.#lines.expire(line, now + timeoutUs);
+      this.#setAlarm(now + timeoutUs);
+    }
     this.#stir(line);
     return promise;
   }

@@ -26,7 +26,7 @@ export async function importTriton(folder: string): Promise<BuildResult<Draft>> 
   const given = textsOf(config.value);
   const repository = path.dirname(path.resolve(folder));
   let draft: Draft = { ...emptyDraft, settings: settingsFrom(given) };
-  const own = await importFlow(folder, repository, config.value, '', draft);
+  const own = await importFlow(folder, config.value, '', draft);
   if (!own.ok) return own;
   draft = own.value;
   const live = given.stream_model;
@@ -35,7 +35,7 @@ export async function importTriton(folder: string): Promise<BuildResult<Draft>> 
     if (!liveFolder.ok) return liveFolder;
     const liveConfig = await readConfig(liveFolder.value);
     if (!liveConfig.ok) return liveConfig;
-    const flow = await importFlow(liveFolder.value, repository, liveConfig.value, 'stream', draft);
+    const flow = await importFlow(liveFolder.value, liveConfig.value, 'stream', draft);
     if (!flow.ok) return flow;
     draft = {
       ...flow.value,
@@ -81,11 +81,11 @@ async function modelsIn(folder: string): Promise<string[]> {
 
 async function importFlow(
   folder: string,
-  repository: string,
   config: ModelConfig,
   suffix: Flow['suffix'],
   before: Draft,
 ): Promise<BuildResult<Draft>> {
+  const repository = path.dirname(path.resolve(folder));
   const steps = config.ensemble_scheduling?.step;
   let draft = before;
   for (const model of steps ? steps.map((step) => step.model_name) : [path.basename(path.resolve(folder))]) {

@@ -52,7 +52,7 @@ export async function listTar(tar: Blob): Promise<BuildResult<Blob[]>> {
       return problem('damaged', `${tar.name} is cut off`);
     const next = at + BLOCK + size + padding(size);
     if (isExtension) {
-      const read = await readExtension(tar, type, at + BLOCK, size, pending);
+      const read = await readExtension(tar, { type, at: at + BLOCK, size }, pending);
       if (!read.ok) return read;
       pending = read.value;
       at = next;
@@ -86,12 +86,17 @@ export async function listTar(tar: Blob): Promise<BuildResult<Blob[]>> {
   }
 }
 
+/** Position and size, in bytes, of an extended header's content. */
+interface Extension {
+  readonly type: string;
+  readonly at: number;
+  readonly size: number;
+}
+
 /** Reads GNU's long names, and path and size of POSIX extended headers; other records do not matter here. */
 async function readExtension(
   tar: Blob,
-  type: string,
-  at: number,
-  size: number,
+  { type, at, size }: Extension,
   pending: Pending,
 ): Promise<BuildResult<Pending>> {
   if (size > 64 * BLOCK) return problem('bound', `${tar.name}: an extended header of ${size} bytes`);
