@@ -161,7 +161,8 @@ export class AgentFinder {
     return (outcome, failed) => {
       if (isFinished) return;
       isFinished = true;
-      memory = finished(memory, agent, { outcome: failed ? 'failure' : 'neutral', ms: 0, now: runtime.now() });
+      const now = runtime.now();
+      memory = finished(memory, agent, { outcome: failed ? 'failure' : 'neutral', ms: 0, now });
       const { tenant } = this.#admitted.claims;
       this.#admitted.note({ type: 'route', tenant, request: id, attempt, pool, agent, zone, why, outcome });
     };

@@ -29,7 +29,9 @@ const network = path.join(repository, MODEL, '1/model.onnx');
 /** The voice as the agent speaks with it, the network in this process on one thread. */
 export async function openVoice() {
   const session = await InferenceSession.create(network, { intraOpNumThreads: 1 });
-  const model = (await readRepository(repository, 0, () => {})).find(({ description }) => description.name === MODEL);
+  const model = (await readRepository(repository, { now: 0, onBroken: () => {} })).find(
+    ({ description }) => description.name === MODEL,
+  );
   if (!model?.speech) throw new Error(`${MODEL} is not in the repository`);
   const run = async ({ inputs }: Task) => {
     const given = inputs.map((tensor) => {

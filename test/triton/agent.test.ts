@@ -115,7 +115,7 @@ describe('T2: the agent on a real Triton', () => {
   });
 
   it('T3: speaks with the same samples as on the embedded engine', async () => {
-    const found = (await readRepository(repository, 0, () => {})).find(({ speech }) => speech);
+    const found = (await readRepository(repository, { now: 0, onBroken: () => {} })).find(({ speech }) => speech);
     if (!found?.speech) throw new Error('the repository has no voice');
     const { speech: parameters, description } = found;
     const other = createKserveEngine(embedded.url, 1);

@@ -37,10 +37,14 @@ export const privacyVerbs: ReadonlyMap<string, (given: Arguments, headers: Heade
     ['erase', erase],
     [
       'erasures',
-      (given: Arguments, headers: Headers) => ask(given, headers, '/erasures', undefined, waiting, lineOfWaiting),
+      (given: Arguments, headers: Headers) =>
+        ask(given, headers, { path: '/erasures', schema: waiting, lineOf: lineOfWaiting }),
     ],
     ['hold', setHold],
-    ['holds', (given: Arguments, headers: Headers) => ask(given, headers, '/holds', undefined, held, lineOfHold)],
+    [
+      'holds',
+      (given: Arguments, headers: Headers) => ask(given, headers, { path: '/holds', schema: held, lineOf: lineOfHold }),
+    ],
     ['release', release],
   ]);
 
@@ -50,14 +54,16 @@ function erase(given: Arguments, headers: Headers): Promise<Answer> | Answer {
   const bases = `${erasureBases.join(', ')}, or other:NAME`;
   if (basis === undefined) return wrong(`what asks for it? --basis ${bases}; it will stand in the log`);
   if (!erasureBasis.safeParse(basis).success) return wrong(`"${basis}" is no basis: ${bases}`);
-  const line = (one: z.infer<typeof erased>) => lineOfErased(one, basis);
-  return ask(given, headers, '/erasures', { subject, commitment, basis, zone }, erased, line);
+  const body = { subject, commitment, basis, zone };
+  const lineOf = (one: z.infer<typeof erased>) => lineOfErased(one, basis);
+  return ask(given, headers, { path: '/erasures', body, schema: erased, lineOf });
 }
 
 function setHold(given: Arguments, headers: Headers): Promise<Answer> | Answer {
   const { subject, commitment, basis, zone, reason, id } = given;
   if (reason === undefined) return wrong('why? --reason "case 7"');
-  return ask(given, headers, '/holds', { subject, commitment, basis, zone, reason, id }, held, lineOfHold);
+  const body = { subject, commitment, basis, zone, reason, id };
+  return ask(given, headers, { path: '/holds', body, schema: held, lineOf: lineOfHold });
 }
 
 function release(given: Arguments, headers: Headers): Promise<Answer> | Answer {
@@ -65,16 +71,22 @@ function release(given: Arguments, headers: Headers): Promise<Answer> | Answer {
   const { reason, zone } = given;
   if (reason === undefined) return wrong('why? --reason "case 7 is over"');
   const path = `/holds/${encodeURIComponent(id)}/release`;
-  return ask(given, headers, path, { reason, zone }, released, lineOfReleased);
+  return ask(given, headers, { path, body: { reason, zone }, schema: released, lineOf: lineOfReleased });
+}
+
+interface AuditRequest<S extends z.ZodType> {
+  readonly path: string;
+  /** Absent: a GET. */
+  readonly body?: object;
+  /** Schema of one item of the answer. */
+  readonly schema: S;
+  readonly lineOf: (one: z.infer<S>) => string;
 }
 
 export async function ask<S extends z.ZodType>(
   { edge, zone }: Arguments,
   headers: Headers,
-  path: string,
-  body: object | undefined,
-  schema: S,
-  lineOf: (one: z.infer<S>) => string,
+  { path, body, schema, lineOf }: AuditRequest<S>,
 ): Promise<Answer> {
   const query = body === undefined && zone !== undefined ? `?zone=${encodeURIComponent(zone)}` : '';
   const response = await fetch(`${edge}/v1/audit${path}${query}`, {

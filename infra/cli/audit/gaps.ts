@@ -10,7 +10,7 @@ const zoned = gap.extend({ zone: z.string() });
 type Headers = Record<string, string>;
 
 export const listGaps = (given: Arguments, headers: Headers): Promise<Answer> =>
-  ask(given, headers, '/gaps', undefined, zoned, lineOfGap);
+  ask(given, headers, { path: '/gaps', schema: zoned, lineOf: lineOfGap });
 
 export async function acceptGap(given: Arguments, headers: Headers): Promise<Answer> {
   const [, place = ''] = given.operands;

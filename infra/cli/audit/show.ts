@@ -73,14 +73,15 @@ async function indexedPlaces(found: FoundLog, request: string, { edge }: Argumen
   }
 }
 
+interface Lookup {
+  readonly found: FoundLog;
+  readonly log: ProvenEntries;
+  readonly given: Arguments;
+  readonly headers: Record<string, string>;
+}
+
 /** Finds a request's entries through the index and the entries after it, else by a scan of all bundles. */
-async function ofRequest(
-  found: FoundLog,
-  log: ProvenEntries,
-  request: string,
-  given: Arguments,
-  headers: Record<string, string>,
-): Promise<HashedEntry[]> {
+async function ofRequest({ found, log, given, headers }: Lookup, request: string): Promise<HashedEntry[]> {
   const known = await indexedPlaces(found, request, given, headers);
   const entries: HashedEntry[] = [];
   const { size } = log.checkpoint;
@@ -94,14 +95,9 @@ async function ofRequest(
 }
 
 /** Returns one entry by index or all entries of a request; otherwise the error of the arguments. */
-async function entriesOf(
-  found: FoundLog,
-  log: ProvenEntries,
-  what: string,
-  given: Arguments,
-  headers: Record<string, string>,
-): Promise<HashedEntry[] | Answer> {
-  if (!/^\d+$/.test(what)) return ofRequest(found, log, what, given, headers);
+async function entriesOf(lookup: Lookup, what: string): Promise<HashedEntry[] | Answer> {
+  const { log } = lookup;
+  if (!/^\d+$/.test(what)) return ofRequest(lookup, what);
   const { size } = log.checkpoint;
   return Number(what) < size ? [await log.at(Number(what))] : wrong(`the log has ${size} entries`);
 }
@@ -144,7 +140,7 @@ export async function show(
   headers: Record<string, string>,
 ): Promise<Answer> {
   const log = await openEntries(found);
-  const shown = await entriesOf(found, log, what, given, headers);
+  const shown = await entriesOf({ found, log, given, headers }, what);
   if (!Array.isArray(shown)) return shown;
   const { size } = log.checkpoint;
   const opened = await openHidden(found, shown, given, headers);
@@ -161,7 +157,7 @@ export async function receipts(
   given: Arguments,
   headers: Record<string, string>,
 ): Promise<Answer> {
-  const entries = await entriesOf(found, await openEntries(found), what, given, headers);
+  const entries = await entriesOf({ found, log: await openEntries(found), given, headers }, what);
   if (!Array.isArray(entries)) return entries;
   if (entries.length === 0) return { exit: 1, text: `nothing of the request ${what} is in the log`, value: [] };
   const made: { index: number; receipt: string }[] = [];

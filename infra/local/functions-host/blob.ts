@@ -12,19 +12,15 @@ import { invoke, json, newRequest, text } from './invoke.ts';
 import { writeOutputs } from './outputs.ts';
 import { blobPattern, fillSettings } from './patterns.ts';
 import { bury } from './queue.ts';
-import type { Binding, RegisteredFunction, TypedData } from './registry.ts';
+import type { Binding, RegisteredFunction, Trigger, TypedData } from './registry.ts';
 
 const HOSTS = 'azure-webjobs-hosts';
 const POISON = 'webjobs-blobtrigger-poison';
 
 type Found = { item: BlobItem; etag: string; names: Record<string, string> };
 
-export async function listenToBlobs(
-  context: HostContext,
-  target: RegisteredFunction,
-  triggerName: string,
-  binding: Binding,
-): Promise<void> {
+export async function listenToBlobs(context: HostContext, trigger: Trigger): Promise<void> {
+  const { target, binding } = trigger;
   const { maxDegreeOfParallelism, poisonBlobThreshold } = context.hostJson.extensions.blobs;
   const pattern = blobPattern(fillSettings(binding.path ?? '', context.settings));
   const account = context.accounts.blobs(binding.connection);
@@ -39,9 +35,7 @@ export async function listenToBlobs(
 
   const deliver = async (found: Found): Promise<void> => {
     const times = binding.source === 'EventGrid' ? context.deliveries(eventOf(target, container, found)) : 1;
-    const attempts = Array.from({ length: times }, () =>
-      attempt(context, { target, triggerName, binding }, container, found),
-    );
+    const attempts = Array.from({ length: times }, () => attempt(context, trigger, container, found));
     await Promise.all(attempts);
   };
   const work = async (found: Found): Promise<void> => {
@@ -106,12 +100,6 @@ function openCursor(container: ContainerClient, name: string) {
       stored = marker;
     },
   };
-}
-
-interface Trigger {
-  readonly target: RegisteredFunction;
-  readonly triggerName: string;
-  readonly binding: Binding;
 }
 
 async function attempt(

@@ -10,7 +10,7 @@ import type { BlobEvent, HostContext } from './context.ts';
 import { readHostJson } from './host-json.ts';
 import { type Route, routeOf, serveHttp } from './http.ts';
 import { listenToQueue } from './queue.ts';
-import { type Binding, type HostLog, modelOf, type RegisteredFunction, registry, runHooks } from './registry.ts';
+import { type HostLog, modelOf, registry, runHooks, type Trigger } from './registry.ts';
 import { openAccounts } from './storage.ts';
 import { listenToTimer, type RunNow } from './timer.ts';
 
@@ -93,20 +93,14 @@ export async function startHost(options: HostOptions): Promise<Host> {
 }
 
 type Connected = { routes: Route[]; timers: Map<string, RunNow> };
-type Connect = (
-  context: HostContext,
-  target: RegisteredFunction,
-  triggerName: string,
-  binding: Binding,
-  connected: Connected,
-) => Promise<void> | void;
+type Connect = (context: HostContext, trigger: Trigger, connected: Connected) => Promise<void> | void;
 
 const triggers: Record<string, Connect> = {
-  httptrigger: (context, target, name, binding, { routes }) => {
-    routes.push(routeOf(context, target, name, binding));
+  httptrigger: (context, trigger, { routes }) => {
+    routes.push(routeOf(context, trigger));
   },
-  timertrigger: (context, target, name, binding, { timers }) => {
-    timers.set(target.metadata.name, listenToTimer(context, target, name, binding));
+  timertrigger: (context, trigger, { timers }) => {
+    timers.set(trigger.target.metadata.name, listenToTimer(context, trigger));
   },
   queuetrigger: listenToQueue,
   blobtrigger: listenToBlobs,
@@ -115,12 +109,12 @@ const triggers: Record<string, Connect> = {
 async function connectTriggers(context: HostContext): Promise<Connected> {
   const connected: Connected = { routes: [], timers: new Map() };
   for (const target of registry.functions.values()) {
-    for (const [name, binding] of Object.entries(target.metadata.bindings)) {
+    for (const [triggerName, binding] of Object.entries(target.metadata.bindings)) {
       if (binding.direction === 'out') continue;
       const connect = triggers[binding.type.toLowerCase()];
       // A trigger that silently never fires would cost an afternoon.
       if (!connect) throw new Error(`"${binding.type}" of ${target.metadata.name} is not emulated`);
-      await connect(context, target, name, binding, connected);
+      await connect(context, { target, triggerName, binding }, connected);
     }
   }
   return connected;

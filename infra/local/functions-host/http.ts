@@ -4,7 +4,7 @@ import { describe, type HostContext } from './context.ts';
 import { bytesOf, invoke, newRequest } from './invoke.ts';
 import { writeOutputs } from './outputs.ts';
 import { fillSettings, type Matcher, routePattern } from './patterns.ts';
-import type { Binding, HttpData, RegisteredFunction } from './registry.ts';
+import type { HttpData, RegisteredFunction, Trigger } from './registry.ts';
 import type { RunNow } from './timer.ts';
 
 /** Largest request body, in bytes: the platform's own limit is 100 MB, nothing here sends more than metadata. */
@@ -12,12 +12,7 @@ const BODY_BYTES_MAX = 100 * 1024 * 1024;
 
 export type Route = { target: RegisteredFunction; triggerName: string; methods: string[]; match: Matcher };
 
-export function routeOf(
-  context: HostContext,
-  target: RegisteredFunction,
-  triggerName: string,
-  binding: Binding,
-): Route {
+export function routeOf(context: HostContext, { target, triggerName, binding }: Trigger): Route {
   const route = fillSettings(binding.route ?? target.metadata.name, context.settings);
   return {
     target,

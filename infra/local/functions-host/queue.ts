@@ -4,17 +4,13 @@ import { describe, type HostContext, poll } from './context.ts';
 import { invoke, json, newRequest, text } from './invoke.ts';
 import { writeOutputs } from './outputs.ts';
 import { fillSettings } from './patterns.ts';
-import type { Binding, RegisteredFunction } from './registry.ts';
+import type { Trigger } from './registry.ts';
 
 /** Seconds for which a message in work is invisible to other receivers: the platform's ten minutes. */
 const INVISIBLE_S = 600;
 
-export async function listenToQueue(
-  context: HostContext,
-  target: RegisteredFunction,
-  triggerName: string,
-  binding: Binding,
-): Promise<void> {
+export async function listenToQueue(context: HostContext, trigger: Trigger): Promise<void> {
+  const { target, triggerName, binding } = trigger;
   const { queues } = context.hostJson.extensions;
   const account = context.accounts.queues(binding.connection);
   const queue = account.getQueueClient(fillSettings(binding.queueName ?? '', context.settings));

@@ -45,6 +45,9 @@ export type Binding = {
 export type FunctionMetadata = { name: string; functionId: string; bindings: Record<string, Binding> };
 export type RegisteredFunction = { metadata: FunctionMetadata; callback: unknown };
 
+/** An input binding that starts a function, by its name there. */
+export type Trigger = { target: RegisteredFunction; triggerName: string; binding: Binding };
+
 export type InvocationRequest = {
   invocationId: string;
   functionId: string;

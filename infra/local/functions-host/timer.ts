@@ -4,18 +4,13 @@ import { describe, type HostContext } from './context.ts';
 import { invoke, json, newRequest } from './invoke.ts';
 import { writeOutputs } from './outputs.ts';
 import { fillSettings } from './patterns.ts';
-import type { Binding, RegisteredFunction } from './registry.ts';
+import type { Trigger } from './registry.ts';
 import { claimRun } from './timer-claim.ts';
 
 /** Runs the timer now and returns whether it succeeded; POST /admin/functions/{name} does the same. */
 export type RunNow = () => Promise<boolean>;
 
-export function listenToTimer(
-  context: HostContext,
-  target: RegisteredFunction,
-  triggerName: string,
-  binding: Binding,
-): RunNow {
+export function listenToTimer(context: HostContext, { target, triggerName, binding }: Trigger): RunNow {
   const schedule = fillSettings(binding.schedule ?? '', context.settings);
   const run = async (scheduled?: Date | null): Promise<boolean> => {
     const status = {

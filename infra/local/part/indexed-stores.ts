@@ -140,7 +140,7 @@ export function indexTables(store: TableStore): Indexed {
     indexes.set(table, made);
     return made;
   };
-  store.queryTableEntities = async (context, account, table, query, partition, row) => {
+  store.queryTableEntities = async (...[context, account, table, query, partition, row]) => {
     const matches = generateFilter(query, context);
     const most = store.getMaxResultsOption(query);
     const { prefix, from, to } = rangeOf(query.filter);

@@ -81,7 +81,13 @@ export async function openBackend(settings: Settings, overrides: AgentOverrides,
   const { models: given } = overrides;
   const read = given
     ? async () => given
-    : createModelSource(settings.models, now, log, (task) => dispatcher.run(task), entryOf(settings, outbox));
+    : createModelSource({
+        repository: settings.models,
+        now,
+        log,
+        run: (task) => dispatcher.run(task),
+        entry: entryOf(settings, outbox),
+      });
   const reload = async () => {
     const models = await read();
     workers?.prepare(models);

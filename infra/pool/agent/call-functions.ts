@@ -11,19 +11,25 @@ export interface FunctionsOptions {
   readonly now: () => number;
 }
 
-/** Asks the functions in the name of this agent. `job` says what the proof is for; it goes into the body with the rest. */
+interface FunctionsCall {
+  readonly path: string;
+  /** Subject of the proof. */
+  readonly job: string;
+  /** Members of the body; the proof is added to them. */
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly withinMs: number;
+}
+
+/** Calls the functions with the identity of this agent. */
 export async function callFunctions(
   { url, agent, keys, token, now }: FunctionsOptions,
-  path: string,
-  job: string,
-  rest: Readonly<Record<string, unknown>>,
-  withinMs: number,
+  { path, job, body, withinMs }: FunctionsCall,
 ): Promise<Response> {
   const proof: AgentProof = { job, iat: Math.floor(now() / 1_000), agent, attestation: keys.current().token };
   return fetch(new URL(path, url), {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${token()}` },
-    body: JSON.stringify({ ...rest, proof: await keys.sign(proof, PROOF_TYPE) }),
+    body: JSON.stringify({ ...body, proof: await keys.sign(proof, PROOF_TYPE) }),
     signal: AbortSignal.timeout(withinMs),
   });
 }

@@ -18,17 +18,27 @@ export interface Entry {
   readonly record: (event: AgentEvent) => void;
 }
 
+export interface ModelSourceOptions {
+  readonly repository: string;
+  readonly now: () => number;
+  readonly log: Log;
+  /** Runs the inference of voices. */
+  readonly run: Dispatcher['run'];
+  /** Absent: signatures are not verified. */
+  readonly entry?: Entry | undefined;
+}
+
 /**
  * Returns a function that reads the models of a repository; a model that has not changed is not loaded again. A broken
- * model is logged and left out. Voices infer with `run`. With `entry`, a revision is served only if its signature holds.
+ * model is logged and left out. With `entry`, a revision is served only if its signature holds.
  */
-export function createModelSource(
-  repository: string,
-  now: () => number,
-  log: Log,
-  run: Dispatcher['run'],
-  entry?: Entry,
-): () => Promise<ServedModel[]> {
+export function createModelSource({
+  repository,
+  now,
+  log,
+  run,
+  entry,
+}: ModelSourceOptions): () => Promise<ServedModel[]> {
   const digests: KnownDigests = new Map();
   const enter = entry && createEnter(repository, entry, log);
   /** Revision of each model whose refusal was audited. */
@@ -50,7 +60,7 @@ export function createModelSource(
   return async () => {
     const recogniserOf = createRecognisers();
     const next: ServedModel[] = [];
-    for (const model of await readRepository(repository, now(), onBroken, digests, enter)) {
+    for (const model of await readRepository(repository, { now: now(), onBroken, digests, enter })) {
       const { name, revision } = model.description;
       const same = models.find(({ description }) => description.name === name && description.revision === revision);
       try {

@@ -163,18 +163,25 @@ interface Place {
 /** Asked of each revision whose files are here: why it is not let in, `undefined` when it is. */
 export type Enter = (model: string, found: FoundRevision) => Promise<string | undefined>;
 
+interface ReadOptions {
+  /** Epoch ms. */
+  readonly now: number;
+  /**
+   * Reports each model that cannot be served and each folder with an unreadable configuration, with the
+   * reason. `refused`: the revision that `enter` refuses.
+   */
+  readonly onBroken: (model: string, detail: string, refused?: string) => void;
+  readonly digests?: KnownDigests;
+  readonly enter?: Enter | undefined;
+}
+
 /**
- * Reads the models of a repository that carry parameters of the agent, sorted by name; others are skipped.
- * Calls `onBroken` with the reason for each that carries some and cannot be served, and for each folder with
- * an unreadable configuration: the others are served. For a revision that `enter` refuses it gets the
- * revision, too.
+ * Reads the models of a repository that carry parameters of the agent, sorted by name; others are skipped. A
+ * broken model does not keep the others from being served.
  */
 export async function readRepository(
   repository: string,
-  now: number,
-  onBroken: (model: string, detail: string, refused?: string) => void,
-  digests: KnownDigests = new Map(),
-  enter?: Enter,
+  { now, onBroken, digests = new Map(), enter }: ReadOptions,
 ): Promise<RepositoryModel[]> {
   const entries = await readdir(repository, { withFileTypes: true });
   const folders = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);

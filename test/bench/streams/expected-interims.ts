@@ -19,7 +19,7 @@ export const keyOf = ({ text, confidence }: { readonly text: string; readonly co
 /** Returns interims by key; one that is unchanged over several steps counts for the first. */
 export async function expectInterims(logProbs: readonly number[], tokens: number): Promise<Record<string, Expected>> {
   const noEngine = () => Promise.reject(new Error('nobody speaks here'));
-  const models = await createModelSource(REPOSITORY, Date.now, () => {}, noEngine)();
+  const models = await createModelSource({ repository: REPOSITORY, now: Date.now, log: () => {}, run: noEngine })();
   const recogniser = models.find(({ description }) => description.name === 'reference-en')?.recogniser;
   if (!recogniser) throw new Error('the reference model is not in the repository');
   const words = createWords(recogniser, 0);

@@ -182,13 +182,17 @@ describe('a caller that does not read', () => {
 describe('the words of an engine', () => {
   it('are one line, and Triton’s own about a sequence name the caller’s', () => {
     const body = (error: unknown) => new TextEncoder().encode(JSON.stringify({ error }));
-    expect(engineRefusal(400, body('a\nb\u0000c'), head(), undefined)).toEqual(
+    expect(engineRefusal({ status: 400, body: body('a\nb\u0000c') }, head())).toEqual(
       refuse('tensors_invalid', { rule: 'a b c' }, 'engine status 400'),
     );
     const start = body("sequence 81273 to model 'm' must specify the START flag on the first request");
-    expect(engineRefusal(400, start, head(), 'mine')).toMatchObject({ params: { sequence: 'mine', model: 'm' } });
-    expect(engineRefusal(400, start, head(), undefined)).toMatchObject({ reason: 'tensors_invalid' });
-    expect(engineRefusal(400, body({ code: 1 }), head(), undefined)).toMatchObject({ reason: 'tensors_invalid' });
+    expect(engineRefusal({ status: 400, body: start }, head(), { sequence: 'mine' })).toMatchObject({
+      params: { sequence: 'mine', model: 'm' },
+    });
+    expect(engineRefusal({ status: 400, body: start }, head())).toMatchObject({ reason: 'tensors_invalid' });
+    expect(engineRefusal({ status: 400, body: body({ code: 1 }) }, head())).toMatchObject({
+      reason: 'tensors_invalid',
+    });
   });
 });
 

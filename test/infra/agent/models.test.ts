@@ -40,7 +40,8 @@ beforeEach(() => {
 });
 
 const broken: string[] = [];
-const read = (at = repository) => readRepository(at, 5_000, (model, detail) => broken.push(`${model}: ${detail}`));
+const read = (at = repository) =>
+  readRepository(at, { now: 5_000, onBroken: (model, detail) => broken.push(`${model}: ${detail}`) });
 const revision = async (at?: string) => (await read(at))[0]?.description.revision;
 
 describe('A18: models that the agent serves', () => {
@@ -96,7 +97,8 @@ describe('A18: models that the agent serves', () => {
 
   it('are read again at once when nothing has changed, and anew where something has', async () => {
     const digests: KnownDigests = new Map();
-    const again = async () => (await readRepository(repository, 0, () => {}, digests))[0]?.description.revision;
+    const again = async () =>
+      (await readRepository(repository, { now: 0, onBroken: () => {}, digests }))[0]?.description.revision;
     const first = await again();
     const known = new Map(digests);
     expect(await again()).toBe(first);

@@ -99,7 +99,7 @@ describe('T3: the voice of the repository', () => {
   let hear: (audio: Float32Array) => Promise<string>;
   let speaker: Speaker;
   beforeAll(async () => {
-    const models = await readRepository(repository, 0, () => {});
+    const models = await readRepository(repository, { now: 0, onBroken: () => {} });
     const model = models.find(({ description }) => description.name === 'voice-en')!;
     expect(model.description).toMatchObject({ task: 'synthesize', languages: ['en'], precision: 'int8' });
     [engine, hear] = await Promise.all([startEmbedded(repository, ['voice-en']), openHearing(repository)]);

@@ -72,13 +72,13 @@ function open(strict = true) {
     strict,
     record: (one: AgentEvent) => events.push(one),
   };
-  const read = createModelSource(
+  const read = createModelSource({
     repository,
-    () => 0,
-    (event, fields) => lines.push([event, fields]),
-    async () => Promise.reject(new Error('no engine')),
+    now: () => 0,
+    log: (event, fields) => lines.push([event, fields]),
+    run: async () => Promise.reject(new Error('no engine')),
     entry,
-  );
+  });
   return { read, served: async () => (await read()).map(({ description }) => description.revision), lines, events };
 }
 

@@ -182,7 +182,10 @@ describe('M2 one archive for each pipeline, and a repository of it', () => {
       expect(read.ok && printText(read.value), name).toBe(text);
     }
     const broken: string[] = [];
-    const models = await readRepository(at('models'), 0, (model, detail) => broken.push(`${model}: ${detail}`));
+    const models = await readRepository(at('models'), {
+      now: 0,
+      onBroken: (model, detail) => broken.push(`${model}: ${detail}`),
+    });
     expect(broken).toEqual([]);
     expect(models.length).toBe(pipeline === 'translation' ? 3 : 1);
     expect(models[0]?.description.task).toBe(pipeline === 'speech_recognition' ? 'transcribe' : 'infer');

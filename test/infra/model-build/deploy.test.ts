@@ -107,7 +107,10 @@ describe('M1 M3 the reference model imported, built and deployed', () => {
 
   it('the agent reads them by their type', async () => {
     const broken: string[] = [];
-    const models = await readRepository(at('models'), 0, (model, detail) => broken.push(`${model}: ${detail}`));
+    const models = await readRepository(at('models'), {
+      now: 0,
+      onBroken: (model, detail) => broken.push(`${model}: ${detail}`),
+    });
     expect(broken).toEqual([]);
     expect(
       models.map(({ description: { name, task, precision, languages } }) => [name, task, precision, languages]),

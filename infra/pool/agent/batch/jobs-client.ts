@@ -23,7 +23,12 @@ export function createJobsClient(asking: FunctionsOptions): JobsClient {
   return {
     async open(job) {
       try {
-        const response = await callFunctions(asking, '/api/jobs/open', jobKey(job), { job }, limits.jobOpenMs.value);
+        const response = await callFunctions(asking, {
+          path: '/api/jobs/open',
+          job: jobKey(job),
+          body: { job },
+          withinMs: limits.jobOpenMs.value,
+        });
         const body: unknown = await readJson(response);
         if (response.status === 200) {
           const parsed = openedJob.safeParse(body);

@@ -44,7 +44,7 @@ export function createCalls({ engineUrl, dispatcher, levels, now }: CallsOptions
     const body = answer.ok ? await readWhole(answer.value) : answer;
     if (!answer.ok || !body.ok) return body;
     const { status } = answer.value;
-    if (status !== 200) return no(engineRefusal(status, body.value, about, undefined));
+    if (status !== 200) return no(engineRefusal({ status, body: body.value }, about));
     try {
       return ok<unknown>(JSON.parse(new TextDecoder().decode(body.value)));
     } catch {

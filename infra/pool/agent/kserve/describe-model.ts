@@ -19,7 +19,7 @@ export async function describeModel(work: AgentRequest, head: CallHead): Promise
   const body = answer.ok ? await readWhole(answer.value) : answer;
   if (!answer.ok || !body.ok) return body as Result<never>;
   const { status } = answer.value;
-  if (status !== 200) return no(engineRefusal(status, body.value, head, undefined));
+  if (status !== 200) return no(engineRefusal({ status, body: body.value }, head));
   const sent = await respond(work.answer, { 'content-type': 'application/json' }, [body.value], head.accept);
   return sent.ok ? ok(0) : sent;
 }

@@ -24,17 +24,25 @@ const EXPIRED = /timeout\b.*\bexpired/i;
 /** Words of Triton for a version that its model does not have. A model that is not loaded is told in others. */
 const VERSIONLESS = /version \d+ is not found/;
 
+interface EngineAnswer {
+  readonly status: number;
+  readonly body: Uint8Array;
+}
+
+interface Inference {
+  readonly sequence?: string | undefined;
+  /** The caller's own timeout once it has passed, µs; 0 before. */
+  readonly passedMicros?: number;
+}
+
 /**
  * Translates a refusal of the engine for the caller. A fault of the request is told in the engine's words,
  * which may quote the request and therefore go to its sender only; a fault of the engine is not told.
- * `passedMicros` is the caller's own timeout, once it is over.
  */
 export function engineRefusal(
-  status: number,
-  body: Uint8Array,
+  { status, body }: EngineAnswer,
   { model, version }: Pick<CallHead, 'model' | 'version'>,
-  sequence: string | undefined,
-  passedMicros = 0,
+  { sequence, passedMicros = 0 }: Inference = {},
 ): Refusal {
   const detail = `engine status ${status}`;
   const rule = sentence(body) ?? 'the engine refuses the request';

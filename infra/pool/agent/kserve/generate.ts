@@ -95,7 +95,7 @@ async function ask(work: AgentRequest, head: CallHead, body: Uint8Array): Promis
 async function passWhole(work: AgentRequest, head: CallHead, answer: EngineAnswer): Promise<Result<undefined>> {
   const whole = await readWhole(answer);
   if (!whole.ok) return whole;
-  if (answer.status !== 200) return no(engineRefusal(answer.status, whole.value, head, undefined));
+  if (answer.status !== 200) return no(engineRefusal({ status: answer.status, body: whole.value }, head));
   return respond(work.answer, { 'content-type': 'application/json' }, [whole.value], head.accept);
 }
 

@@ -45,26 +45,25 @@ export async function infer(work: AgentRequest, head: CallHead): Promise<Result<
 }
 
 function run(work: AgentRequest, head: CallHead, checked: Checked): Promise<Result<InferResponse>> {
-  const { desk, ticket, signal, deadline } = work;
+  const { desk, ticket, deadline } = work;
   const { sequence } = checked;
-  if (!sequence) return ask(work, head, checked, undefined, signal, deadline);
+  if (!sequence) return ask(work, head, checked);
   const { model, version, caller, session } = head;
   const step = { tenant: ticket.tenant, caller, session, model, version, ...sequence };
   // A step that was begun is finished: cancelling it would cancel the whole sequence, at some engines silently.
   const { signal: never } = new AbortController();
-  return desk.calls.sequences.step({ ...step, inputs: checked.request.inputs }, (engine) =>
-    ask(work, head, checked, engine, never, Math.min(deadline, desk.now() + limits.callMs.value)),
-  );
+  return desk.calls.sequences.step({ ...step, inputs: checked.request.inputs }, (engine) => {
+    const atMost = Math.min(deadline, desk.now() + limits.callMs.value);
+    return ask({ ...work, signal: never, deadline: atMost }, head, checked, engine);
+  });
 }
 
 /** Waits for a slot and calls the engine once: a caller's model need not be idempotent. */
 function ask(
-  { desk, ticket, onStart }: AgentRequest,
+  { desk, ticket, onStart, signal, deadline }: AgentRequest,
   head: CallHead,
   checked: Checked,
-  step: EngineStep | undefined,
-  signal: AbortSignal,
-  deadline: number,
+  step?: EngineStep,
 ): Promise<Result<InferResponse>> {
   const place = { class: ticket.class, tenant: ticket.tenant, deadline, signal, onStart };
   return desk.dispatcher.hold(place, async () => {
@@ -97,8 +96,8 @@ function ask(
     if (status !== 200) {
       const own = checked.timeoutMicros;
       // The clock counts whole milliseconds.
-      const passed = (desk.now() - began + 1) * 1_000 >= own ? own : 0;
-      return no(engineRefusal(status, whole.value, head, sequence, passed));
+      const passedMicros = (desk.now() - began + 1) * 1_000 >= own ? own : 0;
+      return no(engineRefusal({ status, body: whole.value }, head, { sequence, passedMicros }));
     }
     const decoded = decodeInferResponse(whole.value, told[HEADER_LENGTH] as string | undefined);
     return decoded.ok ? decoded : no(refuse('engine_failed', undefined, `engine answer: ${decoded.refusal.reason}`));

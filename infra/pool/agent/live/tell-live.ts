@@ -36,7 +36,8 @@ export function createLiveTeller({ book, describe, log, ...asking }: LiveTellerO
     seq += 1;
     const report = JSON.stringify({ v: 1, boot: asking.keys.boot, began, seq, models } satisfies LiveReport);
     try {
-      const response = await callFunctions(asking, '/api/agents/live', liveProofOf(report), { report }, withinMs);
+      const call = { path: '/api/agents/live', job: liveProofOf(report), body: { report }, withinMs };
+      const response = await callFunctions(asking, call);
       await response.body?.cancel();
       if (response.status !== 200) throw new Error(`status ${response.status}`);
       told = text;
