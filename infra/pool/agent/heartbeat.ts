@@ -49,193 +49,214 @@ type Unsigned = AgentMessage extends infer M ? (M extends AgentMessage ? Omit<M,
 const staleReasons: ReadonlySet<string> = new Set(['attestation_stale', 'attestation_invalid']);
 
 /** The socket to the roster: hello, a report each second, audit events until they are acknowledged. */
-export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
-  const { keys, log, outbox, random = Math.random, now = Date.now } = options;
-  const url = `${options.edgeUrl.replace(/^http/, 'ws')}/v1/pools/heartbeat`;
-  let socket: WebSocket | undefined;
-  let seq = 0;
-  let attempts = 0;
+class RosterHeartbeat implements Heartbeat {
+  readonly #options: HeartbeatOptions;
+  readonly #random: () => number;
+  readonly #now: () => number;
+  readonly #url: string;
+  #socket: WebSocket | undefined;
+  #seq = 0;
+  #attempts = 0;
   /** The roster wants a newer attestation on the next connection. */
-  let stale = false;
+  #stale = false;
   /** Stale hellos since the last connection that lasted. Two processes of one name pause longer with each. */
-  let staleHellos = 0;
-  let stopped = false;
-  /** Why there is no connection, as the log says it: once, not at each attempt. */
-  let told = '';
+  #staleHellos = 0;
+  #stopped = false;
+  /** Last cause of a missing connection in the log: it is logged once, not at each attempt. */
+  #told = '';
   /** Whether there was a connection ever. Before it, an edge that is not there yet is no fault. */
-  let met = false;
+  #met = false;
   /** Status of an edge that is there and wants no socket. */
-  let answered = '';
-  let beat: NodeJS.Timeout | undefined;
-  let again: NodeJS.Timeout | undefined;
+  #answered = '';
+  #beat: NodeJS.Timeout | undefined;
+  #again: NodeJS.Timeout | undefined;
   /** Signing takes a turn of the event loop, so messages queue up behind each other to keep their numbers in order. */
-  let sending: Promise<void> = Promise.resolve();
-  let announced = '';
-  let awaited: { seq: number; ids: string[] } | undefined;
+  #sending: Promise<void> = Promise.resolve();
+  #announced = '';
+  #awaited: { seq: number; ids: string[] } | undefined;
+  #heardAt = 0;
+  #beats = 0;
 
-  function send(to: WebSocket, message: Unsigned): Promise<void> {
-    const own = seq++;
-    if (message.type === 'audit') awaited = { seq: own, ids: message.events.map((event) => String(event.id)) };
-    sending = sending.then(async () => {
-      const jws = await keys.sign({ v: 1, boot: keys.boot, seq: own, ...message });
+  constructor(options: HeartbeatOptions) {
+    this.#options = options;
+    this.#random = options.random ?? Math.random;
+    this.#now = options.now ?? Date.now;
+    this.#url = `${options.edgeUrl.replace(/^http/, 'ws')}/v1/pools/heartbeat`;
+  }
+
+  start() {
+    this.#connect();
+  }
+
+  readonly renew = () => {
+    if (this.#stopped) return;
+    this.#leave();
+    this.#connect();
+  };
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    if (this.#socket?.readyState === WebSocket.OPEN) await this.#report(this.#socket);
+    const old = this.#leave();
+    // The closing handshake may wait for a roster that is gone.
+    if (old) setTimeout(() => old.terminate(), limits.reconnectCloseMs.value).unref();
+  }
+
+  #send(to: WebSocket, message: Unsigned): Promise<void> {
+    const own = this.#seq++;
+    if (message.type === 'audit') this.#awaited = { seq: own, ids: message.events.map((event) => String(event.id)) };
+    this.#sending = this.#sending.then(async () => {
+      const jws = await this.#options.keys.sign({ v: 1, boot: this.#options.keys.boot, seq: own, ...message });
       if (to.readyState === WebSocket.OPEN) to.send(jws);
     });
-    return sending;
+    return this.#sending;
   }
 
-  const modelsText = () => JSON.stringify(options.describe().models);
-
-  function hello(to: WebSocket) {
-    announced = modelsText();
-    void send(to, { type: 'hello', attestation: keys.current().token, description: options.describe(), at: now() });
+  #modelsText(): string {
+    return JSON.stringify(this.#options.describe().models);
   }
 
-  function report(to: WebSocket): Promise<void> {
-    const { models } = options.describe();
-    const changed = modelsText() !== announced;
-    announced = modelsText();
-    const release = options.release?.generation();
+  #hello(to: WebSocket) {
+    this.#announced = this.#modelsText();
+    void this.#send(to, {
+      type: 'hello',
+      attestation: this.#options.keys.current().token,
+      description: this.#options.describe(),
+      at: this.#now(),
+    });
+  }
+
+  #report(to: WebSocket): Promise<void> {
+    const { models } = this.#options.describe();
+    const changed = this.#modelsText() !== this.#announced;
+    this.#announced = this.#modelsText();
+    const release = this.#options.release?.generation();
     const news = { ...(changed && { models }), ...(release !== undefined && { release }) };
-    return send(to, { type: 'report', load: options.load(), at: now(), ...news });
+    return this.#send(to, { type: 'report', load: this.#options.load(), at: this.#now(), ...news });
   }
 
-  function sendEvents(to: WebSocket) {
-    if (awaited) return;
-    const events = outbox.batch();
-    if (events.length > 0) void send(to, { type: 'audit', events });
+  #sendEvents(to: WebSocket) {
+    if (this.#awaited) return;
+    const events = this.#options.outbox.batch();
+    if (events.length > 0) void this.#send(to, { type: 'audit', events });
   }
 
-  function onMessage(from: WebSocket, data: string) {
+  #onMessage(from: WebSocket, data: string) {
     const parsed = rosterMessage.safeParse(JSON.parse(data));
     if (!parsed.success) return;
     const message = parsed.data;
     if (message.type === 'welcome') {
-      attempts = 0;
-      told = '';
-      met = true;
-      log('connected');
-      clearInterval(beat);
-      void report(from);
-      sendEvents(from);
-      beat = setInterval(() => tick(from), message.intervalMs);
+      this.#attempts = 0;
+      this.#told = '';
+      this.#met = true;
+      this.#options.log('connected');
+      clearInterval(this.#beat);
+      void this.#report(from);
+      this.#sendEvents(from);
+      this.#beat = setInterval(() => this.#tick(from), message.intervalMs);
     } else if (message.type === 'ack') {
-      if (awaited?.seq !== message.seq) return;
-      outbox.acknowledge(awaited.ids);
-      awaited = undefined;
-      sendEvents(from);
+      if (this.#awaited?.seq !== message.seq) return;
+      this.#options.outbox.acknowledge(this.#awaited.ids);
+      this.#awaited = undefined;
+      this.#sendEvents(from);
     } else if (message.type === 'release') {
-      // Told at once that it is known: a roll back is over when the last agent says so.
-      void options.release?.take(message.release).then(() => report(from));
+      // Reports the new map at once: a roll back is over when the last agent has it.
+      void this.#options.release?.take(message.release).then(() => this.#report(from));
     } else if (message.type === 'drain') {
-      log('drain');
-      options.onDrain();
+      this.#options.log('drain');
+      this.#options.onDrain();
     } else {
       const { reason, detail } = message;
-      stale = staleReasons.has(reason);
-      log('disconnected', { reason, ...(detail !== undefined && { detail }) });
+      this.#stale = staleReasons.has(reason);
+      this.#options.log('disconnected', { reason, ...(detail !== undefined && { detail }) });
     }
   }
 
-  let heardAt = 0;
-  let beats = 0;
-  function tick(to: WebSocket) {
-    beats++;
-    if (beats * limits.heartbeatMs.value > limits.reconnectMaxMs.value) staleHellos = 0;
+  #tick(to: WebSocket) {
+    this.#beats++;
+    if (this.#beats * limits.heartbeatMs.value > limits.reconnectMaxMs.value) this.#staleHellos = 0;
     // A socket whose other end vanished without a word stays open for minutes; the pong tells.
-    if ((beats - heardAt) * limits.heartbeatMs.value > limits.heartbeatGoneMs.value) return to.terminate();
+    if ((this.#beats - this.#heardAt) * limits.heartbeatMs.value > limits.heartbeatGoneMs.value) return to.terminate();
     to.ping();
-    void report(to);
-    sendEvents(to);
+    void this.#report(to);
+    this.#sendEvents(to);
   }
 
-  function connect() {
-    stale = false;
+  #connect() {
+    this.#stale = false;
     let token: string;
     try {
-      token = options.token();
+      token = this.#options.token();
     } catch {
-      log('disconnected', { detail: 'the pool token cannot be read' });
-      return retry();
+      this.#options.log('disconnected', { detail: 'the pool token cannot be read' });
+      return this.#retry();
     }
-    const next = new WebSocket(url, {
+    const next = new WebSocket(this.#url, {
       headers: { authorization: `Bearer ${token}` },
       perMessageDeflate: false,
       handshakeTimeout: limits.reconnectMaxMs.value,
       maxPayload: limits.rosterMessageBytes.value,
     });
-    socket = next;
+    this.#socket = next;
     next.on('open', () => {
-      beats = 0;
-      heardAt = 0;
-      answered = '';
-      hello(next);
+      this.#beats = 0;
+      this.#heardAt = 0;
+      this.#answered = '';
+      this.#hello(next);
     });
     next.on('pong', () => {
-      heardAt = beats;
+      this.#heardAt = this.#beats;
     });
     next.on('message', (data) => {
-      heardAt = beats;
+      this.#heardAt = this.#beats;
       try {
-        onMessage(next, String(data));
+        this.#onMessage(next, String(data));
       } catch {
         next.close(4400);
       }
     });
     next.on('error', (error: NodeJS.ErrnoException) => {
-      // Nobody listens: the edge is starting beside us. It is no overload that patience would help.
-      if (error.code === 'ECONNREFUSED') attempts = Math.min(attempts, 1);
-      answered = /^Unexpected server response: (\d{3})$/.exec(error.message)?.[1] ?? '';
+      // The edge has not started yet. It is not overloaded, so a longer pause does not help.
+      if (error.code === 'ECONNREFUSED') this.#attempts = Math.min(this.#attempts, 1);
+      this.#answered = /^Unexpected server response: (\d{3})$/.exec(error.message)?.[1] ?? '';
     });
     next.on('close', (code, reason) => {
-      if (socket !== next) return;
-      clearInterval(beat);
-      awaited = undefined;
-      // A wait is said once; that the edge is there and refuses is a fault, whenever it turns up.
-      const why = answered
-        ? `the edge answers ${answered}`
-        : met
+      if (this.#socket !== next) return;
+      clearInterval(this.#beat);
+      this.#awaited = undefined;
+      // A wait is logged once; an edge that refuses is a fault at any time.
+      const why = this.#answered
+        ? `the edge answers ${this.#answered}`
+        : this.#met
           ? describeClose(code, reason)
           : 'waiting for the edge';
-      if (told !== why) log(answered || met ? 'disconnected' : 'waiting', { detail: why });
-      told = why;
-      retry();
+      if (this.#told !== why)
+        this.#options.log(this.#answered || this.#met ? 'disconnected' : 'waiting', { detail: why });
+      this.#told = why;
+      this.#retry();
     });
   }
 
-  function retry() {
-    socket = undefined;
-    if (stopped) return;
-    if (stale) {
-      options.onStale(staleHellos === 0 ? 0 : reconnectPause(staleHellos - 1, random()));
-      staleHellos++;
+  #retry() {
+    this.#socket = undefined;
+    if (this.#stopped) return;
+    if (this.#stale) {
+      this.#options.onStale(this.#staleHellos === 0 ? 0 : reconnectPause(this.#staleHellos - 1, this.#random()));
+      this.#staleHellos++;
       return;
     }
-    again = setTimeout(connect, reconnectPause(attempts++, random()));
+    this.#again = setTimeout(() => this.#connect(), reconnectPause(this.#attempts++, this.#random()));
   }
 
-  function leave() {
-    const old = socket;
-    socket = undefined;
-    clearInterval(beat);
-    clearTimeout(again);
-    awaited = undefined;
+  #leave() {
+    const old = this.#socket;
+    this.#socket = undefined;
+    clearInterval(this.#beat);
+    clearTimeout(this.#again);
+    this.#awaited = undefined;
     old?.close(1000);
     return old;
   }
-
-  return {
-    start: connect,
-    renew() {
-      if (stopped) return;
-      leave();
-      connect();
-    },
-    async stop() {
-      stopped = true;
-      if (socket?.readyState === WebSocket.OPEN) await report(socket);
-      const old = leave();
-      // The closing handshake may wait for a roster that is gone.
-      if (old) setTimeout(() => old.terminate(), limits.reconnectCloseMs.value).unref();
-    },
-  };
 }
+
+export const createHeartbeat = (options: HeartbeatOptions): Heartbeat => new RosterHeartbeat(options);
