@@ -77,6 +77,15 @@ export interface FlacFrames {
 
 const damaged = () => no(refuse('audio_invalid', { rule: 'its frames are damaged' }));
 
+/** Returns a buffer with `bytes` behind the first `length` of `held`: the same one while it has room for them. */
+function append(held: Uint8Array<ArrayBuffer>, length: number, bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  const whole = length + bytes.length;
+  const roomy = whole > held.length ? new Uint8Array(2 * whole) : held;
+  if (roomy !== held) roomy.set(held.subarray(0, length));
+  roomy.set(bytes, length);
+  return roomy;
+}
+
 export function createFlacFrames(): FlacFrames {
   let held = new Uint8Array(4_096);
   let length = 0;
@@ -87,16 +96,6 @@ export function createFlacFrames(): FlacFrames {
   /** How far the frame at the front was checked, and its CRC up to there. */
   let checked = 0;
   let crc = 0;
-
-  function append(bytes: Uint8Array) {
-    if (length + bytes.length > held.length) {
-      const grown = new Uint8Array(2 * (length + bytes.length));
-      grown.set(held.subarray(0, length));
-      held = grown;
-    }
-    held.set(bytes, length);
-    length += bytes.length;
-  }
 
   function remove(count: number) {
     held.copyWithin(0, count, length);
@@ -172,7 +171,8 @@ export function createFlacFrames(): FlacFrames {
 
   return {
     push(bytes) {
-      append(bytes);
+      held = append(held, length, bytes);
+      length += bytes.length;
       return frames(false);
     },
     finish() {
