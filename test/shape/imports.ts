@@ -21,11 +21,11 @@ export function readImports(tree: Tree): Import[] {
   return found;
 }
 
-/** Circles of imports that exist when the code runs; types are erased and cannot make one. */
+/** Returns circles of imports, those of types included: a reader follows them, too. */
 export function findCircles(imports: Import[]): string[] {
   const next = new Map<string, string[]>();
-  for (const { from, to, typeOnly } of imports) {
-    if (!typeOnly && to.endsWith('.ts')) next.set(from, [...(next.get(from) ?? []), to]);
+  for (const { from, to } of imports) {
+    if (to.endsWith('.ts')) next.set(from, [...(next.get(from) ?? []), to]);
   }
   const circles: string[] = [];
   const finished = new Set<string>();

@@ -10,9 +10,12 @@ import { speakTensors } from './speak/parameters.ts';
 
 export interface EngineWatchOptions {
   readonly engine: Engine;
-  /** What the repository holds; it is served while the engine has it loaded. */
+  /** Models of the repository; each is served while the engine has it loaded. */
   readonly models: readonly ServedModel[];
-  /** What it holds now: asked for when the engine has started again, has loaded a model again, or when files have changed. */
+  /**
+   * Reads the repository again: after the engine has started or has loaded a model again, and when files have
+   * changed.
+   */
   readonly reload?: () => Promise<readonly ServedModel[]>;
   /** Looks for models that failed to load, each time the watch looks at the engine. */
   readonly failures?: { look(): Promise<void> };

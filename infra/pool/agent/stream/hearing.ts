@@ -10,7 +10,7 @@ import type { Source } from './source.ts';
 import { createTape } from './tape.ts';
 import { createUtterance, type LiveUtterance, type UtteranceEnd } from './utterance.ts';
 
-/** What another hearing needs to go on exactly as this one would have. */
+/** State from which another hearing continues exactly as this one would. */
 export interface HearingState {
   /** Time of frame 0, in samples at 16 kHz: not 0 after a checkpoint whose state cannot be read. */
   readonly missing: number;
@@ -21,7 +21,7 @@ export interface HearingState {
   /** Frames that are decoded and thrown away before it. */
   readonly skip: number;
   readonly cutter: CutterState;
-  /** What the voice detector has learnt. */
+  /** Memory of the voice detector. */
   readonly voice: Uint8Array;
   readonly speechUnits: number;
 }
@@ -34,11 +34,11 @@ export interface Capture {
   readonly state: HearingState;
 }
 
-/** Who is told; times are in samples at 16 kHz from the beginning of the session. */
+/** Listener of a hearing; times are in samples at 16 kHz from the beginning of the session. */
 export interface HearingEvents {
   started(at: number): void;
   ended(at: number): void;
-  /** Somebody speaks; the utterance grows and is closed later. */
+  /** Speech began; the utterance grows and is closed later. */
   utterance(utterance: LiveUtterance): void;
   checkpoint(capture: Capture): void;
 }
@@ -111,7 +111,7 @@ export class Hearing {
     return ok(undefined);
   }
 
-  /** What is being said ends here and is transcribed, if anything is. */
+  /** Ends the current utterance, if any, and transcribes it. */
   finalize() {
     if (!this.#cutter.speaking()) return;
     this.#endUtterance('finalize');
@@ -119,7 +119,7 @@ export class Hearing {
     this.#checkpoint();
   }
 
-  /** What is being said is forgotten. */
+  /** Drops the current utterance. */
   clear() {
     this.#forget();
     this.#beginRun();

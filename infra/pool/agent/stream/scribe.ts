@@ -9,7 +9,7 @@ import { afterUtterance } from './stall.ts';
 import type { LiveUtterance, WindowShape } from './utterance.ts';
 import { createWords } from './words.ts';
 
-/** What was said last: until nothing follows for a while, and whether that was told. */
+/** Time of the last word, and whether the pause after it was reported. */
 export interface LastWord {
   readonly end: number;
   readonly told: boolean;
@@ -137,7 +137,7 @@ export class Scribe {
   }
 
   #add(item: Item) {
-    // Of two checkpoints with nothing in between the later one is better.
+    // The later of two checkpoints replaces the earlier when no word lies between them.
     if (item.type === 'capture' && this.#items.at(-1)?.type === 'capture') this.#items.pop();
     // An idle scribe sends it at once.
     if (this.#idle && item.type !== 'utterance' && !this.#parts.signal.aborted) return this.#tell(item);
