@@ -17,7 +17,7 @@ import { refusedWith, Session } from '../transcribe/session.ts';
 import { type AskedProject, newProjectOf, readProjectBody } from './ask-project.ts';
 import { beginKeyedRequest, type KeyedRequest } from './keyed-request.ts';
 import { placeProject } from './place-project.ts';
-import { uploadZones } from './place-upload.ts';
+import { uploadZones } from './place-work.ts';
 import { renderCreatedProject } from './render-project.ts';
 import { sendBlocks } from './send-blocks.ts';
 

@@ -13,7 +13,7 @@ import { admit, recordDenial } from '../tenant/admit.ts';
 import { refusedWith, Session } from '../transcribe/session.ts';
 import { newUploadOf, readUploadBody, type UploadBody } from './ask-upload.ts';
 import { beginKeyedRequest, type KeyedRequest } from './keyed-request.ts';
-import { placeUpload, uploadZones } from './place-upload.ts';
+import { placeWork, uploadZones } from './place-work.ts';
 import { renderGrant } from './render-upload.ts';
 
 export const ACTION = 'upload';
@@ -69,9 +69,11 @@ export async function grantUpload(
     recordDenial(claims, ACTION, refusal, context);
     return no(refusal);
   };
-  const placed = await placeUpload(body, claims, context);
+  const { model, language } = body;
+  const placed = await placeWork({ task: 'transcribe', model, language, zone: body.zone }, claims, context);
+  const zone = placed.ok ? ok(placed.value.zone) : placed;
   const newId = () => eventId(context.runtime.now(), crypto.getRandomValues(new Uint8Array(10)));
-  const run = await beginKeyedRequest({ headers, request: [kind, body], newId, zone: placed }, claims, context);
+  const run = await beginKeyedRequest({ headers, request: [kind, body], newId, zone }, claims, context);
   if (!run.ok) return denied(run.refusal);
   const granted = await grantRun(body, run.value, claims, context);
   if (granted.ok) return granted;

@@ -5,7 +5,7 @@ import { type Claims, ownerOf } from '../../shared/tenant/claims.ts';
 import type { RequestContext } from '../context.ts';
 import { callFunctionsRoute, type Question } from '../functions/call-functions.ts';
 import type { JobKind, JobRow } from './kinds.ts';
-import { uploadZones } from './place-upload.ts';
+import { uploadZones } from './place-work.ts';
 
 export interface FoundJob<T> {
   readonly value: T | undefined;

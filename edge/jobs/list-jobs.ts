@@ -6,7 +6,7 @@ import { callFunctionsRoute } from '../functions/call-functions.ts';
 import { readWhole } from '../read-whole.ts';
 import { distinct } from './find-job.ts';
 import type { JobKind, JobPage, JobRow } from './kinds.ts';
-import { uploadZones } from './place-upload.ts';
+import { uploadZones } from './place-work.ts';
 
 interface PageQuery {
   readonly after: string | undefined;

@@ -42,7 +42,7 @@ export type KeyDecision =
 /** Outcome of a request with a key. A refused request leaves nothing, so its key is free again. */
 export type KeyOutcome = 'done' | 'refused' | 'unknown';
 
-const DAY_MS = limits.idempotencyKeySeconds.value * 1_000;
+const LIFETIME_MS = limits.idempotencyKeySeconds.value * 1_000;
 
 /** Decides a claim, and the key to store where the request is to run. */
 export function claimKey(
@@ -50,7 +50,7 @@ export function claimKey(
   { fingerprint, run, proposed }: KeyClaim,
   now: number,
 ): { readonly decision: KeyDecision; readonly store?: StoredKey } {
-  const known = stored && now - stored.at < DAY_MS ? stored : undefined;
+  const known = stored && now - stored.at < LIFETIME_MS ? stored : undefined;
   if (known && known.fingerprint !== fingerprint) return { decision: { kind: 'reused' } };
   if (known && known.runsUntil > now) return { decision: { kind: 'running' } };
   const first = proposed && {

@@ -1,0 +1,56 @@
+import type { Snapshot } from '../../shared/pool/heartbeat.ts';
+import { pick } from '../../shared/pool/pick.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import type { Claims } from '../../shared/tenant/claims.ts';
+import type { RequestContext } from '../context.ts';
+import { readSnapshots } from '../pool/snapshot.ts';
+
+/** AES-256-GCM. */
+const SUITE = 0x0005;
+
+/** Returns the zones that may hold this tenant's uploads, in the order of its token. */
+export function uploadZones(claims: Claims, { settings }: Pick<RequestContext, 'settings'>): string[] {
+  return claims.zones.filter((zone) => settings.zones.includes(zone) && settings.backOffices.has(zone));
+}
+
+/** Work to place: its task and what its caller requested. */
+export interface PlacedWork {
+  readonly task: 'transcribe' | 'synthesize';
+  readonly model: string;
+  readonly language?: string | undefined;
+  /** Requested zone. */
+  readonly zone?: string | undefined;
+}
+
+/**
+ * Chooses the zone of batch work: the requested one, or the first where an agent serves the model now. Work
+ * waits for agents, so a momentary lack of them is no reason to refuse; an unknown model is.
+ */
+export async function placeWork(
+  { task, model, language, zone }: PlacedWork,
+  claims: Claims,
+  { settings, env, runtime, id }: RequestContext,
+): Promise<Result<{ readonly zone: string; readonly snapshots: readonly Snapshot[] }>> {
+  const zones = uploadZones(claims, { settings });
+  const first = zone ?? zones[0];
+  if (settings.backOffices.size === 0) return no(refuse('uploads_closed'));
+  if (zones.length === 0) return no(refuse('residency_mismatch', undefined, 'no functions in the zones of the token'));
+  if (first === undefined || !zones.includes(first)) return no(refuse('residency_mismatch'));
+  const snapshots = await readSnapshots(settings.zones, env.ROSTER, runtime);
+  const request = {
+    tenant: claims.tenant,
+    session: claims.subject ?? id,
+    task,
+    model,
+    language,
+    allowed: claims.languages,
+    zones: zone === undefined ? zones : [zone],
+    suite: SUITE,
+    class: 'batch',
+  } as const;
+  const picked = pick(request, { snapshots, memory: new Map(), now: runtime.now(), random: () => 0 });
+  if (!picked.ok && picked.refusal.reason !== 'no_pool') return picked;
+  const served = picked.ok ? picked.value[0]?.entry.description.zone : undefined;
+  return ok({ zone: served ?? first, snapshots });
+}
