@@ -1,6 +1,6 @@
 import type { Quota } from '../shared/tenant/quota.ts';
-import type { Recorder } from './audit/record.ts';
 import type { Runtime } from './clock.ts';
+import type { Recorder } from './ledger/record.ts';
 import type { Bindings, Settings } from './settings.ts';
 
 /** Decoded parameters of a route's path. `name` is empty where the path has no parameters. */

@@ -4,10 +4,10 @@ import type { ReleaseMap } from '../shared/model/release.ts';
 import type { Snapshot } from '../shared/pool/heartbeat.ts';
 import type { Claims, TokenShare } from '../shared/tenant/claims.ts';
 import type { Quota } from '../shared/tenant/quota.ts';
-import type { OutboxPage } from './audit/outbox.ts';
-import type { RefusedAgent } from './pool/refused-agents.ts';
-import type { GateAnswer, GateStep } from './tenant/gate-step.ts';
-import type { KeyClaim, KeyDecision, KeyOutcome } from './tenant/idempotency.ts';
+import type { GateAnswer, GateStep } from './ledger/gate-step.ts';
+import type { KeyClaim, KeyDecision, KeyOutcome } from './ledger/idempotency.ts';
+import type { OutboxPage } from './ledger/outbox.ts';
+import type { RefusedAgent } from './routing/refused-agents.ts';
 
 interface OutboxMethods {
   /** Events after position `after`, oldest first, that the log has not acknowledged. */

@@ -31,7 +31,6 @@ import {
 } from './audit/erase.ts';
 import { exportBody, listedExports } from './audit/exports.ts';
 import { acceptBody, acceptedGap, listedGaps } from './audit/gaps.ts';
-import { outboxPage } from './audit/outbox.ts';
 import { listedLog } from './audit/read-log.ts';
 import { listedHits } from './audit/search.ts';
 import { projectBody, segmentBody } from './jobs/ask-project.ts';
@@ -39,19 +38,20 @@ import { uploadBody } from './jobs/ask-upload.ts';
 import { listedProjects, madeProject, projectStatus } from './jobs/render-project.ts';
 import { grantedUpload, listedUploads, uploadStatus } from './jobs/render-upload.ts';
 import { replayedJobs } from './jobs/replay-jobs.ts';
-import { aliasBody } from './model/model-routes.ts';
-import { listedModel } from './models.ts';
+import { outboxPage } from './ledger/outbox.ts';
 import { kserveSchemas } from './openapi/kserve-schemas.ts';
 import { paths } from './openapi/paths.ts';
 import { rateLimitComponents, withRateLimits } from './openapi/rate-limit.ts';
 import { input, output } from './openapi/values.ts';
-import { listedPools } from './operate.ts';
-import { knownReleases, publishedRelease } from './pool/release.ts';
 import { deepgramError } from './protocol/deepgram-refuse.ts';
 import { clientSecretBody, grantBody } from './protocol/grant-request.ts';
 import { clientSecretAnswer, grantAnswer } from './protocol/issue-tokens.ts';
 import { sessionBody } from './protocol/openai-realtime-session.ts';
 import { describedVersion, listedVersions, statusAnswer, torchserveError } from './protocol/torchserve.ts';
+import { listedModel } from './registry/list-models.ts';
+import { aliasBody } from './registry/model-routes.ts';
+import { listedPools } from './routing/list-pools.ts';
+import { knownReleases, publishedRelease } from './routing/release.ts';
 
 function transcriptionBody() {
   const fields = input(transcriptionFields) as { properties: Record<string, unknown> };

@@ -4,11 +4,21 @@ import * as erasing from './audit/erase.ts';
 import { createExport, listExports, readExport } from './audit/exports.ts';
 import { acceptGap, listGaps } from './audit/gaps.ts';
 import { listLogs, readLog } from './audit/read-log.ts';
+import { readOutbox } from './audit/read-outbox.ts';
 import { searchAudit } from './audit/search.ts';
 import { showAuditHealth } from './audit/show-health.ts';
 import { streamLeaves } from './audit/stream-leaves.ts';
 import type { Handler } from './context.ts';
-import { answerPreflight } from './cors.ts';
+import { answerPreflight } from './http/cors.ts';
+import {
+  answerThrown,
+  drainRefused,
+  type EdgeEnv,
+  provideContext,
+  requireSettings,
+  setHeaders,
+} from './http/middleware.ts';
+import { refuseWith } from './http/refuse.ts';
 import { bookUsage } from './jobs/book-usage.ts';
 import { createProject } from './jobs/create-project.ts';
 import { createUpload } from './jobs/create-upload.ts';
@@ -18,8 +28,11 @@ import { PROJECTS, UPLOADS } from './jobs/kinds.ts';
 import { readAudio, readManifest } from './jobs/read-document.ts';
 import { readTranscript } from './jobs/read-transcript.ts';
 import { replayJobs } from './jobs/replay-jobs.ts';
-import { answerKserve } from './kserve/answer-kserve.ts';
-import { answerThrown, drainRefused, type EdgeEnv, provideContext, requireSettings, setHeaders } from './middleware.ts';
+import { describeApi } from './openapi.ts';
+import { answerClientSecret, answerGrant, answerTranscriptionSession } from './protocol/issue-tokens.ts';
+import { answerKserve } from './protocol/kserve/answer-kserve.ts';
+import { refuseAsTorchserve, TORCHSERVE } from './protocol/torchserve.ts';
+import { listModels, showModel } from './registry/list-models.ts';
 import {
   createRevision,
   createTransition,
@@ -30,15 +43,16 @@ import {
   showRevision,
   showRevisions,
   showTransition,
-} from './model/model-routes.ts';
-import { describeDefault, describeVersions, listVersions, retireVersion, setDefaultVersion } from './model/versions.ts';
-import { listModels, showModel } from './models.ts';
-import { describeApi } from './openapi.ts';
-import { joinRoster, listPools, readOutbox } from './operate.ts';
-import { showRelease, takeRelease } from './pool/release.ts';
-import { answerClientSecret, answerGrant, answerTranscriptionSession } from './protocol/issue-tokens.ts';
-import { refuseAsTorchserve, TORCHSERVE } from './protocol/torchserve.ts';
-import { refuseWith } from './refuse.ts';
+} from './registry/model-routes.ts';
+import {
+  describeDefault,
+  describeVersions,
+  listVersions,
+  retireVersion,
+  setDefaultVersion,
+} from './registry/versions.ts';
+import { joinRoster, listPools } from './routing/list-pools.ts';
+import { showRelease, takeRelease } from './routing/release.ts';
 import { openListen, openRealtime, openStream } from './stream/open-live.ts';
 import { transcribe } from './transcribe/transcribe.ts';
 import { transcribeRecording } from './transcribe/transcribe-recording.ts';

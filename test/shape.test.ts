@@ -3,7 +3,7 @@
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { findWrongDirections } from './shape/directions.ts';
-import { findCircles, readImports } from './shape/imports.ts';
+import { findCircles, findFolderCircles, readImports } from './shape/imports.ts';
 import { findDefaultExports, findLongFiles, findWrongNames } from './shape/names.ts';
 import { readTree, type Tree } from './shape/tree.ts';
 import { findRiddles } from './shape/wording.ts';
@@ -55,6 +55,16 @@ describe('circles', () => {
     // Types of tests may refer to each other.
     const followed = imports.filter(({ from, typeOnly }) => !typeOnly || !from.startsWith('test/'));
     expect(findCircles(followed)).toEqual([]);
+  });
+
+  it('are absent between folders of the edge', () => expect(findFolderCircles(imports, 'edge/')).toEqual([]));
+
+  it('are found between folders', () => {
+    const circle = made({
+      'edge/http/a.ts': "import { b } from '../auth/b.ts';",
+      'edge/auth/c.ts': "import type { D } from '../http/d.ts';",
+    });
+    expect(findFolderCircles(readImports(circle), 'edge/')).toEqual(['http/ → auth/ → http/']);
   });
 
   it('are found, however long', () => {

@@ -8,7 +8,7 @@ import { late } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import { callFunctions, ruleOf } from '../functions/call-functions.ts';
 import { CircuitOpen } from '../functions/circuits.ts';
-import { commitmentOfReader, type Reader } from './reader.ts';
+import { commitmentOfReader, type Reader } from '../ledger/commitment.ts';
 
 export interface AuditQuestion {
   readonly zone: string;

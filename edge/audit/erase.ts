@@ -15,13 +15,13 @@ import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Claims, Scope } from '../../shared/tenant/claims.ts';
 import { zoneName } from '../../shared/upload/job.ts';
+import { admit } from '../auth/admit.ts';
 import type { PathParams, RequestContext } from '../context.ts';
-import { readJson } from '../json-body.ts';
-import { refuseWith } from '../refuse.ts';
-import { refuseField } from '../refuse-field.ts';
-import { admit } from '../tenant/admit.ts';
+import { readJson } from '../http/json-body.ts';
+import { refuseWith } from '../http/refuse.ts';
+import { refuseField } from '../http/refuse-field.ts';
+import { newId } from '../ledger/create-event.ts';
 import { callAuditFunctionsFor } from './call-functions.ts';
-import { newId } from './create-event.ts';
 import { actorCommitment, commitmentsIn, requestActor, zonesOf } from './request-actor.ts';
 
 const zone = zoneName.optional().describe('Whose log; by default all of the token');

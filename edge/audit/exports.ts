@@ -15,11 +15,11 @@ import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import { zoneName } from '../../shared/upload/job.ts';
+import { admit } from '../auth/admit.ts';
 import type { PathParams, RequestContext } from '../context.ts';
-import { readJson } from '../json-body.ts';
-import { refuseWith } from '../refuse.ts';
-import { refuseField } from '../refuse-field.ts';
-import { admit } from '../tenant/admit.ts';
+import { readJson } from '../http/json-body.ts';
+import { refuseWith } from '../http/refuse.ts';
+import { refuseField } from '../http/refuse-field.ts';
 import { callAuditFunctions, callAuditFunctionsFor } from './call-functions.ts';
 
 const time = z.iso.datetime({ offset: true }).or(z.iso.date());

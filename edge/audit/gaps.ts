@@ -2,11 +2,11 @@
 import { z } from 'zod';
 import { gap, gapList, newAcceptance } from '../../shared/audit/gaps.ts';
 import { zoneName } from '../../shared/upload/job.ts';
+import { admit } from '../auth/admit.ts';
 import type { RequestContext } from '../context.ts';
-import { readJson } from '../json-body.ts';
-import { refuseWith } from '../refuse.ts';
-import { refuseField } from '../refuse-field.ts';
-import { admit } from '../tenant/admit.ts';
+import { readJson } from '../http/json-body.ts';
+import { refuseWith } from '../http/refuse.ts';
+import { refuseField } from '../http/refuse-field.ts';
 import { callAuditFunctionsFor } from './call-functions.ts';
 import { zoneOf } from './exports.ts';
 import { actorCommitment } from './request-actor.ts';

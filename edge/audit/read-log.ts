@@ -8,16 +8,16 @@ import { formatVerifierKey } from '../../shared/audit/note-key.ts';
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
+import { admit } from '../auth/admit.ts';
 import { late } from '../clock.ts';
 import type { PathParams, RequestContext } from '../context.ts';
 import { callFunctions } from '../functions/call-functions.ts';
 import { CircuitOpen } from '../functions/circuits.ts';
-import { refuseWith } from '../refuse.ts';
+import { refuseWith } from '../http/refuse.ts';
+import { commitmentOfReader } from '../ledger/commitment.ts';
 import type { AuditLog } from '../settings-schema.ts';
-import { admit } from '../tenant/admit.ts';
 import { callAuditFunctionsFor, refusalIn } from './call-functions.ts';
 import { isOpenTo } from './exports.ts';
-import { commitmentOfReader } from './reader.ts';
 
 /** A log as readers see it. */
 export const listedLog = z.object({

@@ -5,8 +5,8 @@ import { commitment } from '../../shared/audit/privacy.ts';
 import { ok, type Result } from '../../shared/result.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import type { RequestContext } from '../context.ts';
+import { commitmentOfReader } from '../ledger/commitment.ts';
 import { zoneOf } from './exports.ts';
-import { commitmentOfReader } from './reader.ts';
 
 export const requestActor = {
   subject: z.string().min(1).max(256).optional().describe('The subject, as `sub` of its tokens'),

@@ -5,10 +5,10 @@ import { foundEntries } from '../../shared/audit/search.ts';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
+import { admit } from '../auth/admit.ts';
 import type { RequestContext } from '../context.ts';
-import { refuseWith } from '../refuse.ts';
-import { refuseField } from '../refuse-field.ts';
-import { admit } from '../tenant/admit.ts';
+import { refuseWith } from '../http/refuse.ts';
+import { refuseField } from '../http/refuse-field.ts';
 import { callAuditFunctionsFor } from './call-functions.ts';
 import { commitmentsIn, requestActor, zonesOf } from './request-actor.ts';
 

@@ -1,14 +1,14 @@
 import { type AuditHealth, logHealth, type OutboxHealth } from '../../shared/audit/health.ts';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
+import { admit } from '../auth/admit.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
-import { refuseWith } from '../refuse.ts';
-import { admit } from '../tenant/admit.ts';
+import { refuseWith } from '../http/refuse.ts';
+import type { OutboxPage } from '../ledger/outbox.ts';
+import { gateName } from '../ledger/record.ts';
 import { callAuditFunctionsFor } from './call-functions.ts';
 import { isOpenTo } from './exports.ts';
-import type { OutboxPage } from './outbox.ts';
-import { gateName } from './record.ts';
 
 /**
  * `GET /v1/audit/health?zone=`: health of a zone's log, and the events that wait for it at the edge. Names

@@ -6,9 +6,9 @@ import { formatCursor, readCursor } from '../../shared/audit/bundle/cursor.ts';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import type { Result } from '../../shared/result.ts';
+import { admit } from '../auth/admit.ts';
 import type { RequestContext } from '../context.ts';
-import { refuseWith } from '../refuse.ts';
-import { admit } from '../tenant/admit.ts';
+import { refuseWith } from '../http/refuse.ts';
 import { callAuditFunctionsFor } from './call-functions.ts';
 import { zoneOf } from './exports.ts';
 

@@ -13,7 +13,7 @@ import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, clampClass, classes } from '../../shared/tenant/claims.ts';
 import { zoneName } from '../../shared/upload/job.ts';
-import { refuseField } from '../refuse-field.ts';
+import { refuseField } from '../http/refuse-field.ts';
 import { callbackField } from './ask-upload.ts';
 
 const gap = z.number().int().min(0).max(limits.projectGapMs.value);

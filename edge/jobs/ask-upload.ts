@@ -6,7 +6,7 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, clampClass, classes } from '../../shared/tenant/claims.ts';
 import { type NewUpload, transcriptFormats } from '../../shared/upload/contract.ts';
 import { zoneName } from '../../shared/upload/job.ts';
-import { refuseField } from '../refuse-field.ts';
+import { refuseField } from '../http/refuse-field.ts';
 
 const format = z.enum(transcriptFormats);
 

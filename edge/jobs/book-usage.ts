@@ -6,8 +6,8 @@ import { SERVICE_TYPE } from '../../shared/upload/callers.ts';
 import { EDGE_AUDIENCE, FUNCTIONS_ISSUER, type UploadUsage, uploadUsage, usageKey } from '../../shared/upload/usage.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
-import { readJson } from '../json-body.ts';
-import { refuseWith } from '../refuse.ts';
+import { readJson } from '../http/json-body.ts';
+import { refuseWith } from '../http/refuse.ts';
 
 /** Audit action of the end of an upload's work; its request id is the upload. */
 const ACTION = 'upload.end';

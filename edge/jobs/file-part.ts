@@ -1,7 +1,7 @@
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import { MultipartReader, type ReadBytes } from '../multipart.ts';
+import { MultipartReader, type ReadBytes } from '../http/multipart.ts';
 
 export interface FilePart {
   /** Text parts before the file, and from the end of `read` on also `model` and `language` behind it. */

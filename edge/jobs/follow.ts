@@ -2,7 +2,7 @@ import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import type { Result } from '../../shared/result.ts';
 import { EVENT_STREAM } from '../../shared/speech/openai-stream.ts';
-import { refuseWith } from '../refuse.ts';
+import { refuseWith } from '../http/refuse.ts';
 import { followAs } from './followers.ts';
 
 /** A resource with a sequence number that rises with each change. */

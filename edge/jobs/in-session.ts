@@ -1,9 +1,9 @@
 import { refuse } from '../../shared/refusal.ts';
 import type { Result } from '../../shared/result.ts';
 import type { Claims, Scope } from '../../shared/tenant/claims.ts';
+import { admit, recordDenial } from '../auth/admit.ts';
 import type { RequestContext } from '../context.ts';
-import { admit, recordDenial } from '../tenant/admit.ts';
-import { refusedWith, Session } from '../transcribe/session.ts';
+import { refusedWith, Session } from '../ledger/session.ts';
 
 /** Runs work of a caller with the scope, within a lease of its allowance and with an audit record. */
 export async function inSession<T>(

@@ -2,9 +2,9 @@
 import { refuse } from '../../shared/refusal.ts';
 import type { Result } from '../../shared/result.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
+import { admit } from '../auth/admit.ts';
 import type { Handler } from '../context.ts';
-import { refuseWith } from '../refuse.ts';
-import { admit } from '../tenant/admit.ts';
+import { refuseWith } from '../http/refuse.ts';
 import { callJob, type FoundJob } from './find-job.ts';
 import { follow } from './follow.ts';
 import { inSession } from './in-session.ts';

@@ -4,11 +4,11 @@ import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
-import { gateName } from '../audit/record.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import { mayBeDone } from '../functions/call-functions.ts';
-import type { KeyOutcome } from '../tenant/idempotency.ts';
+import type { KeyOutcome } from '../ledger/idempotency.ts';
+import { gateName } from '../ledger/record.ts';
 
 export const IDEMPOTENCY_KEY = 'Idempotency-Key';
 

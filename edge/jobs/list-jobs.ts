@@ -3,7 +3,7 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, ownerOf } from '../../shared/tenant/claims.ts';
 import type { RequestContext } from '../context.ts';
 import { callFunctionsRoute } from '../functions/call-functions.ts';
-import { readWhole } from '../read-whole.ts';
+import { readWhole } from '../http/read-whole.ts';
 import { distinct } from './find-job.ts';
 import type { JobKind, JobPage, JobRow } from './kinds.ts';
 import { uploadZones } from './place-work.ts';

@@ -5,12 +5,12 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import { sealFile } from '../../shared/seal/envelope-stream.ts';
 import type { ZoneKey } from '../../shared/seal/zone-key.ts';
 import { uploadRow } from '../../shared/upload/contract.ts';
-import { discardSource, openSource } from '../body-source.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import { callFunctionsRoute, openOutcome } from '../functions/call-functions.ts';
-import type { ReadBytes } from '../multipart.ts';
-import { CLIENT_GONE, refusedWith } from '../transcribe/session.ts';
+import { discardSource, openSource } from '../http/body-source.ts';
+import type { ReadBytes } from '../http/multipart.ts';
+import { CLIENT_GONE, refusedWith } from '../ledger/session.ts';
 import type { Granted } from './create-upload.ts';
 import { sendBlocks } from './send-blocks.ts';
 

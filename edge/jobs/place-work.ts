@@ -4,7 +4,7 @@ import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import type { RequestContext } from '../context.ts';
-import { readSnapshots } from '../pool/snapshot.ts';
+import { readSnapshots } from '../routing/snapshot.ts';
 
 /** AES-256-GCM. */
 const SUITE = 0x0005;

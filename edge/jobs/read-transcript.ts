@@ -9,13 +9,13 @@ import type { AnswerEvent, Segment, Transcript } from '../../shared/speech/trans
 import { type Claims, clampClass } from '../../shared/tenant/claims.ts';
 import { type OpenedTranscript, openedTranscript } from '../../shared/upload/contract.ts';
 import type { OutcomeHead } from '../../shared/upload/outcome-head.ts';
+import { admit, recordDenial } from '../auth/admit.ts';
 import type { PathParams, RequestContext } from '../context.ts';
-import { readSnapshots } from '../pool/snapshot.ts';
-import { refuseWith } from '../refuse.ts';
-import { admit, recordDenial } from '../tenant/admit.ts';
-import { CallerBody } from '../transcribe/body.ts';
-import { Relay } from '../transcribe/relay.ts';
-import { refusedWith, Session } from '../transcribe/session.ts';
+import { CallerBody } from '../http/caller-body.ts';
+import { refuseWith } from '../http/refuse.ts';
+import { refusedWith, Session } from '../ledger/session.ts';
+import { Relay } from '../routing/relay.ts';
+import { readSnapshots } from '../routing/snapshot.ts';
 import { callJob } from './find-job.ts';
 import { UPLOADS } from './kinds.ts';
 

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { refuse } from '../../shared/refusal.ts';
+import { admit } from '../auth/admit.ts';
 import type { RequestContext } from '../context.ts';
 import { callFunctionsRoute } from '../functions/call-functions.ts';
-import { refuseWith } from '../refuse.ts';
-import { admit } from '../tenant/admit.ts';
+import { refuseWith } from '../http/refuse.ts';
 import { distinct } from './find-job.ts';
 
 const count = z.number().int();

@@ -1,10 +1,10 @@
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no } from '../../shared/result.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
+import { admit, recordDenial } from '../auth/admit.ts';
 import type { RequestContext } from '../context.ts';
 import { readRecordingQuery } from '../protocol/deepgram-query.ts';
 import { refuseAsDeepgram } from '../protocol/deepgram-refuse.ts';
-import { admit, recordDenial } from '../tenant/admit.ts';
 import { readUploadBody } from './ask-upload.ts';
 import { ACTION, grantUpload, SCOPE } from './create-upload.ts';
 import { passThrough, readBody } from './pass-through.ts';

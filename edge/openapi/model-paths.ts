@@ -1,8 +1,8 @@
 import { aliasName } from '../../shared/model/registry.ts';
 import { revisionDigest } from '../../shared/model/revision.ts';
 import type { Reason } from '../../shared/refusal.ts';
-import { moment } from '../model/model-routes.ts';
 import { TORCHSERVE } from '../protocol/torchserve.ts';
+import { moment } from '../registry/model-routes.ts';
 import { inPath, json, model, query, requestId, schema, success } from './parts.ts';
 import { errors, identified } from './refusals.ts';
 import { input, like, whole } from './values.ts';

@@ -1,4 +1,4 @@
-import { rateLimitNames } from '../tenant/rate-limit.ts';
+import { rateLimitNames } from '../http/rate-limit.ts';
 
 const about: Readonly<Record<string, string>> = {
   limit: 'What the token allows: requests in any minute, or seconds of audio in a day (UTC)',

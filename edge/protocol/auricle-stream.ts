@@ -5,7 +5,7 @@ import { ok } from '../../shared/result.ts';
 import { streamFormat } from '../../shared/stream/format.ts';
 import { streamOptions } from '../../shared/stream/link.ts';
 import { POSITION_BYTES, readPosition } from '../../shared/stream/position.ts';
-import { isAbsent } from '../refuse-field.ts';
+import { isAbsent } from '../http/refuse-field.ts';
 import type {
   ClientCommand,
   ClientFrame,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { publicText, type Reason, type Refusal, refusals } from '../../shared/refusal.ts';
-import { refuseWith } from '../refuse.ts';
+import { refuseWith } from '../http/refuse.ts';
 
 /** Deepgram's error codes; other reasons keep their name. */
 const codes: Readonly<Partial<Record<Reason, string>>> = {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { limits } from '../../shared/limits.ts';
 import { type GrantScope, grantScopes, type ShareAllowance } from '../../shared/tenant/claims.ts';
-import type { GrantRequest } from '../tenant/grant.ts';
+import type { GrantRequest } from '../auth/grant.ts';
 
 const seconds = (least: number, most: number, usual: number) => {
   const rule = `must be an integer from ${least} to ${most}`;

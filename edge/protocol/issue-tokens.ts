@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { limits } from '../../shared/limits.ts';
 import type { Refusal } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
+import { admit, recordDenial } from '../auth/admit.ts';
+import { type Grant, type GrantRequest, issueGrant } from '../auth/grant.ts';
 import type { RequestContext } from '../context.ts';
-import { readJson } from '../json-body.ts';
-import { refuseWith } from '../refuse.ts';
-import { refuseField } from '../refuse-field.ts';
-import { admit, recordDenial } from '../tenant/admit.ts';
-import { type Grant, type GrantRequest, issueGrant } from '../tenant/grant.ts';
+import { readJson } from '../http/json-body.ts';
+import { refuseWith } from '../http/refuse.ts';
+import { refuseField } from '../http/refuse-field.ts';
 import { refuseAsDeepgram } from './deepgram-refuse.ts';
 import { clientSecretBody, grantBody, narrowed } from './grant-request.ts';
 import {

@@ -12,7 +12,7 @@ import {
   keepaliveFrame,
 } from '../../shared/speech/openai-stream.ts';
 import type { AnswerEvent, Final, Segment } from '../../shared/speech/transcript.ts';
-import { refuseWith } from '../refuse.ts';
+import { refuseWith } from '../http/refuse.ts';
 
 type Said = Result<Exclude<AnswerEvent, { type: 'refusal' }>>;
 

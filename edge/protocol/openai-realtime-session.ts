@@ -5,7 +5,7 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import { transcriptionFields } from '../../shared/speech/openai-form.ts';
 import type { StreamFormat } from '../../shared/stream/format.ts';
 import type { StreamOptions } from '../../shared/stream/link.ts';
-import { refuseField } from '../refuse-field.ts';
+import { refuseField } from '../http/refuse-field.ts';
 
 /** Additional members that a client may request for each transcript. */
 export const LOGPROBS = 'item.input_audio_transcription.logprobs';

@@ -7,7 +7,7 @@ import type { Version } from '../../shared/model/version.ts';
 import { healthOf, takesWork } from '../../shared/pool/health.ts';
 import type { Snapshot } from '../../shared/pool/heartbeat.ts';
 import { publicText, type Reason, type Refusal, refusals } from '../../shared/refusal.ts';
-import { refuseWith } from '../refuse.ts';
+import { refuseWith } from '../http/refuse.ts';
 
 /** Prefix of its paths, which keeps them apart from OpenAI's: the base URL of its clients. */
 export const TORCHSERVE = '/v1/torchserve';

@@ -6,9 +6,9 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import type { LinkControl } from '../../shared/stream/link.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
-import { dialStream } from '../pool/dial-stream.ts';
-import { readSnapshots } from '../pool/snapshot.ts';
-import type { Session } from '../transcribe/session.ts';
+import type { Session } from '../ledger/session.ts';
+import { dialStream } from '../routing/dial-stream.ts';
+import { readSnapshots } from '../routing/snapshot.ts';
 import { AgentConnection, type AgentListener, type AgentReady } from './agent-connection.ts';
 import { isComplete, isTransient, mayFailOver, type Rosters, routeRequest, type StreamRoute } from './agent-route.ts';
 

@@ -2,7 +2,7 @@ import type { Snapshot } from '../../shared/pool/heartbeat.ts';
 import { candidatesFor, type RouteRequest, refusalAhead } from '../../shared/pool/pick.ts';
 import { type Reason, type Refusal, refuse } from '../../shared/refusal.ts';
 import type { Claims, RequestClass } from '../../shared/tenant/claims.ts';
-import { agentsHaveReconnected } from '../pool/have-reconnected.ts';
+import { agentsHaveReconnected } from '../routing/have-reconnected.ts';
 
 /** AES-256-GCM, the suite that the edge seals with. */
 const SUITE = 0x0005;

@@ -1,12 +1,12 @@
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import type { Claims, Scope } from '../../shared/tenant/claims.ts';
+import { admit, recordDenial } from '../auth/admit.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
+import { rateLimitHeaders } from '../http/rate-limit.ts';
+import { refuseWith } from '../http/refuse.ts';
 import type { LiveProtocol, LiveProtocolName } from '../protocol/live-protocol.ts';
-import { refuseWith } from '../refuse.ts';
-import { admit, recordDenial } from '../tenant/admit.ts';
-import { rateLimitHeaders } from '../tenant/rate-limit.ts';
 import { UNANSWERED } from './closing-sockets.ts';
 import { writeHandover } from './handover.ts';
 import { sockets } from './sockets.ts';

@@ -1,12 +1,12 @@
 import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { admit, recordDenial } from '../auth/admit.ts';
+import { readCredentials } from '../auth/credentials.ts';
 import type { RequestContext } from '../context.ts';
+import { refuseWith } from '../http/refuse.ts';
 import { auricleStream } from '../protocol/auricle-stream.ts';
 import { deepgramListen } from '../protocol/deepgram-listen.ts';
 import { refuseAsDeepgram } from '../protocol/deepgram-refuse.ts';
 import { CONFIG_HEADER, openaiRealtime, refusedRealtime } from '../protocol/openai-realtime.ts';
-import { refuseWith } from '../refuse.ts';
-import { admit, recordDenial } from '../tenant/admit.ts';
-import { readCredentials } from '../tenant/credentials.ts';
 import { enterStream, isSessionName, refuseStream, refuseUpgrade } from './enter.ts';
 
 const ACTION = 'stream';

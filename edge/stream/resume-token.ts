@@ -5,7 +5,7 @@ import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { streamFormat } from '../../shared/stream/format.ts';
 import { checkpoint } from '../../shared/stream/link.ts';
-import { derivedKey } from '../derived-key.ts';
+import { derivedKey } from '../auth/derived-key.ts';
 import type { Settings } from '../settings.ts';
 
 /** State of a session for an edge that does not know the session. */

@@ -5,17 +5,17 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import { readTranscriptEvent } from '../../shared/speech/read-event.ts';
 import type { AnswerEvent } from '../../shared/speech/transcript.ts';
 import { type Claims, clampClass } from '../../shared/tenant/claims.ts';
-import { readLength } from '../body-source.ts';
+import { admit, recordDenial } from '../auth/admit.ts';
 import type { RequestContext } from '../context.ts';
+import { readLength } from '../http/body-source.ts';
+import { CallerBody } from '../http/caller-body.ts';
+import { readBoundary } from '../http/multipart.ts';
+import { refuseWith } from '../http/refuse.ts';
 import { takeForm, wantsUpload } from '../jobs/take-form.ts';
-import { readBoundary } from '../multipart.ts';
+import { refusedWith, Session } from '../ledger/session.ts';
+import { checkPromise, type Hints, type RequestHints, readHints, readRequestHints } from '../protocol/hints.ts';
 import { answerTranscription, type Source } from '../protocol/openai-audio.ts';
-import { refuseWith } from '../refuse.ts';
-import { admit, recordDenial } from '../tenant/admit.ts';
-import { CallerBody } from './body.ts';
-import { checkPromise, type Hints, type RequestHints, readHints, readRequestHints } from './hints.ts';
-import { type AgentRequest, Relay } from './relay.ts';
-import { refusedWith, Session } from './session.ts';
+import { type AgentRequest, Relay } from '../routing/relay.ts';
 
 const ACTION = 'transcribe';
 

@@ -36,10 +36,10 @@ function likeness(text: string): number {
 }
 
 describe('T2 C10 tritonclient, unmodified', () => {
-  it('runs the example of edge/kserve/README.md', () => {
+  it('runs the example of edge/protocol/kserve/README.md', () => {
     const root = path.join(import.meta.dirname, '..', '..');
     const [, example = ''] =
-      /```python\n([\s\S]*?)```/.exec(readFileSync(path.join(root, 'edge/kserve/README.md'), 'utf8')) ?? [];
+      /```python\n([\s\S]*?)```/.exec(readFileSync(path.join(root, 'edge/protocol/kserve/README.md'), 'utf8')) ?? [];
     const env = { ...process.env, EDGE: running.stack.url.replace('http://', ''), TOKEN: running.stack.token };
     const printed = execFileSync(interpreterOf('clients'), ['-c', example], { cwd: root, env, encoding: 'utf8' });
     expect(likeness(printed.trim())).toBeGreaterThan(0.6);

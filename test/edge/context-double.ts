@@ -1,8 +1,8 @@
 // Context of a request that a test makes itself: a gate, a clock, an upload.
 import { env } from 'cloudflare:workers';
-import { Recorder } from '../../edge/audit/record.ts';
 import type { Runtime } from '../../edge/clock.ts';
 import type { RequestContext } from '../../edge/context.ts';
+import { Recorder } from '../../edge/ledger/record.ts';
 import type { Bindings } from '../../edge/settings.ts';
 import { makeToken } from './authority.ts';
 import { asGate, type GateDouble } from './gate-steps.ts';

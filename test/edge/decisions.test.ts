@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
+import { TokenCache } from '../../edge/auth/token-cache.ts';
 import { late, type Runtime, within } from '../../edge/clock.ts';
-import { sealFor } from '../../edge/pool/setups.ts';
-import { readSnapshots } from '../../edge/pool/snapshot.ts';
+import { CallerBody } from '../../edge/http/caller-body.ts';
+import { checkPromise, readHints, readRequestHints } from '../../edge/protocol/hints.ts';
+import { afterFailure, earn, type Failure, fullBudget } from '../../edge/routing/retry.ts';
+import { sealFor } from '../../edge/routing/setups.ts';
+import { readSnapshots } from '../../edge/routing/snapshot.ts';
 import type { Bindings } from '../../edge/settings.ts';
-import { TokenCache } from '../../edge/tenant/token-cache.ts';
-import { CallerBody } from '../../edge/transcribe/body.ts';
-import { checkPromise, readHints, readRequestHints } from '../../edge/transcribe/hints.ts';
-import { afterFailure, earn, type Failure, fullBudget } from '../../edge/transcribe/retry.ts';
 import { limits } from '../../shared/limits.ts';
 import type { RosterEntry, Snapshot } from '../../shared/pool/heartbeat.ts';
 import { type Reason, refusals, refuse } from '../../shared/refusal.ts';

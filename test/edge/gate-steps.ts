@@ -1,6 +1,7 @@
 // Single steps at a gate, and a gate of the test's making that takes them one by one.
+
+import type { GateAnswer, GateStep } from '../../edge/ledger/gate-step.ts';
 import type { Bindings } from '../../edge/settings.ts';
-import type { GateAnswer, GateStep } from '../../edge/tenant/gate-step.ts';
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import { ok } from '../../shared/result.ts';
 import type { AdmissionRequest } from '../../shared/tenant/allowance.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { kserveRoutes } from '../../edge/kserve/address.ts';
 import { percentEncoded } from '../../edge/openapi/values.ts';
 import { describeApi } from '../../edge/openapi.ts';
+import { kserveRoutes } from '../../edge/protocol/kserve/address.ts';
 import { app } from '../../edge/routes.ts';
 
 interface Operation {

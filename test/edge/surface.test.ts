@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { z } from 'zod';
-import { outboxPage } from '../../edge/audit/outbox.ts';
-import { listedModel } from '../../edge/models.ts';
-import { listedPool } from '../../edge/operate.ts';
+import { outboxPage } from '../../edge/ledger/outbox.ts';
+import { listedModel } from '../../edge/registry/list-models.ts';
+import { listedPool } from '../../edge/routing/list-pools.ts';
 import { refusals } from '../../shared/refusal.ts';
 import { transcription, verboseTranscription } from '../../shared/speech/openai-answer.ts';
 import { errorBody } from '../../shared/speech/openai-error.ts';

@@ -21,12 +21,23 @@ export function readImports(tree: Tree): Import[] {
   return found;
 }
 
-/** Returns circles of imports, those of types included: a reader follows them, too. */
-export function findCircles(imports: Import[]): string[] {
-  const next = new Map<string, string[]>();
-  for (const { from, to } of imports) {
-    if (to.endsWith('.ts')) next.set(from, [...(next.get(from) ?? []), to]);
-  }
+/** Returns circles of files, imports of types included: a reader follows them, too. */
+export const findCircles = (imports: Import[]): string[] => findLoops(imports.filter(({ to }) => to.endsWith('.ts')));
+
+/** Returns circles among the folders directly below `parent`, which ends in a slash. */
+export function findFolderCircles(imports: Import[], parent: string): string[] {
+  const folderOf = (file: string) =>
+    file.startsWith(parent) ? /^[^/]+\//.exec(file.slice(parent.length))?.[0] : undefined;
+  const between = imports.flatMap((one) => {
+    const [from, to] = [folderOf(one.from), folderOf(one.to)];
+    return from !== undefined && to !== undefined && from !== to ? [{ from, to }] : [];
+  });
+  return findLoops(between);
+}
+
+function findLoops(edges: readonly Pick<Import, 'from' | 'to'>[]): string[] {
+  const next = new Map<string, Set<string>>();
+  for (const { from, to } of edges) next.set(from, (next.get(from) ?? new Set()).add(to));
   const circles: string[] = [];
   const finished = new Set<string>();
   const visit = (file: string, trail: string[]): void => {

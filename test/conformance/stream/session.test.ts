@@ -1,7 +1,7 @@
 import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { Recorder } from '../../../edge/audit/record.ts';
+import { Recorder } from '../../../edge/ledger/record.ts';
 import { auricleStream } from '../../../edge/protocol/auricle-stream.ts';
 import { liveProtocols } from '../../../edge/protocol/live-protocols.ts';
 import { type AuditEvent, auditEvent } from '../../../shared/audit/event.ts';

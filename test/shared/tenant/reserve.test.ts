@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type ReportStep, Reserves } from '../../../edge/tenant/reserves.ts';
+import { type ReportStep, Reserves } from '../../../edge/ledger/reserves.ts';
 import { limits } from '../../../shared/limits.ts';
 import {
   type AllowanceState,

@@ -1,0 +1,273 @@
+import { limits } from '../../shared/limits.ts';
+import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { late, type Runtime, within } from '../clock.ts';
+import { discardSource, openSource, type Source } from './body-source.ts';
+import { type BodyOwner, type BufferedBody, heldInFlight } from './buffered-bytes.ts';
+
+/** Refusals of callers whose remaining bytes are not worth reading. */
+const slow: ReadonlySet<string> = new Set(['client_slow', 'hints_late']);
+
+const SEGMENT = limits.sealSegmentBytes.value;
+
+export interface BodyOptions extends BodyOwner {
+  /** Bytes of the body, if the caller names them. */
+  readonly length?: number | undefined;
+}
+
+/**
+ * A caller's body on its way to an agent. It is read on demand, counted, and refused when it stands still. While its
+ * first `limits.heldBodyBytes` are buffered it can be sent again from its first byte. All bodies of an isolate share
+ * `limits.heldBytesInFlight` by class and tenant: a body without a share is sent on but cannot be sent again.
+ */
+export class CallerBody {
+  /** Bytes that have arrived. */
+  received = 0;
+  /** Time at which the last byte arrived, ms since 1970. */
+  endedAt: number | undefined;
+  /** Settles with the refusal when the body cannot become complete; stays pending otherwise. */
+  readonly failed: Promise<Refusal>;
+  readonly #source: Source | undefined;
+  readonly #length: number;
+  readonly #runtime: Runtime;
+  /** Chunks in order of arrival; `undefined` once a chunk was sent and cannot be needed again. */
+  readonly #chunks: (Uint8Array | undefined)[] = [];
+  /** Share of the isolate's buffer. */
+  readonly #share: BufferedBody;
+  /** Settles when the body is cancelled or loses its share. */
+  readonly #stopped: Promise<void>;
+  #stop: () => void = () => {};
+  #fail: (refusal: Refusal) => void = () => {};
+  #refusal: Refusal | undefined;
+  /** Whether the share was refused or given to another body. */
+  #isCrowded = false;
+  /** Whether the last read brought a segment per `limits.gatherMs` or more. */
+  #isFast = false;
+  /** Chunks that were released. */
+  #released = 0;
+  /** Chunks that the current agent was given. */
+  #sent = 0;
+  #ended = false;
+  #cancelled = false;
+  #reading: Promise<void> | undefined;
+  /** Number of the stream that may read; an older one belongs to an agent that was given up. */
+  #stream = 0;
+
+  constructor(
+    from: ReadableStream<Uint8Array> | null,
+    runtime: Runtime,
+    { class: name, tenant, length }: BodyOptions = { class: 'default', tenant: '' },
+  ) {
+    this.#length = length ?? Number.POSITIVE_INFINITY;
+    this.#source = from ? openSource(from) : undefined;
+    this.#runtime = runtime;
+    this.#ended = !from || length === 0;
+    const releasable = () => this.#sent >= this.#chunks.length || this.#stream === 0;
+    this.#share = { class: name, tenant, bytes: 0, since: 0, releasable, release: () => this.#loseShare() };
+    this.failed = new Promise((resolve) => {
+      this.#fail = resolve;
+    });
+    this.#stopped = new Promise((resolve) => {
+      this.#stop = resolve;
+    });
+  }
+
+  /** Whether the body can be sent again from its first byte. */
+  get replayable(): boolean {
+    return this.received <= limits.heldBodyBytes.value && !this.#isCrowded;
+  }
+
+  /** Whether reading is over, and with it everything that can fail. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  get refusal(): Refusal | undefined {
+    return this.#refusal;
+  }
+
+  /**
+   * Yields the first `limits.heldBodyBytes` as they arrive, and no byte behind them, however they are cut. Ends early, with
+   * a `refusal`, when the body fails, takes longer than `limits.hintsMs`, or has no share of the buffer.
+   */
+  async *prefix(): AsyncGenerator<Uint8Array> {
+    const alarm = this.#runtime.after(limits.hintsMs.value);
+    let left = limits.heldBodyBytes.value;
+    try {
+      for (let index = 0; ; index += 1) {
+        // At the bound it still matters whether anything follows: then the body cannot be sent again.
+        while (index >= this.#chunks.length && !this.#ended && this.replayable) {
+          const step = await Promise.race([this.#more(), alarm.rings]);
+          if (step === late) this.#break(refuse('hints_late', { limit: limits.hintsMs.value / 1_000 }));
+        }
+        if (this.#isCrowded) this.#break(refuse('edge_busy'));
+        const chunk = this.#chunks[index];
+        if (this.#refusal || !chunk || left <= 0) return;
+        yield chunk.subarray(0, left);
+        left -= chunk.byteLength;
+      }
+    } finally {
+      alarm.cancel();
+    }
+  }
+
+  /**
+   * Opens the body from its first byte, for one agent, while it is `replayable`. An earlier stream ends without a further
+   * byte. Cancelling a stream leaves the body as it is.
+   */
+  open(): ReadableStream<Uint8Array> {
+    this.#stream += 1;
+    const own = this.#stream;
+    this.#sent = 0;
+    let sent = 0;
+    return new ReadableStream<Uint8Array>(
+      {
+        pull: async (controller) => {
+          while (sent >= this.#chunks.length && !this.#ended && own === this.#stream) await this.#more();
+          if (own !== this.#stream) return;
+          const chunk = this.#chunks[sent];
+          if (chunk) {
+            sent += 1;
+            this.#sent = sent;
+            controller.enqueue(chunk);
+            if (!this.replayable) this.#release(sent);
+          } else if (this.#refusal || this.#cancelled) {
+            // An error and no end: a body that was cut must not look complete to the agent.
+            controller.error(new Error(this.#refusal?.reason ?? 'cancelled'));
+          } else {
+            controller.close();
+          }
+        },
+        cancel: () => {
+          if (own === this.#stream) this.#stream += 1;
+        },
+      },
+      { highWaterMark: 0 },
+    );
+  }
+
+  /**
+   * Returns all chunks of a short body for one agent, if its length is known and it arrives within `limits.gatherMs`:
+   * sealed and sent in one piece it costs least. An earlier stream ends without a further byte.
+   */
+  async gather(): Promise<readonly Uint8Array[] | undefined> {
+    if (!this.#ended && this.#isShort) await within(this.#readAll(), limits.gatherMs.value, this.#runtime);
+    const whole = this.whole();
+    if (whole) {
+      this.#stream += 1;
+      this.#sent = this.#chunks.length;
+    }
+    return whole;
+  }
+
+  /** Returns all chunks of a body that has arrived and is still buffered. */
+  whole(): readonly Uint8Array[] | undefined {
+    if (!this.#ended || this.#refusal || this.#cancelled || !this.replayable) return undefined;
+    return this.#chunks.filter((chunk) => chunk !== undefined);
+  }
+
+  /** Ends the body: open streams break off. `discard` reads what still arrives. */
+  cancel(): void {
+    if (!this.#ended) this.#cancelled = true;
+    this.#ended = true;
+    this.#chunks.length = 0;
+    heldInFlight.remove(this.#share, this.#share.bytes);
+    this.#stop();
+  }
+
+  /** Reads what still arrives and keeps nothing. */
+  async discard(): Promise<void> {
+    this.cancel();
+    if (this.#refusal && slow.has(this.#refusal.reason)) return this.#source?.cancel();
+    await this.#reading;
+    if (this.#source) await discardSource(this.#source, this.#runtime);
+  }
+
+  get #isShort(): boolean {
+    return this.#length <= limits.heldBodyBytes.value;
+  }
+
+  async #readAll(): Promise<void> {
+    while (!this.#ended && this.replayable) await this.#more();
+  }
+
+  /** A more entitled body takes the share: a body that an agent has is buffered no more, any other is refused. */
+  #loseShare(): void {
+    this.#isCrowded = true;
+    if (this.#stream > 0) {
+      this.#release(this.#sent);
+      return;
+    }
+    this.#break(refuse('edge_busy'));
+    this.#release(this.#chunks.length);
+    this.#stop();
+  }
+
+  /** Releases chunks that were sent and cannot be needed again. */
+  #release(sent: number): void {
+    for (; this.#released < sent; this.#released += 1) {
+      heldInFlight.remove(this.#share, this.#chunks[this.#released]?.byteLength ?? 0);
+      this.#chunks[this.#released] = undefined;
+    }
+  }
+
+  /** Waits for the next chunk, the end, a failure or `cancel`. Two callers wait for the same read. */
+  #more(): Promise<void> {
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = undefined;
+    });
+    return Promise.race([this.#reading, this.#stopped]);
+  }
+
+  async #read(): Promise<void> {
+    if (this.#ended || !this.#source) return;
+    const began = this.#runtime.now();
+    const isLarge = this.#isFast && hasLargeRead();
+    const most = Math.min(isLarge ? limits.bodyLargeReadBytes.value : SEGMENT, this.#length - this.received);
+    const least = isLarge || this.#isShort ? most : Math.min(limits.bodyReadBytes.value, most);
+    if (isLarge) heldInFlight.add(this.#share, most, began);
+    let step: Uint8Array | undefined | typeof late;
+    try {
+      step = await within(this.#source.read(least, most), limits.bodyIdleMs.value, this.#runtime);
+    } catch {
+      return this.#break(cutOff());
+    } finally {
+      if (isLarge) heldInFlight.remove(this.#share, most);
+    }
+    if (step === late) return this.#break(tooSlow());
+    const now = this.#runtime.now();
+    if (!step) return this.#end(now);
+    const pace = step.byteLength * limits.gatherMs.value;
+    this.#isFast = step.byteLength >= SEGMENT && pace >= (now - began) * SEGMENT;
+    this.#take(step, now);
+    if (this.received >= this.#length) this.#end(now);
+  }
+
+  #end(now: number): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.endedAt = now;
+  }
+
+  #take(step: Uint8Array, now: number): void {
+    this.received += step.byteLength;
+    if (this.received > limits.bodyBytes.value)
+      this.#break(refuse('body_too_large', { limit: limits.bodyBytes.value }));
+    // After `cancel` no chunk is buffered.
+    if (this.#ended) return;
+    this.#chunks.push(step);
+    if (!heldInFlight.add(this.#share, step.byteLength, now)) this.#isCrowded = true;
+  }
+
+  #break(refusal: Refusal): void {
+    this.#refusal ??= refusal;
+    this.#ended = true;
+    this.#fail(this.#refusal);
+  }
+}
+
+/** Large reads take at most half of what bodies may hold, so that many fast uploads fall back to small buffers. */
+const hasLargeRead = (): boolean =>
+  heldInFlight.total + limits.bodyLargeReadBytes.value <= limits.heldBytesInFlight.value / 2;
+
+const tooSlow = () => refuse('client_slow', { limit: limits.bodyIdleMs.value / 1_000 });
+const cutOff = () => refuse('form_invalid', undefined, 'the connection broke while the body was arriving');

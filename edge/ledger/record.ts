@@ -1,0 +1,314 @@
+import type { AuditEvent } from '../../shared/audit/event.ts';
+import { limits } from '../../shared/limits.ts';
+import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { isStorageFull, refuseFull } from '../../shared/storage-full.ts';
+import type { Claims } from '../../shared/tenant/claims.ts';
+import type { Quota } from '../../shared/tenant/quota.ts';
+import { late, type Runtime, within } from '../clock.ts';
+import type { Bindings } from '../settings.ts';
+import { Backlog } from './backlog.ts';
+import { type AuditDraft, createEvent, type Typed } from './create-event.ts';
+import type { GateAnswer, GateStep } from './gate-step.ts';
+import { logFull } from './log-full.ts';
+import { type Attempt, createRecordEvents, type RequestRecord } from './request-events.ts';
+import { Reserves } from './reserves.ts';
+
+/** The owner of a gate: a tenant, and its zones. */
+export interface Owner {
+  readonly tenant: string;
+  readonly zones: readonly string[];
+}
+
+export interface RecorderContext {
+  readonly gates: Bindings['GATE'];
+  /** Residency zones served here. */
+  readonly zones: readonly string[];
+  /** AUDIT_WAIT_MS of the settings, in milliseconds. */
+  readonly waitMs: number;
+  readonly runtime: Runtime;
+  readonly waitUntil: (work: Promise<unknown>) => void;
+}
+
+/** Owner of requests without an identified caller. `@` keeps the name apart from every tenant's. */
+export const anonymousOwner: Owner = { tenant: '@anonymous', zones: [] };
+
+/**
+ * Returns the name of a tenant's Gate, in the first zone served here that is one of its own. The order in a
+ * token changes nothing.
+ */
+export function gateName({ tenant, zones }: Owner, served: readonly string[]): string {
+  return `${tenant}/${served.find((zone) => zones.includes(zone)) ?? served[0]}`;
+}
+
+/** Deferred steps, sent with the next call to their Gate. Plain data only. */
+const queues = new Map<string, GateStep[]>();
+
+/** Slots that this isolate has leased in advance. */
+const reserves = new Reserves();
+
+/** Steps for unreachable Gates, buffered by this isolate for a retry. */
+const backlog = new Backlog();
+
+/**
+ * Time of the last failure with a full disk, by name of the gate, epoch ms. The object may be reset then, and its next
+ * errors do not say why: for `FULL_MS` they count as the same.
+ */
+const fullGates = new Map<string, number>();
+const FULL_MS = 30_000;
+const isRecent = (fullAt: number | undefined, now: number): boolean => fullAt !== undefined && now - fullAt <= FULL_MS;
+
+/** Counts of recorded refusals of unknown callers in the current second, and of suppressed ones. */
+const anonymous = { second: 0, recorded: 0, suppressed: 0 };
+
+/**
+ * Delivers audit events of one request to a Gate's outbox. Undelivered steps are buffered for the next
+ * request to the same Gate, so delivery is at least once: an event may appear twice, with the same id.
+ */
+export class Recorder {
+  readonly #gates: Bindings['GATE'];
+  readonly #served: readonly string[];
+  readonly #runtime: Runtime;
+  readonly #waitUntil: (work: Promise<unknown>) => void;
+  /** Timeout of a step at its Gate, ms. */
+  readonly waitMs: number;
+  #named: { readonly owner: Owner; readonly name: string } | undefined;
+
+  constructor({ gates, zones, waitMs, runtime, waitUntil }: RecorderContext) {
+    this.#gates = gates;
+    this.#served = zones;
+    this.waitMs = waitMs;
+    this.#runtime = runtime;
+    this.#waitUntil = waitUntil;
+  }
+
+  /**
+   * Returns the refusal for an event that the Gate of `owner` did not record, with the cause if the Gate
+   * named it.
+   */
+  refusal(owner: Owner, detail: string): Refusal {
+    const full = isRecent(fullGates.get(this.#nameOf(owner)), this.#runtime.now());
+    return full ? refuseFull('edge', detail) : refuse('audit_unavailable', undefined, detail);
+  }
+
+  /** Caches the Gate's name of the request's owner. */
+  #nameOf(owner: Owner): string {
+    if (this.#named?.owner !== owner) this.#named = { owner, name: gateName(owner, this.#served) };
+    return this.#named.name;
+  }
+
+  mint<D extends Typed>(draft: AuditDraft<D>): AuditEvent {
+    return createEvent<D>(draft, this.#runtime.now());
+  }
+
+  /** Sends a step to the owner's Gate, together with deferred ones. */
+  async step(owner: Owner, step: GateStep): Promise<GateAnswer> {
+    const name = this.#nameOf(owner);
+    const now = this.#runtime.now();
+    const before = [...takeBacklog(name, owner === anonymousOwner, now), ...(queues.get(name) ?? [])];
+    queues.delete(name);
+    // A request that takes a slot from the Gate also asks for a reserve.
+    const wish = reserves.report(name, now, step.kind === 'take' && step.mode === 'buffered');
+    const after = wish ? [wish] : [];
+    const steps = [...before, step, ...after];
+    const applied = Promise.resolve(this.#gates.getByName(name).apply(steps)).catch((error: unknown) => {
+      if (isStorageFull(error)) {
+        noteFull(name, this.#runtime.now());
+        logFull(name);
+      }
+      throw error;
+    });
+    const answered = applied.then((answers) => {
+      fullGates.delete(name);
+      if (before.length > 0) backlog.heard(name);
+      this.#hear(name, steps, answers);
+      return answers;
+    });
+    if (steps.length > 1) this.#waitUntil(this.#see(name, [...before, ...after], answered));
+    return (await answered)[before.length] as GateAnswer;
+  }
+
+  #hear(name: string, steps: readonly GateStep[], answers: readonly GateAnswer[]): void {
+    for (const [at, step] of steps.entries()) {
+      const answer = answers[at];
+      // The quota of a token with its own allowance is not that of its tenant.
+      const ofTenant = step.kind !== 'take' || !step.ask.share;
+      if (answer?.quota && ofTenant) reserves.noteQuota(name, answer.quota);
+      if (step.kind !== 'report') continue;
+      reserves.heard(name, step, answer?.ok ? answer.value : undefined, this.#runtime.now());
+    }
+  }
+
+  /** Begins a request with a slot of the reserve and reports its attempt soon. Returns false without a free slot. */
+  enter(owner: Owner, id: string, attempt: Attempt, allowance: Claims['allowance']): boolean {
+    const name = this.#nameOf(owner);
+    if (!reserves.enter(name, { id, attempt, allowance }, attempt.at)) return false;
+    this.#reportSoon(owner, name, attempt.at);
+    return true;
+  }
+
+  /** Returns what is left of the allowance after `enter`, as far as this isolate knows. */
+  quota(owner: Owner): Quota | undefined {
+    return reserves.quota(this.#nameOf(owner), this.#runtime.now());
+  }
+
+  /**
+   * Reads the remaining quota from the Gate without consuming any; `undefined` when it does not answer in
+   * time.
+   */
+  async readQuota(owner: Owner, { allowance, share }: Pick<Claims, 'allowance' | 'share'>): Promise<Quota | undefined> {
+    try {
+      const asked = Promise.resolve(this.#gates.getByName(this.#nameOf(owner)).quota(allowance, share));
+      const quota = await within(asked, this.waitMs, this.#runtime);
+      return quota === late ? undefined : quota;
+    } catch {
+      // The Gate is unreachable; the headers are omitted.
+      return undefined;
+    }
+  }
+
+  /** Ends a request that `enter` began, and records its events. */
+  leave(owner: Owner, id: string, audioSeconds: number, record: RequestRecord): void {
+    const name = this.#nameOf(owner);
+    const attempt = reserves.leave(name, id, audioSeconds);
+    reserves.note(name, createRecordEvents(attempt, record));
+    this.#reportSoon(owner, name, record.end.at);
+  }
+
+  /** Extends the lease of such a slot. */
+  stay(owner: Owner, id: string): void {
+    const name = this.#nameOf(owner);
+    reserves.renew(name, id, this.#runtime.now());
+    this.#waitUntil(this.step(owner, { kind: 'renew', id, events: [] }).catch(() => {}));
+  }
+
+  /** Counts a request with a slot of its own towards the size of the reserve. */
+  enterSingle(owner: Owner, allowance: Claims['allowance']): void {
+    reserves.enterSingle(this.#nameOf(owner), allowance);
+  }
+
+  leaveSingle(owner: Owner, audioSeconds: number): void {
+    reserves.leaveSingle(this.#nameOf(owner), audioSeconds);
+  }
+
+  #reportSoon(owner: Owner, name: string, now: number): void {
+    if (reserves.promise(name, now, this.waitMs)) this.#waitUntil(this.#report(owner, name));
+  }
+
+  /** Reports all of this isolate's requests at a Gate within `limits.gateReportMs` in one call. */
+  async #report(owner: Owner, name: string): Promise<void> {
+    const most = Math.ceil((2 * this.waitMs) / limits.gateReportMs.value);
+    for (let turn = 0; turn <= most && reserves.hasNews(name); turn += 1) {
+      await this.#runtime.after(limits.gateReportMs.value).rings;
+      const now = this.#runtime.now();
+      const stray = reserves.takeStray(name, now, this.waitMs);
+      if (stray) backlog.keep(name, [stray], now);
+      // Empty when another call carried it, or while the last one is in flight.
+      const report = reserves.report(name, now, false);
+      if (report) return void (await this.record(owner, report));
+    }
+  }
+
+  /**
+   * Sends a step without waiting for an answer. It joins another call to the same Gate within
+   * `limits.gateLingerMs`, so that a busy tenant costs one call for each request and not two.
+   */
+  defer(owner: Owner, step: GateStep): void {
+    const name = this.#nameOf(owner);
+    const queue = queues.get(name) ?? [];
+    queues.set(name, [...queue, step]);
+    this.#waitUntil(this.#sendLeftover(owner, step, queue.length >= limits.gateSteps.value));
+  }
+
+  async #sendLeftover(owner: Owner, step: GateStep, atOnce: boolean): Promise<void> {
+    if (!atOnce) await this.#runtime.after(limits.gateLingerMs.value).rings;
+    const name = this.#nameOf(owner);
+    const queue = queues.get(name) ?? [];
+    if (!queue.includes(step)) return;
+    queues.set(
+      name,
+      queue.filter((one) => one !== step),
+    );
+    await this.record(owner, step);
+  }
+
+  /** Stores steps that shared a failed call for a retry. */
+  async #see(name: string, along: readonly GateStep[], answered: Promise<unknown>): Promise<void> {
+    const seen = await within(answered, this.waitMs, this.#runtime).catch(() => late);
+    if (seen === late) this.#keepAll(name, along);
+  }
+
+  #keepAll(name: string, steps: readonly GateStep[]): void {
+    for (const step of steps) if (step.kind === 'report') reserves.lost(name, step);
+    backlog.keep(name, steps, this.#runtime.now());
+  }
+
+  /**
+   * Delivers a step within `waitMs` and reports whether the Gate has it. A step without an answer is buffered
+   * for a retry, as `otherwise` when a late record must differ.
+   */
+  async record(owner: Owner, step: GateStep, otherwise: GateStep = step): Promise<boolean> {
+    try {
+      const sent = this.step(owner, step);
+      if ((await within(sent, this.waitMs, this.#runtime)) !== late) return true;
+    } catch {
+      // The platform lost the call: the Gate may lack the step.
+    }
+    this.keep(owner, otherwise);
+    return false;
+  }
+
+  /**
+   * Reports whether a buffered tenant must be treated as a strict one, because its Gate has been unreachable
+   * for long.
+   */
+  isStrained(owner: Owner): boolean {
+    return backlog.size > 0 && backlog.isStrained(this.#nameOf(owner), this.#runtime.now());
+  }
+
+  /** Delivers events without a slot, asynchronously. */
+  later(owner: Owner, events: readonly AuditEvent[]): void {
+    this.#waitUntil(this.record(owner, { kind: 'record', events }));
+  }
+
+  /** Buffers a step whose call failed. */
+  keep(owner: Owner, step: GateStep): void {
+    this.#keepAll(this.#nameOf(owner), [step]);
+  }
+
+  /** Records a refusal without an identified caller. A flood is counted, not written one by one. */
+  deniedUnknown(request: string, action: string, reason: string, detail: string | undefined): void {
+    const second = Math.floor(this.#runtime.now() / 1_000);
+    if (anonymous.second !== second) Object.assign(anonymous, { second, recorded: 0 });
+    if (anonymous.recorded >= limits.anonymousDenialsPerSecond.value) {
+      anonymous.suppressed += 1;
+      return;
+    }
+    const { suppressed } = anonymous;
+    Object.assign(anonymous, { recorded: anonymous.recorded + 1, suppressed: 0 });
+    const event = this.mint({
+      type: 'inference.denied',
+      request,
+      action,
+      reason,
+      ...(detail !== undefined && { detail }),
+      ...(suppressed > 0 && { suppressed }),
+    });
+    this.later(anonymousOwner, [event]);
+  }
+}
+
+/** Stores that the disk of a gate is full, and drops entries that no longer count. */
+function noteFull(name: string, now: number): void {
+  for (const [other, fullAt] of fullGates) if (!isRecent(fullAt, now)) fullGates.delete(other);
+  fullGates.set(name, now);
+}
+
+/** Returns the backlog as steps to send first; empty without one. */
+function takeBacklog(name: string, anonymous: boolean, now: number): GateStep[] {
+  const kept = backlog.take(name);
+  // Losses of forgotten Gates are reported under unknown callers, because no other tenant's record may show
+  // them.
+  const lost = (kept?.lost ?? 0) + (anonymous ? backlog.takeForgotten() : 0);
+  const gap = lost > 0 ? [createEvent({ type: 'gap', lost, from: 0, to: 0 }, now)] : [];
+  return [...(gap.length > 0 ? [{ kind: 'record', events: gap } as const] : []), ...(kept?.steps ?? [])];
+}

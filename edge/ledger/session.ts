@@ -1,0 +1,220 @@
+import type { AuditEvent } from '../../shared/audit/event.ts';
+import { limits } from '../../shared/limits.ts';
+import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import type { Final } from '../../shared/speech/transcript.ts';
+import type { Work } from '../../shared/tenant/allowance.ts';
+import type { Claims, RequestClass } from '../../shared/tenant/claims.ts';
+import { late, within } from '../clock.ts';
+import type { RequestContext } from '../context.ts';
+import type { AuditDraft, DraftOf, Typed } from './create-event.ts';
+import type { GateAnswer } from './gate-step.ts';
+import {
+  type Attempt,
+  type AttemptFields,
+  createAttemptEvent,
+  createRecordEvents,
+  type RequestRecord,
+  type TimedDraft,
+} from './request-events.ts';
+
+export interface Subject {
+  readonly action: string;
+  /** Absent until it was found in the body. */
+  readonly model: string | undefined;
+  readonly language: string | undefined;
+  readonly class: RequestClass;
+}
+
+/** How a request ended. `reason` is absent when it was served. */
+export interface RequestOutcome {
+  readonly status: number;
+  readonly reason?: string;
+  /** Usage, as the agent reports it. */
+  readonly final?: Pick<Final, 'revision' | 'durationSeconds'> | undefined;
+  readonly agent?: string | undefined;
+  readonly bytes: number;
+}
+
+/** One admitted request: its place in the tenant's allowance, and what the record will say about it. */
+export class Session {
+  readonly claims: Claims;
+  subject: Subject;
+  readonly #context: RequestContext;
+  readonly #started: number;
+  readonly #notes: TimedDraft[] = [];
+  /** The place is one that this isolate held in advance. */
+  #held = false;
+  #renewed: number;
+  #ended: Promise<boolean> | undefined;
+
+  private constructor(claims: Claims, subject: Subject, context: RequestContext) {
+    this.claims = claims;
+    this.subject = subject;
+    this.#context = context;
+    this.#started = context.runtime.now();
+    this.#renewed = this.#started;
+  }
+
+  /**
+   * Takes a place and records the attempt in one step. A strict tenant that cannot be recorded in time is refused
+   * with audit_unavailable, a buffered one goes on. Other refusals: those of the allowance.
+   */
+  static async begin(given: Claims, subject: Subject, context: RequestContext): Promise<Result<Session>> {
+    const { recorder, id } = context;
+    // The backlog of a gate that does not answer is bounded: past the bound, requests are recorded first.
+    const strained = given.audit === 'buffered' && recorder.isStrained(given);
+    const claims: Claims = strained ? { ...given, audit: 'strict' } : given;
+    const session = new Session(claims, subject, context);
+    const attempt: Attempt = { fields: session.#attemptFields(), at: session.#started };
+    if (claims.audit === 'buffered') {
+      // Places held in advance are not counted by token.
+      session.#held = !claims.share && recorder.enter(claims, id, attempt, claims.allowance);
+      if (session.#held) {
+        context.quota = recorder.quota(claims);
+        return ok(session);
+      }
+      recorder.enterSingle(claims, claims.allowance);
+    }
+    return session.#take({ tenant: claims.tenant, action: subject.action }, createAttemptEvent(attempt));
+  }
+
+  async #take(work: Work, attempt: AuditEvent): Promise<Result<Session>> {
+    const { claims } = this;
+    const { recorder, runtime, id } = this.#context;
+    const { allowance, share } = claims;
+    const ask = { id, work, allowance, share };
+    const taking = recorder.step(claims, { kind: 'take', ask, mode: claims.audit, events: [attempt] });
+    let taken: GateAnswer | typeof late;
+    try {
+      taken = await within(taking, recorder.waitMs, runtime);
+    } catch {
+      taken = late;
+    }
+    if (taken !== late) this.#context.quota = taken.quota;
+    if (taken !== late && taken.ok) return ok(this);
+    if (taken !== late) {
+      if (claims.audit === 'buffered') recorder.leaveSingle(claims, 0);
+      return no(taken.refusal);
+    }
+    if (claims.audit === 'buffered') {
+      recorder.keep(claims, { kind: 'record', events: [attempt] });
+      return ok(this);
+    }
+    return no(this.#refuseUnrecorded(taking));
+  }
+
+  /** Refuses a strict tenant whose gate did not answer in time. */
+  #refuseUnrecorded(taking: Promise<Result<unknown>>): Refusal {
+    const { recorder, waitUntil, id } = this.#context;
+    const { claims } = this;
+    const refusal = recorder.refusal(claims, 'the gate does not answer');
+    // The gate may still have taken the step: then the attempt ends, and its lease is returned.
+    waitUntil(
+      taking.then(
+        (result) => result.ok && this.end({ ...refusedWith(refusal), bytes: 0 }),
+        // Unknown: the settle returns a lease that was taken; the recorded denial is the end of the attempt.
+        () => recorder.keep(claims, { kind: 'settle', id, mode: 'strict', audioSeconds: 0, events: [] }),
+      ),
+    );
+    return refusal;
+  }
+
+  /** Adds what the body named; the attempt was recorded before. */
+  learn(told: Pick<Subject, 'model' | 'language'>): void {
+    const { action, class: requestClass } = this.subject;
+    this.subject = { action, model: told.model, language: told.language, class: requestClass };
+  }
+
+  /** Notes something for the record; written when the request ends. */
+  note<D extends Typed>(draft: AuditDraft<D>, at = this.#context.runtime.now()): void {
+    this.#notes.push({ draft, at });
+  }
+
+  /** Called while work goes on: keeps the place from expiring under it. */
+  stillAtWork(): void {
+    const now = this.#context.runtime.now();
+    if (now - this.#renewed < limits.leaseMs.value / 3) return;
+    this.#renewed = now;
+    const { recorder, id, waitUntil } = this.#context;
+    if (this.#held) recorder.stay(this.claims, id);
+    else waitUntil(recorder.step(this.claims, { kind: 'renew', id, events: [] }).catch(() => {}));
+  }
+
+  /**
+   * Gives the place back and writes how it ended; the first call counts. True when the record is known to be durable:
+   * a strict tenant's result must not leave before, and a buffered tenant's record goes with the next call to its gate.
+   */
+  end(ending: RequestOutcome): Promise<boolean> {
+    if (!this.#ended) {
+      this.#ended = this.#settle(ending);
+      if (this.claims.audit === 'strict') this.#context.waitUntil(this.#ended);
+    }
+    return this.#ended;
+  }
+
+  /** Answer of `end`; `undefined` before. */
+  get ended(): Promise<boolean> | undefined {
+    return this.#ended;
+  }
+
+  #settle(ending: RequestOutcome): Promise<boolean> {
+    const { recorder, id } = this.#context;
+    const { audit: mode } = this.claims;
+    const audioSeconds = ending.final?.durationSeconds ?? 0;
+    if (this.#held) {
+      recorder.leave(this.claims, id, audioSeconds, this.#record(ending));
+      return Promise.resolve(false);
+    }
+    const settle = (end: RequestOutcome) =>
+      ({ kind: 'settle', id, mode, audioSeconds, events: createRecordEvents(undefined, this.#record(end)) }) as const;
+    const step = settle(ending);
+    if (mode !== 'strict') {
+      recorder.leaveSingle(this.claims, audioSeconds);
+      recorder.defer(this.claims, step);
+      return Promise.resolve(false);
+    }
+    // A result without a record in time is withheld, and the stored event says so. If the gate wrote the
+    // first end all the same, the later one records what the caller got.
+    const withheld = ending.reason === undefined ? settle({ ...ending, ...unrecorded }) : step;
+    return recorder.record(this.claims, step, withheld);
+  }
+
+  #record({ status, reason, final, agent, bytes }: RequestOutcome): RequestRecord {
+    const at = this.#context.runtime.now();
+    const { tenant, subject } = this.claims;
+    const { action, model, class: requestClass, language } = this.subject;
+    // Member by member, as every request makes one.
+    const draft: DraftOf<'inference.complete'> = {
+      type: 'inference.complete',
+      tenant,
+      request: this.#context.id,
+      action,
+      class: requestClass,
+      model,
+      subject,
+      language,
+      status,
+      reason,
+      bytes,
+      milliseconds: at - this.#started,
+      agent,
+      revision: final?.revision,
+      audioSeconds: final?.durationSeconds,
+    };
+    return { notes: this.#notes, end: { at, draft } };
+  }
+
+  #attemptFields(): AttemptFields {
+    const { tenant, subject } = this.claims;
+    const { action, model, class: requestClass, language } = this.subject;
+    return { tenant, request: this.#context.id, action, class: requestClass, model, subject, language };
+  }
+}
+
+/** A caller that went away; nginx's number for it, since HTTP has none. */
+export const CLIENT_GONE = { status: 499, reason: 'client_gone' } as const;
+
+export const refusedWith = ({ reason }: Refusal) => ({ status: refusals[reason].status, reason });
+
+const unrecorded = refusedWith(refuse('audit_unavailable'));

@@ -1,0 +1,102 @@
+import { limits } from '../../shared/limits.ts';
+import { agreesOnLanguage } from '../../shared/pool/language.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import { readKnownForm } from '../../shared/speech/openai-form.ts';
+import type { CallerBody } from '../http/caller-body.ts';
+import { MultipartReader } from '../http/multipart.ts';
+
+/** Facts for routing a request whose body the edge does not parse. */
+export interface Hints {
+  readonly model: string;
+  /** BCP 47 tag; absent when the caller named none, or `auto`. */
+  readonly language: string | undefined;
+  /** Requested class, before it is clamped. */
+  readonly class: string | undefined;
+}
+
+/** The same as far as query and headers name it. A language may still be `auto` or empty. */
+export interface RequestHints {
+  readonly model: string | undefined;
+  readonly language: string | undefined;
+  readonly class: string | undefined;
+}
+
+/** Stands for a model that is not known yet where only the language is checked. */
+const ANY_MODEL = 'any';
+
+/** Reads query and headers, before a byte of the body was read. Refuses with `field_invalid`. */
+export function readRequestHints(address: string | URL, headers: Headers): Result<RequestHints> {
+  const query = String(address).includes('?') ? new URL(address).searchParams : undefined;
+  const model = query?.get('model') ?? headers.get('x-auricle-model') ?? undefined;
+  const language = query?.get('language') ?? headers.get('x-auricle-language') ?? undefined;
+  const requested = headers.get('x-auricle-class') ?? undefined;
+  if (model === undefined && !language) return ok({ model, language, class: requested });
+  // The form's own rules, so that a hint is never accepted that the same field of the form would not be.
+  const form = readKnownForm({ model: [model ?? ANY_MODEL], ...(language && { language: [language] }) });
+  return form.ok ? ok({ model, language, class: requested }) : form;
+}
+
+/**
+ * Completes what query and headers name from the first `limits.heldBodyBytes` of the form. Refuses with `hints_missing`,
+ * `field_missing` or `field_invalid`, or as the body does.
+ */
+export async function readHints(told: RequestHints, body: CallerBody, boundary: string): Promise<Result<Hints>> {
+  if (told.model !== undefined) return hintsOf(told);
+  const names = told.language === undefined ? ['model', 'language'] : ['model'];
+  const { found, isCut } = await findFields(body.prefix(), boundary, names);
+  if (body.refusal) return no(body.refusal);
+  const model = found.get('model');
+  // A form that has ended names no model; one that is longer than the buffer may name it later.
+  if (model === undefined && isCut && !body.replayable) {
+    return no(refuse('hints_missing', { limit: limits.heldBodyBytes.value }));
+  }
+  return hintsOf({ class: told.class, model, language: told.language ?? found.get('language') });
+}
+
+function hintsOf({ model, language, class: requested }: RequestHints): Result<Hints> {
+  const form = readKnownForm({
+    ...(model !== undefined && { model: [model] }),
+    ...(language && { language: [language] }),
+  });
+  return form.ok ? ok({ model: form.value.model, language: form.value.language, class: requested }) : form;
+}
+
+/**
+ * Finds the first value of each name among the text parts of a form, and reads no further than it has to. `isCut` tells
+ * that `chunks` ended before the form. A value over `limits.formFieldBytes` is not found: the agent refuses it.
+ */
+export async function findFields(
+  chunks: AsyncGenerator<Uint8Array>,
+  boundary: string,
+  names: readonly string[],
+): Promise<{ readonly found: ReadonlyMap<string, string>; readonly isCut: boolean }> {
+  const found = new Map<string, string>();
+  let isCut = false;
+  const form = new MultipartReader(async () => {
+    const { value } = await chunks.next();
+    isCut ||= !value;
+    return ok(value ?? undefined);
+  }, boundary);
+  while (found.size < names.length) {
+    const head = await form.next();
+    if (!head.ok || !head.value) break;
+    const { name, isFile } = head.value;
+    if (isFile || !names.includes(name) || found.has(name)) continue;
+    const text = await form.text(limits.formFieldBytes.value);
+    if (!text.ok) break;
+    if (text.value !== undefined) found.set(name, text.value);
+  }
+  await chunks.return(undefined);
+  return { found, isCut };
+}
+
+/** Checks the form that the agent read against the hints: routing and permission were decided on them. */
+export function checkPromise(fields: Readonly<Record<string, readonly string[]>>, hints: Hints): Result<undefined> {
+  const model = fields.model?.[0];
+  if (model !== undefined && model !== hints.model) return no(refuse('hints_conflict', { field: 'model' }));
+  if (!agreesOnLanguage(hints.language, fields.language?.[0])) {
+    return no(refuse('hints_conflict', { field: 'language' }));
+  }
+  return ok(undefined);
+}

@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import { type ModelDescription, modelDescription } from '../../shared/pool/description.ts';
+import { healthOf, takesWork } from '../../shared/pool/health.ts';
+import type { Snapshot } from '../../shared/pool/heartbeat.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { admit } from '../auth/admit.ts';
+import type { PathParams, RequestContext } from '../context.ts';
+import { refuseWith } from '../http/refuse.ts';
+import { readSnapshots } from '../routing/snapshot.ts';
+
+/** OpenAI's model object, and what choosing one for speech needs besides. */
+export const listedModel = z.object({
+  id: z.string(),
+  object: z.literal('model'),
+  /** Seconds since 1970. */
+  created: z.number().int(),
+  owned_by: z.string(),
+  task: modelDescription.shape.task,
+  languages: z.array(z.string()),
+  zones: z.array(z.string()),
+  pools: z.array(z.string()),
+});
+export type ListedModel = z.infer<typeof listedModel>;
+
+/** `GET /v1/models`: what the caller could use right now, in its own zones. */
+export async function listModels(request: Request, context: RequestContext): Promise<Response> {
+  const models = await readModels(request, context);
+  return models instanceof Response ? models : Response.json({ object: 'list', data: models });
+}
+
+/** `GET /v1/models/{model}` */
+export async function showModel(
+  request: Request,
+  context: RequestContext,
+  { name: id }: PathParams,
+): Promise<Response> {
+  const models = await readModels(request, context);
+  if (models instanceof Response) return models;
+  const model = models.find((one) => one.id === id);
+  return model ? Response.json(model) : refuseWith(refuse('model_unknown', { model: id.slice(0, 63) }));
+}
+
+async function readModels(request: Request, context: RequestContext): Promise<ListedModel[] | Response> {
+  const claims = await admit(request, 'models', context);
+  if (!claims.ok) return refuseWith(claims.refusal);
+  const { settings, env, runtime } = context;
+  const zones = settings.zones.filter((zone) => claims.value.zones.includes(zone));
+  return mergeModels(await readSnapshots(zones, env.ROSTER, runtime));
+}
+
+/** One line for each name, whatever number of agents serve it. */
+function mergeModels(snapshots: readonly Snapshot[]): ListedModel[] {
+  const merged = new Map<string, ListedModel>();
+  for (const { at, entries } of snapshots) {
+    for (const { description, load, heard } of entries) {
+      if (!takesWork(healthOf({ load, heard }, at))) continue;
+      for (const model of description.models) {
+        if (model.stage !== 'full' && model.stage !== 'canary') continue;
+        merged.set(model.name, mergeModel(merged.get(model.name), model, description));
+      }
+    }
+  }
+  return [...merged.values()].sort((one, other) => (one.id < other.id ? -1 : 1));
+}
+
+function mergeModel(
+  known: ListedModel | undefined,
+  { name, task, languages, loaded }: ModelDescription,
+  { zone, pool }: { zone: string; pool: string },
+): ListedModel {
+  const join = (before: readonly string[] = [], more: readonly string[]) => [...new Set([...before, ...more])].sort();
+  return {
+    id: name,
+    object: 'model',
+    created: Math.min(known?.created ?? loaded, loaded),
+    owned_by: 'auricle',
+    task,
+    languages: join(known?.languages, languages),
+    zones: join(known?.zones, [zone]),
+    pools: join(known?.pools, [pool]),
+  };
+}

@@ -1,0 +1,69 @@
+import { limits } from '../../shared/limits.ts';
+import type { Attempt } from '../../shared/pool/pick.ts';
+import { readTranscriptEvent } from '../../shared/speech/read-event.ts';
+import type { Claims } from '../../shared/tenant/claims.ts';
+import { late, within } from '../clock.ts';
+import type { RequestContext } from '../context.ts';
+import { Answer } from './answer.ts';
+import { dial } from './dial.ts';
+
+/** A copy of a served recording for a revision on trial. */
+export interface Mirror {
+  readonly to: Attempt;
+  readonly claims: Pick<Claims, 'tenant' | 'audit'>;
+  readonly model: string;
+  /** Head of the request that was served. */
+  readonly head: Readonly<Record<string, unknown>>;
+  readonly body: readonly Uint8Array[];
+  /** The transcript that was served. */
+  readonly text: string;
+  /** Tells whether the record of the request is durable; `undefined` while the request has no end. */
+  readonly recorded: () => Promise<boolean> | undefined;
+}
+
+/** Deadlines of the copies in flight, ms since 1970. A request that the runtime drops never removes its own. */
+let deadlines: number[] = [];
+
+/** Reports whether another copy may be sent. */
+export function hasMirrorSlot(now: number): boolean {
+  deadlines = deadlines.filter((until) => until > now);
+  return deadlines.length < limits.mirrorsAtOnce.value;
+}
+
+/** Sends a copy after the caller was served and discards the answer. The agent on trial counts its own failures. */
+export async function sendMirror(mirror: Mirror, context: RequestContext): Promise<void> {
+  const { runtime } = context;
+  const until = runtime.now() + limits.mirrorMs.value;
+  deadlines.push(until);
+  const hangUp = new AbortController();
+  try {
+    await runtime.after(limits.mirrorDelayMs.value).rings;
+    // A strict tenant's record is durable before anything leaves.
+    if (mirror.claims.audit === 'strict' && !(await mirror.recorded())) return;
+    const sent = send(mirror, hangUp.signal, context);
+    if ((await within(sent, limits.mirrorMs.value, runtime)) === late) hangUp.abort();
+  } catch {
+    // Counted by the agent.
+  } finally {
+    const at = deadlines.indexOf(until);
+    if (at >= 0) deadlines.splice(at, 1);
+  }
+}
+
+async function send(
+  { to: { entry }, claims, model, head, body, text }: Mirror,
+  signal: AbortSignal,
+  { id, settings, runtime }: RequestContext,
+): Promise<void> {
+  const { agent } = entry.description;
+  const facts = { id: `${id}.copy`, agent, tenant: claims.tenant, class: 'batch', model };
+  const call = { entry, facts, head: { ...head, mirror: { text } }, body, signal };
+  const dialled = await dial(call, settings, runtime);
+  if (!dialled.ok) return;
+  const answer = new Answer(dialled.value, readTranscriptEvent, runtime);
+  for (;;) {
+    const event = await answer.next();
+    if (!event.ok || event.value.type === 'final' || event.value.type === 'refusal') break;
+  }
+  await answer.drain();
+}

@@ -1,0 +1,306 @@
+import { limits } from '../../shared/limits.ts';
+import { type Outcome, outcomeOfRefusal } from '../../shared/pool/memory.ts';
+import type { Attempt, RouteRequest } from '../../shared/pool/pick.ts';
+import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import type { RequestContext } from '../context.ts';
+import type { CallerBody } from '../http/caller-body.ts';
+import { refuseThrown } from '../http/refuse-thrown.ts';
+import { CLIENT_GONE, type RequestOutcome, refusedWith, type Session } from '../ledger/session.ts';
+import { agentFinished, agentStarted } from './agent-memory.ts';
+import { Answer, agentRefusal, type Ended, type ReadEvent } from './answer.ts';
+import { AttemptPlan } from './attempt-plan.ts';
+import { dial } from './dial.ts';
+import { hasMirrorSlot, sendMirror } from './mirror.ts';
+import { answerTimeLeft } from './retry.ts';
+
+/** AES-256-GCM, the suite the edge seals with. */
+const SUITE = 0x0005;
+
+/** A unary request as agents get it. */
+export interface AgentRequest<E> {
+  readonly task: RouteRequest['task'];
+  readonly hints: Pick<RouteRequest, 'model' | 'language'>;
+  /** Parameters of the task; the agent reads them before the body. */
+  readonly head: Readonly<Record<string, unknown>>;
+  /** Zones to serve it in; all of the tenant's by default. */
+  readonly zones?: readonly string[] | undefined;
+  /** Requests with equal values go to the same agent while it is there. */
+  readonly sticky?: string | undefined;
+  readonly read: ReadEvent<E>;
+  /** Returns the text of an event, for tasks whose requests may be mirrored to revisions on trial. */
+  readonly textOf?: ((event: E) => string | undefined) | undefined;
+}
+
+type Emitted<E> = Exclude<E, { type: 'refusal' }>;
+type Used = NonNullable<RequestOutcome['final']>;
+
+/** The end of a request. One of `end`, `broke` and `abandon` is called; the first counts. */
+export interface RelayOutcomes {
+  /** Marks that the caller has seen part of the answer: no other agent can take over. */
+  deliver(): void;
+  /** Ends served or refused work. `judge` may forbid the result. Returns a refusal when the result must not leave. */
+  end<T extends Used>(outcome: Result<T>, judge?: (final: T) => Result<undefined>): Promise<Result<undefined>>;
+  /** Ends work that threw. Returns the refusal for the caller. */
+  broke(error: unknown): Promise<Refusal>;
+  /** Ends the work of a caller that went away. */
+  abandon(): void;
+}
+
+/** A call that an agent answers. */
+interface AgentCall<E extends { readonly type: string }> {
+  readonly attempt: Attempt;
+  readonly answer: Answer<E>;
+  readonly began: number;
+  readonly abort: AbortController;
+}
+
+/**
+ * One admitted request at the agents. While the caller has seen no part of the answer and the body can be sent again, a
+ * lost agent is replaced by another one, whose `ready` restarts the events.
+ */
+export class Relay<E extends { readonly type: string } | Ended> implements RelayOutcomes {
+  readonly #session: Session;
+  readonly #body: CallerBody;
+  readonly #agentRequest: AgentRequest<E>;
+  readonly #context: RequestContext;
+  readonly #plan: AttemptPlan;
+  /** Time spent on calls that no agent answered, ms. */
+  #dialledMs = 0;
+  #dialling: AbortController | undefined;
+  #call: AgentCall<E> | undefined;
+  #delivered = false;
+  #closed = false;
+  #abandoned = false;
+  /** Agent of the last attempt, for the record. */
+  #agent: string | undefined;
+  /** The transcript served so far, of a mirrored request. */
+  #text = '';
+  #signal: AbortSignal | undefined;
+  /** Id of the request, for an error within an answer that has begun. */
+  readonly request: string;
+
+  constructor(session: Session, body: CallerBody, agentRequest: AgentRequest<E>, context: RequestContext) {
+    this.#session = session;
+    this.#body = body;
+    this.#agentRequest = agentRequest;
+    this.#context = context;
+    this.request = context.id;
+    const mayMirror = agentRequest.textOf !== undefined && session.claims.mirror !== 'forbidden';
+    this.#plan = new AttemptPlan(routeOf(session, agentRequest, context.id), mayMirror, context);
+  }
+
+  /** Abandons the request when its caller goes away. */
+  watch(signal: AbortSignal): void {
+    this.#signal = signal;
+    if (signal.aborted) this.abandon();
+    else signal.addEventListener('abort', this.abandon, { once: true });
+  }
+
+  /** Returns the next event. A refusal is the end, and so is `final`. */
+  async next(): Promise<Result<Emitted<E>>> {
+    for (;;) {
+      if (this.#closed) return no(gone);
+      const call = this.#call ? ok(this.#call) : await this.#callNext();
+      const event = call.ok ? await this.#receive(call.value) : call;
+      if (event.ok) {
+        this.#session.stillAtWork();
+        if (this.#plan.mirror) this.#text += textAfter(this.#text, this.#agentRequest.textOf?.(event.value));
+        if (event.value.type === 'final') this.#finish('served', 'healthy');
+        return event;
+      }
+      // The caller's own fault comes first, whatever the agent made of the body.
+      const { refusal: fault } = this.#body;
+      const cause = fault ?? event.refusal;
+      this.#finish(cause.reason, fault ? 'neutral' : outcomeOfRefusal(cause.reason));
+      const refusal = await this.#plan.refusalAfter(cause, this.#body.replayable, this.#delivered);
+      if (refusal) {
+        this.#close(refusal.reason);
+        return no(refusal);
+      }
+    }
+  }
+
+  deliver(): void {
+    this.#delivered = true;
+  }
+
+  async end<T extends Used>(
+    outcome: Result<T>,
+    judge: (final: T) => Result<undefined> = () => ok(undefined),
+  ): Promise<Result<undefined>> {
+    this.#close(outcome.ok ? 'served' : outcome.refusal.reason);
+    const session = this.#session;
+    if (!outcome.ok) {
+      if (!this.#abandoned) this.#logFailure(outcome.refusal);
+      await session.end({ ...refusedWith(outcome.refusal), ...this.#used() });
+      return ok(undefined);
+    }
+    const judged = judge(outcome.value);
+    const status = judged.ok ? { status: 200 } : refusedWith(judged.refusal);
+    const ended = session.end({ ...status, final: outcome.value, ...this.#used() });
+    if (!judged.ok) {
+      await ended;
+      return judged;
+    }
+    if (session.claims.audit === 'buffered' || (await ended)) return ok(undefined);
+    return no(this.#context.recorder.refusal(session.claims, 'the end could not be recorded'));
+  }
+
+  async broke(error: unknown): Promise<Refusal> {
+    const refusal = refuseThrown(this.#context.id, error);
+    try {
+      this.#close(refusal.reason);
+    } finally {
+      await this.#session.end({ ...refusedWith(refusal), ...this.#used() });
+    }
+    return refusal;
+  }
+
+  readonly abandon = (): void => {
+    this.#abandoned = true;
+    this.#close(CLIENT_GONE.reason);
+    void this.#session.end({ ...CLIENT_GONE, ...this.#used() });
+  };
+
+  #used = () => ({ agent: this.#agent, bytes: this.#body.received });
+
+  /** Logs a failure that the operator can mend; a caller's own mistakes are in the record only. */
+  #logFailure({ reason, detail }: Refusal): void {
+    if (refusals[reason].status < 500) return;
+    console.warn(JSON.stringify({ event: 'failed', request: this.#context.id, reason, detail, agent: this.#agent }));
+  }
+
+  /** Stops the agent's work, if it has not finished; the record gets `reason`. */
+  #close(reason: string): void {
+    this.#closed = true;
+    this.#signal?.removeEventListener('abort', this.abandon);
+    this.#finish(reason, 'neutral');
+    this.#dialling?.abort();
+    this.#body.cancel();
+  }
+
+  /** Calls the next agent. */
+  async #callNext(): Promise<Result<AgentCall<E>>> {
+    const { runtime } = this.#context;
+    const planned = await this.#plan.next();
+    if (!planned.ok) return planned;
+    const { value: attempt } = planned;
+    const { agent } = attempt.entry.description;
+    this.#agent = agent;
+    const began = runtime.now();
+    const abort = new AbortController();
+    agentStarted(agent);
+    const failed = ({ reason }: Refusal) => {
+      abort.abort();
+      const now = runtime.now();
+      this.#dialledMs += now - began;
+      this.#note(attempt, reason, now);
+      agentFinished(agent, this.#closed ? 'neutral' : outcomeOfRefusal(reason), 0, now);
+    };
+    try {
+      const answer = await this.#dial(attempt, abort);
+      if (!answer.ok) {
+        failed(answer.refusal);
+        return answer;
+      }
+      this.#call = { attempt, answer: answer.value, began, abort };
+      return ok(this.#call);
+    } catch (error) {
+      failed(refuse('internal'));
+      throw error;
+    } finally {
+      this.#dialling = undefined;
+    }
+  }
+
+  async #dial({ entry }: Attempt, abort: AbortController): Promise<Result<Answer<E>>> {
+    const { runtime, settings, id } = this.#context;
+    const { claims, subject } = this.#session;
+    const { hints, head, read } = this.#agentRequest;
+    const { agent } = entry.description;
+    const { tenant } = claims;
+    const body = (await this.#body.gather()) ?? this.#body.open();
+    if (this.#closed) return no(gone);
+    this.#dialling = abort;
+    const facts = { id: `${id}.${this.#plan.made}`, agent, tenant, class: subject.class, model: hints.model };
+    const startMs = answerTimeLeft(this.#dialledMs);
+    const dialled = await dial({ entry, facts, head, body, signal: abort.signal, startMs }, settings, runtime);
+    if (!dialled.ok) return dialled;
+    const answer = new Answer(dialled.value, read, runtime);
+    if (this.#closed) {
+      answer.close();
+      return no(gone);
+    }
+    const { freshSeal, suite } = dialled.value;
+    if (freshSeal) this.#session.note({ type: 'keys', tenant, agent, action: 'setup', suite });
+    return ok(answer);
+  }
+
+  async #receive({ answer }: AgentCall<E>): Promise<Result<Emitted<E>>> {
+    const next = answer.next();
+    const event = await (this.#body.ended ? next : Promise.race([next, this.#body.failed.then(no)]));
+    if (!event.ok) return event;
+    const { value } = event;
+    return isRefusal(value) ? no(agentRefusal(value)) : ok(value as Emitted<E>);
+  }
+
+  /** Ends the current call, if there is one, and records its outcome. */
+  #finish(reason: string, outcome: Outcome): void {
+    const call = this.#call;
+    if (!call) return;
+    this.#call = undefined;
+    const { runtime, waitUntil } = this.#context;
+    const now = runtime.now();
+    const worked = now - Math.max(call.began, this.#body.endedAt ?? call.began);
+    agentFinished(call.attempt.entry.description.agent, outcome, worked, now);
+    this.#note(call.attempt, reason, now);
+    if (reason === 'served') {
+      this.#sendMirror(now);
+      waitUntil(call.answer.drain());
+      return;
+    }
+    call.answer.close();
+    call.abort.abort();
+  }
+
+  /** Mirrors the served request to a revision on trial while there is a slot; the record names the copy. */
+  #sendMirror(now: number): void {
+    const { mirror: to } = this.#plan;
+    const body = to && this.#body.whole();
+    if (!body || !hasMirrorSlot(now)) return;
+    const text = this.#text;
+    if (Buffer.byteLength(text) > limits.mirrorTextBytes.value) return;
+    this.#note(to, 'mirrored', now);
+    const { claims } = this.#session;
+    const { hints, head } = this.#agentRequest;
+    const recorded = () => this.#session.ended;
+    const mirror = { to, claims, model: hints.model, head, body, text, recorded };
+    this.#context.waitUntil(sendMirror(mirror, this.#context));
+  }
+
+  #note({ entry, why }: Attempt, outcome: string, now: number): void {
+    const { pool, agent, zone } = entry.description;
+    const { tenant } = this.#session.claims;
+    const request = this.#context.id;
+    this.#session.note(
+      { type: 'route', tenant, request, attempt: this.#plan.made, pool, agent, zone, why, outcome },
+      now,
+    );
+  }
+}
+
+function routeOf<E>({ claims, subject }: Session, request: AgentRequest<E>, id: string): RouteRequest {
+  const { task, sticky, hints, zones = claims.zones } = request;
+  const { tenant, languages: allowed } = claims;
+  // Each recording is a session of its own: gates count it as one sample (`rates.ts`).
+  return { tenant, session: id, ...hints, task, sticky, allowed, zones, suite: SUITE, class: subject.class };
+}
+
+const textAfter = (before: string, more: string | undefined): string =>
+  more === undefined ? '' : before === '' ? more : ` ${more}`;
+
+const gone = refuse('pool_lost', undefined, 'the caller is gone');
+
+const isRefusal = (event: { readonly type: string }): event is Extract<Ended, { type: 'refusal' }> =>
+  event.type === 'refusal';

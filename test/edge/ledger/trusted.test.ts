@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import { realRuntime } from '../../../edge/clock.ts';
+import { Backlog } from '../../../edge/ledger/backlog.ts';
+import { createEvent } from '../../../edge/ledger/create-event.ts';
+import { transcribe } from '../../../edge/transcribe/transcribe.ts';
+import { limits } from '../../../shared/limits.ts';
+import { makeContext, makeUpload } from '../context-double.ts';
+import type { GateDouble } from '../gate-steps.ts';
+import { startAgent } from '../network.ts';
+
+const unique = () => crypto.randomUUID().slice(0, 8);
+const gone = () => Promise.reject(new Error('gone'));
+const broken: GateDouble = { take: gone, settle: gone, record: gone };
+const answering: GateDouble = {
+  take: async () => ({ ok: true, value: undefined }) as never,
+  settle: async () => {},
+  record: async () => {},
+};
+
+async function send(claims: Record<string, unknown>, gate: GateDouble) {
+  const model = `model-${unique()}`;
+  const agent = await startAgent(model);
+  const { context, settled } = makeContext(gate, realRuntime);
+  const answer = await transcribe(await makeUpload(model, claims), context);
+  await answer.text();
+  await settled();
+  return { answer, agent };
+}
+
+describe('C9 a buffered tenant is served on trust, within bounds', () => {
+  it('until too much waits for its gate: then as a strict one, and on trust again once the gate has heard', async () => {
+    const claims = { tenant: `t-${unique()}` };
+    expect((await send(claims, broken)).answer.status).toBe(200);
+    const { recorder } = makeContext(broken, realRuntime).context;
+    const gap = createEvent({ type: 'gap', lost: 0, from: 0, to: 0 }, 1);
+    const events = Array.from({ length: limits.auditStrainedEvents.value }, () => gap);
+    recorder.keep({ ...claims, zones: ['eu'] }, { kind: 'record', events });
+    const refused = await send(claims, broken);
+    expect([refused.answer.status, refused.agent.requests]).toEqual([503, 0]);
+    expect((await send(claims, answering)).answer.status).toBe(200);
+    expect((await send(claims, broken)).answer.status).toBe(200);
+  });
+
+  it('until too much waits; time runs from the first that was kept, however often it is tried', () => {
+    const backlog = new Backlog();
+    const gap = createEvent({ type: 'gap', lost: 0, from: 0, to: 0 }, 1);
+    const step = (count: number) => ({ kind: 'record', events: Array.from({ length: count }, () => gap) }) as const;
+    backlog.keep('t/eu', [step(limits.auditStrainedEvents.value)], 1_000);
+    expect(backlog.isStrained('t/eu', 1_000)).toBe(false);
+    backlog.keep('t/eu', [step(1)], 1_000);
+    expect(backlog.isStrained('t/eu', 1_000)).toBe(true);
+    expect(backlog.isStrained('other/eu', 1_000)).toBe(false);
+    backlog.take('t/eu');
+    backlog.keep('t/eu', [step(1)], 200_000);
+    expect(backlog.isStrained('t/eu', 1_000 + limits.auditStrainedMs.value)).toBe(false);
+    expect(backlog.isStrained('t/eu', 1_001 + limits.auditStrainedMs.value)).toBe(true);
+    backlog.take('t/eu');
+    backlog.heard('t/eu');
+    expect(backlog.isStrained('t/eu', 1_001 + limits.auditStrainedMs.value)).toBe(false);
+  });
+});
