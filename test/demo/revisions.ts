@@ -26,7 +26,7 @@ export interface Registered extends Built {
 export async function build(operator: Operator, folder: string, source: string, ...options: string[]): Promise<Built> {
   mkdirSync(folder, { recursive: true });
   const [archive, pipeline] = [path.join(folder, 'imported.amodel'), path.join(folder, 'built.apipeline')];
-  await operator.run('import', path.join(SHIPPED, source), '--out', archive);
+  await operator.run('import', copyWhole(source, path.join(folder, 'source')), '--out', archive);
   await operator.run('build', 'speech_recognition', pipeline, archive, `--name=${MODEL}`, '--language_code=en');
   const repository = path.join(folder, 'models');
   const { models } = await operator.run<{ models: { folders: string[] }[] }>(
@@ -37,6 +37,19 @@ export async function build(operator: Operator, folder: string, source: string, 
   );
   const parts = models.flatMap(({ folders }) => folders);
   return { repository, parts, network: networkIn(repository, parts) };
+}
+
+/** Copies the shipped repository, and into the ensemble the files that it names in other folders, which `import` refuses. */
+function copyWhole(ensemble: string, repository: string): string {
+  cpSync(SHIPPED, repository, { recursive: true });
+  const copy = path.join(repository, ensemble);
+  const config = path.join(copy, 'config.pbtxt');
+  const text = readFileSync(config, 'utf8');
+  for (const [, named = ''] of text.matchAll(/"(\.\.\/[^"]+)"/g)) {
+    cpSync(path.join(SHIPPED, ensemble, named), path.join(copy, path.basename(named)));
+  }
+  writeFileSync(config, text.replace(/"\.\.\/[^"]+\/([^"/]+)"/g, '"$1"'));
+  return copy;
 }
 
 const networkIn = (repository: string, parts: readonly string[]): string =>
