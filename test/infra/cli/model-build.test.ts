@@ -65,7 +65,7 @@ it('M4 every archive of a folder; what is deployed already stays', async () => {
 it('M2 the example of the README does what it says', async () => {
   const folder = folderForTest();
   const readme = readFileSync(new URL('../../../infra/pool/model-build/README.md', import.meta.url), 'utf8');
-  const block = /a model that lies here[^`]*```\n([^`]*)```/.exec(readme)?.[1] ?? '';
+  const block = /With the shipped model[^`]*```\n([^`]*)```/.exec(readme)?.[1] ?? '';
   const lines = block.trimEnd().split('\n');
   expect(lines.at(-1)).toBe('npm start -- --models models');
   const own = (word: string) => (/^(en\.|models$)/.test(word) ? path.join(folder, word) : word);

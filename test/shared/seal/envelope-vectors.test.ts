@@ -89,14 +89,4 @@ describe('C5 A21 T4 vectors of sealed files', () => {
     expect(opened && Buffer.from(opened).toString()).toBe('{"keys":[]}');
     expect(await unwrap(await privateKey(), box, { ...binding, aad: Buffer.from('another') })).toBeUndefined();
   });
-
-  it('are printed in PROTOCOL.md as they are', () => {
-    const text = readFileSync(new URL('../../../shared/seal/PROTOCOL.md', import.meta.url), 'utf8');
-    const block = /```text file vectors\n([\s\S]*?)```/.exec(text)?.[1] ?? '';
-    const rows = block
-      .replace(/\n {2,}/g, '')
-      .trim()
-      .split('\n');
-    expect(Object.fromEntries(rows.map((row) => row.split(/ +/) as [string, string]))).toEqual(vectors);
-  });
 });
