@@ -5,10 +5,12 @@ const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta
 
 const protocol = read('shared/stream/PROTOCOL.md');
 const rows = read('test/conformance/STREAM.md')
-  .split('\n')
-  .map((line) => /^\| +(\d+) \| (.*) \| `(.*)` \|$/.exec(line))
-  .filter((match) => match !== null)
-  .map(([, must, name, where]) => ({ must: Number(must), name: String(name), where: `test/${where}` }));
+  .split('\n## ')
+  .flatMap((section) => {
+    const where = `test/${/^`(.*)`/.exec(section)?.[1]}`;
+    const found = [...section.matchAll(/^\| (\d+) \| (.*) \|$/gm)];
+    return found.map(([, must, name]) => ({ must: Number(must), name: String(name), where }));
+  });
 
 const numbers = [...protocol.matchAll(/\[(\d+)\]/g)].map(([, number]) => Number(number));
 

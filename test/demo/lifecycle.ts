@@ -1,5 +1,5 @@
 // `npm run demo:lifecycle`: revisions of the reference model on their way through the five gates of a local stack, while
-// phones talk to it. `--json`: figures only, on stdout; what happens is then told on stderr.
+// phones talk to it. `--json` prints `{ "figures": … }` on stdout and the story on stderr.
 import process from 'node:process';
 import { LIMITS, startFleet } from './fleet.ts';
 import { operatorOf } from './operate.ts';
@@ -8,7 +8,7 @@ import { begin, play } from './scenes.ts';
 import { figures, type Story } from './story.ts';
 import { startTraffic, type Traffic } from './traffic.ts';
 
-/** All of it, on a busy machine; whatever is not done by then is not done. */
+/** Bound on the whole run, on a busy machine. */
 const MINUTES = 12;
 /** Timeout of the shutdown, s. */
 const ENDING_SECONDS = 60;
@@ -55,7 +55,7 @@ try {
 }
 const missed = Object.entries(expected).filter(([name, value]) => figures[name as keyof typeof figures] !== value);
 for (const [name, value] of missed) say(`${name} is ${figures[name as keyof typeof figures]} and should be ${value}`);
-process.stdout.write(asJson ? `${JSON.stringify(figures)}\n` : `${JSON.stringify(figures, undefined, 2)}\n`);
+process.stdout.write(asJson ? `${JSON.stringify({ figures })}\n` : `${JSON.stringify(figures, undefined, 2)}\n`);
 process.exit(missed.length === 0 ? 0 : 1);
 
 function aborted(signal: AbortSignal): Promise<never> {
