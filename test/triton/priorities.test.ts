@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Agent, startAgent } from '../../infra/pool/agent/agent.ts';
-import { readSettings } from '../../infra/pool/agent/settings.ts';
+import { readSettings } from '../../infra/pool/agent/settings/settings.ts';
 import { installTriton } from '../../infra/pool/triton/install.ts';
 import { convertRepository } from '../../infra/pool/triton/models/generate.ts';
 import { startTriton, type Triton } from '../../infra/pool/triton/start.ts';
 import { untilPending, whileBusy } from '../contract/engine/client.ts';
 import { testModels, writeRepository } from '../contract/engine/test-models.ts';
 import { createEdgeDouble, type EdgeDouble } from '../infra/agent/double-edge.ts';
-import { callerOf, type Got, row } from '../infra/agent/kserve-call.ts';
+import { callerOf, type Got, row } from '../infra/agent/kserve/call.ts';
 import { makeEnvironment } from '../infra/agent/start-agent.ts';
 import { folder as installation } from './install.ts';
 

@@ -1,12 +1,12 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { limits } from '../../../shared/limits.ts';
-import type { AgentContext } from './agent-context.ts';
 import { type AgentOverrides, openBackend } from './backend.ts';
-import type { Keys } from './keys.ts';
-import { createAgentServer } from './serve.ts';
+import type { Keys } from './identity/keys.ts';
+import type { AgentContext } from './request/agent-context.ts';
+import { createAgentServer } from './server/serve.ts';
 import { openServing } from './serving.ts';
-import type { Settings } from './settings.ts';
+import type { Settings } from './settings/settings.ts';
 import { createStreamDoor } from './stream/door.ts';
 import { openUplink } from './uplink.ts';
 
@@ -32,13 +32,13 @@ export async function startAgent(settings: Settings, overrides: AgentOverrides =
   const backend = await openBackend(settings, overrides, () => desk);
   const serving = openServing(backend, () => desk);
   const desk: AgentContext = serving.desk;
-  const { host, calls } = serving;
+  const { host, calls, streamMetrics } = serving;
   const { keys, watch, failures, outbox, log, workers, engine } = backend;
   const server = createAgentServer(desk, {
     ready: () => watch.ready() && !desk.draining(),
     failed: failures.list,
   });
-  const serveStream = createStreamDoor(desk, host);
+  const serveStream = createStreamDoor(desk, host, streamMetrics);
   server.on('upgrade', (request, connection, head) => void serveStream(request, connection, head));
   let url = '';
   const uplink = await openUplink(backend, serving, () => url);

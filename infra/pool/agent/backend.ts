@@ -1,24 +1,24 @@
 import { limits } from '../../../shared/limits.ts';
-import type { AgentContext } from './agent-context.ts';
-import { createAttest } from './attest.ts';
-import { createDispatcher, type Dispatcher } from './dispatch.ts';
-import type { Engine } from './engine.ts';
-import { createKserveEngine } from './engine-kserve.ts';
-import { createEngineMetrics } from './engine-metrics.ts';
-import { createEngineRepository } from './engine-repository.ts';
-import { createKeys } from './keys.ts';
-import { createLoadFailures } from './load-failures.ts';
-import { createLog } from './log.ts';
-import { createMetrics, type Metrics } from './metrics.ts';
-import { createModelSource, type Entry } from './model-source.ts';
-import { type Outbox, openOutbox } from './record.ts';
-import { openReleaseMap } from './release-map.ts';
-import type { ServedModel } from './served-model.ts';
-import { createServiceTime } from './serving-time.ts';
-import type { Settings } from './settings.ts';
+import { createDispatcher, type Dispatcher } from './engine/dispatch.ts';
+import type { Engine } from './engine/engine.ts';
+import { createKserveEngine } from './engine/kserve.ts';
+import { createLoadFailures } from './engine/load-failures.ts';
+import { createEngineMetrics } from './engine/metrics-page.ts';
+import { createEngineRepository } from './engine/repository.ts';
+import { createServiceTime } from './engine/serving-time.ts';
+import { createAttest } from './identity/attest.ts';
+import { createKeys } from './identity/keys.ts';
+import { type Outbox, openOutbox } from './identity/record.ts';
+import { openReleaseMap } from './identity/release-map.ts';
+import { createModelSource, type Entry } from './models/model-source.ts';
+import type { ServedModel } from './models/served-model.ts';
+import { createEngineWatch } from './models/watch.ts';
+import type { AgentContext } from './request/agent-context.ts';
+import type { Settings } from './settings/settings.ts';
 import type { Clock } from './stream/clock.ts';
 import { StreamWorkers } from './stream/workers.ts';
-import { createEngineWatch } from './watch.ts';
+import { createLog } from './telemetry/log.ts';
+import { createMetrics, type Metrics } from './telemetry/metrics.ts';
 
 /** Dependencies that tests replace. */
 export interface AgentOverrides {

@@ -1,6 +1,6 @@
 import process from 'node:process';
 import { startAgent } from './agent.ts';
-import { lineFor, readSettings, SettingsError } from './settings.ts';
+import { lineFor, readSettings, SettingsError } from './settings/settings.ts';
 
 // The decoder packages print a line for each damaged frame. The agent writes through its log only, so that a
 // broken recording does not fill the disk.

@@ -1,17 +1,17 @@
 import type { JSONWebKeySet } from 'jose';
-import { type AgentContext, openAdmission } from './agent-context.ts';
 import type { Backend } from './backend.ts';
 import { stepSlotsOf } from './backend.ts';
-import { createStorage } from './batch/storage.ts';
-import { createCalls } from './kserve/calls.ts';
-import { LiveBook } from './live/book.ts';
-import { createSessionReader } from './sealed-session.ts';
-import { readJson } from './settings.ts';
+import { createCalls } from './engine/calls/calls.ts';
+import { createZoneKeyring } from './identity/zone-key.ts';
+import { LiveBook } from './live-counts/book.ts';
+import { type AgentContext, openAdmission } from './request/agent-context.ts';
+import { createReplayCache, createTicketReader } from './request/ticket.ts';
+import { createSessionReader } from './server/sealed-session.ts';
+import { readJson } from './settings/settings.ts';
+import { createStorage } from './storage/storage.ts';
 import { systemClock } from './stream/clock.ts';
 import { createStreamHost, type StreamHost } from './stream/host.ts';
 import { createLiveParts } from './stream/parts.ts';
-import { createReplayCache, createTicketReader } from './ticket.ts';
-import { createZoneKeyring } from './zone-key.ts';
 
 /** Returns the keys of the zone; `undefined` where no authority releases them. */
 function openKeyring({ settings, keys, outbox, now }: Backend) {
@@ -44,7 +44,7 @@ export function openServing(backend: Backend, desk: () => AgentContext) {
   const edgeKeys = readJson(settings.edgeKeysFile) as JSONWebKeySet;
   const book = new LiveBook();
   const opened = openAdmission({
-    ...{ agent, now, keys, dispatcher, calls, metrics, log, model: backend.model, keepaliveMs, live, book },
+    ...{ agent, now, keys, dispatcher, calls, metrics, log, model: backend.model, keepaliveMs, book },
     readTicket: createTicketReader(agent, edgeKeys),
     readSession: createSessionReader(agent, edgeKeys, keys),
     replays: createReplayCache(),
@@ -53,7 +53,7 @@ export function openServing(backend: Backend, desk: () => AgentContext) {
     engineReady: watch.ready,
     files: keyring && { keyring, storage: createStorage() },
   });
-  return { desk: opened, host, calls, keyring, book };
+  return { desk: opened, host, streamMetrics: live.metrics, calls, keyring, book };
 }
 
 export type Serving = ReturnType<typeof openServing>;

@@ -3,11 +3,11 @@ import { limits } from '../../../shared/limits.ts';
 import type { ModelDescription, PoolDescription } from '../../../shared/pool/description.ts';
 import type { Load } from '../../../shared/pool/heartbeat.ts';
 import type { Backend } from './backend.ts';
-import { openBatch } from './batch/batch.ts';
-import { createHeartbeat } from './heartbeat.ts';
-import { openSuites } from './keys.ts';
-import { createLiveTeller } from './live/tell-live.ts';
-import { createRenewal } from './renewal.ts';
+import { createHeartbeat } from './identity/heartbeat.ts';
+import { openSuites } from './identity/keys.ts';
+import { createRenewal } from './identity/renewal.ts';
+import { openBatch } from './jobs/batch.ts';
+import { createLiveTeller } from './live-counts/report.ts';
 import type { Serving } from './serving.ts';
 
 const readToken = ({ settings }: Backend) => readFileSync(settings.poolTokenFile, 'utf8').trim();

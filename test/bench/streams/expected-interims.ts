@@ -1,6 +1,6 @@
 // Expected interim of each step of the clip, so that an arriving one can be timed from the audio its step
 // needed.
-import { createModelSource } from '../../../infra/pool/agent/model-source.ts';
+import { createModelSource } from '../../../infra/pool/agent/models/model-source.ts';
 import { createWords } from '../../../infra/pool/agent/stream/words.ts';
 import { REPOSITORY } from './clip-sound.ts';
 import { HOP_FRAMES } from './traffic.ts';

@@ -1,6 +1,7 @@
 // Recordings at the engine beside live streams: callers that send one recording after the other.
-import { createKserveEngine } from '../../../infra/pool/agent/engine-kserve.ts';
-import { modelTensors } from '../../../infra/pool/agent/recognise.ts';
+
+import { modelTensors } from '../../../infra/pool/agent/asr/recognise.ts';
+import { createKserveEngine } from '../../../infra/pool/agent/engine/kserve.ts';
 import { fp32Tensor, int32Tensor } from '../../../shared/kserve/tensor.ts';
 import { limits } from '../../../shared/limits.ts';
 import { FORMAT } from './traffic.ts';

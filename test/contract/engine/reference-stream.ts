@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createKserveEngine } from '../../../infra/pool/agent/engine-kserve.ts';
+import { createKserveEngine } from '../../../infra/pool/agent/engine/kserve.ts';
 import { findStreamProblem } from '../../../infra/pool/model-build/measure/check-streams.ts';
 import { readInt32 } from '../../../shared/kserve/tensor.ts';
 import { limits } from '../../../shared/limits.ts';

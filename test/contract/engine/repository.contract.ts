@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createEngineRepository } from '../../../infra/pool/agent/engine-repository.ts';
+import { createEngineRepository } from '../../../infra/pool/agent/engine/repository.ts';
 import {
   askInfer,
   counter,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
-import { sha256 } from '../../../infra/pool/agent/keys.ts';
+import { sha256 } from '../../../infra/pool/agent/identity/keys.ts';
 import { createOpener, createSealer, type Opener, type Sealer } from '../../../shared/seal/records.ts';
 import { edgeCounters, openSealedSession } from '../../../shared/seal/sealed-session.ts';
 import { type SealSetup, setupSender } from '../../../shared/seal/setup.ts';

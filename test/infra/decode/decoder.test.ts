@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createDecoder, type DecoderAssets } from '../../../infra/pool/agent/decode/decoder.ts';
-import { createLanguageModel } from '../../../infra/pool/agent/decode/language-model.ts';
+import { createDecoder, type DecoderAssets } from '../../../infra/pool/agent/asr/decode/decoder.ts';
+import { createLanguageModel } from '../../../infra/pool/agent/asr/decode/language-model.ts';
 import { align } from './align.ts';
 import { arpa, plain, rows, spoken, sure, type Table, tokens } from './tables.ts';
 

@@ -1,5 +1,5 @@
-import { type DecodedWord, type DecoderAssets, defaults } from '../../../infra/pool/agent/decode/decoder.ts';
-import { createLanguageModel } from '../../../infra/pool/agent/decode/language-model.ts';
+import { type DecodedWord, type DecoderAssets, defaults } from '../../../infra/pool/agent/asr/decode/decoder.ts';
+import { createLanguageModel } from '../../../infra/pool/agent/asr/decode/language-model.ts';
 import { align } from './align.ts';
 
 const add = (a: number, b: number) => {

@@ -1,15 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createBeam, type DecodedToken } from '../../../infra/pool/agent/decode/beam.ts';
+import { createBeam, type DecodedToken } from '../../../infra/pool/agent/asr/decode/beam.ts';
 import {
   createDecoder,
   type Decoded,
   type DecodedSoFar,
   type DecoderAssets,
   defaults,
-} from '../../../infra/pool/agent/decode/decoder.ts';
-import { createLanguageModel } from '../../../infra/pool/agent/decode/language-model.ts';
-import { createLexicon } from '../../../infra/pool/agent/decode/lexicon.ts';
+} from '../../../infra/pool/agent/asr/decode/decoder.ts';
+import { createLanguageModel } from '../../../infra/pool/agent/asr/decode/language-model.ts';
+import { createLexicon } from '../../../infra/pool/agent/asr/decode/lexicon.ts';
 import { runs } from '../../seeds.ts';
 import { decodeExhaustively } from './exhaustive.ts';
 import { arpa, mumble, plain, randomOf, rows, spoken, sure, type Table, tokens } from './tables.ts';

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { createDecoder, type WordDecoder } from '../../../infra/pool/agent/decode/decoder.ts';
+import { createDecoder, type WordDecoder } from '../../../infra/pool/agent/asr/decode/decoder.ts';
 import { type HeardWindow, openStream } from '../../../infra/pool/training/reference/stream.ts';
 import { randomOf } from './tables.ts';
 

@@ -1,4 +1,4 @@
-import type { DecoderAssets } from '../../../infra/pool/agent/decode/decoder.ts';
+import type { DecoderAssets } from '../../../infra/pool/agent/asr/decode/decoder.ts';
 
 export const tokens = ['<blank>', ' ', 'a', 'c', 'e', 's', 't', 'u'];
 

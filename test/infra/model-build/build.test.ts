@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { readRepository } from '../../../infra/pool/agent/models.ts';
+import { readRepository } from '../../../infra/pool/agent/models/models.ts';
 import { build } from '../../../infra/pool/model-build/build/build.ts';
 import { readCommand } from '../../../infra/pool/model-build/build/read-command.ts';
 import { deploy } from '../../../infra/pool/model-build/deploy/deploy.ts';

@@ -2,7 +2,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ROOT } from '../../../infra/local/root.ts';
-import { readRepository } from '../../../infra/pool/agent/models.ts';
+import { readRepository } from '../../../infra/pool/agent/models/models.ts';
 import { openArchive } from '../../../infra/pool/model-build/archive/open-archive.ts';
 import { build } from '../../../infra/pool/model-build/build/build.ts';
 import { readCommand } from '../../../infra/pool/model-build/build/read-command.ts';

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { ROOT } from '../../../infra/local/root.ts';
-import { createDecoder } from '../../../infra/pool/agent/decode/decoder.ts';
+import { createDecoder } from '../../../infra/pool/agent/asr/decode/decoder.ts';
 import { countWordErrors } from '../../../shared/model/word-errors.ts';
 
 const repository = path.join(ROOT, 'infra/pool/models/repository');

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { buildModel } from '../../../infra/cli/models/build.ts';
-import type { Inference, InferOutcome } from '../../../infra/pool/agent/engine.ts';
+import type { Inference, InferOutcome } from '../../../infra/pool/agent/engine/engine.ts';
 import { checkLoad, differenceOf, engineClient } from '../../../infra/pool/model-build/measure/check-load.ts';
 import { type Cut, measureWindows } from '../../../infra/pool/model-build/measure/measure-latency.ts';
 import { measureQuality } from '../../../infra/pool/model-build/measure/measure-quality.ts';

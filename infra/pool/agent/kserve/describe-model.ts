@@ -1,10 +1,10 @@
 import type { CallHead } from '../../../../shared/kserve/call.ts';
 import { limits } from '../../../../shared/limits.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
-import type { AgentRequest } from '../admitted-request.ts';
-import { modelPath, readWhole } from './door.ts';
-import { engineRefusal } from './engine-refusal.ts';
-import { respond } from './respond.ts';
+import { modelPath, readWhole } from '../engine/calls/client.ts';
+import { engineRefusal } from '../engine/calls/engine-refusal.ts';
+import type { AgentRequest } from '../request/admitted-request.ts';
+import { respond } from '../request/respond.ts';
 
 /** Suffix of the model's address for each task. */
 const suffixes = { metadata: '', config: '/config', stats: '/stats' } as const;

@@ -3,11 +3,11 @@ import { parseJson } from '../../../../shared/kserve/parse-json.ts';
 import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
-import type { AgentRequest } from '../admitted-request.ts';
-import { type EngineAnswer, modelPath, readWhole } from './door.ts';
-import { engineRefusal } from './engine-refusal.ts';
+import { type EngineAnswer, modelPath, readWhole } from '../engine/calls/client.ts';
+import { engineRefusal } from '../engine/calls/engine-refusal.ts';
+import type { AgentRequest } from '../request/admitted-request.ts';
+import { respond, sendPieces } from '../request/respond.ts';
 import { readBody } from './read-body.ts';
-import { respond, sendPieces } from './respond.ts';
 import { frames, isErrorFrame } from './server-sent.ts';
 import { soundSeconds } from './sound-seconds.ts';
 

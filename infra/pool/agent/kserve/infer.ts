@@ -8,14 +8,14 @@ import {
 import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
-import type { AgentRequest } from '../admitted-request.ts';
-import { levelOf } from '../level.ts';
+import { modelPath, readWhole } from '../engine/calls/client.ts';
+import { engineRefusal } from '../engine/calls/engine-refusal.ts';
+import type { EngineStep } from '../engine/calls/sequences.ts';
+import { levelOf } from '../engine/level.ts';
+import type { AgentRequest } from '../request/admitted-request.ts';
+import { respond } from '../request/respond.ts';
 import { type Checked, readRequest } from './check-request.ts';
-import { modelPath, readWhole } from './door.ts';
-import { engineRefusal } from './engine-refusal.ts';
 import { readBody } from './read-body.ts';
-import { respond } from './respond.ts';
-import type { EngineStep } from './sequences.ts';
 import { soundSeconds } from './sound-seconds.ts';
 
 const HEADER_LENGTH = 'inference-header-content-length';

@@ -5,33 +5,9 @@ import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { Opened } from '../../../../shared/seal/records.ts';
+import type { BodyBudget } from '../engine/calls/body-budget.ts';
 
 const unpackers: Record<Encoding, () => Transform> = { gzip: createGunzip, deflate: createInflate };
-
-/** Memory that the bodies of callers take at one agent, all together. */
-export class BodyBudget {
-  readonly #bound: number;
-  #used = 0;
-
-  constructor(bound: number = limits.callBytesInFlight.value) {
-    this.#bound = bound;
-  }
-
-  get used(): number {
-    return this.#used;
-  }
-
-  /** Whether there was room; what was taken must be given back. */
-  take(bytes: number): boolean {
-    if (this.#used + bytes > this.#bound) return false;
-    this.#used += bytes;
-    return true;
-  }
-
-  give(bytes: number): void {
-    this.#used -= bytes;
-  }
-}
 
 export interface HeldBody {
   readonly bytes: Uint8Array;

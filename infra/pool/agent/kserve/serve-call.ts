@@ -1,7 +1,7 @@
 import { type CallHead, type CallTask, callHead } from '../../../../shared/kserve/call.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
-import type { AgentRequest } from '../admitted-request.ts';
+import type { AgentRequest } from '../request/admitted-request.ts';
 import { describeModel } from './describe-model.ts';
 import { generate } from './generate.ts';
 import { infer } from './infer.ts';

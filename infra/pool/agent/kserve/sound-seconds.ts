@@ -1,5 +1,5 @@
-import type { ServedModel } from '../served-model.ts';
-import { MODEL_RATE } from '../sound/mono.ts';
+import { MODEL_RATE } from '../audio/mono.ts';
+import type { ServedModel } from '../models/served-model.ts';
 
 /** Sound that a model of a language was given counts as if it had come in a file. */
 export const soundSeconds = ({ description }: ServedModel, samples: number): number =>

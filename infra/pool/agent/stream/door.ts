@@ -2,18 +2,23 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, ok } from '../../../../shared/result.ts';
-import { admit, plainRefusal } from '../admit.ts';
-import type { AgentContext } from '../agent-context.ts';
-import { bugFields } from '../log.ts';
+import { admit, plainRefusal } from '../request/admit.ts';
+import type { AgentContext } from '../request/agent-context.ts';
+import { bugFields } from '../telemetry/log.ts';
 import type { StreamHost } from './host.ts';
+import type { StreamMetrics } from './metrics.ts';
 import { refuseUpgrade } from './refuse-upgrade.ts';
 
 const PATH = '/v1/stream';
 
 /** Admits the live streams of an agent, which come as upgrades of its HTTP server, and hands them to `host`. */
-export function createStreamDoor(desk: AgentContext, host: Pick<StreamHost, 'serve'>) {
+export function createStreamDoor(
+  desk: AgentContext,
+  host: Pick<StreamHost, 'serve'>,
+  metrics: Pick<StreamMetrics, 'ended'>,
+) {
   function report({ reason, detail }: Refusal) {
-    desk.live.metrics.ended(reason);
+    metrics.ended(reason);
     desk.log('stream-refused', { reason, ...(detail !== undefined && { detail }) });
   }
 
@@ -37,10 +42,10 @@ export function createStreamDoor(desk: AgentContext, host: Pick<StreamHost, 'ser
       }
       const { draining, signal: stopped } = entry;
       const outcome = await host.serve({ ...admitted.value, request, connection, head, draining, stopped });
-      if (outcome?.ok) desk.live.metrics.ended('ok');
+      if (outcome?.ok) metrics.ended('ok');
       else if (outcome) report(outcome.refusal);
     } catch (error) {
-      desk.live.metrics.ended('internal');
+      metrics.ended('internal');
       desk.log('bug', bugFields(error));
       connection.destroy();
     } finally {

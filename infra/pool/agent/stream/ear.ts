@@ -4,7 +4,7 @@ import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { LinkControl } from '../../../../shared/stream/link.ts';
 import type { LinkMessage } from '../../../../shared/stream/link-record.ts';
-import { MODEL_RATE } from '../sound/mono.ts';
+import { MODEL_RATE } from '../audio/mono.ts';
 import type { Clock } from './clock.ts';
 import { createHeardReports } from './heard.ts';
 import type { Hearing } from './hearing.ts';

@@ -1,6 +1,6 @@
 import type { Tensor } from '../../../../shared/kserve/tensor.ts';
 import { limits } from '../../../../shared/limits.ts';
-import type { Engine } from '../engine.ts';
+import type { Engine } from '../engine/engine.ts';
 import { type Clock, pause } from './clock.ts';
 
 /** End of an abandoned sequence. */

@@ -1,11 +1,11 @@
 import { limits } from '../../../../shared/limits.ts';
 import { ok, type Result } from '../../../../shared/result.ts';
 import type { StreamOptions } from '../../../../shared/stream/link.ts';
-import { MODEL_RATE, type Sound } from '../sound/mono.ts';
-import { createResampler, firstInput } from '../sound/resample.ts';
-import type { Unit } from '../voice/cut.ts';
-import { type CutterState, type CutUtterance, createLiveCutter } from '../voice/cut-live.ts';
-import { UNIT_SAMPLES, UNIT_SECONDS, type VoiceDetector } from '../voice/detect.ts';
+import type { Unit } from '../asr/vad/cut.ts';
+import { type CutterState, type CutUtterance, createLiveCutter } from '../asr/vad/cut-live.ts';
+import { UNIT_SAMPLES, UNIT_SECONDS, type VoiceDetector } from '../asr/vad/detect.ts';
+import { MODEL_RATE, type Sound } from '../audio/mono.ts';
+import { createResampler, firstInput } from '../audio/resample.ts';
 import type { Source } from './source.ts';
 import { createTape } from './tape.ts';
 import { createUtterance, type LiveUtterance, type UtteranceEnd } from './utterance.ts';

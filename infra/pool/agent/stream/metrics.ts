@@ -1,5 +1,5 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
-import { registerGauges } from '../gauges.ts';
+import { registerGauges } from '../telemetry/gauges.ts';
 import type { RebuildCause } from './sequence.ts';
 import type { Tracks } from './tracks.ts';
 

@@ -2,7 +2,7 @@ import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, type Result } from '../../../../shared/result.ts';
 import { bytesPerSecond, type StreamFormat } from '../../../../shared/stream/format.ts';
-import { MODEL_RATE } from '../sound/mono.ts';
+import { MODEL_RATE } from '../audio/mono.ts';
 import { createPacketSource } from './packets.ts';
 import { createPcmSource } from './pcm.ts';
 import type { Origin, Source } from './source.ts';

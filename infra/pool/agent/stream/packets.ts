@@ -3,8 +3,8 @@ import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { StreamFormat } from '../../../../shared/stream/format.ts';
-import { joinSamples } from '../sound/join.ts';
-import { MODEL_RATE, mixDown } from '../sound/mono.ts';
+import { joinSamples } from '../audio/join.ts';
+import { MODEL_RATE, mixDown } from '../audio/mono.ts';
 import { createPageReader } from './ogg-pages.ts';
 import type { Origin, Place, Source } from './source.ts';
 

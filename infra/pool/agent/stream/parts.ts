@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import { limits } from '../../../../shared/limits.ts';
-import type { Engine } from '../engine.ts';
+import type { Engine } from '../engine/engine.ts';
 import type { Clock } from './clock.ts';
 import { createSequenceEnds, type SequenceEnds } from './ends.ts';
 import { createStreamMetrics, type StreamMetrics } from './metrics.ts';

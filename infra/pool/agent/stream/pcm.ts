@@ -1,7 +1,7 @@
 import { ok, type Result } from '../../../../shared/result.ts';
 import { concat } from '../../../../shared/seal/bytes.ts';
 import type { Encoding, StreamFormat } from '../../../../shared/stream/format.ts';
-import { MODEL_RATE } from '../sound/mono.ts';
+import { MODEL_RATE } from '../audio/mono.ts';
 import type { Origin, Source } from './source.ts';
 
 /** How samples of an encoding are read: all of them at once, as this runs for every sample of every stream. */

@@ -1,8 +1,8 @@
 import { limits } from '../../../../shared/limits.ts';
 import { ok, type Result } from '../../../../shared/result.ts';
 import type { LinkEvent, StreamOptions } from '../../../../shared/stream/link.ts';
-import type { Recogniser } from '../segment.ts';
-import { MODEL_RATE } from '../sound/mono.ts';
+import type { Recogniser } from '../asr/segment.ts';
+import { MODEL_RATE } from '../audio/mono.ts';
 import type { Capture } from './hearing.ts';
 import { createSequence, type RebuildCause, type SequenceParts } from './sequence.ts';
 import { afterUtterance } from './stall.ts';

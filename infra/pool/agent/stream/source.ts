@@ -1,5 +1,5 @@
 import type { Result } from '../../../../shared/result.ts';
-import type { Sound } from '../sound/mono.ts';
+import type { Sound } from '../audio/mono.ts';
 
 /**
  * Start of a source: a byte of the session and the frame that it stands for, counted from the session's

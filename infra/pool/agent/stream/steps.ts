@@ -2,8 +2,8 @@ import { setImmediate } from 'node:timers/promises';
 import type { Tensor } from '../../../../shared/kserve/tensor.ts';
 import { limits } from '../../../../shared/limits.ts';
 import { classes, type RequestClass } from '../../../../shared/tenant/claims.ts';
-import type { Engine } from '../engine.ts';
-import { createSlots, type Unbegun } from '../slots.ts';
+import type { Engine } from '../engine/engine.ts';
+import { createSlots, type Unbegun } from '../engine/slots.ts';
 import type { Clock } from './clock.ts';
 
 /** One request of a sequence. */

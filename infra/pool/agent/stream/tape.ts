@@ -1,6 +1,6 @@
 import { limits } from '../../../../shared/limits.ts';
-import type { Sound } from '../sound/mono.ts';
-import { UNIT_SAMPLES } from '../voice/detect.ts';
+import { UNIT_SAMPLES } from '../asr/vad/detect.ts';
+import type { Sound } from '../audio/mono.ts';
 
 const FULL_SCALE = 0x8000;
 /** Scales a 16-bit sample to the model's -1 to 1; a power of two, so that multiplying with it is exact. */

@@ -1,5 +1,5 @@
 import { classes, type RequestClass } from '../../../../shared/tenant/claims.ts';
-import { Semaphore } from '../semaphore.ts';
+import { Semaphore } from '../engine/semaphore.ts';
 import { createSteps, type Steps, type StepsOptions } from './steps.ts';
 
 /** The way of one model's streams to the engine, and the places of those that are sent again. */

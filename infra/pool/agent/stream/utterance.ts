@@ -1,5 +1,5 @@
 import type { endings } from '../../../../shared/stream/link.ts';
-import { UNIT_SAMPLES } from '../voice/detect.ts';
+import { UNIT_SAMPLES } from '../asr/vad/detect.ts';
 import { SAMPLE_SCALE } from './tape.ts';
 
 export type UtteranceEnd = (typeof endings)[number];

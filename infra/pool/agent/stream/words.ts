@@ -3,9 +3,9 @@ import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { LinkEvent } from '../../../../shared/stream/link.ts';
-import type { Decoded } from '../decode/decoder.ts';
-import { placeWords, type Recogniser, type Scores, segmentsOf, sumBest } from '../segment.ts';
-import { MODEL_RATE } from '../sound/mono.ts';
+import type { Decoded } from '../asr/decode/decoder.ts';
+import { placeWords, type Recogniser, type Scores, segmentsOf, sumBest } from '../asr/segment.ts';
+import { MODEL_RATE } from '../audio/mono.ts';
 import type { Closing } from './utterance.ts';
 
 export type Interim = Extract<LinkEvent, { type: 'interim' }>;

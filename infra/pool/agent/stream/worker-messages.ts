@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ModelDescription } from '../../../../shared/pool/description.ts';
-import type { LiveModel } from '../live-model.ts';
-import type { ExportedMetrics } from '../metrics.ts';
-import type { RecogniserSource } from '../recogniser.ts';
-import type { Ticket } from '../ticket.ts';
+import type { LiveModel } from '../models/live-model.ts';
+import type { RecogniserSource } from '../models/recogniser.ts';
+import type { Ticket } from '../request/ticket.ts';
+import type { ExportedMetrics } from '../telemetry/metrics.ts';
 import type { StreamOutcome } from './host.ts';
 
 /** Settings of a stream worker. */

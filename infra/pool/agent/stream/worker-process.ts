@@ -4,7 +4,7 @@ import path from 'node:path';
 import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no } from '../../../../shared/result.ts';
-import type { ExportedMetrics } from '../metrics.ts';
+import type { ExportedMetrics } from '../telemetry/metrics.ts';
 import type { AdmittedStream, StreamOutcome } from './host.ts';
 import type { FromWorker, ToWorker, WorkerSettings } from './worker-messages.ts';
 

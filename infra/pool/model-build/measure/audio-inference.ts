@@ -1,7 +1,7 @@
 import { fp32Tensor, int32Tensor } from '../../../../shared/kserve/tensor.ts';
 import { limits } from '../../../../shared/limits.ts';
-import type { Inference } from '../../agent/engine.ts';
-import { modelTensors } from '../../agent/recognise.ts';
+import { modelTensors } from '../../agent/asr/recognise.ts';
+import type { Inference } from '../../agent/engine/engine.ts';
 
 /** Returns the inference of one piece of audio, as agents send it: in the most urgent class, for `limits.engineMs`. */
 export const audioInference = (model: string, samples: Float32Array, sequence?: Inference['sequence']): Inference => ({

@@ -2,9 +2,9 @@
 import { readInt32 } from '../../../../shared/kserve/tensor.ts';
 import { limits } from '../../../../shared/limits.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
-import type { Engine, Inference } from '../../agent/engine.ts';
-import type { LiveModel } from '../../agent/live-model.ts';
-import { MODEL_RATE } from '../../agent/sound/mono.ts';
+import { MODEL_RATE } from '../../agent/audio/mono.ts';
+import type { Engine, Inference } from '../../agent/engine/engine.ts';
+import type { LiveModel } from '../../agent/models/live-model.ts';
 import { createSequenceIds } from '../../agent/stream/sequence-ids.ts';
 import { audioInference } from './audio-inference.ts';
 

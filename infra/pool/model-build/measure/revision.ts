@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { ok } from '../../../../shared/result.ts';
-import { type RepositoryModel, readModel } from '../../agent/models.ts';
+import { type RepositoryModel, readModel } from '../../agent/models/models.ts';
 import { parseText } from '../../models/config/parse-text.ts';
 import type { ModelConfig } from '../../models/config/schema.ts';
 import { type BuildResult, problem } from '../problem.ts';

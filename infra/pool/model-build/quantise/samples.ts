@@ -6,9 +6,9 @@ import { decodeInferRequest } from '../../../../shared/kserve/infer-request.ts';
 import { readFp32, readInt32, type Tensor as Sent } from '../../../../shared/kserve/tensor.ts';
 import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
-import { decodeSound } from '../../agent/sound/decode.ts';
-import { joinSamples } from '../../agent/sound/join.ts';
-import { createMono } from '../../agent/sound/mono.ts';
+import { decodeSound } from '../../agent/audio/decode.ts';
+import { joinSamples } from '../../agent/audio/join.ts';
+import { createMono } from '../../agent/audio/mono.ts';
 import { type BuildResult, problem } from '../problem.ts';
 import { type Featurizer, openFeaturizer } from './featurizer.ts';
 

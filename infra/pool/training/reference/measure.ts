@@ -14,7 +14,7 @@ import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { countWordErrors } from '../../../../shared/model/word-errors.ts';
-import { createDecoder, type DecodedSoFar, type WordDecoder } from '../../agent/decode/decoder.ts';
+import { createDecoder, type DecodedSoFar, type WordDecoder } from '../../agent/asr/decode/decoder.ts';
 import { openStream } from './stream.ts';
 
 interface Utterance {

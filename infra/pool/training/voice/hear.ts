@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
-import { createDecoder } from '../../agent/decode/decoder.ts';
+import { createDecoder } from '../../agent/asr/decode/decoder.ts';
 
 /** Opens the reference recogniser without a server: audio at 16 kHz to words. */
 export async function openHearing(repository: string): Promise<(audio: Float32Array) => Promise<string>> {

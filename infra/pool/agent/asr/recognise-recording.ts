@@ -1,0 +1,34 @@
+import { refuse } from '../../../../shared/refusal.ts';
+import { no, ok, type Result } from '../../../../shared/result.ts';
+import type { SoundBlock } from '../../../../shared/speech/format.ts';
+import { MODEL_RATE } from '../audio/mono.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import type { createRecognition } from './recognise.ts';
+import { createVoiceDetector } from './vad/detect.ts';
+import { listen, type RecordingTotals } from './vad/listen.ts';
+
+export interface Recording {
+  readonly sound: AsyncIterable<Result<SoundBlock>>;
+  readonly recognition: Pick<ReturnType<typeof createRecognition>, 'add'>;
+  readonly metrics: Pick<Metrics, 'utterance'>;
+}
+
+/**
+ * Sends decoded sound to the recogniser as utterances. When it resolves all of them are handed over, not all
+ * recognised. It may outlive the caller's interest, so it frees its detector itself.
+ */
+export async function recogniseRecording({ sound, recognition, metrics }: Recording): Promise<Result<RecordingTotals>> {
+  const detector = await createVoiceDetector();
+  try {
+    for await (const hearing of listen(sound, detector)) {
+      if (!hearing.ok) return hearing;
+      if (hearing.value.type === 'heard') return ok(hearing.value.heard);
+      metrics.utterance(hearing.value.utterance.samples.length / MODEL_RATE);
+      const added = await recognition.add(hearing.value.utterance);
+      if (!added.ok) return added;
+    }
+    return no(refuse('internal', undefined, 'recording without an end'));
+  } finally {
+    detector.free();
+  }
+}

@@ -1,0 +1,116 @@
+import { fp32Tensor, int32Tensor, readFp32, readInt32, type Tensor } from '../../../../shared/kserve/tensor.ts';
+import { limits } from '../../../../shared/limits.ts';
+import { type Refusal, refuse } from '../../../../shared/refusal.ts';
+import { no, ok, type Result } from '../../../../shared/result.ts';
+import type { Segment } from '../../../../shared/speech/transcript.ts';
+import type { RequestClass } from '../../../../shared/tenant/claims.ts';
+import type { Dispatcher } from '../engine/dispatch.ts';
+import { bugDetail } from '../telemetry/log.ts';
+import { makeSegments, type Recogniser, type Scores } from './segment.ts';
+import type { Utterance } from './vad/cut.ts';
+
+/** Tensors of a model for transcription, as the ensembles of the repository name them. */
+export const modelTensors = { inputs: ['AUDIO', 'AUDIO_LENGTH'], outputs: ['LOG_PROBS', 'FRAMES'] } as const;
+
+export interface RecognitionOptions {
+  readonly recogniser: Recogniser;
+  readonly dispatcher: Dispatcher;
+  readonly class: RequestClass;
+  /** Absent: the agent's own work. */
+  readonly tenant?: string | undefined;
+  /** Milliseconds since 1970. */
+  readonly deadline: number;
+  readonly signal: AbortSignal;
+  /** Called when an utterance gets its slot of the engine. */
+  readonly onStart?: (() => void) | undefined;
+  /** Gets the segments in the order of the recording. */
+  readonly onSegment: (segment: Segment) => Promise<void>;
+}
+
+/** Scores in an answer of the engine, `width` columns wide. Refuses with `engine_failed` what is none. */
+export function readScores(outputs: ReadonlyMap<string, Tensor>, width: number): Result<Scores> {
+  const wrong = (detail: string) => no(refuse('engine_failed', undefined, `engine answer: ${detail}`));
+  const [table, count] = [outputs.get('LOG_PROBS'), outputs.get('FRAMES')];
+  if (!table || !count) return wrong('an output is missing');
+  const [logProbs, frames] = [readFp32(table), readInt32(count)];
+  if (!logProbs.ok) return wrong(logProbs.refusal.reason);
+  if (!frames.ok) return wrong(frames.refusal.reason);
+  const [, rows = 0, tokens = 0] = table.shape;
+  const used = frames.value[0] ?? -1;
+  if (table.shape.length !== 3 || used < 0 || used > rows) return wrong(`shape [${table.shape}], ${used} frames`);
+  // Read with the wrong alphabet, numbers become words that were never said.
+  if (tokens !== width) return wrong(`${tokens} columns, a vocabulary of ${width}`);
+  return ok({ logProbs: logProbs.value.subarray(0, used * tokens), frames: used, tokens });
+}
+
+/**
+ * Recognises one recording. At most `limits.utterancesInFlight` utterances are with the engine or in its
+ * queue; further ones wait, and with them the reader of the body. Segments come out in order. Neither method
+ * rejects: a bug is an `internal` refusal, with its place in the detail.
+ */
+export function createRecognition(options: RecognitionOptions) {
+  const { recogniser, dispatcher, onSegment, signal } = options;
+  let segments = 0;
+  let inFlight = 0;
+  let refusal: Refusal | undefined;
+  let last: Promise<void> = Promise.resolve();
+  let wake = () => {};
+  signal.addEventListener('abort', () => wake(), { once: true });
+
+  async function infer({ samples }: Utterance): Promise<Result<Scores>> {
+    const answer = await dispatcher.run({
+      model: recogniser.model,
+      inputs: [
+        fp32Tensor('AUDIO', samples, [1, samples.length]),
+        int32Tensor('AUDIO_LENGTH', Int32Array.of(samples.length), [1, 1]),
+      ],
+      outputs: modelTensors.outputs,
+      class: options.class,
+      tenant: options.tenant,
+      deadline: options.deadline,
+      signal,
+      onStart: options.onStart,
+    });
+    return answer.ok ? readScores(answer.value, recogniser.decoder.width) : answer;
+  }
+
+  async function emit(utterance: Utterance, scores: Promise<Result<Scores>>, before: Promise<void>): Promise<void> {
+    try {
+      const result = await scores;
+      await before;
+      if (!result.ok) refusal ??= result.refusal;
+      if (!result.ok || refusal) return;
+      const made = await makeSegments(recogniser, utterance, result.value, segments);
+      if (!made.ok) refusal = made.refusal;
+      for (const segment of made.ok ? made.value : []) {
+        segments++;
+        await onSegment(segment);
+      }
+    } catch (error) {
+      refusal ??= refuse('internal', undefined, bugDetail(error));
+    } finally {
+      inFlight--;
+      wake();
+    }
+  }
+
+  return {
+    /** Hands an utterance over; resolves when the next one may come. */
+    async add(utterance: Utterance): Promise<Result<undefined>> {
+      if (refusal) return no(refusal);
+      inFlight++;
+      last = emit(utterance, infer(utterance), last);
+      while (inFlight >= limits.utterancesInFlight.value && !refusal && !signal.aborted) {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+      return refusal ? no(refusal) : ok(undefined);
+    },
+    /** All segments were emitted; their number. */
+    async finish(): Promise<Result<number>> {
+      await last;
+      return refusal ? no(refusal) : ok(segments);
+    },
+  };
+}

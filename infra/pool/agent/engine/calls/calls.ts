@@ -1,0 +1,106 @@
+import { z } from 'zod';
+import type { CallHead } from '../../../../../shared/kserve/call.ts';
+import { encodeInferRequest } from '../../../../../shared/kserve/infer-request.ts';
+import { type ModelMetadata, modelMetadata } from '../../../../../shared/kserve/metadata.ts';
+import { limits } from '../../../../../shared/limits.ts';
+import { refuse } from '../../../../../shared/refusal.ts';
+import { no, ok, type Result } from '../../../../../shared/result.ts';
+import type { Dispatcher } from '../dispatch.ts';
+import { BodyBudget } from './body-budget.ts';
+import { modelPath, openDoor, readWhole } from './client.ts';
+import { engineRefusal } from './engine-refusal.ts';
+import { type FinalStep, Sequences } from './sequences.ts';
+
+/** State that tensor requests of an agent share. */
+export interface Calls {
+  readonly door: ReturnType<typeof openDoor>;
+  readonly budget: BodyBudget;
+  readonly sequences: Sequences;
+  /** Priority levels of a model at the engine. */
+  levels(model: string): number;
+  metadata(model: string, version: string | undefined, signal: AbortSignal): Promise<Result<ModelMetadata>>;
+  /** Ends the sequences of callers and closes the connections. */
+  close(): Promise<void>;
+}
+
+export interface CallsOptions {
+  readonly engineUrl: string;
+  readonly dispatcher: Pick<Dispatcher, 'hold'>;
+  readonly levels: (model: string) => number;
+  readonly now: () => number;
+}
+
+/** The part of a model's configuration that is read here; 64-bit numbers may be text. */
+const idleConfig = z.object({
+  sequence_batching: z.object({ max_sequence_idle_microseconds: z.coerce.number().positive() }),
+});
+
+export function createCalls({ engineUrl, dispatcher, levels, now }: CallsOptions): Calls {
+  const door = openDoor(engineUrl);
+
+  async function ask(about: Pick<CallHead, 'model' | 'version'>, below: string, signal: AbortSignal) {
+    const path = `${modelPath(about.model, about.version)}${below}`;
+    const answer = await door.call({ method: 'GET', path, signal });
+    const body = answer.ok ? await readWhole(answer.value) : answer;
+    if (!answer.ok || !body.ok) return body;
+    const { status } = answer.value;
+    if (status !== 200) return no(engineRefusal({ status, body: body.value }, about));
+    try {
+      return ok<unknown>(JSON.parse(new TextDecoder().decode(body.value)));
+    } catch {
+      return no(refuse('engine_failed', undefined, 'engine answer: not JSON'));
+    }
+  }
+
+  /** Ensembles do not say it: their sequences are in a step, for which the usual time is a good guess. */
+  async function engineIdleMs(model: string): Promise<number> {
+    const config = await ask({ model, version: undefined }, '/config', AbortSignal.timeout(limits.sequenceEndMs.value));
+    const read = idleConfig.safeParse(config.ok ? config.value : undefined);
+    return read.success
+      ? read.data.sequence_batching.max_sequence_idle_microseconds / 1_000
+      : limits.sequenceIdleMs.value;
+  }
+
+  async function end({ model, version, inputs, step }: FinalStep): Promise<void> {
+    const body = encodeInferRequest({
+      inputs,
+      parameters: { sequence_id: step.id, sequence_start: step.start, sequence_end: step.end },
+    });
+    if (!body.ok) return;
+    const { headers, chunks } = body.value;
+    const signal = AbortSignal.timeout(limits.sequenceEndMs.value);
+    await dispatcher.hold({ class: 'default', deadline: now() + limits.sequenceEndMs.value, signal }, async () => {
+      const path = `${modelPath(model, version)}/infer`;
+      const answer = await door.call({ method: 'POST', path, headers, chunks, signal });
+      return answer.ok ? readWhole(answer.value) : answer;
+    });
+  }
+
+  const sequences = new Sequences({
+    engineIdleMs,
+    end,
+    after(milliseconds, act) {
+      const timer = setTimeout(act, milliseconds);
+      return () => clearTimeout(timer);
+    },
+  });
+
+  return {
+    door,
+    budget: new BodyBudget(),
+    sequences,
+    levels,
+    async metadata(model, version, signal) {
+      const described = await ask({ model, version }, '', signal);
+      if (!described.ok) return described;
+      const read = modelMetadata.safeParse(described.value);
+      return read.success ? ok(read.data) : no(refuse('engine_failed', undefined, 'engine answer: no metadata'));
+    },
+    async close() {
+      // An engine that does not answer any more has nothing to end.
+      const late = new Promise((resolve) => setTimeout(resolve, limits.agentGoodbyeMs.value).unref());
+      await Promise.race([sequences.close(), late]);
+      door.close();
+    },
+  };
+}

@@ -1,0 +1,108 @@
+import type { Tensor } from '../../../../shared/kserve/tensor.ts';
+import { limits } from '../../../../shared/limits.ts';
+import { refuse } from '../../../../shared/refusal.ts';
+import { no, ok, type Result } from '../../../../shared/result.ts';
+import { classes, type RequestClass } from '../../../../shared/tenant/claims.ts';
+import { bugDetail } from '../telemetry/log.ts';
+import type { Engine } from './engine.ts';
+import { levelOf } from './level.ts';
+import { createPatience } from './patience.ts';
+import { createSlots, type Place } from './slots.ts';
+
+/** One utterance's inference. */
+export interface Task extends Place {
+  readonly model: string;
+  readonly inputs: readonly Tensor[];
+  readonly outputs: readonly string[];
+}
+
+type Answer = Result<ReadonlyMap<string, Tensor>>;
+
+export interface Dispatcher {
+  /** Waits for a slot, infers, tries once more when that may help. Never rejects. */
+  run(task: Task): Promise<Answer>;
+  /** Waits for a slot and keeps it while `work` runs. Never rejects: a bug is a refusal like any other. */
+  hold<T>(place: Place, work: () => Promise<Result<T>>): Promise<Result<T>>;
+  queued(): Record<RequestClass, number>;
+  busy(): number;
+}
+
+export interface DispatcherOptions {
+  readonly engine: Engine;
+  readonly slots: number;
+  /** Priority levels of a model at the engine; not said, one for each class. */
+  readonly levels?: (model: string) => number;
+  readonly now: () => number;
+  /** Told how long each utterance held its slot, for the heartbeat and the metrics. */
+  readonly onServed?: (milliseconds: number) => void;
+}
+
+const gone = no(refuse('deadline_passed', undefined, 'given up while queued'));
+const silent = no(refuse('engine_failed', undefined, 'the engine says nothing'));
+const full = no(refuse('pool_busy', undefined, 'utterance queue is full'));
+
+/** The only way to the engine: a bounded queue by class, tenant and deadline before a fixed number of slots. */
+export function createDispatcher(options: DispatcherOptions): Dispatcher {
+  const { engine, slots: most, levels = () => classes.length, now, onServed = () => {} } = options;
+  const slots = createSlots({ slots: most, capacity: limits.queuedUtterances.value, now });
+  const patience = createPatience(now);
+
+  async function attempt(task: Task): Promise<Answer & { retryable?: boolean }> {
+    const left = Math.min(task.deadline - now(), limits.engineMs.value);
+    if (left <= 0 || task.signal.aborted) return gone;
+    const timeout = AbortSignal.timeout(left);
+    const lost = new AbortController();
+    const unwatch = patience.watch(task.model, () => lost.abort());
+    const began = now();
+    const outcome = await engine
+      .infer({
+        ...task,
+        priority: levelOf(task.class, levels(task.model)),
+        timeoutMicros: left * 1_000,
+        signal: AbortSignal.any([task.signal, timeout, lost.signal]),
+      })
+      .finally(unwatch);
+    if (outcome.ok) {
+      patience.heard(task.model, now() - began);
+      return ok(outcome.value);
+    }
+    if (outcome.status !== undefined) patience.heard(task.model);
+    // The request's own time ran out, as opposed to the engine's.
+    if (task.signal.aborted || (timeout.aborted && left < limits.engineMs.value)) return gone;
+    if (lost.signal.aborted) return silent;
+    return { ...no(refuse('engine_failed', undefined, outcome.detail)), retryable: outcome.retryable };
+  }
+
+  function hold<T>(place: Place, work: () => Promise<Result<T>>): Promise<Result<T>> {
+    return new Promise((resolve) => {
+      slots.run(place, {
+        async begin() {
+          const started = now();
+          // A bug in one piece of work must not take the process along, nor its slot.
+          const answer = await work().catch((error: unknown) => no(refuse('internal', undefined, bugDetail(error))));
+          return () => {
+            if (answer.ok) onServed(now() - started);
+            resolve(answer);
+          };
+        },
+        giveUp: (why) => resolve(why === 'full' ? full : gone),
+      });
+    });
+  }
+
+  async function inferTwice(task: Task, asked: number): Promise<Answer> {
+    if (patience.lostSince(asked)) return silent;
+    const answer = await attempt(task);
+    return !answer.ok && answer.retryable ? attempt(task) : answer;
+  }
+
+  return {
+    run(task) {
+      const asked = now();
+      return hold(task, () => inferTwice(task, asked));
+    },
+    hold,
+    queued: slots.queued,
+    busy: slots.busy,
+  };
+}

@@ -1,0 +1,71 @@
+import { backOffMs } from '../../../../shared/back-off.ts';
+import { limits } from '../../../../shared/limits.ts';
+import type { LoadFailure } from '../../../../shared/pool/heartbeat.ts';
+import type { Log } from '../telemetry/log.ts';
+import type { EngineRepository } from './repository.ts';
+
+export interface LoadFailuresOptions {
+  readonly repository: EngineRepository;
+  readonly now: () => number;
+  readonly random?: () => number;
+  readonly log: Log;
+}
+
+const pauses = { firstMs: limits.engineReloadMs.value, maxMs: limits.engineReloadMaxMs.value };
+
+interface Failed {
+  readonly reason: string;
+  /** Loads that the agent has requested. */
+  readonly requests: number;
+  /** Time of the next one, epoch ms. */
+  readonly dueAt: number;
+}
+
+/**
+ * Models that the engine failed to load. Requests their load again with bounded exponential back-off, one at a time, from
+ * an engine that does not do so itself.
+ */
+export function createLoadFailures({ repository, now, random = Math.random, log }: LoadFailuresOptions) {
+  const failed = new Map<string, Failed>();
+  let loading: Promise<void> | undefined;
+
+  const dueAfter = (requests: number) => now() + backOffMs(requests, pauses, random());
+
+  async function requestLoad(model: string): Promise<void> {
+    const known = failed.get(model);
+    if (!known) return;
+    const requests = known.requests + 1;
+    failed.set(model, { ...known, requests, dueAt: Number.POSITIVE_INFINITY });
+    log('model-load-requested', { model, count: requests });
+    const outcome = await repository.load(model);
+    if (outcome !== 'http_200') log('model-load-failed', { model, reason: outcome, count: requests });
+    const after = failed.get(model);
+    if (after) failed.set(model, { ...after, dueAt: dueAfter(requests) });
+  }
+
+  return {
+    /** Reads the engine's index, and requests the load that is due. */
+    async look(): Promise<void> {
+      const states = await repository.states();
+      if (!states) return;
+      for (const [model, state] of states) {
+        const known = failed.get(model);
+        if (state.is === 'failed') {
+          const reason = state.reason.slice(0, limits.loadReasonCharacters.value);
+          if (known?.reason !== reason) log('model-load-failed', { model, detail: reason });
+          failed.set(model, known ? { ...known, reason } : { reason, requests: 0, dueAt: dueAfter(0) });
+        } else if (known && state.is !== 'loading') {
+          if (state.is === 'ready') log('model-load-recovered', { model, count: known.requests });
+          failed.delete(model);
+        }
+      }
+      for (const model of failed.keys()) if (!states.has(model)) failed.delete(model);
+      const due = [...failed].find(([, { dueAt }]) => dueAt <= now())?.[0];
+      if (due === undefined || loading || (await repository.retries())) return;
+      loading = requestLoad(due).finally(() => {
+        loading = undefined;
+      });
+    },
+    list: (): LoadFailure[] => [...failed].map(([model, { reason }]) => ({ model, reason })),
+  };
+}

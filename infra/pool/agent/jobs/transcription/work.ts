@@ -1,0 +1,21 @@
+import { encodeLine } from '../task/lines.ts';
+import { failed, readOutcomeFile, type Task, type Verdict, writeOutcomeFile } from '../task/task.ts';
+import { chooseModel, isSenders, recognisePiece } from './recognise-piece.ts';
+
+/** Recognises one piece. */
+export async function workPiece(task: Task): Promise<Verdict> {
+  const piece = task.job.piece ?? 0;
+  const chosen = chooseModel(task);
+  if (!chosen.ok) return isSenders(chosen.refusal) ? { type: 'refused', ...chosen } : failed(chosen.refusal);
+  const file = readOutcomeFile(task, `pieces/${piece}`);
+  if (!file.ok) return failed(file.refusal);
+  const recognised = await recognisePiece(task, chosen.value, file.value.bytes);
+  // Pieces are our own: whatever is wrong with one is no fault of the sender.
+  const wrong = file.value.wrong();
+  if (wrong) return failed(wrong);
+  if (!recognised.ok) return failed(recognised.refusal);
+  const { segments, heard } = recognised.value;
+  const lines = [...segments, heard].map(encodeLine);
+  const written = await writeOutcomeFile(task, `results/${piece}`, lines, { seconds: heard.seconds });
+  return written.ok ? { type: 'done', seconds: heard.seconds } : failed(written.refusal);
+}

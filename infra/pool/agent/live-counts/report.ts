@@ -1,0 +1,70 @@
+import { limits } from '../../../../shared/limits.ts';
+import { type LiveReport, liveProofOf } from '../../../../shared/model/live-report.ts';
+import type { ModelDescription } from '../../../../shared/pool/description.ts';
+import { callFunctions, type FunctionsOptions } from '../identity/call-functions.ts';
+import type { Keys } from '../identity/keys.ts';
+import type { Log } from '../telemetry/log.ts';
+import type { LiveBook } from './book.ts';
+
+export interface LiveTellerOptions extends Omit<FunctionsOptions, 'keys'> {
+  readonly keys: Pick<Keys, 'boot' | 'current' | 'sign'>;
+  readonly book: Pick<LiveBook, 'models'>;
+  readonly describe: () => readonly ModelDescription[];
+  readonly log: Log;
+}
+
+/**
+ * Tells the functions what became of recordings: all counts each time, so that whatever got lost is in the next. Where
+ * nothing is new it says so now and then only.
+ */
+export function createLiveTeller({ book, describe, log, ...asking }: LiveTellerOptions) {
+  const began = asking.now();
+  let seq = 0;
+  let told = '';
+  let quiet = 0;
+  let failing = false;
+  let timer: NodeJS.Timeout | undefined;
+  let telling: Promise<void> | undefined;
+
+  async function tell(withinMs: number): Promise<void> {
+    const models = book.models(describe());
+    const text = JSON.stringify(models);
+    const isNews = text !== told;
+    quiet = isNews ? 0 : quiet + 1;
+    if (!isNews && quiet < limits.liveQuietReports.value) return;
+    quiet = 0;
+    seq += 1;
+    const report = JSON.stringify({ v: 1, boot: asking.keys.boot, began, seq, models } satisfies LiveReport);
+    try {
+      const call = { path: '/api/agents/live', job: liveProofOf(report), body: { report }, withinMs };
+      const response = await callFunctions(asking, call);
+      await response.body?.cancel();
+      if (response.status !== 200) throw new Error(`status ${response.status}`);
+      told = text;
+      failing = false;
+    } catch (error) {
+      // Once, not at each attempt.
+      if (!failing) log('live-untold', { detail: error instanceof Error ? error.name : 'unknown' });
+      failing = true;
+    }
+  }
+
+  return {
+    start() {
+      timer = setInterval(() => {
+        // One at a time: a slow answer must not let a crowd of them gather.
+        telling ??= tell(limits.liveReportMs.value).finally(() => {
+          telling = undefined;
+        });
+      }, limits.liveReportSeconds.value * 1_000);
+      timer.unref();
+    },
+    /** Sends unreported counts, if that is quick. */
+    async stop(): Promise<void> {
+      clearInterval(timer);
+      if (!timer) return;
+      await telling;
+      await tell(limits.agentGoodbyeMs.value);
+    },
+  };
+}

@@ -1,0 +1,48 @@
+import { limits } from '../../../../shared/limits.ts';
+import { compareAnswers } from '../../../../shared/model/compare-answers.ts';
+import type { LiveStream } from '../../../../shared/model/live-counts.ts';
+import type { Reason } from '../../../../shared/refusal.ts';
+import type { Result } from '../../../../shared/result.ts';
+import type { RecordingTotals } from '../asr/vad/listen.ts';
+
+/** Notes of one recording for the counts of its revision. */
+export interface Tally {
+  readonly began: number;
+  /** It is a recording: what a revision takes for it can be compared. */
+  isRecording: boolean;
+  /** Time in which the caller's bytes had not come yet, ms. */
+  waited: number;
+  heard: RecordingTotals | undefined;
+  segments: number;
+  /** A mirrored copy: the transcript that callers got, and the one of this revision, which no caller gets. */
+  copy: { readonly served: string; readonly said: string[] } | undefined;
+}
+
+export const newTally = (began: number): Tally => ({
+  began,
+  isRecording: false,
+  waited: 0,
+  heard: undefined,
+  segments: 0,
+  copy: undefined,
+});
+
+/** Refusals that are the revision's own. Others are the caller's, or for want of room: then it was no stream at all. */
+const OWN: ReadonlySet<Reason> = new Set(['engine_failed', 'internal', 'deadline_passed']);
+
+/** `undefined` when nothing can be said of the revision. */
+export function streamOf(tally: Tally, outcome: Result<unknown>, now: number): LiveStream | undefined {
+  const { isRecording, began, waited, heard, segments, copy } = tally;
+  if (!isRecording) return undefined;
+  if (!outcome.ok) return OWN.has(outcome.refusal.reason) ? { outcome: 'failed', milliseconds: 0 } : undefined;
+  if (!heard) return undefined;
+  const compared = copy && compareAnswers(copy.served, copy.said.join(' '));
+  const isEmpty =
+    segments === 0 && (compared ? compared.words > 0 : heard.speechSeconds >= limits.liveSpeechSeconds.value);
+  return {
+    outcome: isEmpty ? 'empty' : 'served',
+    // A recording under a second counts as one: most of its time is the fixed cost of a request.
+    milliseconds: Math.max(0, now - began - waited) / Math.max(1, heard.seconds),
+    ...(compared && { compared }),
+  };
+}

@@ -1,0 +1,107 @@
+import type { SignerKey } from '../../../../shared/model/signature/key.ts';
+import { shortened } from '../../../../shared/refusal.ts';
+import type { Dispatcher } from '../engine/dispatch.ts';
+import type { AgentEvent } from '../identity/record.ts';
+import type { Log } from '../telemetry/log.ts';
+import { createSpeaker } from '../tts/create-speaker.ts';
+import { type Enter, isSpeechModel, readRepository } from './models.ts';
+import { createRecognisers } from './recogniser.ts';
+import type { KnownDigests } from './revision.ts';
+import type { ServedModel } from './served-model.ts';
+import { createVerifyEntry } from './verify-entry.ts';
+
+export interface Entry {
+  readonly agent: string;
+  readonly signers: readonly SignerKey[];
+  /** Whether unsigned revisions are refused as well. */
+  readonly strict: boolean;
+  readonly record: (event: AgentEvent) => void;
+}
+
+export interface ModelSourceOptions {
+  readonly repository: string;
+  readonly now: () => number;
+  readonly log: Log;
+  /** Runs the inference of voices. */
+  readonly run: Dispatcher['run'];
+  /** Absent: signatures are not verified. */
+  readonly entry?: Entry | undefined;
+}
+
+/**
+ * Returns a function that reads the models of a repository; a model that has not changed is not loaded again. A broken
+ * model is logged and left out. With `entry`, a revision is served only if its signature holds.
+ */
+export function createModelSource({
+  repository,
+  now,
+  log,
+  run,
+  entry,
+}: ModelSourceOptions): () => Promise<ServedModel[]> {
+  const digests: KnownDigests = new Map();
+  const enter = entry && createEnter(repository, entry, log);
+  /** Revision of each model whose refusal was audited. */
+  const refused = new Map<string, string>();
+  /** Last logged line of each model that is not served. */
+  const said = new Map<string, string>();
+  let models: ServedModel[] = [];
+
+  function onBroken(model: string, detail: string, revision?: string) {
+    const line = `${revision} ${detail}`;
+    if (said.get(model) === line) return;
+    said.set(model, line);
+    log(revision === undefined ? 'model-broken' : 'model-refused', { model, detail, ...(revision && { revision }) });
+    if (!entry || revision === undefined || refused.get(model) === revision) return;
+    refused.set(model, revision);
+    entry.record({ type: 'model.revision', agent: entry.agent, action: 'refused', model, revision });
+  }
+
+  return async () => {
+    const recogniserOf = createRecognisers();
+    const next: ServedModel[] = [];
+    for (const model of await readRepository(repository, { now: now(), onBroken, digests, enter })) {
+      const { name, revision } = model.description;
+      const same = models.find(({ description }) => description.name === name && description.revision === revision);
+      try {
+        const recogniser = isSpeechModel(model) && !same ? await recogniserOf(model) : undefined;
+        const { description, live, speech } = model;
+        const speaker = speech && createSpeaker({ model: name, parameters: speech, run, now });
+        const source = isSpeechModel(model) && { description, folder: model.folder, parameters: model.parameters };
+        const able = {
+          ...(recogniser && { recogniser }),
+          ...(source && { source }),
+          ...(live && { live }),
+          ...(speaker && { speaker }),
+        };
+        next.push({ ...(same ?? { description, ...able }), unchanged: model.unchanged });
+        said.delete(name);
+      } catch (error) {
+        onBroken(name, error instanceof Error ? error.message : 'its decoder does not load');
+      }
+    }
+    models = next;
+    return models;
+  };
+}
+
+function createEnter(repository: string, { signers, strict }: Entry, log: Log): Enter {
+  const verify = createVerifyEntry(repository, signers);
+  const unsigned = new Set<string>();
+  return async (model, found) => {
+    const verified = await verify(model, found);
+    if (!verified.ok) return explain(String(shortened(verified.refusal).params?.rule ?? verified.refusal.reason));
+    if (verified.value !== undefined) return undefined;
+    if (strict) return 'it is not signed';
+    const { revision } = found;
+    if (!unsigned.has(revision)) log('model-unsigned', { model, revision });
+    unsigned.add(revision);
+    return undefined;
+  };
+}
+
+/** Adds advice about compiled Python: the engine runs it like the model's own files, so it must be signed, or absent. */
+const explain = (refused: string): string =>
+  refused.includes('__pycache__/')
+    ? `${refused}: Python writes such files beside a model unless the server's repository is mounted read-only`
+    : refused;

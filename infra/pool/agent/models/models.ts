@@ -1,0 +1,198 @@
+import { readdir } from 'node:fs/promises';
+import path from 'node:path';
+import { z } from 'zod';
+import { limits } from '../../../../shared/limits.ts';
+import type { ModelDescription } from '../../../../shared/pool/description.ts';
+import { followSteps, readConfig } from '../../models/config/read-parts.ts';
+import type { ModelConfig } from '../../models/config/schema.ts';
+import { MODEL_RATE } from '../audio/mono.ts';
+import { type SpeakParameters, speakParameters } from '../tts/parameters.ts';
+import type { LiveModel } from './live-model.ts';
+import { digestRevision, type FoundRevision, type KnownDigests, stampRevision } from './revision.ts';
+
+/**
+ * Required `parameters` of an ensemble that the agent serves. Paths are relative to the ensemble's folder.
+ */
+const parameters = z.object({
+  task: z.literal('transcribe').default('transcribe'),
+  /** BCP 47 tags, separated by commas. */
+  language: z.string().min(2),
+  precision: z.enum(['fp32', 'fp16', 'int8']).default('fp32'),
+  stage: z.enum(['develop-verify', 'grey', 'canary', 'full', 'retired']).default('full'),
+  sample_rate: z.literal('16000'),
+  /** Length of one frame of log probabilities. */
+  frame_milliseconds: z.coerce.number().positive(),
+  blank: z.coerce.number().int().nonnegative().default(0),
+  word_boundary: z.coerce.number().int().nonnegative().default(1),
+  vocabulary: z.string().min(1),
+  lexicon: z.string().min(1).optional(),
+  language_model: z.string().min(1).optional(),
+  /** The ensemble that hears live streams: the same network with a memory. Not served under its own name. */
+  stream_model: z.string().min(1).optional(),
+});
+
+/** `parameters` of the streaming ensemble (A4). */
+const streamParameters = z.object({
+  window_milliseconds: z.coerce.number().positive().default(300),
+  hop_milliseconds: z.coerce.number().positive().default(100),
+});
+
+export type ModelParameters = z.infer<typeof parameters>;
+
+/** The same for a model, ensemble or not, that only computes: `task` "infer". */
+const inferParameters = z.object({
+  task: z.literal('infer'),
+  /** `zxx` when its tensors are not speech, so that no list of languages forbids it. */
+  language: parameters.shape.language.default('und'),
+  precision: parameters.shape.precision,
+  stage: parameters.shape.stage,
+});
+
+/** A model in the repository that the agent can serve. */
+export interface RepositoryModel {
+  readonly folder: string;
+  readonly description: ModelDescription;
+  /** Whether its files are still those that its revision names, by what the file system says of them. */
+  readonly unchanged: () => Promise<boolean>;
+  /** How it recognises; absent when it only computes. */
+  readonly parameters?: ModelParameters;
+  readonly live?: LiveModel;
+  /** How it speaks; absent when it is no voice. */
+  readonly speech?: SpeakParameters;
+}
+
+/** One that recognises speech. */
+export type SpeechModel = RepositoryModel & { readonly parameters: ModelParameters };
+
+export const isSpeechModel = (model: RepositoryModel): model is SpeechModel => model.parameters !== undefined;
+
+/** Reads the agent's parameters of a model. Throws when one is wrong. */
+function readParameters<T extends z.ZodType>(schema: T, given: Readonly<Record<string, string>>): z.infer<T> {
+  const parsed = schema.safeParse(given);
+  if (parsed.success) return parsed.data;
+  const wrong = parsed.error.issues.map((issue) => `parameter ${issue.path.join('.')}: ${issue.message}`);
+  throw new Error(wrong.join('; '));
+}
+
+const textsOf = (config: ModelConfig) =>
+  Object.fromEntries(Object.entries(config.parameters).map(([key, value]) => [key, value.string_value]));
+
+/** The live half of a model. Rejects when it cannot be served. */
+async function readLive(repository: string, model: string): Promise<LiveModel> {
+  const config = await readConfig(path.join(repository, model));
+  if (!config) throw new Error(`parameter stream_model: there is no ${model}`);
+  const read = readParameters(streamParameters, textsOf(config));
+  const [window, hop] = [read.window_milliseconds, read.hop_milliseconds];
+  if (hop > window || window > limits.utteranceSeconds.value * 1_000) {
+    throw new Error(`${model}: a hop is at most a window, and that at most an utterance`);
+  }
+  const samples = (milliseconds: number) => Math.round((milliseconds / 1_000) * MODEL_RATE);
+  return { model, windowSamples: samples(window), hopSamples: samples(hop) };
+}
+
+/** A model for us, `undefined` when it is none. Rejects when it wants to be one and cannot. */
+export async function readModel(place: Place, folder: string): Promise<RepositoryModel | undefined> {
+  const config = await readConfig(path.join(place.repository, folder));
+  if (!config) return undefined;
+  const given = textsOf(config);
+  if (given.task === 'infer') return makeModel(place, [folder], [], readParameters(inferParameters, given));
+  if (given.task === 'speak') {
+    const speech = readParameters(speakParameters, given);
+    return { ...(await makeModel(place, [folder], [], speech)), speech };
+  }
+  // The live half of another one.
+  if (Object.keys(streamParameters.shape).some((key) => Object.hasOwn(given, key))) return undefined;
+  if (!config.ensemble_scheduling || !Object.keys(parameters.shape).some((key) => Object.hasOwn(given, key)))
+    return undefined;
+  const read = readParameters(parameters, given);
+  const named = [read.vocabulary, read.lexicon, read.language_model].filter((file) => file !== undefined);
+  const live = read.stream_model === undefined ? undefined : await readLive(place.repository, read.stream_model);
+  const model = await makeModel(place, live ? [folder, live.model] : [folder], named, read);
+  return { ...model, parameters: read, ...(live && { live }) };
+}
+
+/** A revision that may not be served, and the reason. */
+class RefusedRevision extends Error {
+  readonly revision: string;
+  constructor(revision: string, reason: string) {
+    super(reason);
+    this.revision = revision;
+  }
+}
+
+/** A model of its own folder, the first, and of others that it names. */
+async function makeModel(
+  { repository, now, digests, enter }: Place,
+  [folder, ...others]: readonly [string, ...string[]],
+  named: readonly string[],
+  { task, language, precision, stage }: ModelParameters | SpeakParameters | z.infer<typeof inferParameters>,
+): Promise<RepositoryModel> {
+  const files = named.map((file) => path.join(repository, folder, file));
+  const parts = await followSteps(repository, [folder, ...others]);
+  // Before they are read: what changes meanwhile has changed.
+  const stamp = await stampRevision(repository, parts, files);
+  const found = await digestRevision(repository, parts, files, digests);
+  const refused = await enter?.(folder, found);
+  if (refused !== undefined) throw new RefusedRevision(found.revision, refused);
+  return {
+    folder: path.join(repository, folder),
+    description: {
+      name: folder,
+      task: task === 'speak' ? 'synthesize' : task,
+      languages: language.split(',').map((tag) => tag.trim()),
+      revision: found.revision,
+      precision,
+      stage,
+      loaded: Math.floor(now / 1_000),
+    },
+    unchanged: () =>
+      stampRevision(repository, parts, files).then(
+        (now) => now === stamp,
+        () => false,
+      ),
+  };
+}
+
+interface Place {
+  readonly repository: string;
+  readonly now: number;
+  readonly digests: KnownDigests;
+  readonly enter: Enter | undefined;
+}
+
+/** Asked of each revision whose files are here: why it is not let in, `undefined` when it is. */
+export type Enter = (model: string, found: FoundRevision) => Promise<string | undefined>;
+
+interface ReadOptions {
+  /** Epoch ms. */
+  readonly now: number;
+  /**
+   * Reports each model that cannot be served and each folder with an unreadable configuration, with the
+   * reason. `refused`: the revision that `enter` refuses.
+   */
+  readonly onBroken: (model: string, detail: string, refused?: string) => void;
+  readonly digests?: KnownDigests;
+  readonly enter?: Enter | undefined;
+}
+
+/**
+ * Reads the models of a repository that carry parameters of the agent, sorted by name; others are skipped. A
+ * broken model does not keep the others from being served.
+ */
+export async function readRepository(
+  repository: string,
+  { now, onBroken, digests = new Map(), enter }: ReadOptions,
+): Promise<RepositoryModel[]> {
+  const entries = await readdir(repository, { withFileTypes: true });
+  const folders = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+  const models: RepositoryModel[] = [];
+  for (const folder of folders.sort()) {
+    const model = await readModel({ repository, now, digests, enter }, folder).catch((error: unknown) => {
+      const refused = error instanceof RefusedRevision ? error.revision : undefined;
+      onBroken(folder, error instanceof Error ? error.message : 'it cannot be read', refused);
+      return undefined;
+    });
+    if (model) models.push(model);
+  }
+  return models;
+}

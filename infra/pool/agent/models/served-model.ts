@@ -1,0 +1,18 @@
+import type { ModelDescription } from '../../../../shared/pool/description.ts';
+import type { Recogniser } from '../asr/segment.ts';
+import type { Speaker } from '../tts/speaker.ts';
+import type { LiveModel } from './live-model.ts';
+import type { RecogniserSource } from './recogniser.ts';
+export interface ServedModel {
+  readonly description: ModelDescription;
+  /** Absent when the model serves tensors only. */
+  readonly recogniser?: Recogniser;
+  /** Files that the recogniser was made of, for stream workers; absent in tests that make their own. */
+  readonly source?: RecogniserSource;
+  /** Live half; absent when the model takes no live streams. `description.live` says whether the engine has loaded it. */
+  readonly live?: LiveModel;
+  /** Speech synthesis; absent when the model is no voice. */
+  readonly speaker?: Speaker;
+  /** Whether its files are still those that its revision names; absent when it was made of none. */
+  readonly unchanged?: () => Promise<boolean>;
+}

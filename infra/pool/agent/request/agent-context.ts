@@ -1,0 +1,108 @@
+import { clampRetry, type Refusal, refuse } from '../../../../shared/refusal.ts';
+import { no } from '../../../../shared/result.ts';
+import type { RequestClass } from '../../../../shared/tenant/claims.ts';
+import type { Calls } from '../engine/calls/calls.ts';
+import type { Dispatcher } from '../engine/dispatch.ts';
+import type { Keys } from '../identity/keys.ts';
+import type { LiveBook } from '../live-counts/book.ts';
+import type { ServedModel } from '../models/served-model.ts';
+import type { ZoneFiles } from '../storage/files.ts';
+import { bugFields, type Log } from '../telemetry/log.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import { type Entry, openRoom, type Room } from './in-flight.ts';
+import type { ReadSession } from './read-session.ts';
+import { createRequestSlots, type RequestSlots } from './request-slots.ts';
+import type { createReplayCache, createTicketReader } from './ticket.ts';
+
+/** Speed of the engine. */
+export interface Pace {
+  /** Mean milliseconds that an utterance holds an engine slot; 0 when unknown. */
+  readonly serviceMs: number;
+  readonly slots: number;
+}
+
+/** Dependencies of every request. */
+export interface AgentContextOptions {
+  readonly agent: string;
+  readonly now: () => number;
+  readonly keys: Keys;
+  readonly readTicket: ReturnType<typeof createTicketReader>;
+  readonly readSession: ReadSession;
+  readonly replays: ReturnType<typeof createReplayCache>;
+  readonly dispatcher: Dispatcher;
+  readonly calls: Calls;
+  readonly metrics: Metrics;
+  readonly log: Log;
+  /** Returns the model of that name while the engine serves it. */
+  readonly model: (name: string) => ServedModel | undefined;
+  readonly keepaliveMs: number;
+  readonly pace: () => Pace;
+  /** Live streams that may be open at once. */
+  readonly streamsMax: number;
+  /** Reports whether the engine answers: while it does not, no stream is admitted. */
+  readonly engineReady: () => boolean;
+  /** Outcomes of recordings, by revision. */
+  readonly book: Pick<LiveBook, 'ended'>;
+  /** Storage and keys for files of the zone; absent when the agent has no key for them. */
+  readonly files?: ZoneFiles | undefined;
+}
+
+export interface AgentContext extends AgentContextOptions {
+  /** Counts a short request in. */
+  enter(): Entry;
+  /** Takes a slot for a short request. Refuses with `pool_busy`, always while the agent drains. */
+  takeSlot: RequestSlots['enter'];
+  /** Adds to a `pool_busy` an estimate of when a slot is free. */
+  withRetry(refusal: Refusal, name: RequestClass): Refusal;
+  report(refusal: Refusal): void;
+  bug(error: unknown): void;
+  /** Short requests being worked on. */
+  busy(): number;
+  /** Counts live streams. */
+  readonly streams: Pick<Room, 'enter' | 'full' | 'size'>;
+  draining(): boolean;
+  drain(): void;
+  /** Resolves when all work has ended. Aborts it after `milliseconds`. */
+  empty(milliseconds: number): Promise<void>;
+}
+
+/** Estimates the seconds until a slot is free behind `ahead` requests. */
+function secondsUntilFree(ahead: number, { serviceMs, slots }: Pace): number {
+  return clampRetry((Math.max(1, ahead) * serviceMs) / slots);
+}
+
+/** Opens the context of requests and counts them. */
+export function openAdmission(parts: AgentContextOptions): AgentContext {
+  const short = openRoom(Number.POSITIVE_INFINITY);
+  const slots = createRequestSlots(parts.now);
+  const streams = openRoom(parts.streamsMax);
+  let draining = false;
+  return {
+    ...parts,
+    enter: short.enter,
+    takeSlot: (request) => (draining ? no(refuse('pool_busy', undefined, 'agent stops')) : slots.enter(request)),
+    withRetry(refusal, name) {
+      if (refusal.reason !== 'pool_busy') return refusal;
+      return { ...refusal, retryAfter: secondsUntilFree(slots.ahead(name), parts.pace()) };
+    },
+    report({ reason, detail }) {
+      parts.metrics.request(reason);
+      parts.log('refused', { reason, ...(detail !== undefined && { detail }) });
+    },
+    bug(error) {
+      parts.metrics.request('internal');
+      parts.log('bug', bugFields(error));
+    },
+    busy: short.size,
+    streams: { enter: streams.enter, size: streams.size, full: () => draining || streams.full() },
+    draining: () => draining,
+    drain() {
+      if (draining) return;
+      draining = true;
+      streams.drain();
+    },
+    async empty(milliseconds) {
+      await Promise.all([short.empty(milliseconds), streams.empty(milliseconds)]);
+    },
+  };
+}

@@ -1,0 +1,58 @@
+import { limits } from '../../../../shared/limits.ts';
+import { decideAdmission, type Holding } from '../../../../shared/pool/admission.ts';
+import { refuse } from '../../../../shared/refusal.ts';
+import { no, ok, type Result } from '../../../../shared/result.ts';
+import { classes, type RequestClass } from '../../../../shared/tenant/claims.ts';
+
+/** A request that the agent has taken in. */
+export interface RequestSlot {
+  /** Aborts when a more entitled request takes the slot. */
+  readonly signal: AbortSignal;
+  /** The engine works on the request: the slot is its own from here on. */
+  start(): void;
+  leave(): void;
+}
+
+export interface RequestSlots {
+  /** Takes a slot, for which a waiting request may be displaced. Refuses with `pool_busy`. */
+  enter(request: Pick<Holding, 'class' | 'tenant' | 'deadline'>): Result<RequestSlot>;
+  /** Open requests of this class and of more urgent ones. */
+  ahead(name: RequestClass): number;
+}
+
+interface Open extends Holding {
+  waiting: boolean;
+  readonly displaced: AbortController;
+}
+
+/**
+ * The bounded set of open requests, shared by class and tenant (`decideAdmission`). A request waits until the engine
+ * works on one of its utterances; begun ones are never displaced, so each class's share is kept free for it.
+ */
+export function createRequestSlots(now: () => number, total: number = limits.requestsInFlight.value): RequestSlots {
+  const capacity = { total, reserved: Math.floor(total * limits.classShare.value), lends: false };
+  const open = new Set<Open>();
+  return {
+    enter(request) {
+      const one: Open = { ...request, size: 1, waiting: true, displaced: new AbortController() };
+      const admission = decideAdmission([...open], one, capacity, now());
+      if (!admission.admitted) return no(refuse('pool_busy', undefined, 'too many requests'));
+      for (const victim of admission.displaced) {
+        open.delete(victim);
+        victim.displaced.abort();
+      }
+      open.add(one);
+      return ok({
+        signal: one.displaced.signal,
+        start() {
+          one.waiting = false;
+        },
+        leave: () => void open.delete(one),
+      });
+    },
+    ahead(name) {
+      const urgent = classes.slice(0, classes.indexOf(name) + 1);
+      return [...open].filter((one) => urgent.includes(one.class)).length;
+    },
+  };
+}

@@ -1,0 +1,87 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { limits } from '../../../../shared/limits.ts';
+import type { LoadFailure } from '../../../../shared/pool/heartbeat.ts';
+import type { AgentContext } from '../request/agent-context.ts';
+import { discard } from './body.ts';
+import { serveUnary } from './unary.ts';
+
+export interface Health {
+  /** Attested, engine ready, not draining. */
+  ready(): boolean;
+  /** Models that the engine failed to load. */
+  failed(): readonly LoadFailure[];
+}
+
+type Route = (
+  desk: AgentContext,
+  health: Health,
+  incoming: IncomingMessage,
+  response: ServerResponse,
+) => Promise<void> | void;
+
+const answerText = (response: ServerResponse, status: number, text: string, type = 'text/plain; charset=utf-8') => {
+  response.writeHead(status, { 'content-type': type }).end(text);
+};
+
+const routes: Record<string, Route> = {
+  'POST /v1/short': (desk, _, incoming, response) => serveUnary(desk, incoming, response),
+  // A WebSocket comes by another way; this is for who asks without one.
+  'GET /v1/stream': (_desk, _health, _incoming, response) =>
+    answerText(response, 426, '{"reason":"upgrade_missing"}', 'application/json'),
+  'GET /healthz': (_desk, _health, _incoming, response) => answerText(response, 200, 'ok\n'),
+  'GET /readyz': (_desk, health, _incoming, response) =>
+    answerText(
+      response,
+      health.ready() ? 200 : 503,
+      [
+        health.ready() ? 'ready' : 'not ready',
+        ...health.failed().map(({ model, reason }) => `failed to load ${model}: ${reason}`),
+        '',
+      ].join('\n'),
+    ),
+  'GET /metrics': async (desk, _health, _incoming, response) =>
+    answerText(response, 200, await desk.metrics.text(), desk.metrics.contentType),
+};
+
+/** Bounds the rest of a body after its answer to `ms`, so that it does not hold the connection. */
+function endLingering(incoming: IncomingMessage, response: ServerResponse, ms: number) {
+  response.once('finish', () => {
+    if (incoming.complete) return;
+    const late = setTimeout(() => incoming.complete || incoming.socket.destroy(), ms);
+    incoming.once('end', () => clearTimeout(late));
+    late.unref();
+  });
+}
+
+/** The agent's HTTP server, not listening yet. `lingerMs` as in the limits, shorter in tests. */
+export function createAgentServer(
+  desk: AgentContext,
+  health: Health,
+  lingerMs: number = limits.agentLingerMs.value,
+): Server {
+  const server = createServer(
+    {
+      keepAliveTimeout: limits.agentIdleMs.value,
+      headersTimeout: limits.agentHeaderMs.value,
+      connectionsCheckingInterval: limits.agentHeaderCheckMs.value,
+      // A body takes as long as its ticket allows.
+      requestTimeout: 0,
+    },
+    (incoming, response) => {
+      endLingering(incoming, response, lingerMs);
+      const path = (incoming.url ?? '').split('?')[0];
+      // HEAD is asked by who only wants to know whether the page is there; the server leaves its body out.
+      const method = incoming.method === 'HEAD' && !path?.startsWith('/v1/') ? 'GET' : incoming.method;
+      const route = routes[`${method} ${path}`];
+      if (!route) {
+        discard(incoming);
+        return answerText(response, 404, 'not found\n');
+      }
+      Promise.resolve(route(desk, health, incoming, response)).catch((error) => {
+        desk.bug(error);
+        response.destroy();
+      });
+    },
+  );
+  return server;
+}

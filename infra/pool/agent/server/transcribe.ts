@@ -1,0 +1,193 @@
+import { z } from 'zod';
+import { limits } from '../../../../shared/limits.ts';
+import { agreesOnLanguage, isOpen, servesLanguage } from '../../../../shared/pool/language.ts';
+import { refuse } from '../../../../shared/refusal.ts';
+import { no, ok, type Result } from '../../../../shared/result.ts';
+import type { Opened } from '../../../../shared/seal/records.ts';
+import { needsWords } from '../../../../shared/speech/openai-answer.ts';
+import { readForm } from '../../../../shared/speech/openai-form.ts';
+import type { Segment } from '../../../../shared/speech/transcript.ts';
+import { createRecognition } from '../asr/recognise.ts';
+import { recogniseRecording } from '../asr/recognise-recording.ts';
+import type { RecordingTotals } from '../asr/vad/listen.ts';
+import { decodeSound } from '../audio/decode.ts';
+import type { Tally } from '../live-counts/tally.ts';
+import type { ServedModel } from '../models/served-model.ts';
+import type { AgentContext } from '../request/agent-context.ts';
+import type { Answer } from '../request/answer.ts';
+import type { Ticket } from '../request/ticket.ts';
+import { type Fields, readMultipart } from './form.ts';
+import { readRaw } from './raw.ts';
+
+/** Record 0 of a request (`shared/pool/PROTOCOL.md`). Members of other versions are skipped. */
+const head = z.object({
+  v: z.literal(1),
+  task: z.literal('transcribe'),
+  /** `openai-audio`: the body is a multipart form with the file in it; `deepgram-listen`: it is the file. */
+  dialect: z.enum(['openai-audio', 'deepgram-listen']),
+  contentType: z.string(),
+  model: z.string(),
+  language: z.string().optional(),
+  /**
+   * A copy of a request that another revision has served, with this transcript: its answer goes to no client.
+   */
+  mirror: z.object({ text: z.string().max(limits.mirrorTextBytes.value) }).optional(),
+});
+type Head = z.infer<typeof head>;
+
+function readHead(json: unknown, ticket: Pick<Ticket, 'model'>): Result<Head> {
+  const parsed = head.safeParse(json);
+  if (!parsed.success) return no(refuse('seal_broken', undefined, 'head is not understood'));
+  if (parsed.data.model !== ticket.model) return no(refuse('ticket_invalid', undefined, 'model of the head'));
+  // The caller wrote it, so it is the caller's form that is wrong and not the seal.
+  if (parsed.data.contentType.length > limits.contentTypeCharacters.value) {
+    return no(refuse('form_invalid', undefined, 'content type too long'));
+  }
+  return ok(parsed.data);
+}
+
+/** Whether the form asks for what the request was routed by. The fields come back completed by the hints. */
+export function checkForm(fields: Fields, hints: Pick<Head, 'model' | 'language'>, languages: readonly string[]) {
+  const completed: Fields = { ...fields, model: fields.model ?? [hints.model] };
+  const form = readForm(completed);
+  if (!form.ok) return form;
+  const { model, language } = form.value;
+  if (model !== hints.model) return no(refuse('hints_conflict', { field: 'model' }));
+  if (!agreesOnLanguage(language, hints.language)) return no(refuse('hints_conflict', { field: 'language' }));
+  const wanted = [language, hints.language].find((tag) => !isOpen(tag));
+  const [first] = languages;
+  if (!servesLanguage(languages, wanted) || first === undefined) {
+    return no(refuse('language_unknown', { model, language: String(wanted) }));
+  }
+  const { stream } = form.value;
+  return ok({ fields: completed, language: wanted ?? first, stream, wordy: needsWords(form.value) });
+}
+
+/** A field that has changed since the form was told. */
+function lateField(told: Fields, all: Fields): string | undefined {
+  return Object.keys(all).find((name) => all[name]?.length !== told[name]?.length);
+}
+
+/** How long was waited for them is noted. */
+async function* plaintexts(
+  records: AsyncGenerator<Result<Opened>>,
+  tally: Pick<Tally, 'waited'>,
+  now: () => number,
+): AsyncGenerator<Result<Uint8Array>> {
+  for (;;) {
+    const since = now();
+    const { done, value: record } = await records.next();
+    tally.waited += now() - since;
+    if (done) return;
+    yield record.ok ? ok(record.value.plaintext) : record;
+  }
+}
+
+interface Work {
+  readonly desk: Pick<AgentContext, 'agent' | 'dispatcher' | 'metrics' | 'now'>;
+  readonly ticket: Pick<Ticket, 'class' | 'model' | 'tenant'>;
+  readonly model: ServedModel;
+  readonly answer: Pick<Answer, 'send'>;
+  /** Record 0. */
+  readonly head: unknown;
+  readonly records: AsyncGenerator<Result<Opened>>;
+  readonly signal: AbortSignal;
+  readonly deadline: number;
+  readonly tally: Tally;
+  readonly onStart?: (() => void) | undefined;
+}
+
+/** Says only that it is over. */
+const muted = (answer: Work['answer']): Work['answer'] => ({
+  send: async (event) => (event.type === 'final' ? answer.send(event) : undefined),
+});
+
+/** How segments leave: counted, and without their words once it is known that the form asks for none. */
+function createTeller(answer: Work['answer'], tally: Tally) {
+  const teller = {
+    /**
+     * Words are sent until the form is known, since its answer may need them; a bare recording needs none.
+     */
+    wordy: true,
+    async tell(segment: Segment): Promise<void> {
+      tally.segments += 1;
+      tally.copy?.said.push(segment.text);
+      await answer.send(teller.wordy ? segment : { ...segment, words: [] });
+    },
+  };
+  return teller;
+}
+
+/** Reads the body, recognises, and emits everything but a refusal. */
+export async function transcribe(work: Work): Promise<Result<undefined>> {
+  const { desk, ticket, model, records, signal, deadline, tally } = work;
+  const { name, revision, languages } = model.description;
+  const read = readHead(work.head, ticket);
+  if (!read.ok) return read;
+  const { recogniser } = model;
+  if (!recogniser) return no(refuse('misdirected', undefined, 'the model does not recognise speech'));
+  tally.isRecording = true;
+  const { mirror } = read.value;
+  if (mirror) tally.copy = { served: mirror.text, said: [] };
+  const answer = mirror ? muted(work.answer) : work.answer;
+  const teller = createTeller(answer, tally);
+  const recognition = createRecognition({
+    recogniser,
+    dispatcher: desk.dispatcher,
+    class: ticket.class,
+    tenant: ticket.tenant,
+    deadline,
+    signal,
+    onStart: work.onStart,
+    onSegment: teller.tell,
+  });
+  let heard: RecordingTotals | undefined;
+  let told: Fields | undefined;
+
+  /**
+   * A caller who asked for a stream before the file hears segments while it still sends. Then the form is settled:
+   * fields behind the file come too late.
+   */
+  async function tellEarly(before: Fields, hints: Head): Promise<void> {
+    const form = checkForm(before, hints, languages);
+    if (!form.ok || !form.value.stream) return;
+    told = before;
+    teller.wordy = form.value.wordy;
+    await answer.send({ type: 'form', fields: form.value.fields });
+  }
+
+  async function hear(bytes: AsyncIterable<Uint8Array>, before: Fields): Promise<Result<undefined>> {
+    if (read.ok) await tellEarly(before, read.value);
+    const all = await recogniseRecording({ sound: decodeSound(bytes, signal), recognition, metrics: desk.metrics });
+    if (!all.ok) return all;
+    heard = all.value;
+    tally.heard = heard;
+    return ok(undefined);
+  }
+
+  const body = plaintexts(records, tally, desk.now);
+  const isForm = read.value.dialect === 'openai-audio';
+  const fields = isForm ? await readMultipart(read.value.contentType, body, hear) : await readRaw(body, hear);
+  if (!fields.ok) return fields;
+  const form = checkForm(fields.value, read.value, languages);
+  if (!form.ok) return form;
+  if (isForm) teller.wordy = form.value.wordy;
+  if (!told) await answer.send({ type: 'form', fields: form.value.fields });
+  const late = told && lateField(told, fields.value);
+  if (late !== undefined)
+    return no(refuse('field_invalid', { field: late, rule: 'must come before the file in a stream' }));
+  const segments = await recognition.finish();
+  if (!segments.ok) return segments;
+  if (!heard) return no(refuse('internal', undefined, 'recording without an end'));
+  desk.metrics.heard(ticket.class, heard);
+  await answer.send({
+    type: 'final',
+    model: name,
+    revision,
+    language: form.value.language,
+    durationSeconds: heard.seconds,
+    speechSeconds: heard.speechSeconds,
+    segments: segments.value,
+  });
+  return ok(undefined);
+}

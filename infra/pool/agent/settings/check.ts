@@ -1,0 +1,55 @@
+// Requirements on the settings of an agent as a whole, one row each. Values never appear in a problem.
+import type { JSONWebKeySet } from 'jose';
+import { isLoopback, keySetProblems, urlProblems } from '../../../../shared/settings/fit.ts';
+import type { Rule } from '../../../../shared/settings/problem.ts';
+import type { Environment } from './schema.ts';
+
+type AgentRule = Rule<Environment>;
+
+const missingIf = (missing: boolean): readonly string[] => (missing ? ['is missing'] : []);
+
+/** Rules of every mode: settings that go together. */
+export const commonRules: readonly AgentRule[] = [
+  [
+    'AURICLE_RELEASE_URL',
+    ({ AURICLE_RELEASE_URL, AURICLE_ZONE_KEYS_FILE, AURICLE_FUNCTIONS_URL }) =>
+      // Jobs are about sealed files, so they take the key of the zone.
+      missingIf(!AURICLE_RELEASE_URL && (AURICLE_ZONE_KEYS_FILE ?? AURICLE_FUNCTIONS_URL) !== undefined),
+  ],
+  [
+    'AURICLE_ZONE_KEYS_FILE',
+    ({ AURICLE_RELEASE_URL, AURICLE_ZONE_KEYS_FILE }) => missingIf(!!AURICLE_RELEASE_URL && !AURICLE_ZONE_KEYS_FILE),
+  ],
+  ['SQS_REGION', ({ AURICLE_FUNCTIONS_URL, SQS_REGION }) => missingIf(!!AURICLE_FUNCTIONS_URL && !SQS_REGION)],
+  [
+    'AURICLE_ATTESTATION_URL',
+    // A self-issued attestation proves nothing, so production never falls back to one.
+    ({ AURICLE_MODE, AURICLE_ATTESTATION_URL, AURICLE_ATTESTATION_KEY_FILE }) => {
+      if (AURICLE_ATTESTATION_URL) return [];
+      if (AURICLE_MODE !== 'development') return ['is missing'];
+      return AURICLE_ATTESTATION_KEY_FILE ? [] : ['is missing, and so is AURICLE_ATTESTATION_KEY_FILE instead'];
+    },
+  ],
+];
+
+/** A sidecar in the same pod is called over loopback; anything else that attests is reached over TLS. */
+function sidecarProblems(url: string | undefined): readonly string[] {
+  if (url === undefined || isLoopback(new URL(url).hostname)) return [];
+  return urlProblems(url);
+}
+
+export const productionRules: readonly AgentRule[] = [
+  ...commonRules,
+  ['AURICLE_ENDPOINT', ({ AURICLE_ENDPOINT: url }) => (url === undefined ? ['is missing'] : urlProblems(url))],
+  ['AURICLE_EDGE_URL', ({ AURICLE_EDGE_URL }) => urlProblems(AURICLE_EDGE_URL)],
+  ['AURICLE_RELEASE_URL', ({ AURICLE_RELEASE_URL }) => urlProblems(AURICLE_RELEASE_URL)],
+  ['AURICLE_FUNCTIONS_URL', ({ AURICLE_FUNCTIONS_URL }) => urlProblems(AURICLE_FUNCTIONS_URL)],
+  ['SQS_ENDPOINT', ({ SQS_ENDPOINT }) => urlProblems(SQS_ENDPOINT)],
+  ['AURICLE_ATTESTATION_URL', ({ AURICLE_ATTESTATION_URL }) => sidecarProblems(AURICLE_ATTESTATION_URL)],
+  [
+    'AURICLE_SERVICE_KEYS',
+    ({ AURICLE_SERVICE_KEYS: keys }) => (keys ? keySetProblems(keys as JSONWebKeySet) : ['is missing']),
+  ],
+  // Unsigned models are served in development only.
+  ['AURICLE_MODEL_SIGNERS', ({ AURICLE_MODEL_SIGNERS }) => missingIf(AURICLE_MODEL_SIGNERS === undefined)],
+];

@@ -1,0 +1,115 @@
+import os from 'node:os';
+import { z } from 'zod';
+import { jsonText } from '../../../../shared/json-text.ts';
+import { limits } from '../../../../shared/limits.ts';
+import { signerKey } from '../../../../shared/model/signature/key.ts';
+
+const name = z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/);
+const port = z.coerce.number().int().min(0).max(65_535);
+
+/** Environment variables of an agent. It reads no others. */
+export const environment = z.object({
+  /** This instance, unique in the fleet: the pod's name. */
+  AURICLE_AGENT: name,
+  /** The regional pool, for example `aks-westeurope`. */
+  AURICLE_POOL: name,
+  /** Residency zone; must equal the claim of the pool token. */
+  AURICLE_ZONE: name,
+  AURICLE_REGION: name,
+  AURICLE_PLATFORM: z.enum(['AKS', 'EKS', 'other']).default('other'),
+  AURICLE_ACCELERATOR: z.enum(['gpu', 'cpu']).default('cpu'),
+  /** Address and port to listen on; port 0 takes a free one. */
+  AURICLE_HOST: z.string().default('0.0.0.0'),
+  AURICLE_PORT: port,
+  /** Address at which the edge reaches this agent; absent, it follows from host and port. */
+  AURICLE_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
+  /** KServe v2 server beside this agent. */
+  AURICLE_ENGINE_URL: z.url({ protocol: /^http$/ }),
+  /** That server's page of metrics, to be shown below the agent's own. */
+  AURICLE_ENGINE_METRICS_URL: z.url({ protocol: /^http$/ }).optional(),
+  /** Model repository, the same the engine reads: for tokens, language models and revision digests. */
+  AURICLE_MODELS: z.string().min(1),
+  /** Edge, base URL of the heartbeat socket. */
+  AURICLE_EDGE_URL: z.url({ protocol: /^https?$/ }),
+  /** File with the pool token; read at each connection, so that it can be renewed underneath. */
+  AURICLE_POOL_TOKEN_FILE: z.string().min(1),
+  /** File with the key set (JWKS) that the edge's tickets are signed with. */
+  AURICLE_EDGE_KEYS_FILE: z.string().min(1),
+  /** Key set (JWKS) that the functions sign release maps with; without it none is believed. */
+  AURICLE_SERVICE_KEYS: jsonText(z.object({ keys: z.array(z.record(z.string(), z.unknown())) })).optional(),
+  /** Keys that may sign revisions. In production the agent serves signed revisions only. */
+  AURICLE_MODEL_SIGNERS: jsonText(z.array(signerKey)).optional(),
+  /** Development only: private JWK of the self-issued attestation authority. */
+  AURICLE_ATTESTATION_KEY_FILE: z.string().min(1).optional(),
+  /** Issuer that the self-issued authority calls itself. */
+  AURICLE_ATTESTATION_ISSUER: z.string().default('https://attestation.auricle.local'),
+  /** Production: base URL of the attestation sidecar in this pod. */
+  AURICLE_ATTESTATION_URL: z.url().optional(),
+  /** Production: host name of the attestation provider that the sidecar asks. */
+  AURICLE_ATTESTATION_PROVIDER: z.string().default('sharedweu.weu.attest.azure.net'),
+  /** Base URL of the release authority, which gives attested agents the key of their zone; without it no batch work. */
+  AURICLE_RELEASE_URL: z.url({ protocol: /^https?$/ }).optional(),
+  /** File with the public keys of zones: only these are taken from the authority. */
+  AURICLE_ZONE_KEYS_FILE: z.string().min(1).optional(),
+  /** Base URL of the functions, which say what a job is about; without it no batch work. */
+  AURICLE_FUNCTIONS_URL: z.url({ protocol: /^https?$/ }).optional(),
+  /** Prefix of the names of job queues; zone and model follow. */
+  AURICLE_JOBS_QUEUE: z.string().min(1).max(64).default('jobs'),
+  /** Region of the job queues, and where SQS answers if that is not said by the region. */
+  SQS_REGION: z.string().min(1).optional(),
+  SQS_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
+  /** Jobs of uploads worked on at once. */
+  AURICLE_BATCH_JOBS: z.coerce.number().int().min(1).max(64).default(limits.batchJobs.value),
+  /** Directory for what must survive a restart: audit events that were not acknowledged. */
+  AURICLE_STATE_DIR: z.string().min(1),
+  AURICLE_MODE: z.enum(['development', 'production']).default('production'),
+  /** Utterances at the engine at once. The engine batches them, so more than it has instances is right. */
+  AURICLE_SLOTS: z.coerce.number().int().min(1).max(1_024).default(4),
+  /** Live streams open at once. */
+  AURICLE_STREAMS: z.coerce.number().int().min(1).max(100_000).default(limits.streamsPerAgent.value),
+  /** Processes that carry live streams, one for each core; 1 carries them in the agent's own process. */
+  AURICLE_WORKERS: z.coerce.number().int().min(1).max(256).default(os.availableParallelism()),
+  /** Time for work in flight after the order to stop, ms; below the platform's grace period. */
+  AURICLE_DRAIN_MS: z.coerce.number().int().min(0).default(1_500),
+});
+
+/** Values of the variables, read but not judged together. */
+export type Environment = z.output<typeof environment>;
+
+/** Meaning of each variable, as the operator reads it beside a problem. */
+export const meanings: Record<keyof Environment, string> = {
+  AURICLE_AGENT: "name of this instance, unique in the fleet: the pod's",
+  AURICLE_POOL: 'regional pool, for example aks-westeurope',
+  AURICLE_ZONE: 'residency zone; must equal the claim of the pool token',
+  AURICLE_REGION: 'region of the platform, for example westeurope',
+  AURICLE_PLATFORM: 'AKS, EKS or other',
+  AURICLE_ACCELERATOR: 'gpu or cpu',
+  AURICLE_HOST: 'address to listen on',
+  AURICLE_PORT: 'port to listen on; 0 takes a free one',
+  AURICLE_ENDPOINT: 'http(s) address where the edge reaches this agent; absent, it follows from host and port',
+  AURICLE_ENGINE_URL: 'http address of the KServe v2 server beside this agent',
+  AURICLE_ENGINE_METRICS_URL: "http address of that server's page of metrics",
+  AURICLE_MODELS: 'folder of the model repository, the one the engine reads',
+  AURICLE_EDGE_URL: 'http(s) address of the edge, for the heartbeat',
+  AURICLE_POOL_TOKEN_FILE: 'file with the pool token',
+  AURICLE_EDGE_KEYS_FILE: "file with the key set (JWKS) of the edge's tickets",
+  AURICLE_SERVICE_KEYS: 'key set (JWKS) of the functions, which sign release maps',
+  AURICLE_MODEL_SIGNERS: 'keys that may sign revisions: [{"name", "key"}], the key as SPKI in base64',
+  AURICLE_ATTESTATION_KEY_FILE: 'development: file with the private JWK of the self-issued authority',
+  AURICLE_ATTESTATION_ISSUER: 'development: what that authority calls itself',
+  AURICLE_ATTESTATION_URL: 'production: address of the attestation sidecar in this pod',
+  AURICLE_ATTESTATION_PROVIDER: 'production: host name of the provider that the sidecar asks',
+  AURICLE_RELEASE_URL: 'http(s) address of the authority that releases the key of the zone',
+  AURICLE_ZONE_KEYS_FILE: 'file with the public keys of zones; goes with AURICLE_RELEASE_URL',
+  AURICLE_FUNCTIONS_URL: 'http(s) address of the functions, for jobs of uploads',
+  AURICLE_JOBS_QUEUE: 'prefix of the names of job queues',
+  SQS_REGION: 'region of the job queues; goes with AURICLE_FUNCTIONS_URL',
+  SQS_ENDPOINT: 'http(s) address of SQS; absent, it follows from the region',
+  AURICLE_BATCH_JOBS: 'jobs of uploads worked on at once, 1 to 64',
+  AURICLE_STATE_DIR: 'folder for what must survive a restart',
+  AURICLE_MODE: 'development or production',
+  AURICLE_SLOTS: 'utterances at the engine at once, 1 to 1024',
+  AURICLE_STREAMS: 'live streams open at once, 1 to 100000',
+  AURICLE_WORKERS: 'processes that carry live streams, 1 to 256; as many as cores unless set',
+  AURICLE_DRAIN_MS: 'milliseconds that work in flight may take after the order to stop',
+};

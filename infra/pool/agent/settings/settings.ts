@@ -1,0 +1,137 @@
+import { readFileSync } from 'node:fs';
+import type { JSONWebKeySet } from 'jose';
+import type { SignerKey } from '../../../../shared/model/signature/key.ts';
+import { applyRules, parseSettings } from '../../../../shared/settings/problem.ts';
+import { commonRules, productionRules } from './check.ts';
+import { type Environment, environment, meanings } from './schema.ts';
+
+export interface Settings {
+  readonly agent: string;
+  readonly pool: string;
+  readonly zone: string;
+  readonly region: string;
+  readonly platform: 'AKS' | 'EKS' | 'other';
+  readonly accelerator: 'gpu' | 'cpu';
+  readonly host: string;
+  readonly port: number;
+  readonly endpoint: string | undefined;
+  readonly engineUrl: string;
+  readonly engineMetricsUrl: string | undefined;
+  readonly models: string;
+  readonly edgeUrl: string;
+  readonly poolTokenFile: string;
+  readonly edgeKeysFile: string;
+  readonly serviceKeys: JSONWebKeySet | undefined;
+  /** Absent: signatures of models are not checked. */
+  readonly modelSigners: readonly SignerKey[] | undefined;
+  readonly attestation:
+    | { readonly kind: 'development'; readonly keyFile: string; readonly issuer: string }
+    | { readonly kind: 'azure'; readonly url: string; readonly provider: string };
+  /** Authority of the zone's private keys, and the file of the public ones; absent, files cannot be opened. */
+  readonly release: { readonly url: string; readonly zoneKeysFile: string } | undefined;
+  /** Queue of upload jobs; absent, this agent takes none. */
+  readonly batch: BatchSettings | undefined;
+  readonly stateDir: string;
+  readonly mode: 'development' | 'production';
+  readonly slots: number;
+  readonly streams: number;
+  /** Processes that carry live streams; 1 is the agent's own. */
+  readonly workers: number;
+  readonly drainMs: number;
+}
+
+export interface BatchSettings {
+  readonly functionsUrl: string;
+  readonly queue: string;
+  readonly region: string;
+  readonly endpoint: string | undefined;
+  readonly jobs: number;
+}
+
+/** Problems that the operator must fix, one line for each variable or file. Values never appear. */
+export class SettingsError extends Error {
+  readonly lines: readonly string[];
+  constructor(lines: readonly string[]) {
+    super(lines.join('; '));
+    this.name = 'SettingsError';
+    this.lines = lines;
+  }
+}
+
+/** Describes a wrong variable and its meaning. */
+export const lineFor = (name: string, wrong: string) =>
+  `${name} ${wrong}: ${meanings[name as keyof typeof meanings] ?? 'unknown'}`;
+
+/** @throws SettingsError with every variable that is wrong, missing or unfit for production. */
+export function readSettings(env: NodeJS.ProcessEnv): Settings {
+  const parsed = parseSettings(environment, env);
+  const rules = parsed.data.AURICLE_MODE === 'development' ? commonRules : productionRules;
+  // Messages of schemas may quote values: of what cannot be read the operator gets the meaning only.
+  const unread = new Set(parsed.problems.map(({ setting }) => setting));
+  const problems = applyRules(rules, parsed).map(({ setting, problem }) =>
+    lineFor(setting, unread.has(setting) ? (env[setting] ? 'is wrong' : 'is missing') : problem),
+  );
+  if (problems.length > 0) throw new SettingsError([...new Set(problems)]);
+  const e = parsed.data as Environment;
+  return {
+    agent: e.AURICLE_AGENT,
+    pool: e.AURICLE_POOL,
+    zone: e.AURICLE_ZONE,
+    region: e.AURICLE_REGION,
+    platform: e.AURICLE_PLATFORM,
+    accelerator: e.AURICLE_ACCELERATOR,
+    host: e.AURICLE_HOST,
+    port: e.AURICLE_PORT,
+    endpoint: e.AURICLE_ENDPOINT,
+    engineUrl: e.AURICLE_ENGINE_URL.replace(/\/$/, ''),
+    engineMetricsUrl: e.AURICLE_ENGINE_METRICS_URL,
+    models: e.AURICLE_MODELS,
+    edgeUrl: e.AURICLE_EDGE_URL.replace(/\/$/, ''),
+    poolTokenFile: e.AURICLE_POOL_TOKEN_FILE,
+    edgeKeysFile: e.AURICLE_EDGE_KEYS_FILE,
+    serviceKeys: e.AURICLE_SERVICE_KEYS as JSONWebKeySet | undefined,
+    attestation: attestationOf(e),
+    modelSigners: e.AURICLE_MODEL_SIGNERS,
+    release: releaseOf(e),
+    batch: batchOf(e),
+    stateDir: e.AURICLE_STATE_DIR,
+    mode: e.AURICLE_MODE,
+    slots: e.AURICLE_SLOTS,
+    streams: e.AURICLE_STREAMS,
+    workers: e.AURICLE_WORKERS,
+    drainMs: e.AURICLE_DRAIN_MS,
+  };
+}
+
+function releaseOf({ AURICLE_RELEASE_URL: url, AURICLE_ZONE_KEYS_FILE: zoneKeysFile }: Environment) {
+  return url === undefined || zoneKeysFile === undefined ? undefined : { url: url.replace(/\/$/, ''), zoneKeysFile };
+}
+
+function batchOf(e: Environment): BatchSettings | undefined {
+  if (e.AURICLE_FUNCTIONS_URL === undefined || e.SQS_REGION === undefined) return undefined;
+  return {
+    functionsUrl: e.AURICLE_FUNCTIONS_URL.replace(/\/$/, ''),
+    queue: e.AURICLE_JOBS_QUEUE,
+    region: e.SQS_REGION,
+    endpoint: e.SQS_ENDPOINT,
+    jobs: e.AURICLE_BATCH_JOBS,
+  };
+}
+
+/** The source of attestations. A rule demands one of the two, and in production the first. */
+function attestationOf(e: Environment): Settings['attestation'] {
+  return e.AURICLE_ATTESTATION_URL === undefined
+    ? { kind: 'development', keyFile: e.AURICLE_ATTESTATION_KEY_FILE ?? '', issuer: e.AURICLE_ATTESTATION_ISSUER }
+    : { kind: 'azure', url: e.AURICLE_ATTESTATION_URL, provider: e.AURICLE_ATTESTATION_PROVIDER };
+}
+
+/** @throws SettingsError when the file cannot be read or is not JSON; its content never appears. */
+export function readJson(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    const code =
+      error instanceof SyntaxError ? 'is not JSON' : `cannot be read (${(error as NodeJS.ErrnoException).code})`;
+    throw new SettingsError([`${file} ${code}`]);
+  }
+}

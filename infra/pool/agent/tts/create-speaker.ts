@@ -1,0 +1,109 @@
+import { fp32Tensor, int32Tensor, readFp32, type Tensor } from '../../../../shared/kserve/tensor.ts';
+import { limits } from '../../../../shared/limits.ts';
+import { refuse } from '../../../../shared/refusal.ts';
+import { no, ok, type Result } from '../../../../shared/result.ts';
+import type { Dispatcher } from '../engine/dispatch.ts';
+import { cutSpoken } from './cut-spoken.ts';
+import { type SpeakParameters, speakTensors } from './parameters.ts';
+import type { Speaker, SpeechOptions } from './speaker.ts';
+import { spellOut } from './spell-out.ts';
+import { joinSounds, trimSilence } from './trim-silence.ts';
+
+export interface SpeakerOptions {
+  readonly model: string;
+  readonly parameters: Pick<SpeakParameters, 'voices' | 'symbols' | 'sample_rate'>;
+  readonly run: Dispatcher['run'];
+  readonly now: () => number;
+}
+
+/** Sound in an answer of the engine. */
+function readSound(outputs: ReadonlyMap<string, Tensor>, most: number): Result<Float32Array> {
+  const audio = outputs.get('AUDIO');
+  const sound = audio && readFp32(audio);
+  if (!sound?.ok) return no(refuse('engine_failed', undefined, 'engine answer: no sound'));
+  const { value } = sound;
+  // An overflow in the network would be a loud bang.
+  if (value.length > most || !value.every(Number.isFinite))
+    return no(refuse('engine_failed', undefined, `engine answer: ${value.length} samples that are no speech`));
+  return ok(value);
+}
+
+/** Places of the characters in `symbols`; what the voice does not know becomes a space. */
+function numbersOf(text: string, symbols: string): Int32Array {
+  const space = symbols.indexOf(' ');
+  return Int32Array.from(text, (sign) => {
+    const place = symbols.indexOf(sign);
+    return place < 0 ? space : place;
+  });
+}
+
+function checkWishes(
+  { voice, rate = 1 }: SpeechOptions,
+  voices: readonly string[],
+): Result<{ voice: number; rate: number }> {
+  const place = voice === undefined ? 0 : voices.indexOf(voice);
+  if (place < 0) return no(refuse('voice_unknown'));
+  const { value: slowest } = limits.speakRateMin;
+  const { value: fastest } = limits.speakRateMax;
+  if (!(rate >= slowest && rate <= fastest))
+    return no(refuse('field_invalid', { field: 'rate', rule: `a number from ${slowest} to ${fastest}` }));
+  return ok({ voice: place, rate });
+}
+
+/**
+ * Creates a voice of the repository. Its work has the class `batch`. The pieces of one text are spoken one
+ * after the other, so that a text never has more than one slot.
+ */
+export function createSpeaker({ model, parameters, run, now }: SpeakerOptions): Speaker {
+  const { voices, symbols } = parameters;
+  const sampleRate = Number(parameters.sample_rate);
+  const mostSamples = limits.speakSeconds.value * sampleRate;
+
+  async function speakPiece(
+    text: string,
+    voice: number,
+    rate: number,
+    signal: AbortSignal,
+  ): Promise<Result<Float32Array>> {
+    // As it was taught: a space before the first word, and something that ends the sentence.
+    const numbers = numbersOf(` ${text}${/[,.?]$/.test(text) ? '' : '.'}`, symbols);
+    const answer = await run({
+      model,
+      inputs: [
+        int32Tensor('TEXT', numbers, [1, numbers.length]),
+        int32Tensor('VOICE', Int32Array.of(voice), [1, 1]),
+        fp32Tensor('RATE', Float32Array.of(rate), [1, 1]),
+      ],
+      outputs: speakTensors.outputs,
+      class: 'batch',
+      deadline: now() + limits.engineMs.value,
+      signal,
+    });
+    return answer.ok ? readSound(answer.value, mostSamples) : answer;
+  }
+
+  return {
+    model,
+    sampleRate,
+    async speak(text, wishes, signal) {
+      const { value: most } = limits.projectSegmentChars;
+      if (text.length > most) return no(refuse('text_too_long', { limit: most, unit: 'characters' }));
+      const wanted = checkWishes(wishes, voices);
+      if (!wanted.ok) return wanted;
+      const { voice, rate } = wanted.value;
+      const pieces = cutSpoken(spellOut(text), limits.speakChars.value);
+      if (pieces.length === 0) return no(refuse('text_unspeakable'));
+      const parts: { sound: Float32Array; silence: number }[] = [];
+      for (const piece of pieces) {
+        const sound = await speakPiece(piece.text, voice, rate, signal);
+        if (!sound.ok) return sound;
+        const trimmed = trimSilence(sound.value, sampleRate);
+        parts.push({ sound: trimmed, silence: Math.round((piece.pauseMs * sampleRate) / 1_000 / rate) });
+      }
+      const spoken = joinSounds(parts);
+      return spoken.some((sample) => sample !== 0)
+        ? ok(spoken)
+        : no(refuse('engine_failed', undefined, 'only silence'));
+    },
+  };
+}

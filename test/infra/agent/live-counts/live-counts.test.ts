@@ -1,0 +1,148 @@
+// Counts of recordings in an agent, and their reports to the functions.
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { LiveBook } from '../../../../infra/pool/agent/live-counts/book.ts';
+import { createLiveTeller } from '../../../../infra/pool/agent/live-counts/report.ts';
+import { newTally, streamOf, type Tally } from '../../../../infra/pool/agent/live-counts/tally.ts';
+import { limits } from '../../../../shared/limits.ts';
+import { type LiveReport, liveProofOf, liveReport } from '../../../../shared/model/live-report.ts';
+import { type Reason, refuse } from '../../../../shared/refusal.ts';
+import { no, ok } from '../../../../shared/result.ts';
+import { testDescription } from '../start-agent.ts';
+
+const done = ok(undefined);
+const heard = (changes: Partial<Tally> = {}): Tally => ({
+  ...newTally(1_000),
+  ...{ isRecording: true, heard: { seconds: 10, speechSeconds: 6 }, segments: 2 },
+  ...changes,
+});
+const failed = (reason: Reason) => no(refuse(reason));
+
+describe('C7: what is counted of a recording', () => {
+  it('is how long a second of sound took, without the time that the caller took', () => {
+    expect(streamOf(heard({ waited: 400 }), done, 3_400)).toEqual({ outcome: 'served', milliseconds: 200 });
+    const short = heard({ heard: { seconds: 0.2, speechSeconds: 0.1 } });
+    expect(streamOf(short, done, 1_100)).toEqual({ outcome: 'served', milliseconds: 100 });
+  });
+
+  it('is that it was broken, where that is the revision’s own fault, and nothing where it is not', () => {
+    for (const reason of ['engine_failed', 'internal', 'deadline_passed'] as const) {
+      expect(streamOf(heard(), failed(reason), 2_000)?.outcome).toBe('failed');
+    }
+    for (const reason of ['form_invalid', 'pool_busy', 'pool_lost', 'hints_conflict'] as const) {
+      expect(streamOf(heard(), failed(reason), 2_000), reason).toBeUndefined();
+    }
+    expect(streamOf({ ...heard(), isRecording: false }, failed('internal'), 2_000)).toBeUndefined();
+  });
+
+  it('is that no word came of speech; silence has none', () => {
+    expect(streamOf(heard({ segments: 0 }), done, 2_000)?.outcome).toBe('empty');
+    const silence = { seconds: 10, speechSeconds: 0.3 };
+    expect(streamOf(heard({ segments: 0, heard: silence }), done, 2_000)?.outcome).toBe('served');
+  });
+
+  it('of a copy is how far it is from what was served', () => {
+    const copy = { served: 'one two three', said: ['one', 'two four'] };
+    expect(streamOf(heard({ copy }), done, 2_000)).toMatchObject({
+      outcome: 'served',
+      compared: { words: 3, errors: 1 },
+    });
+    const mute = { served: 'one', said: [] };
+    expect(streamOf(heard({ copy: mute, segments: 0 }), done, 2_000)).toMatchObject({ outcome: 'empty' });
+    const both = { served: '', said: [] };
+    expect(streamOf(heard({ copy: both, segments: 0 }), done, 2_000)).toMatchObject({ outcome: 'served' });
+  });
+});
+
+describe('C7: what is told of it', () => {
+  const sent: { report: LiveReport; text: string; headers: Headers; url: string; proof: string }[] = [];
+  let status = 200;
+  const lines: string[] = [];
+
+  beforeEach(() => {
+    sent.length = 0;
+    lines.length = 0;
+    status = 200;
+    vi.useFakeTimers();
+    vi.stubGlobal('fetch', async (url: URL, init: RequestInit) => {
+      const { report, proof } = JSON.parse(String(init.body));
+      const headers = new Headers(init.headers);
+      sent.push({ report: liveReport.parse(JSON.parse(report)), text: report, headers, url: String(url), proof });
+      return new Response('{}', { status });
+    });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+    vi.unstubAllGlobals();
+  });
+
+  function start(book: LiveBook) {
+    const keys = {
+      boot: 'a-boot-of-this-agent',
+      current: () => ({ token: 'attested', expires: 0 }),
+      sign: async (payload: unknown, type?: string) => JSON.stringify({ payload, type }),
+    };
+    const teller = createLiveTeller({
+      url: 'http://functions',
+      agent: 'agent-1',
+      keys,
+      token: () => 'pool',
+      now: () => 5_000,
+      book,
+      describe: () => [testDescription, { ...testDescription, name: 'voice', task: 'synthesize' }],
+      log: (event) => void lines.push(event),
+    });
+    teller.start();
+    return teller;
+  }
+  const beat = (times = 1) => vi.advanceTimersByTimeAsync(times * limits.liveReportSeconds.value * 1_000);
+
+  it('all counts each time, signed for these very ones; what was not taken is in the next', async () => {
+    const book = new LiveBook();
+    const teller = start(book);
+    book.ended(testDescription, heard(), done, 2_000);
+    book.ended(testDescription, heard({ copy: { served: 'a', said: ['b'] } }), done, 2_000);
+    await beat();
+    const [first] = sent;
+    expect(first?.url).toBe('http://functions/api/agents/live');
+    expect(first?.headers.get('authorization')).toBe('Bearer pool');
+    expect(JSON.parse(first?.proof ?? '')).toMatchObject({
+      payload: { job: liveProofOf(first?.text ?? ''), agent: 'agent-1', attestation: 'attested' },
+      type: 'auricle-agent-proof+jws',
+    });
+    const model = { model: 'test-en', revision: testDescription.revision };
+    expect(first?.report).toMatchObject({ boot: 'a-boot-of-this-agent', began: 5_000, seq: 1 });
+    expect(first?.report.models).toMatchObject([
+      { ...model, served: { streams: 1 }, mirrored: { streams: 1, errors: 1 } },
+    ]);
+    status = 503;
+    book.ended(testDescription, heard(), failed('engine_failed'), 2_000);
+    await beat(2);
+    status = 200;
+    await beat();
+    expect(sent.map(({ report }) => report.seq)).toEqual([1, 2, 3, 4]);
+    expect(sent.at(-1)?.report.models).toMatchObject([{ served: { streams: 2, failed: 1 } }]);
+    expect(lines).toEqual(['live-untold']);
+    await teller.stop();
+    expect(sent).toHaveLength(4);
+  });
+
+  it('says now and then which revisions are here, and nothing else while nothing happens', async () => {
+    const teller = start(new LiveBook());
+    await beat();
+    expect(sent[0]?.report.models).toEqual([{ model: 'test-en', revision: testDescription.revision }]);
+    await beat(limits.liveQuietReports.value - 1);
+    expect(sent).toHaveLength(1);
+    await beat();
+    expect(sent).toHaveLength(2);
+    await teller.stop();
+  });
+
+  it('of more revisions than a report holds, those that were counted last', () => {
+    const book = new LiveBook();
+    const most = limits.liveReportRevisions.value;
+    for (let at = 0; at < most + 5; at += 1) book.ended({ ...testDescription, name: `m-${at}` }, heard(), done, 2_000);
+    const told = book.models([]);
+    expect(told).toHaveLength(most);
+    expect(told[0]?.model).toBe('m-5');
+  });
+});

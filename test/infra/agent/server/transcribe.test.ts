@@ -1,0 +1,170 @@
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { createDecoder } from '../../../../infra/pool/agent/asr/decode/decoder.ts';
+import type { VoiceDetector } from '../../../../infra/pool/agent/asr/vad/detect.ts';
+import type { Dispatcher } from '../../../../infra/pool/agent/engine/dispatch.ts';
+import { newTally } from '../../../../infra/pool/agent/live-counts/tally.ts';
+import { checkForm, transcribe } from '../../../../infra/pool/agent/server/transcribe.ts';
+import { fp32Tensor, int32Tensor } from '../../../../shared/kserve/tensor.ts';
+import { limits } from '../../../../shared/limits.ts';
+import { ok, type Result } from '../../../../shared/result.ts';
+import type { Opened } from '../../../../shared/seal/records.ts';
+import { spell, tokens } from '../double-engine.ts';
+import { formBytes, joinSamples, multipart, silence, voice, wavFile } from '../fixtures.ts';
+
+/** Detector calls in order; the real detector answers them. */
+const detectors: string[] = [];
+vi.mock('../../../../infra/pool/agent/asr/vad/detect.ts', async (original) => {
+  const real = await original<typeof import('../../../../infra/pool/agent/asr/vad/detect.ts')>();
+  return {
+    ...real,
+    async createVoiceDetector(): Promise<VoiceDetector> {
+      const detector = await real.createVoiceDetector();
+      let freed = false;
+      return {
+        hears(unit) {
+          detectors.push(freed ? 'heard after free' : 'heard');
+          return freed ? false : detector.hears(unit);
+        },
+        save: () => detector.save(),
+        free() {
+          detectors.push('freed');
+          freed = true;
+          detector.free();
+        },
+      };
+    },
+  };
+});
+beforeEach(() => {
+  detectors.length = 0;
+});
+
+const turns = async () => {
+  for (let i = 0; i < 100; i++) await new Promise(setImmediate);
+};
+
+interface Scene {
+  readonly body: Uint8Array;
+  /** Bytes after the body, once it resolves. */
+  readonly rest?: Promise<Uint8Array>;
+  readonly head?: Record<string, unknown>;
+  readonly run?: Dispatcher['run'];
+}
+
+function begin({ body, rest, head = {}, run = () => new Promise(() => {}) }: Scene) {
+  const cancel = new AbortController();
+  async function* records(): AsyncGenerator<Result<Opened>> {
+    yield ok({ plaintext: body, final: !rest });
+    if (rest) yield ok({ plaintext: await rest, final: true });
+  }
+  const description = {
+    name: 'm',
+    task: 'transcribe' as const,
+    languages: ['en'],
+    revision: `sha256:${'0'.repeat(64)}`,
+    precision: 'fp32' as const,
+    stage: 'full' as const,
+    loaded: 0,
+  };
+  const decoder = createDecoder({ tokens, blank: 0, wordBoundary: 1 });
+  const outcome = transcribe({
+    desk: {
+      agent: 'agent-1',
+      dispatcher: { run } as unknown as Dispatcher,
+      metrics: { utterance: () => {}, heard: () => {} } as never,
+      now: () => 0,
+    },
+    ticket: { class: 'default', tenant: 'dev', model: 'm' },
+    model: { description, recogniser: { model: 'm', frameSeconds: 0.04, decoder } },
+    answer: { send: async () => {} },
+    head: { v: 1, task: 'transcribe', dialect: 'openai-audio', contentType: multipart, model: 'm', ...head },
+    records: records(),
+    signal: cancel.signal,
+    deadline: 0,
+    tally: newTally(0),
+  });
+  return { outcome, cancel };
+}
+
+/** One utterance more than may be in flight, and speech behind them, in a chunk that is read at once. */
+const talk = wavFile(
+  joinSamples(
+    ...Array.from({ length: limits.utterancesInFlight.value }, () => [voice(0.4, 8_000), silence(1, 8_000)]).flat(),
+    voice(0.4, 8_000),
+  ),
+  8_000,
+);
+const file = { name: 'file', value: talk, filename: 'a.wav' };
+
+describe('a form that goes wrong behind its file', () => {
+  it('is refused at once, and the voice detector lives as long as somebody listens', async () => {
+    const answers: (() => void)[] = [];
+    const { logProbs, frames } = spell('a');
+    const value = new Map([
+      ['LOG_PROBS', fp32Tensor('LOG_PROBS', logProbs, [1, frames, tokens.length])],
+      ['FRAMES', int32Tensor('FRAMES', Int32Array.of(frames), [1, 1])],
+    ]);
+    const all = limits.utterancesInFlight.value;
+    const { outcome } = begin({
+      body: formBytes([file], false),
+      rest: vi.waitFor(() => expect(answers.length).toBe(all)).then(() => formBytes([file])),
+      run: () => new Promise((resolve) => answers.push(() => resolve(ok(value)))),
+    });
+    expect(await outcome).toMatchObject({ ok: false, refusal: { reason: 'field_invalid', params: { field: 'file' } } });
+    await turns();
+    // The reader still waits for the engine. It answers now, and the reader goes on in the chunk it has.
+    expect(detectors).not.toContain('freed');
+    const before = detectors.length;
+    for (const answer of answers) answer();
+    await vi.waitFor(() => expect(detectors).toContain('freed'));
+    await turns();
+    expect(detectors.length).toBeGreaterThan(before + 1);
+    expect(detectors).not.toContain('heard after free');
+    expect(detectors.filter((one) => one === 'freed')).toHaveLength(1);
+  });
+
+  it('lets the detector go when the request is over', async () => {
+    const { outcome, cancel } = begin({ body: formBytes([file, file]) });
+    await outcome;
+    cancel.abort();
+    await vi.waitFor(() => expect(detectors).toContain('freed'));
+  });
+});
+
+describe('the head', () => {
+  it('with a content type longer than any form needs is a form that is wrong, not a broken seal', async () => {
+    const contentType = `${multipart}; note=${'x'.repeat(limits.contentTypeCharacters.value)}`;
+    const { outcome } = begin({ body: formBytes([]), head: { contentType } });
+    expect(await outcome).toMatchObject({ ok: false, refusal: { reason: 'form_invalid' } });
+  });
+
+  it('may have members that this version does not know', async () => {
+    const { outcome } = begin({ body: formBytes([]), head: { query: { language: ['en'] }, later: 1 } });
+    expect(await outcome).toMatchObject({ ok: false, refusal: { reason: 'field_missing' } });
+  });
+});
+
+describe('languages of form, hints and model', () => {
+  const judge = (language: string | undefined, hint: string | undefined, spoken: string[]) => {
+    const form = checkForm(
+      language === undefined ? {} : { language: [language] },
+      { model: 'm', language: hint },
+      spoken,
+    );
+    return form.ok ? form.value.language : form.refusal.reason;
+  };
+  it.each<[string | undefined, string | undefined, string[], string]>([
+    ['en-US', 'en', ['en'], 'en-US'],
+    ['en', 'en-US', ['en'], 'en'],
+    ['en-US', 'en-GB', ['en'], 'hints_conflict'],
+    ['de', 'en', ['en', 'de'], 'hints_conflict'],
+    ['de', 'auto', ['en', 'de'], 'de'],
+    ['auto', 'de', ['en', 'de'], 'de'],
+    [undefined, undefined, ['de', 'en'], 'de'],
+    [undefined, 'auto', ['de'], 'de'],
+    ['en-US', undefined, ['en-GB'], 'language_unknown'],
+    ['de', undefined, ['en'], 'language_unknown'],
+  ])('form %s, hint %s, model %s: %s', (language, hint, spoken, expected) => {
+    expect(judge(language, hint, spoken)).toBe(expected);
+  });
+});
