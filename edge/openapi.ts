@@ -35,7 +35,7 @@ import { listedLog } from './audit/read-log.ts';
 import { listedHits } from './audit/search.ts';
 import { projectBody, segmentBody } from './jobs/ask-project.ts';
 import { uploadBody } from './jobs/ask-upload.ts';
-import { listedProjects, madeProject, projectStatus } from './jobs/render-project.ts';
+import { createdProject, listedProjects, projectStatus } from './jobs/render-project.ts';
 import { grantedUpload, listedUploads, uploadStatus } from './jobs/render-upload.ts';
 import { replayedJobs } from './jobs/replay-jobs.ts';
 import { outboxPage } from './ledger/outbox.ts';
@@ -130,7 +130,7 @@ function jobSchemas() {
     BookedUsage: output(bookedUsage),
     UploadList: output(listedUploads),
     ProjectRequest: input(projectBody),
-    MadeProject: output(madeProject),
+    MadeProject: output(createdProject),
     Project: output(projectStatus),
     ProjectList: output(listedProjects),
     ProjectManifest: output(manifest),

@@ -21,8 +21,7 @@ export async function readOutbox(request: Request, context: RequestContext): Pro
   const query = new URL(request.url).searchParams;
   if (!claims.value.scopes.has('operate') && query.get('tenant') !== claims.value.tenant) {
     const refusal = refuse('scope_missing', { scope: 'operate' });
-    recordDenial(claims.value, 'operate', refusal, context);
-    return refuseWith(refusal);
+    return refuseWith(recordDenial(claims.value, 'operate', refusal, context));
   }
   const page = readPage(query);
   if (!page.ok) return refuseWith(page.refusal);

@@ -22,13 +22,11 @@ export async function admit(
     return claims;
   }
   if (scopes.some((one) => claims.value.scopes.has(one))) return claims;
-  const refusal = refuse('scope_missing', { scope });
-  recordDenial(claims.value, scope, refusal, context);
-  return no(refusal);
+  return no(recordDenial(claims.value, scope, refuse('scope_missing', { scope }), context));
 }
 
-/** A known tenant was refused before its request became an attempt. */
-export function recordDenial(claims: Claims, action: string, refusal: Refusal, context: RequestContext): void {
+/** Records the refusal of an authenticated caller whose request has no attempt yet, and returns it. */
+export function recordDenial(claims: Claims, action: string, refusal: Refusal, context: RequestContext): Refusal {
   const { tenant, subject } = claims;
   const event = context.recorder.mint({
     type: 'inference.denied',
@@ -40,4 +38,5 @@ export function recordDenial(claims: Claims, action: string, refusal: Refusal, c
     ...(refusal.detail !== undefined && { detail: refusal.detail }),
   });
   context.recorder.later(claims, [event]);
+  return refusal;
 }

@@ -13,7 +13,7 @@ import { callFunctionsRoute, openOutcome } from '../functions/call-functions.ts'
 import { readJson } from '../http/json-body.ts';
 import { refuseWith } from '../http/refuse.ts';
 import { commitmentOfReader } from '../ledger/commitment.ts';
-import { refusedWith, Session } from '../ledger/session.ts';
+import { Session } from '../ledger/session.ts';
 import { type AskedProject, newProjectOf, readProjectBody } from './ask-project.ts';
 import { beginKeyedRequest, type KeyedRequest } from './keyed-request.ts';
 import { placeProject } from './place-project.ts';
@@ -31,10 +31,7 @@ const ACTION = 'project';
 export async function createProject(request: Request, context: RequestContext): Promise<Response> {
   const claims = await admit(request, SCOPE, context);
   if (!claims.ok) return refuseWith(claims.refusal);
-  const denied = (refusal: Refusal) => {
-    recordDenial(claims.value, ACTION, refusal, context);
-    return refuseWith(refusal);
-  };
+  const denied = (refusal: Refusal) => refuseWith(recordDenial(claims.value, ACTION, refusal, context));
   const json = await readJson(request, context, limits.projectBodyBytes.value);
   const asked = json.ok ? readProjectBody(json.value, claims.value) : json;
   if (!asked.ok) return denied(asked.refusal);
@@ -67,10 +64,7 @@ async function makeRun(
   site: Site,
   context: RequestContext,
 ): Promise<Result<ProjectGrant>> {
-  const denied = (refusal: Refusal) => {
-    recordDenial(claims, ACTION, refusal, context);
-    return no(refusal);
-  };
+  const denied = (refusal: Refusal) => no(recordDenial(claims, ACTION, refusal, context));
   const { zone } = site.run;
   // A token of the same subject may name other zones than that of the first request.
   if (!uploadZones(claims, context).includes(zone)) return denied(refuse('residency_mismatch'));
@@ -78,15 +72,11 @@ async function makeRun(
   if (!named.ok) return denied(named.refusal);
   const { model, language } = asked.body;
   const session = await Session.begin(claims, { action: ACTION, model, language, class: 'batch' }, context);
-  if (!session.ok) return denied(session.refusal);
-  try {
-    const made = await make(asked, claims, { ...site, commitment: named.value }, context);
-    await session.value.end({ ...(made.ok ? { status: 201 } : refusedWith(made.refusal)), bytes: 0 });
-    return made;
-  } catch (error) {
-    await session.value.end({ ...refusedWith(refuse('internal')), bytes: 0 });
-    throw error;
-  }
+  if (!session.ok) return session;
+  const work = () => make(asked, claims, { ...site, commitment: named.value }, context);
+  const made = await session.value.guard(work);
+  if (made.ok) await session.value.end({ status: 201, bytes: 0 });
+  return made;
 }
 
 async function make(

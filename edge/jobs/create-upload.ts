@@ -10,7 +10,7 @@ import { readJson } from '../http/json-body.ts';
 import { refuseWith } from '../http/refuse.ts';
 import { commitmentOfReader } from '../ledger/commitment.ts';
 import { gateName } from '../ledger/record.ts';
-import { refusedWith, Session } from '../ledger/session.ts';
+import { Session } from '../ledger/session.ts';
 import { newUploadOf, readUploadBody, type UploadBody } from './ask-upload.ts';
 import { beginKeyedRequest, type KeyedRequest } from './keyed-request.ts';
 import { placeWork, uploadZones } from './place-work.ts';
@@ -23,10 +23,7 @@ export const SCOPE = 'uploads';
 export async function createUpload(request: Request, context: RequestContext): Promise<Response> {
   const claims = await admit(request, SCOPE, context);
   if (!claims.ok) return refuseWith(claims.refusal);
-  const denied = (refusal: Refusal) => {
-    recordDenial(claims.value, ACTION, refusal, context);
-    return refuseWith(refusal);
-  };
+  const denied = (refusal: Refusal) => refuseWith(recordDenial(claims.value, ACTION, refusal, context));
   const json = await readJson(request, context);
   const body = json.ok ? readUploadBody(json.value, claims.value) : json;
   if (!body.ok) return denied(body.refusal);
@@ -65,10 +62,7 @@ export async function grantUpload(
   claims: Claims,
   context: RequestContext,
 ): Promise<Result<Granted>> {
-  const denied = (refusal: Refusal) => {
-    recordDenial(claims, ACTION, refusal, context);
-    return no(refusal);
-  };
+  const denied = (refusal: Refusal) => no(recordDenial(claims, ACTION, refusal, context));
   const { model, language } = body;
   const placed = await placeWork({ task: 'transcribe', model, language, zone: body.zone }, claims, context);
   const zone = placed.ok ? ok(placed.value.zone) : placed;
@@ -88,10 +82,7 @@ async function grantRun(
   claims: Claims,
   context: RequestContext,
 ): Promise<Result<Granted>> {
-  const denied = (refusal: Refusal) => {
-    recordDenial(claims, ACTION, refusal, context);
-    return no(refusal);
-  };
+  const denied = (refusal: Refusal) => no(recordDenial(claims, ACTION, refusal, context));
   const { id, zone, fingerprint } = run;
   // A token of the same subject may name other zones than that of the first request.
   if (!uploadZones(claims, context).includes(zone)) return denied(refuse('residency_mismatch'));
@@ -104,21 +95,15 @@ async function grantRun(
   const asked = { ...newUploadOf(body, claims, { id, zone, home, ...commitment }), ...keyed };
   const subject = { action: ACTION, model: asked.model, language: asked.language, class: asked.class ?? 'batch' };
   const session = await Session.begin(claims, subject, context);
-  if (!session.ok) return denied(session.refusal);
-  try {
-    const question = { zone, method: 'POST', path: '/uploads', body: asked, makes: id } as const;
-    const grant = await callFunctionsRoute(question, uploadGrant, claims.tenant, context);
-    const judged = judge(grant, asked);
-    if (judged.ok) return ok({ grant: judged.value, asked, session: session.value, run });
-    await session.value.end({ ...refusedWith(judged.refusal), bytes: 0 });
-    return judged;
-  } catch (error) {
-    await session.value.end({ ...refusedWith(refuse('internal')), bytes: 0 });
-    throw error;
-  }
+  if (!session.ok) return session;
+  const question = { zone, method: 'POST', path: '/uploads', body: asked, makes: id } as const;
+  const grant = await session.value.guard(async () =>
+    checkGrant(await callFunctionsRoute(question, uploadGrant, claims.tenant, context), asked),
+  );
+  return grant.ok ? ok({ grant: grant.value, asked, session: session.value, run }) : grant;
 }
 
-function judge(grant: Result<UploadGrant | undefined>, { sealed }: NewUpload): Result<UploadGrant> {
+function checkGrant(grant: Result<UploadGrant | undefined>, { sealed }: NewUpload): Result<UploadGrant> {
   if (!grant.ok) return grant;
   if (grant.value === undefined) return no(refuse('uploads_unavailable', undefined, 'no grant'));
   // Without a zone key the caller would have to send the file unsealed, against its request.

@@ -4,10 +4,8 @@ import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import type { RequestContext } from '../context.ts';
+import { SUITE } from '../routing/setups.ts';
 import { readSnapshots } from '../routing/snapshot.ts';
-
-/** AES-256-GCM. */
-const SUITE = 0x0005;
 
 /** Returns the zones that may hold this tenant's uploads, in the order of its token. */
 export function uploadZones(claims: Claims, { settings }: Pick<RequestContext, 'settings'>): string[] {

@@ -64,7 +64,7 @@ export const listedProjects = z.object({
 });
 
 /** Answer to `POST /v1/projects`. */
-export const madeProject = projectStatus.extend({
+export const createdProject = projectStatus.extend({
   status_url: z.string(),
   webhook_secret: z.string().optional().describe('Checks the notices to the callback'),
   grants: z
@@ -108,7 +108,7 @@ export function renderProject(row: ProjectRow): ProjectStatus {
     updated: iso(row.updated),
     ...(row.ended !== undefined && { ended: iso(row.ended) }),
     ...(seconds !== undefined && { seconds }),
-    documents: row.documents.map(tellDocument),
+    documents: row.documents.map(renderDocument),
     ...fault(row.refusal),
     callback: row.notice,
     ...renderAttempts(row),
@@ -118,7 +118,7 @@ export function renderProject(row: ProjectRow): ProjectStatus {
   };
 }
 
-function tellDocument(row: DocumentRow): ProjectStatus['documents'][number] {
+function renderDocument(row: DocumentRow): ProjectStatus['documents'][number] {
   const { index, id, title, status, edition, segments, segmentsDone, blocks, seconds, refusal, audio } = row;
   return {
     index,
@@ -139,7 +139,7 @@ export function renderCreatedProject(
   { project, documents, webhookSecret }: ProjectGrant,
   origin: string,
   sealed: boolean,
-): z.infer<typeof madeProject> {
+): z.infer<typeof createdProject> {
   return {
     ...renderProject(project),
     status_url: `${origin}/v1/projects/${project.id}`,

@@ -29,10 +29,7 @@ export const wantsUpload = (headers: Headers): boolean => headers.get('x-auricle
 export async function takeForm(request: Request, context: RequestContext): Promise<Response> {
   const claims = await admit(request, SCOPE, context);
   if (!claims.ok) return refuseWith(claims.refusal);
-  const denied = (refusal: Refusal) => {
-    recordDenial(claims.value, ACTION, refusal, context);
-    return refuseWith(refusal);
-  };
+  const denied = (refusal: Refusal) => refuseWith(recordDenial(claims.value, ACTION, refusal, context));
   const read = readBody(request, context);
   const told = readRequestHints(request.url, request.headers);
   const opened = await openForm(request, claims.value, read);

@@ -23,10 +23,8 @@ export function readCallback(query: URLSearchParams): string | undefined {
 export async function takeRecording(request: Request, context: RequestContext): Promise<Response> {
   const claims = await admit(request, SCOPE, context);
   if (!claims.ok) return refuseAsDeepgram(claims.refusal, context.id);
-  const denied = (refusal: Refusal) => {
-    recordDenial(claims.value, ACTION, refusal, context);
-    return refuseAsDeepgram(refusal, context.id);
-  };
+  const denied = (refusal: Refusal) =>
+    refuseAsDeepgram(recordDenial(claims.value, ACTION, refusal, context), context.id);
   const asked = readAsked(request, claims.value);
   if (!asked.ok) return denied(asked.refusal);
   const asking = { body: asked.value, headers: request.headers, kind: 'recording' } as const;

@@ -5,6 +5,7 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import type { Final } from '../../shared/speech/transcript.ts';
 import type { Work } from '../../shared/tenant/allowance.ts';
 import type { Claims, RequestClass } from '../../shared/tenant/claims.ts';
+import { recordDenial } from '../auth/admit.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import type { AuditDraft, DraftOf, Typed } from './create-event.ts';
@@ -57,10 +58,16 @@ export class Session {
   }
 
   /**
-   * Takes a place and records the attempt in one step. A strict tenant that cannot be recorded in time is refused
-   * with audit_unavailable, a buffered one goes on. Other refusals: those of the allowance.
+   * Leases a slot and records the attempt in one step. Refuses a strict tenant with `audit_unavailable` when the Gate does
+   * not answer in time, lets a buffered one pass, and refuses as the allowance does. Records a refusal as a denial.
    */
-  static async begin(given: Claims, subject: Subject, context: RequestContext): Promise<Result<Session>> {
+  static async begin(claims: Claims, subject: Subject, context: RequestContext): Promise<Result<Session>> {
+    const begun = await Session.#begin(claims, subject, context);
+    if (!begun.ok) recordDenial(claims, subject.action, begun.refusal, context);
+    return begun;
+  }
+
+  static async #begin(given: Claims, subject: Subject, context: RequestContext): Promise<Result<Session>> {
     const { recorder, id } = context;
     // The backlog of a gate that does not answer is bounded: past the bound, requests are recorded first.
     const strained = given.audit === 'buffered' && recorder.isStrained(given);
@@ -118,6 +125,19 @@ export class Session {
       ),
     );
     return refusal;
+  }
+
+  /** Runs work of the request. Ends the session when the work refuses or throws; the caller ends a served one. */
+  async guard<T>(work: () => Promise<Result<T>>): Promise<Result<T>> {
+    let done: Result<T>;
+    try {
+      done = await work();
+    } catch (error) {
+      await this.end({ ...refusedWith(refuse('internal')), bytes: 0 });
+      throw error;
+    }
+    if (!done.ok) await this.end({ ...refusedWith(done.refusal), bytes: 0 });
+    return done;
   }
 
   /** Adds what the body named; the attempt was recorded before. */

@@ -48,10 +48,7 @@ async function grant<T>(
   const claims = await admit(request, 'transcribe', context);
   if (!claims.ok) return claims;
   const { runtime, settings, recorder, id } = context;
-  const denied = (refusal: Refusal) => {
-    recordDenial(claims.value, action, refusal, context);
-    return no(refusal);
-  };
+  const denied = (refusal: Refusal) => no(recordDenial(claims.value, action, refusal, context));
   const body = await readJson(request, context);
   if (!body.ok) return denied(body.refusal);
   const made = make(body.value);

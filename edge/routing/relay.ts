@@ -13,9 +13,7 @@ import { AttemptPlan } from './attempt-plan.ts';
 import { dial } from './dial.ts';
 import { hasMirrorSlot, sendMirror } from './mirror.ts';
 import { answerTimeLeft } from './retry.ts';
-
-/** AES-256-GCM, the suite the edge seals with. */
-const SUITE = 0x0005;
+import { SUITE } from './setups.ts';
 
 /** A unary request as agents get it. */
 export interface AgentRequest<E> {

@@ -41,7 +41,7 @@ const elsewhere: ReadonlySet<Reason> = new Set([
   'sequence_unknown',
 ]);
 
-/** Refusals between edge and agent; a caller reads `pool_lost`. */
+/** Refusals between edge and agent, which mean nothing to a client. */
 const internal: ReadonlySet<Reason> = new Set([
   'ticket_invalid',
   'ticket_replayed',
@@ -64,9 +64,13 @@ export function afterFailure(failure: Failure, budget: RetryBudget): Next {
   if (worth && remaining > 0 && made < limits.attempts.value && budget.left >= 1) {
     return { again: true, budget: { left: budget.left - 1 } };
   }
-  if (!internal.has(refusal.reason)) return { again: false, refusal };
-  const detail = [refusal.reason, refusal.detail].filter(Boolean).join(': ');
-  return { again: false, refusal: refuse('pool_lost', undefined, detail) };
+  return { again: false, refusal: publicRefusal(refusal) };
+}
+
+/** Returns the refusal that the client reads: `pool_lost` for one between edge and agent. */
+export function publicRefusal(refusal: Refusal): Refusal {
+  if (!internal.has(refusal.reason)) return refusal;
+  return refuse('pool_lost', undefined, [refusal.reason, refusal.detail].filter(Boolean).join(': '));
 }
 
 /** Knowledge at the time of a decision. */

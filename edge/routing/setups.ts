@@ -5,8 +5,11 @@ import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { verifyAttestation } from '../../shared/seal/attestation.ts';
 import { type SealSetup, setupSender } from '../../shared/seal/setup.ts';
-import { isSuite } from '../../shared/seal/suites.ts';
+import { isSuite, suites } from '../../shared/seal/suites.ts';
 import type { Settings } from '../settings.ts';
+
+/** Suite that the edge seals with. */
+export const SUITE = suites[5].id;
 
 export interface AgentSeal {
   readonly setup: SealSetup;

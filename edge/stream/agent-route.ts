@@ -1,11 +1,9 @@
 import type { Snapshot } from '../../shared/pool/heartbeat.ts';
 import { candidatesFor, type RouteRequest, refusalAhead } from '../../shared/pool/pick.ts';
-import { type Reason, type Refusal, refuse } from '../../shared/refusal.ts';
+import type { Reason, Refusal } from '../../shared/refusal.ts';
 import type { Claims, RequestClass } from '../../shared/tenant/claims.ts';
 import { agentsHaveReconnected } from '../routing/have-reconnected.ts';
-
-/** AES-256-GCM, the suite that the edge seals with. */
-const SUITE = 0x0005;
+import { SUITE } from '../routing/setups.ts';
 
 /** Session whose stream an agent has to serve. */
 export interface StreamRoute {
@@ -31,26 +29,11 @@ const retryable: ReadonlySet<Reason> = new Set([
   'internal',
 ]);
 
-/** Refusals between edge and agent, which mean nothing to a client. */
-const internal: ReadonlySet<Reason> = new Set([
-  'ticket_invalid',
-  'ticket_replayed',
-  'misdirected',
-  'seal_broken',
-  'attestation_invalid',
-]);
-
 /** Reports whether another agent may serve a stream that an agent refused. */
 export const mayFailOver = ({ reason }: Refusal): boolean => retryable.has(reason);
 
 /** Reports whether a session that no agent takes now may find one in a moment. */
 export const isTransient = ({ reason }: Refusal): boolean => reason === 'no_pool';
-
-/** Returns the refusal that the client reads when no agent was found. */
-export function publicRefusal(refusal: Refusal): Refusal {
-  if (!internal.has(refusal.reason)) return refusal;
-  return refuse('pool_lost', undefined, [refusal.reason, refusal.detail].filter(Boolean).join(': '));
-}
 
 /** Returns the request to pick an agent for a session. */
 export function routeRequest(route: StreamRoute, claims: Claims, priority: RequestClass): RouteRequest {

@@ -76,10 +76,7 @@ export async function openListen(request: Request, context: RequestContext): Pro
   const authorized = withHeaders(request, { authorization });
   const claims = await admit(authorized, SCOPES, context);
   if (!claims.ok) return refuseAsDeepgram(claims.refusal, context.id);
-  const deny = (refusal: Refusal) => {
-    recordDenial(claims.value, ACTION, refusal, context);
-    return refuseAsDeepgram(refusal, context.id);
-  };
+  const deny = (refusal: Refusal) => refuseAsDeepgram(recordDenial(claims.value, ACTION, refusal, context), context.id);
   if (claims.value.sealing === 'client') return deny(refuse('sealing_required'));
   const protocol = deepgramListen(new URL(request.url));
   if (!protocol.ok) return deny(protocol.refusal);

@@ -4,7 +4,6 @@ import { type Refusal, refuse } from '../../shared/refusal.ts';
 import type { Final } from '../../shared/speech/transcript.ts';
 import type { StreamOptions } from '../../shared/stream/link.ts';
 import type { Claims, RequestClass } from '../../shared/tenant/claims.ts';
-import { recordDenial } from '../auth/admit.ts';
 import type { RequestContext } from '../context.ts';
 import { refuseThrown } from '../http/refuse-thrown.ts';
 import { CLIENT_GONE, refusedWith, Session, type Subject } from '../ledger/session.ts';
@@ -103,7 +102,6 @@ export class StreamSession implements SocketHandler, UpstreamListener {
   async #admit(resumed: boolean): Promise<void> {
     const admitted = await Session.begin(this.claims, this.#subject, this.#context);
     if (!admitted.ok) {
-      recordDenial(this.claims, ACTION, admitted.refusal, this.#context);
       this.refuse(admitted.refusal);
       return;
     }

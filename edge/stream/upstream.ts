@@ -5,9 +5,10 @@ import type { Checkpoint, LinkEvent, StreamOptions } from '../../shared/stream/l
 import type { RequestContext } from '../context.ts';
 import type { Session } from '../ledger/session.ts';
 import type { SessionEvent } from '../protocol/live-protocol.ts';
+import { publicRefusal } from '../routing/retry.ts';
 import type { AgentConnection, AgentListener, AgentReady } from './agent-connection.ts';
 import { AgentFinder, type FoundAgent, type OpenControl } from './agent-finder.ts';
-import { mayFailOver, publicRefusal } from './agent-route.ts';
+import { mayFailOver } from './agent-route.ts';
 import { type ClientEvent, EventFilter } from './event-filter.ts';
 import type { RequestType } from './pending-requests.ts';
 import type { ReplayBuffer } from './replay-buffer.ts';

@@ -26,10 +26,8 @@ export async function transcribeRecording(request: Request, context: RequestCont
   if (readCallback(new URL(request.url).searchParams) !== undefined) return takeRecording(request, context);
   const claims = await admit(request, ACTION, context);
   if (!claims.ok) return refuseAsDeepgram(claims.refusal, context.id);
-  const denied = (refusal: Refusal) => {
-    recordDenial(claims.value, ACTION, refusal, context);
-    return refuseAsDeepgram(refusal, context.id);
-  };
+  const denied = (refusal: Refusal) =>
+    refuseAsDeepgram(recordDenial(claims.value, ACTION, refusal, context), context.id);
   const query = readRequest(request, claims.value);
   if (!query.ok) return denied(query.refusal);
   const { model, language, samples } = query.value;
@@ -45,7 +43,7 @@ export async function transcribeRecording(request: Request, context: RequestCont
   context.discardBody = () => body.discard();
   const created = context.runtime.now();
   const session = await Session.begin(claims.value, { action: ACTION, ...named(hints), class: requestClass }, context);
-  if (!session.ok) return denied(session.refusal);
+  if (!session.ok) return refuseAsDeepgram(session.refusal, context.id);
 
   const told = { model, ...(language !== undefined && { language }) };
   const contentType = (request.headers.get('content-type') ?? '').slice(0, limits.contentTypeCharacters.value);

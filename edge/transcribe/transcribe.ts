@@ -26,10 +26,7 @@ export async function transcribe(request: Request, context: RequestContext): Pro
   const admitted = await admit({ headers }, ACTION, context);
   if (!admitted.ok) return refuseWith(admitted.refusal);
   const claims = admitted.value;
-  const denied = (refusal: Refusal) => {
-    recordDenial(claims, ACTION, refusal, context);
-    return refuseWith(refusal);
-  };
+  const denied = (refusal: Refusal) => refuseWith(recordDenial(claims, ACTION, refusal, context));
   const form = readFormHeaders(headers, claims);
   if (!form.ok) return denied(form.refusal);
   const requestClass = clampClass(headers.get('x-auricle-class') ?? undefined, claims.priority);
@@ -42,7 +39,7 @@ export async function transcribe(request: Request, context: RequestContext): Pro
   // The allowance comes before the body: a request without a slot has no byte buffered.
   const subject = { action: ACTION, ...named(told.value), class: requestClass };
   const session = await Session.begin(claims, subject, context);
-  if (!session.ok) return denied(session.refusal);
+  if (!session.ok) return refuseWith(session.refusal);
   const serving = serve(request, { ...form.value, body, told: told.value }, session.value, context);
   // A caller that goes away must not take the end of its request along.
   context.waitUntil(serving);

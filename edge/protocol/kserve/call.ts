@@ -43,10 +43,7 @@ export async function callModel(request: Request, question: ModelCall, context: 
   const { scopes, action } = rows[question.ask];
   const claims = await admit(request, scopes, context);
   if (!claims.ok) return refuseKserve(claims.refusal);
-  const denied = (refusal: Refusal) => {
-    recordDenial(claims.value, action, refusal, context);
-    return refuseKserve(refusal);
-  };
+  const denied = (refusal: Refusal) => refuseKserve(recordDenial(claims.value, action, refusal, context));
   const framing = readFraming(request, claims.value);
   if (!framing.ok) return denied(framing.refusal);
   const name = readName(request, 'x-auricle-session', 'must be a name of this process');
@@ -62,7 +59,7 @@ export async function callModel(request: Request, question: ModelCall, context: 
   const subject = { action, model, language: undefined, class: requestClass };
   // The slot comes before the body: without one no byte is buffered.
   const session = await Session.begin(claims.value, subject, context);
-  if (!session.ok) return denied(session.refusal);
+  if (!session.ok) return refuseKserve(session.refusal);
 
   const looking = look(question, framing.value, body, session.value);
   // A caller that goes away meanwhile must not take the end of its request along.
