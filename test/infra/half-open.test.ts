@@ -6,8 +6,8 @@ import { text } from 'node:stream/consumers';
 import { expect, it, onTestFinished } from 'vitest';
 import type { AgentContext } from '../../infra/pool/agent/request/agent-context.ts';
 import { createAgentServer, type Health } from '../../infra/pool/agent/server/serve.ts';
-import type { Repository } from '../../infra/pool/engine/model/repository.ts';
-import { serveInference } from '../../infra/pool/engine/serve.ts';
+import { serveInference } from '../../infra/pool/engine/http/serve.ts';
+import type { Repository } from '../../infra/pool/engine/repository/repository.ts';
 import { limits } from '../../shared/limits.ts';
 
 /** Answer to a head that does not end, once the server's limit for heads has passed. */

@@ -2,9 +2,9 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { limits } from '../../../shared/limits.ts';
+import { serveInference, serveMetrics } from './http/serve.ts';
 import { log } from './log.ts';
-import { Repository } from './model/repository.ts';
-import { serveInference, serveMetrics } from './serve.ts';
+import { Repository } from './repository/repository.ts';
 import { asksForHelp, readSettings, USAGE } from './settings.ts';
 
 async function listen(server: Server, host: string, port: number): Promise<number> {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Batcher } from '../../../infra/pool/engine/batch/batcher.ts';
 import type { BatchRequest, Outcome } from '../../../infra/pool/engine/batch/job.ts';
-import { VersionStatistics } from '../../../infra/pool/engine/model/statistics.ts';
+import { VersionStatistics } from '../../../infra/pool/engine/batch/statistics.ts';
 import { parseText } from '../../../infra/pool/models/config/parse-text.ts';
 import { settle } from '../../../infra/pool/models/config/settle.ts';
 import { fp32Tensor, readFp32 } from '../../../shared/kserve/tensor.ts';

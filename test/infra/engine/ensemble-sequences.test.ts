@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import type { Mark } from '../../../infra/pool/engine/batch/sequence-mark.ts';
+import { VersionStatistics } from '../../../infra/pool/engine/batch/statistics.ts';
 import { planEnsemble } from '../../../infra/pool/engine/ensemble/plan.ts';
 import { serveEnsemble } from '../../../infra/pool/engine/ensemble/serve-ensemble.ts';
 import type { Call } from '../../../infra/pool/engine/model/check-request.ts';
 import type { Answer, Served } from '../../../infra/pool/engine/model/served.ts';
-import { VersionStatistics } from '../../../infra/pool/engine/model/statistics.ts';
 import { refuse } from '../../../infra/pool/engine/refuse.ts';
-import type { Mark } from '../../../infra/pool/engine/sequence/mark.ts';
 import { parseText } from '../../../infra/pool/models/config/parse-text.ts';
 import { settle } from '../../../infra/pool/models/config/settle.ts';
 import { fp32Tensor, readFp32 } from '../../../shared/kserve/tensor.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readGenerate } from '../../../infra/pool/engine/generate.ts';
+import { readGenerate } from '../../../infra/pool/engine/http/generate.ts';
 import { parseText } from '../../../infra/pool/models/config/parse-text.ts';
 import { settle } from '../../../infra/pool/models/config/settle.ts';
 

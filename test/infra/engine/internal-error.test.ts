@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { expect, it, vi } from 'vitest';
-import type { Repository } from '../../../infra/pool/engine/model/repository.ts';
-import { serveInference } from '../../../infra/pool/engine/serve.ts';
+import { serveInference } from '../../../infra/pool/engine/http/serve.ts';
+import type { Repository } from '../../../infra/pool/engine/repository/repository.ts';
 
 it('logs an unexpected error by class and place, never by its message', async () => {
   const lines: string[] = [];

@@ -1,8 +1,8 @@
 import { mkdir, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Repository } from '../../../infra/pool/engine/model/repository.ts';
-import { Slot } from '../../../infra/pool/engine/model/slot.ts';
+import { Repository } from '../../../infra/pool/engine/repository/repository.ts';
+import { Slot } from '../../../infra/pool/engine/repository/slot.ts';
 import { backOffMs } from '../../../shared/back-off.ts';
 import { limits } from '../../../shared/limits.ts';
 import { testModels, writeRepository } from '../../contract/engine/test-models.ts';

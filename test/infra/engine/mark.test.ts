@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { controlTensors } from '../../../infra/pool/engine/sequence/controls.ts';
-import { checkMark, type Mark, readMark } from '../../../infra/pool/engine/sequence/mark.ts';
+import { controlTensors } from '../../../infra/pool/engine/batch/sequence-controls.ts';
+import { checkMark, type Mark, readMark } from '../../../infra/pool/engine/batch/sequence-mark.ts';
 import { parseText } from '../../../infra/pool/models/config/parse-text.ts';
 import { settle } from '../../../infra/pool/models/config/settle.ts';
 import { decodeBytesElements } from '../../../shared/kserve/bytes-elements.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { renderMetrics } from '../../../infra/pool/engine/metrics.ts';
+import { VersionStatistics } from '../../../infra/pool/engine/batch/statistics.ts';
+import { renderMetrics } from '../../../infra/pool/engine/http/metrics.ts';
 import type { Served } from '../../../infra/pool/engine/model/served.ts';
-import { VersionStatistics } from '../../../infra/pool/engine/model/statistics.ts';
 import { emptyMessage } from '../../../infra/pool/models/config/value.ts';
 
 const served = (name: string, sequences: number | undefined): Served => ({

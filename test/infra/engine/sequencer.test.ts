@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Outcome } from '../../../infra/pool/engine/batch/job.ts';
-import { VersionStatistics } from '../../../infra/pool/engine/model/statistics.ts';
+import { VersionStatistics } from '../../../infra/pool/engine/batch/statistics.ts';
 import { Sequencer } from '../../../infra/pool/engine/sequence/sequencer.ts';
 import { parseText } from '../../../infra/pool/models/config/parse-text.ts';
 import { settle } from '../../../infra/pool/models/config/settle.ts';

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { crc32, gzipSync } from 'node:zlib';
 import { onTestFinished } from 'vitest';
-import { type Blob, openBlob } from '../../../infra/pool/model-build/scan/blob.ts';
+import { type Blob, openBlob } from '../../../infra/pool/model-build/blob.ts';
 import { checksum, padding, writeHeader } from '../../../infra/pool/model-build/tar/header.ts';
 import { folderForTest } from '../local/folder.ts';
 

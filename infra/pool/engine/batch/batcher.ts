@@ -1,12 +1,12 @@
 import type { ModelConfig } from '../../models/config/schema.ts';
 import type { Clock } from '../clock.ts';
-import type { VersionStatistics } from '../model/statistics.ts';
 import { refuse } from '../refuse.ts';
 import type { Instance } from '../run/instance.ts';
 import { admit, decide } from './decide.ts';
 import { execute } from './execute.ts';
 import type { BatchRequest, Job, Outcome } from './job.ts';
 import { type BatchPolicy, batchPolicy } from './policy.ts';
+import type { VersionStatistics } from './statistics.ts';
 
 /** One loaded version of a model: its instances, statistics and clock. */
 export interface Network {

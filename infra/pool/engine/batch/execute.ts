@@ -1,14 +1,14 @@
 import type { Tensor } from '../../../../shared/kserve/tensor.ts';
 import { ok, type Result } from '../../../../shared/result.ts';
 import type { ModelConfig } from '../../models/config/schema.ts';
-import type { VersionStatistics } from '../model/statistics.ts';
 import { type EngineRefusal, refuse } from '../refuse.ts';
 import type { Instance, RunFault } from '../run/instance.ts';
-import { controlTensors } from '../sequence/controls.ts';
-import { startWanted } from '../sequence/mark.ts';
 import { assemble } from './assemble.ts';
 import type { Job, Outcome } from './job.ts';
+import { controlTensors } from './sequence-controls.ts';
+import { startWanted } from './sequence-mark.ts';
 import { split } from './split.ts';
+import type { VersionStatistics } from './statistics.ts';
 
 interface Run {
   readonly results: readonly (readonly Tensor[])[];

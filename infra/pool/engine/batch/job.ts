@@ -2,8 +2,8 @@ import type { Tensor } from '../../../../shared/kserve/tensor.ts';
 import type { Result } from '../../../../shared/result.ts';
 import type { EngineRefusal } from '../refuse.ts';
 import type { StateRow } from '../run/instance-messages.ts';
-import type { Mark } from '../sequence/mark.ts';
 import type { Waiting } from './decide.ts';
+import type { Mark } from './sequence-mark.ts';
 
 /** A checked request on its way to a model. */
 export interface BatchRequest {

@@ -2,12 +2,12 @@ import type { Tensor } from '../../../../shared/kserve/tensor.ts';
 import { ok, type Result } from '../../../../shared/result.ts';
 import type { ModelConfig } from '../../models/config/schema.ts';
 import type { Durations } from '../batch/job.ts';
+import { keyOf } from '../batch/sequence-mark.ts';
+import type { VersionStatistics } from '../batch/statistics.ts';
 import type { Clock } from '../clock.ts';
 import { type Call, type Checked, checkRequest } from '../model/check-request.ts';
 import type { Answer, Served } from '../model/served.ts';
-import type { VersionStatistics } from '../model/statistics.ts';
 import { type EngineRefusal, refuse } from '../refuse.ts';
-import { keyOf } from '../sequence/mark.ts';
 import { neededSteps, type Plan, type Step } from './plan.ts';
 import { Turns } from './turns.ts';
 

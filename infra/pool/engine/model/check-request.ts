@@ -5,7 +5,7 @@ import { readBytes, type Tensor } from '../../../../shared/kserve/tensor.ts';
 import { ok } from '../../../../shared/result.ts';
 import type { ModelConfig } from '../../models/config/schema.ts';
 import { fits } from '../batch/reshape.ts';
-import { type Mark, readMark } from '../sequence/mark.ts';
+import { type Mark, readMark } from '../batch/sequence-mark.ts';
 
 /** A call to a model, over HTTP or as a step of an ensemble. */
 export interface Call {

@@ -5,6 +5,7 @@ import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import { plainPath } from '../../models/config/names.ts';
 import { instanceCount } from '../../models/config/settle.ts';
+import type { VersionStatistics } from '../batch/statistics.ts';
 import { systemClock } from '../clock.ts';
 import { type Instance, openInstance } from '../run/instance.ts';
 import { readStates } from '../sequence/initial-state.ts';
@@ -12,7 +13,6 @@ import { matchInfo } from './match-info.ts';
 import type { ModelFiles } from './read-model.ts';
 import { serveNetwork } from './serve-network.ts';
 import type { Served } from './served.ts';
-import type { VersionStatistics } from './statistics.ts';
 import { warmUp } from './warm-up.ts';
 
 /**

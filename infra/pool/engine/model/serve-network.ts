@@ -1,7 +1,7 @@
 import { Batcher, type Network } from '../batch/batcher.ts';
 import type { BatchRequest, Outcome } from '../batch/job.ts';
+import { checkMark, type Mark } from '../batch/sequence-mark.ts';
 import { refuse } from '../refuse.ts';
-import { checkMark, type Mark } from '../sequence/mark.ts';
 import { Sequencer } from '../sequence/sequencer.ts';
 import { type Call, checkRequest } from './check-request.ts';
 import type { Answer, Served } from './served.ts';

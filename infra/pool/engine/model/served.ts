@@ -2,10 +2,10 @@ import type { Tensor } from '../../../../shared/kserve/tensor.ts';
 import type { Result } from '../../../../shared/result.ts';
 import type { ModelConfig } from '../../models/config/schema.ts';
 import type { Durations } from '../batch/job.ts';
+import type { Mark } from '../batch/sequence-mark.ts';
+import type { VersionStatistics } from '../batch/statistics.ts';
 import type { EngineRefusal } from '../refuse.ts';
-import type { Mark } from '../sequence/mark.ts';
 import type { Call } from './check-request.ts';
-import type { VersionStatistics } from './statistics.ts';
 
 export type Answer = Result<{ outputs: readonly Tensor[]; durations: Durations }, EngineRefusal>;
 

@@ -7,8 +7,8 @@ import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import type { Message, ModelConfig } from '../../models/config/schema.ts';
 import { assemble } from '../batch/assemble.ts';
+import { controlTensors } from '../batch/sequence-controls.ts';
 import type { Instance } from '../run/instance.ts';
-import { controlTensors } from '../sequence/controls.ts';
 import { type Checked, checkRequest } from './check-request.ts';
 
 const mark = { id: 1, start: true, end: true, slot: -1 } as const;

@@ -2,12 +2,12 @@ import { limits } from '../../../../shared/limits.ts';
 import { slotsPerInstance } from '../../models/config/sequence-rules.ts';
 import { Batcher, cancelled, type Network } from '../batch/batcher.ts';
 import type { BatchRequest, Outcome } from '../batch/job.ts';
+import { keyOf, type Mark, startWanted } from '../batch/sequence-mark.ts';
+import type { VersionStatistics } from '../batch/statistics.ts';
 import type { Clock } from '../clock.ts';
-import type { VersionStatistics } from '../model/statistics.ts';
 import { refuse } from '../refuse.ts';
 import type { Instance } from '../run/instance.ts';
 import { type Line, Lines } from './lines.ts';
-import { keyOf, type Mark, startWanted } from './mark.ts';
 import { sequencePolicy } from './policy.ts';
 
 /** A checked request of a sequence on its way to its model. */

@@ -9,11 +9,11 @@ import { readKey, splitNamed } from '../archive/key-reference.ts';
 import type { Head, Manifest } from '../archive/manifest.ts';
 import { type Archive, openArchive } from '../archive/open-archive.ts';
 import { type Source, writeArchive } from '../archive/write-archive.ts';
+import { openBlob } from '../blob.ts';
 import { assemble } from '../pipeline/assemble.ts';
 import { options } from '../pipeline/options.ts';
 import { checkLexicon, checkVocabulary } from '../pipeline/words.ts';
 import { type BuildResult, problem } from '../problem.ts';
-import { openBlob } from '../scan/blob.ts';
 import { readText, scanText } from '../scan/data-file.ts';
 import type { BuildCommand } from './read-command.ts';
 

@@ -3,9 +3,9 @@ import { ok } from '../../../../shared/result.ts';
 import type { enums } from '../../models/config/schema.ts';
 import type { Graph, TensorFacts } from '../archive/manifest.ts';
 import { nameShape } from '../archive/manifest.ts';
+import { openBlob } from '../blob.ts';
 import type { OnnxFacts, OnnxValue } from '../onnx/read-onnx.ts';
 import { type BuildResult, problem } from '../problem.ts';
-import { openBlob } from '../scan/blob.ts';
 import { findExternal, scanOnnx } from '../scan/onnx-file.ts';
 import { type Draft, emptyDraft } from './draft.ts';
 

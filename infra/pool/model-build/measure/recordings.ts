@@ -8,8 +8,8 @@ import { jsonOf } from '../../../../shared/json-text.ts';
 import { limits } from '../../../../shared/limits.ts';
 import { wordsOf } from '../../../../shared/model/compare-answers.ts';
 import { ok } from '../../../../shared/result.ts';
+import { openBlob } from '../blob.ts';
 import { type BuildResult, problem } from '../problem.ts';
-import { openBlob } from '../scan/blob.ts';
 import { readText } from '../scan/data-file.ts';
 
 const line = z.object({

@@ -4,8 +4,8 @@ import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { ok } from '../../../../shared/result.ts';
 import { parseText } from '../../models/config/parse-text.ts';
 import type { ModelConfig } from '../../models/config/schema.ts';
+import { openBlob } from '../blob.ts';
 import { type BuildResult, problem } from '../problem.ts';
-import { openBlob } from '../scan/blob.ts';
 import { scanOnnx } from '../scan/onnx-file.ts';
 
 /** A model that computes features of audio, run as a server runs it for one request. */

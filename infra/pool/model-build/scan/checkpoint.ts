@@ -1,8 +1,8 @@
 import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
+import type { Blob } from '../blob.ts';
 import { type BuildResult, problem } from '../problem.ts';
 import { BLOCK, beginsTar } from '../tar/header.ts';
-import type { Blob } from './blob.ts';
 import { scanPickle } from './pickle.ts';
 import { listZip, readZipEntry } from './zip.ts';
 

@@ -1,9 +1,9 @@
 import { gunzipSync } from 'node:zlib';
 import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
+import type { Blob } from '../blob.ts';
 import { fieldsOf, partsOf, WireError } from '../onnx/wire.ts';
 import { type BuildResult, problem } from '../problem.ts';
-import type { Blob } from './blob.ts';
 
 /** Scans a UTF-8 text without control characters: vocabularies, label files, configurations. */
 export async function scanText(blob: Blob): Promise<BuildResult<undefined>> {

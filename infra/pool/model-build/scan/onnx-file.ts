@@ -2,10 +2,10 @@ import path from 'node:path';
 import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import { plainPath } from '../../models/config/names.ts';
+import type { Blob } from '../blob.ts';
 import { type OnnxFacts, readOnnx } from '../onnx/read-onnx.ts';
 import { WireError } from '../onnx/wire.ts';
 import { type BuildResult, problem } from '../problem.ts';
-import type { Blob } from './blob.ts';
 import { fileBelow } from './plain-file.ts';
 
 /** Operators that the ONNX standard defines: none of them opens files or runs code from elsewhere. */

@@ -1,7 +1,7 @@
 import { ok } from '../../../../shared/result.ts';
+import type { Blob } from '../blob.ts';
 import type { OnnxFacts } from '../onnx/read-onnx.ts';
 import { type BuildResult, problem } from '../problem.ts';
-import type { Blob } from './blob.ts';
 import { scanCheckpoint } from './checkpoint.ts';
 import { scanNumpy, scanSafetensors, scanSentencePiece, scanText } from './data-file.ts';
 import { scanOnnx } from './onnx-file.ts';

@@ -2,8 +2,8 @@ import { inflateRawSync } from 'node:zlib';
 import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import { createNames, plainPath } from '../../models/config/names.ts';
+import type { Blob } from '../blob.ts';
 import { type BuildResult, problem } from '../problem.ts';
-import type { Blob } from './blob.ts';
 
 export interface ZipEntry {
   readonly name: string;

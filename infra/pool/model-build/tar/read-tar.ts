@@ -1,8 +1,8 @@
 import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import { createNames, plainPath } from '../../models/config/names.ts';
+import { type Blob, sliceOf } from '../blob.ts';
 import { type BuildResult, problem } from '../problem.ts';
-import { type Blob, sliceOf } from '../scan/blob.ts';
 import { BLOCK, checksum, padding } from './header.ts';
 
 const latin = (bytes: Uint8Array) => Buffer.from(bytes).toString('latin1').replace(/\0.*$/s, '');

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { gunzip, inflate } from 'node:zlib';
-import { limits } from '../../../shared/limits.ts';
-import { ok, type Result } from '../../../shared/result.ts';
-import { type EngineRefusal, refuse } from './refuse.ts';
+import { limits } from '../../../../shared/limits.ts';
+import { ok, type Result } from '../../../../shared/result.ts';
+import { type EngineRefusal, refuse } from '../refuse.ts';
 
 const unpackers: Record<string, (data: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>> = {
   gzip: promisify(gunzip) as never,

@@ -1,16 +1,16 @@
 import type { z } from 'zod';
-import { describe } from '../../../shared/kserve/infer-request.ts';
-import { indexRequest, loadRequest, unloadRequest } from '../../../shared/kserve/repository.ts';
-import { ok, type Result } from '../../../shared/result.ts';
+import { describe } from '../../../../shared/kserve/infer-request.ts';
+import { indexRequest, loadRequest, unloadRequest } from '../../../../shared/kserve/repository.ts';
+import { ok, type Result } from '../../../../shared/result.ts';
+import type { Served } from '../model/served.ts';
+import { type EngineRefusal, refuse } from '../refuse.ts';
+import type { Repository } from '../repository/repository.ts';
 import type { Answer } from './answer.ts';
 import { empty, json, refused } from './answer.ts';
 import type { EngineRequest } from './engine-request.ts';
 import { generate } from './generate.ts';
 import { infer } from './infer.ts';
 import { modelMetadata, serverMetadata } from './metadata.ts';
-import type { Repository } from './model/repository.ts';
-import type { Served } from './model/served.ts';
-import { type EngineRefusal, refuse } from './refuse.ts';
 
 type Act = (repository: Repository, asked: EngineRequest) => Answer | Promise<Answer>;
 

@@ -1,6 +1,6 @@
 import os from 'node:os';
-import type { Served } from './model/served.ts';
-import { failureReasons } from './refuse.ts';
+import type { Served } from '../model/served.ts';
+import { failureReasons } from '../refuse.ts';
 
 interface Sample {
   readonly labels: Readonly<Record<string, string>>;

@@ -1,12 +1,12 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { describeBug } from '../../../shared/bug.ts';
-import { limits } from '../../../shared/limits.ts';
+import { describeBug } from '../../../../shared/bug.ts';
+import { limits } from '../../../../shared/limits.ts';
+import { log } from '../log.ts';
+import { refuse } from '../refuse.ts';
+import type { Repository } from '../repository/repository.ts';
 import { type Answer, json, refused, text } from './answer.ts';
-import { log } from './log.ts';
 import { renderMetrics } from './metrics.ts';
-import type { Repository } from './model/repository.ts';
 import { BodyBudget, readBody } from './read-body.ts';
-import { refuse } from './refuse.ts';
 import { routes } from './routes.ts';
 
 function write(response: ServerResponse, { status, headers, chunks }: Answer): void {

@@ -1,7 +1,7 @@
 import type { IndexEntry, ModelState } from '../../../../shared/kserve/repository.ts';
-import type { ModelFiles } from './read-model.ts';
-import type { Served } from './served.ts';
-import { VersionStatistics } from './statistics.ts';
+import { VersionStatistics } from '../batch/statistics.ts';
+import type { ModelFiles } from '../model/read-model.ts';
+import type { Served } from '../model/served.ts';
 
 /** State of one model in the repository: requested, served, and the reason of a failure. */
 export class Slot {

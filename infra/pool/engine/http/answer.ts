@@ -1,5 +1,5 @@
-import type { Body } from '../../../shared/kserve/body.ts';
-import { type EngineRefusal, statusOf } from './refuse.ts';
+import type { Body } from '../../../../shared/kserve/body.ts';
+import { type EngineRefusal, statusOf } from '../refuse.ts';
 
 /** A response before it is written. */
 export interface Answer {

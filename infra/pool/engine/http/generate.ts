@@ -1,17 +1,17 @@
-import { fromConfigName } from '../../../shared/kserve/datatype.ts';
-import { fault, type Read } from '../../../shared/kserve/fault.ts';
-import { describe } from '../../../shared/kserve/infer-request.ts';
-import { bytesFromJson, jsonFromBytes } from '../../../shared/kserve/json-data.ts';
-import { parameterValue, type RequestParameters, requestParameters } from '../../../shared/kserve/parameters.ts';
-import { elementCount, type Tensor } from '../../../shared/kserve/tensor.ts';
-import { ok } from '../../../shared/result.ts';
-import type { Message } from '../models/config/schema.ts';
+import { fromConfigName } from '../../../../shared/kserve/datatype.ts';
+import { fault, type Read } from '../../../../shared/kserve/fault.ts';
+import { describe } from '../../../../shared/kserve/infer-request.ts';
+import { bytesFromJson, jsonFromBytes } from '../../../../shared/kserve/json-data.ts';
+import { parameterValue, type RequestParameters, requestParameters } from '../../../../shared/kserve/parameters.ts';
+import { elementCount, type Tensor } from '../../../../shared/kserve/tensor.ts';
+import { ok } from '../../../../shared/result.ts';
+import type { Message } from '../../models/config/schema.ts';
+import { toCall } from '../model/check-request.ts';
+import type { Served } from '../model/served.ts';
+import { refuse } from '../refuse.ts';
+import type { Repository } from '../repository/repository.ts';
 import { type Answer, refused } from './answer.ts';
 import type { EngineRequest } from './engine-request.ts';
-import { toCall } from './model/check-request.ts';
-import type { Repository } from './model/repository.ts';
-import type { Served } from './model/served.ts';
-import { refuse } from './refuse.ts';
 
 /**
  * Request of Triton's generate extension: a JSON object whose members are input tensors by name; all others

@@ -1,8 +1,8 @@
-import { fromConfigName } from '../../../shared/kserve/datatype.ts';
-import type { ModelMetadata, ServerMetadata } from '../../../shared/kserve/metadata.ts';
-import { LOAD_RETRY } from '../../../shared/kserve/repository.ts';
-import type { Message } from '../models/config/schema.ts';
-import type { Served } from './model/served.ts';
+import { fromConfigName } from '../../../../shared/kserve/datatype.ts';
+import type { ModelMetadata, ServerMetadata } from '../../../../shared/kserve/metadata.ts';
+import { LOAD_RETRY } from '../../../../shared/kserve/repository.ts';
+import type { Message } from '../../models/config/schema.ts';
+import type { Served } from '../model/served.ts';
 
 export const serverMetadata: ServerMetadata = {
   name: 'auricle-engine',

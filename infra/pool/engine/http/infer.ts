@@ -1,14 +1,14 @@
-import { headerLengthField } from '../../../shared/kserve/body.ts';
-import { fromConfigName } from '../../../shared/kserve/datatype.ts';
-import { fault, type Read } from '../../../shared/kserve/fault.ts';
-import { decodeInferRequest, decodeRawRequest, type InferRequest } from '../../../shared/kserve/infer-request.ts';
-import { encodeInferResponse } from '../../../shared/kserve/infer-response.ts';
+import { headerLengthField } from '../../../../shared/kserve/body.ts';
+import { fromConfigName } from '../../../../shared/kserve/datatype.ts';
+import { fault, type Read } from '../../../../shared/kserve/fault.ts';
+import { decodeInferRequest, decodeRawRequest, type InferRequest } from '../../../../shared/kserve/infer-request.ts';
+import { encodeInferResponse } from '../../../../shared/kserve/infer-response.ts';
+import { toCall } from '../model/check-request.ts';
+import type { Served } from '../model/served.ts';
+import { refuse } from '../refuse.ts';
+import type { Repository } from '../repository/repository.ts';
 import { type Answer, message, refused } from './answer.ts';
 import type { EngineRequest } from './engine-request.ts';
-import { toCall } from './model/check-request.ts';
-import type { Repository } from './model/repository.ts';
-import type { Served } from './model/served.ts';
-import { refuse } from './refuse.ts';
 
 /** Decodes a request. With a header length of 0 the body is the bare tensor of the model's only input. */
 function decode(served: Served, body: Uint8Array, headerLength: string | undefined): Read<InferRequest> {

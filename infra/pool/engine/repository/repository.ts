@@ -10,12 +10,12 @@ import { type Clock, systemClock } from '../clock.ts';
 import { type Plan, planEnsemble } from '../ensemble/plan.ts';
 import { serveEnsemble } from '../ensemble/serve-ensemble.ts';
 import { log } from '../log.ts';
+import { loadNetwork } from '../model/load-network.ts';
+import { isModelName, type ModelFiles, readModel } from '../model/read-model.ts';
+import type { Served } from '../model/served.ts';
 import { type EngineRefusal, refuse } from '../refuse.ts';
 import type { Settings } from '../settings.ts';
-import { loadNetwork } from './load-network.ts';
 import { LoadRetries } from './load-retries.ts';
-import { isModelName, type ModelFiles, readModel } from './read-model.ts';
-import type { Served } from './served.ts';
 import { Slot } from './slot.ts';
 
 type Done = Result<void, EngineRefusal>;

@@ -1,6 +1,6 @@
 import type { Duration, ModelStatistics } from '../../../../shared/kserve/statistics.ts';
-import type { Durations } from '../batch/job.ts';
 import type { FailureReason } from '../refuse.ts';
+import type { Durations } from './job.ts';
 
 type Sum = { -readonly [K in keyof Duration]: Duration[K] };
 const zero = (): Sum => ({ count: 0, ns: 0 });

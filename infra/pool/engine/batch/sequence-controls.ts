@@ -3,7 +3,7 @@ import { datatypes, fromConfigName } from '../../../../shared/kserve/datatype.ts
 import type { Tensor } from '../../../../shared/kserve/tensor.ts';
 import type { ModelConfig } from '../../models/config/schema.ts';
 import { type Control, controlOf } from '../../models/config/sequence-rules.ts';
-import type { Mark } from './mark.ts';
+import type { Mark } from './sequence-mark.ts';
 
 const put: Partial<Record<Tensor['datatype'], (view: DataView, at: number, value: number) => void>> = {
   BOOL: (view, at, value) => view.setUint8(at, value),
