@@ -9,23 +9,17 @@ import { groups } from './scenarios.ts';
 const FILE = path.resolve(import.meta.dirname, '../RESULTS.md');
 const HEAD = `# Outages
 
-\`npm run test:outage\` writes this table. Each row is the last run of its scenario: recordings, streams
-of the clients that Deepgram and OpenAI publish, uploads and projects run at once on one local stack
-while parts are stopped or killed.
+\`npm run test:outage\` stops or kills parts of a local stack under recordings, streams of Deepgram's and
+OpenAI's clients, uploads and projects. Each row is the last run of its scenario.
 
-A cell of a caller is *served / refused / lost* and the longest that one call waited; for a stream,
-beyond the duration of its sound. A refusal has a reason and did not happen; a lost call ended with an
-error after it had begun. The codes of both follow. The file of an upload is sent again until storage
-takes it, as clients do, and the wait is that of the whole upload.
+- A caller's cell: *served / refused / lost* calls and the longest wait; a stream's wait is beyond its audio,
+  an upload's includes sending its file again. A refused call did not happen; a lost one failed after its start.
+- *Served again*: from the end of the fault until each caller has an answer to a later request. Open streams add
+  up to 11 s of their own audio. *All ended*: until all uploads and projects are done.
+- *Kept* is no, with the problem, where a transcript differs, a refused request was carried out, work is open
+  after 2 minutes, usage is not booked once, or \`auricle audit verify\` or \`audit doctor\` fails.
 
-*Served again* is the time from the end of the fault until each of the five callers was answered a
-request that it sent afterwards. A caller sends the next one when the last one has ended, so streams that
-were open add up to 11 s of their own sound. *All ended* is the time until all uploads and projects were
-done, with those that were sent until then. *Kept* is no, with the problem, where a transcript differs, a
-refused request was carried out, work is open after 2 minutes, the allowance is not booked once, or
-\`auricle audit verify\` or \`auricle audit doctor\` fails.
-
-A retry of each refused or lost upload and project with its \`Idempotency-Key\` follows, and is served.
+A retry of each refused or lost upload and project with its \`Idempotency-Key\` is served.
 
 `;
 const columns = ['scenario', ...callers, 'served again', 'all ended', 'kept', 'run'];
@@ -59,8 +53,8 @@ function readRows(): Map<string, string> {
 export function writeRow(name: string, { calls, servedMs, endedMs, problems }: Row): void {
   const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: import.meta.dirname, encoding: 'utf8' });
   const cpus = os.cpus();
-  const machine = `${cpus.length} × ${cpus[0]?.model ?? 'unknown'}, ${Math.round(os.totalmem() / 2 ** 30)} GiB`;
-  const run = `${new Date().toISOString().slice(0, 16)}Z, ${commit.trim()}, ${machine}`;
+  const machine = `${cpus.length} × ${cpus[0]?.model ?? 'unknown'}`;
+  const run = `${new Date().toISOString().slice(0, 10)}, ${commit.trim()}, ${machine}`;
   const kept = problems.length === 0 ? 'yes' : `no: ${problems.join('; ').replaceAll('|', '/').slice(0, 300)}`;
   const figures = callers.map((caller) => cellOf(calls, caller));
   const rows = readRows();
