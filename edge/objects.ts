@@ -1,7 +1,7 @@
 // RPC methods of the Durable Objects, as isolates call them.
 import type { AuditEvent } from '../shared/audit/event.ts';
-import type { ReleaseMap } from '../shared/model/release.ts';
 import type { Snapshot } from '../shared/pool/heartbeat.ts';
+import type { ReleaseMap } from '../shared/registry/release.ts';
 import type { Claims, TokenShare } from '../shared/tenant/claims.ts';
 import type { Quota } from '../shared/tenant/quota.ts';
 import type { GateAnswer, GateStep } from './ledger/gate-step.ts';

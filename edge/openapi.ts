@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { exportStatus, streamedLeaf } from '../shared/audit/bundle/contract.ts';
 import { auditHealth } from '../shared/audit/health.ts';
+import { manifest } from '../shared/jobs/project-manifest.ts';
+import { bookedUsage, uploadUsage } from '../shared/jobs/usage.ts';
 import {
   aliasRow,
   liveEvidence,
@@ -12,14 +14,12 @@ import {
   storedRevision,
   storedTransition,
   transitionRow,
-} from '../shared/model/contract.ts';
-import { sentRelease } from '../shared/model/release.ts';
-import { manifest } from '../shared/project/manifest.ts';
+} from '../shared/registry/contract.ts';
+import { sentRelease } from '../shared/registry/release.ts';
 import { recordingAnswer } from '../shared/speech/deepgram-answer.ts';
 import { transcription, verboseTranscription } from '../shared/speech/openai-answer.ts';
 import { errorBody } from '../shared/speech/openai-error.ts';
 import { repeatedFields, transcriptionFields } from '../shared/speech/openai-form.ts';
-import { bookedUsage, uploadUsage } from '../shared/upload/usage.ts';
 import {
   erasureBody,
   holdBody,

@@ -1,14 +1,14 @@
 import type { JSONWebKeySet, JWK } from 'jose';
 import { z } from 'zod';
 import { keyYears } from '../shared/audit/key-years.ts';
-import { retentionNames } from '../shared/audit/retention.ts';
 import { jsonText } from '../shared/json-text.ts';
 import { limits } from '../shared/limits.ts';
-import { signerKey } from '../shared/model/signature/key.ts';
+import { zoneName } from '../shared/names.ts';
+import { signerKey } from '../shared/registry/signature-key.ts';
 import { attestationPolicy } from '../shared/seal/attestation-policy.ts';
 import { zoneKeys } from '../shared/seal/zone-key.ts';
 import { issuerBounds } from '../shared/tenant/issuer.ts';
-import { zoneName } from '../shared/upload/job.ts';
+import { retentionNames } from './audit/sidecar/retention.ts';
 
 const keySet = z.custom<JSONWebKeySet>(
   (value) => z.object({ keys: z.array(z.looseObject({ kty: z.string() })).min(1) }).safeParse(value).success,
@@ -104,7 +104,7 @@ export const settingsSchema = z.object({
     .string()
     .regex(/^[A-Za-z0-9+/]{43}=(,[A-Za-z0-9+/]{43}=)*$/)
     .optional(),
-  /** Retention class (`shared/audit/retention.ts`) of each tenant's hidden values. */
+  /** Retention class (`functions/audit/sidecar/retention.ts`) of each tenant's hidden values. */
   AUDIT_RETENTION: jsonText(
     z.strictObject({
       default: z.enum(retentionNames).default('standard'),

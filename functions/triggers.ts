@@ -2,6 +2,7 @@
 
 import { app, type HttpRequest, type HttpResponseInit } from '@azure/functions';
 import { limits } from '../shared/limits.ts';
+import { openLogContext } from './audit/context/log-context.ts';
 import * as erasing from './audit/erase/on-erase.ts';
 import { openPrivacy } from './audit/erase/open-privacy.ts';
 import { advanceExports } from './audit/export/advance-export.ts';
@@ -10,13 +11,13 @@ import { onStream } from './audit/export/on-stream.ts';
 import { openExports } from './audit/export/open-exports.ts';
 import { openIndexing, openWitnessing } from './audit/follow-logs.ts';
 import { onAcceptGap, onGaps } from './audit/gaps/on-gaps.ts';
-import * as audit from './audit/intake/on-audit.ts';
-import { openLogContext } from './audit/log/log-context.ts';
-import { onLog, onYears } from './audit/log/on-log.ts';
-import { openTicker } from './audit/log/on-tick.ts';
-import { readLogsHealth } from './audit/log/read-log-health.ts';
+import { onEvents } from './audit/intake/on-events.ts';
+import { onLog, onYears } from './audit/read/on-log.ts';
+import { onLogHealth } from './audit/read/on-log-health.ts';
+import { readLogsHealth } from './audit/read/read-log-health.ts';
 import { openReports } from './audit/report/reports.ts';
 import { onSearch } from './audit/search/on-search.ts';
+import { openTicker } from './audit/sequencer/on-tick.ts';
 import { findFullStores, onHealth } from './health/on-health.ts';
 import { admitFile } from './jobs/admit.ts';
 import { deliver } from './jobs/deliver.ts';
@@ -25,17 +26,17 @@ import { onOpenJob, onReplay } from './jobs/on-jobs.ts';
 import { onLost, onStalled } from './jobs/on-timer.ts';
 import { createPost } from './jobs/post.ts';
 import { takeOutcome } from './jobs/take-outcome.ts';
-import { evaluateLive } from './model/evaluate-live.ts';
-import { onLive } from './model/on-live.ts';
-import * as models from './model/on-models.ts';
-import { openModelContext } from './model/open-model-context.ts';
-import { publishRelease } from './model/publish-release.ts';
+import { evaluateLive } from './registry/evaluate-live.ts';
+import { onLive } from './registry/on-live.ts';
+import * as models from './registry/on-models.ts';
+import { openModelContext } from './registry/open-model-context.ts';
+import { publishRelease } from './registry/publish-release.ts';
 import { onRetention } from './retention/on-retention.ts';
 import { currentSettings } from './settings.ts';
 import { type BlobReference, registerReferences } from './store/blob-reference.ts';
 import { NOTICES, notice } from './store/notices.ts';
+import { openStores } from './store/stores.ts';
 import { openTable } from './store/table-rows.ts';
-import { openStores } from './stores.ts';
 
 const settings = currentSettings();
 const stores = openStores(settings);
@@ -139,10 +140,10 @@ const exported = 'audit/exports/{zone}/{tenant}/{id}';
 const noteStream: Parameters<typeof onStream>[1] = async (zone, { tenant, subject }) =>
   reports?.reads.note({ zone, tenant, subject, action: 'stream' });
 const auditRoutes: readonly Route[] = [
-  ['audit-events', 'POST', 'audit/{zone}/events', audit.onEvents(logDesk)],
+  ['audit-events', 'POST', 'audit/{zone}/events', onEvents(logDesk)],
   [
     ...(['audit-health', 'GET', 'audit/{zone}/health'] as const),
-    audit.onLogHealth(logDesk, privacyTables.rows, () => findFullStores(stores)),
+    onLogHealth(logDesk, privacyTables.rows, () => findFullStores(stores)),
   ],
   ['audit-logs', 'GET', 'audit/log/{zone}', onYears(logDesk, reports?.reads)],
   ['audit-log', 'GET', 'audit/log/{zone}/{year}/{*path}', onLog(logDesk, reports?.reads)],

@@ -1,4 +1,4 @@
-import { joined } from './seal/bytes.ts';
+import { joined } from './bytes.ts';
 
 /** All of a body; `undefined` when it has more than `most` bytes: it is left there, which ends its stream. */
 export async function readBounded(

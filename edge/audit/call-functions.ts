@@ -1,9 +1,9 @@
 // Calls the functions of a zone about its audit log.
 import type { z } from 'zod';
+import { backOfficeRefusal } from '../../shared/jobs/upload-contract.ts';
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import { backOfficeRefusal } from '../../shared/upload/contract.ts';
 import { late } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import { callFunctions, ruleOf } from '../functions/call-functions.ts';

@@ -11,10 +11,10 @@ import {
   released,
   waitingErasures,
 } from '../../shared/audit/privacy.ts';
+import { zoneName } from '../../shared/names.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Claims, Scope } from '../../shared/tenant/claims.ts';
-import { zoneName } from '../../shared/upload/job.ts';
 import { admit } from '../auth/admit.ts';
 import type { PathParams, RequestContext } from '../context.ts';
 import { readJson } from '../http/json-body.ts';

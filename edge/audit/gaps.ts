@@ -1,7 +1,7 @@
 // Gaps of the audit log of a zone: lists them, and accepts one for an operator. The functions keep them.
 import { z } from 'zod';
 import { gap, gapList, newAcceptance } from '../../shared/audit/gaps.ts';
-import { zoneName } from '../../shared/upload/job.ts';
+import { zoneName } from '../../shared/names.ts';
 import { admit } from '../auth/admit.ts';
 import type { RequestContext } from '../context.ts';
 import { readJson } from '../http/json-body.ts';

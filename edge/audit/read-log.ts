@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { fromBase64 } from '../../shared/audit/base64.ts';
 import { originOfLog } from '../../shared/audit/delivery.ts';
 import { isEd25519Text, keysIn } from '../../shared/audit/key-years.ts';
 import { holdsEntries, readLogPath } from '../../shared/audit/log-path.ts';
 import { loggedYear, loggedYears } from '../../shared/audit/logged-years.ts';
 import { formatVerifierKey } from '../../shared/audit/note-key.ts';
+import { fromBase64 } from '../../shared/base64.ts';
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';

@@ -1,22 +1,16 @@
 import { importJWK, type JWTPayload, SignJWT } from 'jose';
 import { z } from 'zod';
+import { DEADLINE_HEADER, EDGE_ISSUER, FUNCTIONS_AUDIENCE, OWNER_HEADER, SERVICE_TYPE } from '../../shared/callers.ts';
+import { backOfficeRefusal } from '../../shared/jobs/upload-contract.ts';
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import {
-  DEADLINE_HEADER,
-  EDGE_ISSUER,
-  FUNCTIONS_AUDIENCE,
-  OWNER_HEADER,
-  SERVICE_TYPE,
-} from '../../shared/upload/callers.ts';
-import { backOfficeRefusal } from '../../shared/upload/contract.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import type { Settings } from '../settings.ts';
 import { CircuitOpen, openCircuit, passCircuit, probe } from './circuits.ts';
 
-// Calls of the edge to the functions of a zone, which hold the storage keys (shared/upload/contract.ts). The
+// Calls of the edge to the functions of a zone, which hold the storage keys (shared/jobs/upload-contract.ts). The
 // edge holds no key of any store: it can do there only what an answer of the functions permits.
 
 export interface Question {

@@ -1,18 +1,18 @@
 import { z } from 'zod';
-import { limits } from '../../shared/limits.ts';
-import { allowsLanguage, isOpen } from '../../shared/pool/language.ts';
-import { type NewProject, newSegment, title } from '../../shared/project/contract.ts';
 import {
   type DocumentText,
   documentBlocks,
   plainDocument,
   readDocument,
   SPEAKABLE,
-} from '../../shared/project/document.ts';
+} from '../../shared/jobs/document.ts';
+import { type NewProject, newSegment, title } from '../../shared/jobs/project-contract.ts';
+import { limits } from '../../shared/limits.ts';
+import { zoneName } from '../../shared/names.ts';
+import { allowsLanguage, isOpen } from '../../shared/pool/language.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, clampClass, classes } from '../../shared/tenant/claims.ts';
-import { zoneName } from '../../shared/upload/job.ts';
 import { refuseField } from '../http/refuse-field.ts';
 import { callbackField } from './ask-upload.ts';
 

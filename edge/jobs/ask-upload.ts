@@ -1,11 +1,11 @@
 import { z } from 'zod';
+import { type NewUpload, transcriptFormats } from '../../shared/jobs/upload-contract.ts';
 import { limits } from '../../shared/limits.ts';
+import { zoneName } from '../../shared/names.ts';
 import { allowsLanguage, isOpen } from '../../shared/pool/language.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, clampClass, classes } from '../../shared/tenant/claims.ts';
-import { type NewUpload, transcriptFormats } from '../../shared/upload/contract.ts';
-import { zoneName } from '../../shared/upload/job.ts';
 import { refuseField } from '../http/refuse-field.ts';
 
 const format = z.enum(transcriptFormats);

@@ -1,9 +1,9 @@
 import { createLocalJWKSet, errors, jwtVerify } from 'jose';
+import { SERVICE_TYPE } from '../../shared/callers.ts';
+import { EDGE_AUDIENCE, FUNCTIONS_ISSUER, type UploadUsage, uploadUsage, usageKey } from '../../shared/jobs/usage.ts';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import { SERVICE_TYPE } from '../../shared/upload/callers.ts';
-import { EDGE_AUDIENCE, FUNCTIONS_ISSUER, type UploadUsage, uploadUsage, usageKey } from '../../shared/upload/usage.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import { readJson } from '../http/json-body.ts';

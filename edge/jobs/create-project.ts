@@ -1,8 +1,8 @@
 import { eventId } from '../../shared/audit/event-id.ts';
+import { encodeDocument } from '../../shared/jobs/document.ts';
+import { type ProjectGrant, projectGrant, projectRow } from '../../shared/jobs/project-contract.ts';
+import { projectIdOf } from '../../shared/jobs/project-id.ts';
 import { limits } from '../../shared/limits.ts';
-import { type ProjectGrant, projectGrant, projectRow } from '../../shared/project/contract.ts';
-import { encodeDocument } from '../../shared/project/document.ts';
-import { projectIdOf } from '../../shared/project/id.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { sealFile } from '../../shared/seal/envelope-stream.ts';

@@ -1,8 +1,8 @@
 import { eventId } from '../../shared/audit/event-id.ts';
+import { type NewUpload, type UploadGrant, uploadGrant } from '../../shared/jobs/upload-contract.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
-import { type NewUpload, type UploadGrant, uploadGrant } from '../../shared/upload/contract.ts';
 import { admit, recordDenial } from '../auth/admit.ts';
 import type { RequestContext } from '../context.ts';
 import { callFunctionsRoute } from '../functions/call-functions.ts';

@@ -1,11 +1,11 @@
+import { readSegment } from '../../shared/jobs/document.ts';
+import { inEdition } from '../../shared/jobs/paths.ts';
+import { type NewSegment, type ProjectRow, projectRow } from '../../shared/jobs/project-contract.ts';
 import { limits } from '../../shared/limits.ts';
-import { type NewSegment, type ProjectRow, projectRow } from '../../shared/project/contract.ts';
-import { readSegment } from '../../shared/project/document.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { sealSmall } from '../../shared/seal/envelope-stream.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
-import { inEdition } from '../../shared/upload/paths.ts';
 import type { PathParams, RequestContext } from '../context.ts';
 import { readJson } from '../http/json-body.ts';
 import { refuseField } from '../http/refuse-field.ts';

@@ -1,12 +1,12 @@
 import type { z } from 'zod';
+import { isUploadId } from '../../shared/jobs/paths.ts';
+import { type ProjectRow, projectList, projectRow } from '../../shared/jobs/project-contract.ts';
+import { isProjectId } from '../../shared/jobs/project-id.ts';
+import { isOver } from '../../shared/jobs/state.ts';
+import { type UploadRow, uploadList, uploadRow } from '../../shared/jobs/upload-contract.ts';
 import { limits } from '../../shared/limits.ts';
-import { type ProjectRow, projectList, projectRow } from '../../shared/project/contract.ts';
-import { isProjectId } from '../../shared/project/id.ts';
 import type { Reason } from '../../shared/refusal.ts';
 import type { Scope } from '../../shared/tenant/claims.ts';
-import { type UploadRow, uploadList, uploadRow } from '../../shared/upload/contract.ts';
-import { isUploadId } from '../../shared/upload/paths.ts';
-import { isOver } from '../../shared/upload/state.ts';
 import { renderProject } from './render-project.ts';
 import { renderUpload } from './render-upload.ts';
 

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
+import { uploadRow } from '../../shared/jobs/upload-contract.ts';
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { sealFile } from '../../shared/seal/envelope-stream.ts';
 import type { ZoneKey } from '../../shared/seal/zone-key.ts';
-import { uploadRow } from '../../shared/upload/contract.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import { callFunctionsRoute, openOutcome } from '../functions/call-functions.ts';

@@ -1,6 +1,6 @@
+import type { DocumentHead } from '../../shared/jobs/document-head.ts';
+import { openedDocument } from '../../shared/jobs/project-contract.ts';
 import { type BodyPiece, type CallEvent, readCallRecord } from '../../shared/kserve/call.ts';
-import { openedDocument } from '../../shared/project/contract.ts';
-import type { DocumentHead } from '../../shared/project/document-head.ts';
 import { ok } from '../../shared/result.ts';
 import type { PathParams, RequestContext } from '../context.ts';
 import { CallerBody } from '../http/caller-body.ts';

@@ -1,3 +1,5 @@
+import type { OutcomeHead } from '../../shared/jobs/outcome-head.ts';
+import { openedTranscript } from '../../shared/jobs/upload-contract.ts';
 import { limits } from '../../shared/limits.ts';
 import { mayHear } from '../../shared/pool/language.ts';
 import { refuse } from '../../shared/refusal.ts';
@@ -6,8 +8,6 @@ import { renderTranscript } from '../../shared/speech/openai-answer.ts';
 import type { ResponseFormat, TranscriptionForm } from '../../shared/speech/openai-form.ts';
 import { readTranscriptEvent } from '../../shared/speech/read-event.ts';
 import type { AnswerEvent, Segment, Transcript } from '../../shared/speech/transcript.ts';
-import { openedTranscript } from '../../shared/upload/contract.ts';
-import type { OutcomeHead } from '../../shared/upload/outcome-head.ts';
 import type { PathParams, RequestContext } from '../context.ts';
 import { CallerBody } from '../http/caller-body.ts';
 import { refuseWith } from '../http/refuse.ts';

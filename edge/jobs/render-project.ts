@@ -4,9 +4,9 @@ import {
   type ProjectGrant,
   type ProjectRow,
   projectStatuses,
-} from '../../shared/project/contract.ts';
+} from '../../shared/jobs/project-contract.ts';
+import { uploadStatuses } from '../../shared/jobs/state.ts';
 import { publicText, type Reason, type Refusal, refuse } from '../../shared/refusal.ts';
-import { uploadStatuses } from '../../shared/upload/state.ts';
 import { attempts, renderAttempts, renderWaiting, waitingStatus } from './render-upload.ts';
 
 const time = z.iso.datetime().describe('RFC 3339, UTC');

@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import { publicText, refuse } from '../../shared/refusal.ts';
+import { uploadStatuses } from '../../shared/jobs/state.ts';
 import {
   transcriptFormats,
   type UploadGrant,
   type UploadRow,
   type Waiting,
   waitingFor,
-} from '../../shared/upload/contract.ts';
-import { uploadStatuses } from '../../shared/upload/state.ts';
+} from '../../shared/jobs/upload-contract.ts';
+import { publicText, refuse } from '../../shared/refusal.ts';
 
 const time = z.iso.datetime().describe('RFC 3339, UTC');
 

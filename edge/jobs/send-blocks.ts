@@ -1,6 +1,3 @@
-import { limits } from '../../shared/limits.ts';
-import { refuse } from '../../shared/refusal.ts';
-import { no, ok, type Result } from '../../shared/result.ts';
 import {
   attemptPrefix,
   blockHeaders,
@@ -10,8 +7,11 @@ import {
   isRetryable,
   isThere,
   listHeaders,
-} from '../../shared/upload/blocks.ts';
-import type { UploadGrant } from '../../shared/upload/contract.ts';
+} from '../../shared/jobs/blocks.ts';
+import type { UploadGrant } from '../../shared/jobs/upload-contract.ts';
+import { limits } from '../../shared/limits.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
 import { late, type Runtime, within } from '../clock.ts';
 
 type Address = Pick<UploadGrant, 'url' | 'headers'>;

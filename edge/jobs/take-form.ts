@@ -1,10 +1,10 @@
+import { uploadRow } from '../../shared/jobs/upload-contract.ts';
 import { limits } from '../../shared/limits.ts';
 import { isOpen } from '../../shared/pool/language.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { readKnownForm } from '../../shared/speech/openai-form.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
-import { uploadRow } from '../../shared/upload/contract.ts';
 import { admit, recordDenial } from '../auth/admit.ts';
 import type { RequestContext } from '../context.ts';
 import { callFunctionsRoute } from '../functions/call-functions.ts';

@@ -1,7 +1,7 @@
-import { fromBase64 } from '../../shared/audit/base64.ts';
 import { ackName, acknowledgement, openAck, originOfAck } from '../../shared/audit/delivery.ts';
 import { isEd25519Text, keysIn, yearOfName } from '../../shared/audit/key-years.ts';
 import { openVerifier } from '../../shared/audit/note.ts';
+import { fromBase64 } from '../../shared/base64.ts';
 import { limits } from '../../shared/limits.ts';
 import { signService } from '../functions/call-functions.ts';
 import { type Bindings, readSettings, type Settings } from '../settings.ts';

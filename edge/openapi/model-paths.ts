@@ -1,6 +1,6 @@
-import { aliasName } from '../../shared/model/registry.ts';
-import { revisionDigest } from '../../shared/model/revision.ts';
 import type { Reason } from '../../shared/refusal.ts';
+import { aliasName } from '../../shared/registry/registry.ts';
+import { revisionDigest } from '../../shared/registry/revision.ts';
 import { TORCHSERVE } from '../protocol/torchserve.ts';
 import { moment } from '../registry/model-routes.ts';
 import { inPath, json, model, query, requestId, schema, success } from './parts.ts';

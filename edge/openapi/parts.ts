@@ -1,5 +1,5 @@
 // Shared parts of the descriptions of addresses.
-import { modelName } from '../../shared/model/revision.ts';
+import { modelName } from '../../shared/registry/revision.ts';
 import { classes } from '../../shared/tenant/claims.ts';
 import { input } from './values.ts';
 

@@ -1,5 +1,5 @@
+import { PROJECT_ID } from '../../shared/jobs/project-id.ts';
 import { limits } from '../../shared/limits.ts';
-import { PROJECT_ID } from '../../shared/project/id.ts';
 import { text as anyText, bytes, idempotencyKey, inPath, json, query, requestId, schema, success } from './parts.ts';
 import { errors, identified } from './refusals.ts';
 import { like, whole } from './values.ts';

@@ -1,5 +1,5 @@
-import { transcriptFormats } from '../../shared/upload/contract.ts';
-import { UPLOAD_ID } from '../../shared/upload/paths.ts';
+import { UPLOAD_ID } from '../../shared/jobs/paths.ts';
+import { transcriptFormats } from '../../shared/jobs/upload-contract.ts';
 import { idempotencyKey, inPath, json, query, requestId, schema, success, text } from './parts.ts';
 import { errors, identified } from './refusals.ts';
 import { like, oneOf, whole } from './values.ts';

@@ -1,12 +1,12 @@
 // Models and their versions as TorchServe's management API renders them.
 import { z } from 'zod';
-import type { ModelState } from '../../shared/model/contract.ts';
-import { STABLE } from '../../shared/model/registry.ts';
-import { stage } from '../../shared/model/stage.ts';
-import type { Version } from '../../shared/model/version.ts';
 import { healthOf, takesWork } from '../../shared/pool/health.ts';
 import type { Snapshot } from '../../shared/pool/heartbeat.ts';
 import { publicText, type Reason, type Refusal, refusals } from '../../shared/refusal.ts';
+import type { ModelState } from '../../shared/registry/contract.ts';
+import { STABLE } from '../../shared/registry/registry.ts';
+import { stage } from '../../shared/registry/stage.ts';
+import type { Version } from '../../shared/registry/version.ts';
 import { refuseWith } from '../http/refuse.ts';
 
 /** Prefix of its paths, which keeps them apart from OpenAI's: the base URL of its clients. */

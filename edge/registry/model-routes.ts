@@ -1,7 +1,8 @@
-// Routes for operators to the revisions of models. The functions store them (shared/model/contract.ts); the edge
+// Routes for operators to the revisions of models. The functions store them (shared/registry/contract.ts); the edge
 // authenticates.
 import { z } from 'zod';
 import { limits } from '../../shared/limits.ts';
+import { refuse } from '../../shared/refusal.ts';
 import {
   aliasMove,
   aliasRow,
@@ -14,8 +15,7 @@ import {
   storedRevision,
   storedTransition,
   transitionRow,
-} from '../../shared/model/contract.ts';
-import { refuse } from '../../shared/refusal.ts';
+} from '../../shared/registry/contract.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { admit } from '../auth/admit.ts';
 import type { PathParams, RequestContext } from '../context.ts';

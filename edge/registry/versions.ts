@@ -2,10 +2,10 @@
 // order of registration; the default version is the one that `stable` names.
 import type { z } from 'zod';
 import { limits } from '../../shared/limits.ts';
-import { aliasRow, type ModelState, modelNames, modelState, transitionRow } from '../../shared/model/contract.ts';
-import { STABLE } from '../../shared/model/registry.ts';
-import { findVersion, type Version, versionsOf } from '../../shared/model/version.ts';
 import { refuse } from '../../shared/refusal.ts';
+import { aliasRow, type ModelState, modelNames, modelState, transitionRow } from '../../shared/registry/contract.ts';
+import { STABLE } from '../../shared/registry/registry.ts';
+import { findVersion, type Version, versionsOf } from '../../shared/registry/version.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { admit } from '../auth/admit.ts';
 import type { PathParams, RequestContext } from '../context.ts';

@@ -1,8 +1,8 @@
 import { compactVerify, createLocalJWKSet } from 'jose';
 import { z } from 'zod';
 import { limits } from '../../shared/limits.ts';
-import { RELEASE_TYPE, type ReleaseMap, releaseMap, sentRelease } from '../../shared/model/release.ts';
 import { refuse } from '../../shared/refusal.ts';
+import { RELEASE_TYPE, type ReleaseMap, releaseMap, sentRelease } from '../../shared/registry/release.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { admit } from '../auth/admit.ts';
 import { late, within } from '../clock.ts';

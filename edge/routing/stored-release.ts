@@ -1,4 +1,4 @@
-import { type ReleaseMap, releaseMap } from '../../shared/model/release.ts';
+import { type ReleaseMap, releaseMap } from '../../shared/registry/release.ts';
 
 /**
  * Release map of a roster, on disk: without it, routing would fall back to the agents' own stages after a

@@ -1,9 +1,9 @@
 // Settings of a witness: its identity, and the logs that it watches.
 import { z } from 'zod';
-import { fromBase64 } from '../../shared/audit/base64.ts';
 import { cosigner } from '../../shared/audit/cosignature.ts';
 import { openSigningKey, type Signer, type Verifier } from '../../shared/audit/note.ts';
 import { openNoteKey, readNoteKey } from '../../shared/audit/note-key.ts';
+import { fromBase64 } from '../../shared/base64.ts';
 import { jsonText } from '../../shared/json-text.ts';
 import { limits } from '../../shared/limits.ts';
 import type { Seen } from './seen.ts';

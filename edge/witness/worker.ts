@@ -4,10 +4,10 @@
 import { readCheckpoint } from '../../shared/audit/checkpoint.ts';
 import { formatSignature, openNote, splitNote } from '../../shared/audit/note.ts';
 import { readWitnessRequest, SIZE_TYPE } from '../../shared/audit/witness-request.ts';
+import { ascii, sha256 } from '../../shared/bytes.ts';
 import { toHex } from '../../shared/hex.ts';
 import { limits } from '../../shared/limits.ts';
 import { readBounded } from '../../shared/read-bounded.ts';
-import { ascii, sha256 } from '../../shared/seal/bytes.ts';
 import { readWitnessSettings, type WitnessBindings, type WitnessSettings } from './settings.ts';
 
 export { Seen } from './seen.ts';

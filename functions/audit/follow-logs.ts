@@ -1,10 +1,10 @@
 // Follows the published logs: shows new checkpoints to witnesses and indexes new entries.
 import { limits } from '../../shared/limits.ts';
+import { failedIn, type LogContext, reasonOf } from './context/log-context.ts';
+import { followLog } from './entries/follow-log.ts';
 import type { PrivacyContext } from './erase/open-privacy.ts';
-import { failedIn, type LogContext, reasonOf } from './log/log-context.ts';
 import type { NotifyingStore } from './log/notifying-store.ts';
-import { openRounds } from './rounds.ts';
-import { followLog } from './search/search-follow.ts';
+import { openRounds } from './log/rounds.ts';
 import { Witnessing } from './witness/on-witness.ts';
 
 type Desk = LogContext & { readonly store: NotifyingStore };

@@ -1,13 +1,13 @@
 // Authentication of attested agents of a zone, for one job.
 import { compactVerify, createLocalJWKSet, decodeJwt, errors, importJWK, jwtVerify } from 'jose';
 import { z } from 'zod';
+import { agentProof, PROOF_TYPE } from '../../shared/callers.ts';
 import { describeOffset } from '../../shared/clock-offset.ts';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { verifyAttestation } from '../../shared/seal/attestation.ts';
 import { allowsScope, allowsType } from '../../shared/tenant/issuer.ts';
-import { agentProof, PROOF_TYPE } from '../../shared/upload/callers.ts';
 import type { Settings } from '../settings.ts';
 import { bearerOf } from './edge-caller.ts';
 

@@ -1,9 +1,9 @@
 // The one entry for calls that only the edge may make.
 import type { HttpRequest, HttpResponseInit } from '@azure/functions';
+import { DEADLINE_HEADER } from '../../shared/callers.ts';
 import type { Result } from '../../shared/result.ts';
 import { isStorageFull, refuseFull } from '../../shared/storage-full.ts';
-import { DEADLINE_HEADER } from '../../shared/upload/callers.ts';
-import { answerNo } from '../answer.ts';
+import { answerNo } from '../http/answer.ts';
 import type { Settings } from '../settings.ts';
 import { type EdgeCaller, verifyEdge } from './edge-caller.ts';
 import { deadlineIn, serveInScope } from './request-scope.ts';

@@ -4,7 +4,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { HttpResponseInit } from '@azure/functions';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
-import { answerNo } from '../answer.ts';
+import { answerNo } from '../http/answer.ts';
 
 interface RequestScope {
   /** Milliseconds since 1970, by the clock of the edge; absent in calls of an edge that sends none, and of reads. */

@@ -2,7 +2,7 @@ import type { HttpResponseInit } from '@azure/functions';
 import type { LogHealth } from '../../shared/audit/health.ts';
 import { limits } from '../../shared/limits.ts';
 import { isStorageFull } from '../../shared/storage-full.ts';
-import type { Stores } from '../stores.ts';
+import type { Stores } from '../store/stores.ts';
 import { decideHealth, type Trial } from './decide-health.ts';
 
 interface Ensured {

@@ -1,7 +1,8 @@
 // Admits files that have arrived in `uploads`.
+
+import { readUploadBlob, UPLOADS, type UploadPlace, uploadBlob } from '../../shared/jobs/paths.ts';
+import { isOver } from '../../shared/jobs/state.ts';
 import { limits } from '../../shared/limits.ts';
-import { readUploadBlob, UPLOADS, type UploadPlace, uploadBlob } from '../../shared/upload/paths.ts';
-import { isOver } from '../../shared/upload/state.ts';
 import type { JobContext } from './context.ts';
 import { decideAdmission } from './decide-admission.ts';
 import { placeOf, type UploadRecord } from './record.ts';

@@ -1,7 +1,7 @@
 // Dependencies of the steps of a job: stores, clock and log lines.
 import type { Reporter } from '../audit/report/report.ts';
 import type { Settings } from '../settings.ts';
-import type { Stores } from '../stores.ts';
+import type { Stores } from '../store/stores.ts';
 
 export interface JobContext extends Stores {
   readonly settings: Pick<Settings, 'ZONES' | 'ZONE_KEYS' | 'MODE' | 'WEBHOOK_KEY'>;

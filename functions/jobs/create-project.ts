@@ -1,11 +1,12 @@
 // Creates a project: inserts its row and those of its documents in one transaction, then makes their addresses.
+
+import { UPLOADS, uploadBlob } from '../../shared/jobs/paths.ts';
+import type { NewProject, ProjectGrant } from '../../shared/jobs/project-contract.ts';
+import { documentId } from '../../shared/jobs/project-id.ts';
+import { newDocumentState, newProjectState } from '../../shared/jobs/state.ts';
 import { limits } from '../../shared/limits.ts';
-import type { NewProject, ProjectGrant } from '../../shared/project/contract.ts';
-import { documentId } from '../../shared/project/id.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import { UPLOADS, uploadBlob } from '../../shared/upload/paths.ts';
-import { newDocumentState, newProjectState } from '../../shared/upload/state.ts';
 import { dropOverdue } from '../caller/request-scope.ts';
 import type { JobContext } from './context.ts';
 import { insertRecord } from './decide-step.ts';

@@ -1,9 +1,10 @@
 // Decides whether a file that has arrived is admitted. Pure.
+
+import type { UploadEvent } from '../../shared/jobs/state.ts';
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { readHead } from '../../shared/seal/envelope.ts';
 import type { ZoneKey } from '../../shared/seal/zone-key.ts';
-import type { UploadEvent } from '../../shared/upload/state.ts';
 import { largest, type UploadRecord } from './record.ts';
 
 export interface Arrival {

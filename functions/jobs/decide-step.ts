@@ -1,7 +1,7 @@
 // Decides the changes of rows after events of an upload. Pure: rows and events in, changes out. The changes
 // are one transaction, so a crash leaves all of them or none.
-import { jobKey } from '../../shared/upload/job.ts';
-import { follow, isOver, type UploadEvent } from '../../shared/upload/state.ts';
+import { jobKey } from '../../shared/jobs/job.ts';
+import { follow, isOver, type UploadEvent } from '../../shared/jobs/state.ts';
 import type { Change, Row } from '../store/rows.ts';
 import { withoutNames } from './erased.ts';
 import {

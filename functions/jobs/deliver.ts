@@ -1,9 +1,10 @@
 // A notice on its way: one delivery, what came of it, and when the next one is due.
+
+import { isOver } from '../../shared/jobs/state.ts';
 import { limits } from '../../shared/limits.ts';
-import { noticeId, noticeOf } from '../../shared/upload/notice.ts';
-import { isOver } from '../../shared/upload/state.ts';
 import type { Notice } from '../store/notices.ts';
 import type { JobContext } from './context.ts';
+import { noticeId, noticeOf } from './notice.ts';
 import type { Post, Posted } from './post.ts';
 import { TIMED_OUT } from './post.ts';
 import { deliveryKey, dueOf, MINUTE, rowOf, type UploadRecord } from './record.ts';

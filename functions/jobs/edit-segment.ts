@@ -1,12 +1,13 @@
 // Another text for one segment. Its file is written first, under a name that the change alone has, then the row says
 // that it counts: a crash between the two leaves a file that the next change of the segment lets count, or takes away.
+
+import { inEdition, OUTCOMES, outcomeBlob, type UploadPlace } from '../../shared/jobs/paths.ts';
+import type { NewSegment, ProjectRow } from '../../shared/jobs/project-contract.ts';
+import { documentId } from '../../shared/jobs/project-id.ts';
 import { limits } from '../../shared/limits.ts';
-import type { NewSegment, ProjectRow } from '../../shared/project/contract.ts';
-import { documentId } from '../../shared/project/id.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, type Result } from '../../shared/result.ts';
 import { readHead } from '../../shared/seal/envelope.ts';
-import { inEdition, OUTCOMES, outcomeBlob, type UploadPlace } from '../../shared/upload/paths.ts';
 import type { JobContext } from './context.ts';
 import { getProject } from './projects.ts';
 import type { UploadRecord } from './record.ts';

@@ -1,5 +1,5 @@
 // The record of an upload, a document or a project once its owner deletes it. Pure.
-import { isOver } from '../../shared/upload/state.ts';
+import { isOver } from '../../shared/jobs/state.ts';
 import type { UploadRecord } from './record.ts';
 
 /** `undefined` when it is not over, or nothing is left. */

@@ -1,9 +1,10 @@
 // A project ends when all its documents have. The call that ends one checks, and so does the timer.
+
+import type { UploadPlace } from '../../shared/jobs/paths.ts';
+import { documentId, indexOf } from '../../shared/jobs/project-id.ts';
+import { isOver, type UploadEvent } from '../../shared/jobs/state.ts';
 import { limits } from '../../shared/limits.ts';
-import { documentId, indexOf } from '../../shared/project/id.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
-import type { UploadPlace } from '../../shared/upload/paths.ts';
-import { isOver, type UploadEvent } from '../../shared/upload/state.ts';
 import { endOf } from '../store/rows.ts';
 import type { JobContext } from './context.ts';
 import { erasedOf } from './erased.ts';

@@ -1,11 +1,12 @@
 // Grants an upload: inserts its row, then makes its address, so that no address lacks a row.
+
+import { fileHeaders } from '../../shared/jobs/blocks.ts';
+import { UPLOADS, uploadBlob } from '../../shared/jobs/paths.ts';
+import type { NewUpload, UploadGrant } from '../../shared/jobs/upload-contract.ts';
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { ZoneKey } from '../../shared/seal/zone-key.ts';
-import { fileHeaders } from '../../shared/upload/blocks.ts';
-import type { NewUpload, UploadGrant } from '../../shared/upload/contract.ts';
-import { UPLOADS, uploadBlob } from '../../shared/upload/paths.ts';
 import { dropOverdue } from '../caller/request-scope.ts';
 import { endOf } from '../store/rows.ts';
 import type { JobContext } from './context.ts';

@@ -2,16 +2,17 @@
 // verified first, and is about the tenant of its token only.
 import type { HttpRequest, HttpResponseInit } from '@azure/functions';
 import type { z } from 'zod';
+import { isUploadId, type UploadPlace } from '../../shared/jobs/paths.ts';
+import { newProject, newSegment } from '../../shared/jobs/project-contract.ts';
+import { isProjectId } from '../../shared/jobs/project-id.ts';
+import { newUpload } from '../../shared/jobs/upload-contract.ts';
 import { limits } from '../../shared/limits.ts';
-import { newProject, newSegment } from '../../shared/project/contract.ts';
-import { isProjectId } from '../../shared/project/id.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { ok, type Result } from '../../shared/result.ts';
-import { newUpload } from '../../shared/upload/contract.ts';
-import { isUploadId, type UploadPlace } from '../../shared/upload/paths.ts';
-import { answer, answerNo, answerResult, answerUnlike } from '../answer.ts';
 import { fromEdge, type Question } from '../caller/from-edge.ts';
-import { readJson } from '../read-json.ts';
+import { answer, answerNo, answerResult, answerUnlike } from '../http/answer.ts';
+import { readCount } from '../http/read-count.ts';
+import { readJson } from '../http/read-json.ts';
 import type { Settings } from '../settings.ts';
 import type { JobContext } from './context.ts';
 import { createProject } from './create-project.ts';
@@ -19,7 +20,6 @@ import { editSegment } from './edit-segment.ts';
 import { grantUpload } from './grant-upload.ts';
 import { longPoll } from './long-poll.ts';
 import * as projects from './projects.ts';
-import { readCount } from './read-count.ts';
 import * as uploads from './uploads.ts';
 import { isVisible, type PageQuery } from './visibility.ts';
 

@@ -2,13 +2,13 @@
 // bounded number of open requests.
 import { setTimeout as wait } from 'node:timers/promises';
 import type { HttpRequest, HttpResponseInit } from '@azure/functions';
+import type { UploadPlace } from '../../shared/jobs/paths.ts';
 import { limits } from '../../shared/limits.ts';
 import type { Result } from '../../shared/result.ts';
-import type { UploadPlace } from '../../shared/upload/paths.ts';
-import { answerResult } from '../answer.ts';
-import { TenantLimiter } from '../limiter.ts';
+import { answerResult } from '../http/answer.ts';
+import { TenantLimiter } from '../http/limiter.ts';
+import { readCount } from '../http/read-count.ts';
 import type { JobContext } from './context.ts';
-import { readCount } from './read-count.ts';
 
 interface Polls {
   readonly waiting: TenantLimiter;

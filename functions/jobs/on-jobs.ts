@@ -1,14 +1,14 @@
 // HTTP calls of agents and operators about jobs.
 import type { HttpRequest, HttpResponseInit } from '@azure/functions';
+import { jobKey } from '../../shared/jobs/job.ts';
+import { openJob } from '../../shared/jobs/upload-contract.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { ok } from '../../shared/result.ts';
-import { openJob } from '../../shared/upload/contract.ts';
-import { jobKey } from '../../shared/upload/job.ts';
-import { answer, answerNo, answerResult } from '../answer.ts';
 import { verifyAgent } from '../caller/agent-caller.ts';
 import type { EdgeCaller } from '../caller/edge-caller.ts';
 import { fromEdge } from '../caller/from-edge.ts';
-import { readJson } from '../read-json.ts';
+import { answer, answerNo, answerResult } from '../http/answer.ts';
+import { readJson } from '../http/read-json.ts';
 import type { HttpContext } from './http.ts';
 import { openTakenJob } from './open-job.ts';
 import { replay } from './replay.ts';

@@ -1,10 +1,11 @@
 // An agent has taken a job: is it still wanted, and where is what it needs?
+
+import { jobKey, readsOf, type UploadJob, writesOf } from '../../shared/jobs/job.ts';
+import { inEdition, OUTCOMES, type OutcomeName, outcomeBlob, UPLOADS, uploadBlob } from '../../shared/jobs/paths.ts';
+import type { OpenedJob } from '../../shared/jobs/upload-contract.ts';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import type { OpenedJob } from '../../shared/upload/contract.ts';
-import { jobKey, readsOf, type UploadJob, writesOf } from '../../shared/upload/job.ts';
-import { inEdition, OUTCOMES, type OutcomeName, outcomeBlob, UPLOADS, uploadBlob } from '../../shared/upload/paths.ts';
 import type { AgentCaller } from '../caller/agent-caller.ts';
 import type { JobContext } from './context.ts';
 import { type JobRecord, jobsOf, type UploadRecord } from './record.ts';

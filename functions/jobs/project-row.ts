@@ -1,9 +1,9 @@
 // The row of a project as the edge sees it: facts, states and numbers, no text.
-import type { DocumentRow, ProjectRow } from '../../shared/project/contract.ts';
-import { indexOf } from '../../shared/project/id.ts';
+import type { DocumentRow, ProjectRow } from '../../shared/jobs/project-contract.ts';
+import { indexOf } from '../../shared/jobs/project-id.ts';
+import { isOver } from '../../shared/jobs/state.ts';
 import type { Refusal } from '../../shared/refusal.ts';
 import type { ZoneKey } from '../../shared/seal/zone-key.ts';
-import { isOver } from '../../shared/upload/state.ts';
 import { editionsOf } from './gather.ts';
 import type { UploadRecord } from './record.ts';
 

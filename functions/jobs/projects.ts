@@ -1,11 +1,12 @@
 // Reads, deletes, reruns and opens projects.
-import type { DocumentRow, OpenedDocument, ProjectList, ProjectRow } from '../../shared/project/contract.ts';
-import { documentId } from '../../shared/project/id.ts';
+
+import { inEdition, type UploadPlace } from '../../shared/jobs/paths.ts';
+import type { DocumentRow, OpenedDocument, ProjectList, ProjectRow } from '../../shared/jobs/project-contract.ts';
+import { documentId } from '../../shared/jobs/project-id.ts';
+import { isOver } from '../../shared/jobs/state.ts';
+import type { Waiting } from '../../shared/jobs/upload-contract.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import type { Waiting } from '../../shared/upload/contract.ts';
-import { inEdition, type UploadPlace } from '../../shared/upload/paths.ts';
-import { isOver } from '../../shared/upload/state.ts';
 import type { JobContext } from './context.ts';
 import { readDocuments } from './gather.ts';
 import { documentRowOf, projectRowOf } from './project-row.ts';

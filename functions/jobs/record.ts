@@ -7,16 +7,16 @@
 //   n!<id>!<run>.<try>              a delivery of its notice
 //   b!<id>.<run>                    usage of a finished run, until the edge has booked it
 import { DAY_MS } from '../../shared/day.ts';
+import { jobKey, type UploadJob } from '../../shared/jobs/job.ts';
+import { isUploadId, type UploadPlace } from '../../shared/jobs/paths.ts';
+import type { NewProject } from '../../shared/jobs/project-contract.ts';
+import { isProjectId } from '../../shared/jobs/project-id.ts';
+import type { Speech } from '../../shared/jobs/speech.ts';
+import { isOver, newState, type UploadState, type WantedJob, wantedJobs } from '../../shared/jobs/state.ts';
+import type { NewUpload, UploadRow } from '../../shared/jobs/upload-contract.ts';
+import { type UploadUsage, usageKey } from '../../shared/jobs/usage.ts';
 import { limits } from '../../shared/limits.ts';
-import type { NewProject } from '../../shared/project/contract.ts';
-import { isProjectId } from '../../shared/project/id.ts';
-import type { Speech } from '../../shared/project/speech.ts';
 import { classes } from '../../shared/tenant/claims.ts';
-import type { NewUpload, UploadRow } from '../../shared/upload/contract.ts';
-import { jobKey, type UploadJob } from '../../shared/upload/job.ts';
-import { isUploadId, type UploadPlace } from '../../shared/upload/paths.ts';
-import { isOver, newState, type UploadState, type WantedJob, wantedJobs } from '../../shared/upload/state.ts';
-import { type UploadUsage, usageKey } from '../../shared/upload/usage.ts';
 import type { Row } from '../store/rows.ts';
 
 /** The request; with the speech settings of a document or the facts of a project. */

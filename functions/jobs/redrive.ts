@@ -1,8 +1,9 @@
 // Redrives jobs that the queue or an agent has lost, and collects outcomes whose events were lost.
+
+import type { UploadJob } from '../../shared/jobs/job.ts';
+import { isOver } from '../../shared/jobs/state.ts';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
-import type { UploadJob } from '../../shared/upload/job.ts';
-import { isOver } from '../../shared/upload/state.ts';
 import { endOf, type Row } from '../store/rows.ts';
 import type { JobContext } from './context.ts';
 import { decideRedrive, hasLost, isReported, isUnopened } from './decide-redrive.ts';

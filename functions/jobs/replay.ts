@@ -1,8 +1,9 @@
 // Replays dead jobs: takes one from the dead-letter queue, makes it wanted again, deletes it. In this order a
 // crash leaves the message, and a second replay of a job changes nothing.
+
+import { jobKey, readJob, type UploadJob } from '../../shared/jobs/job.ts';
+import { isOver } from '../../shared/jobs/state.ts';
 import { limits } from '../../shared/limits.ts';
-import { jobKey, readJob, type UploadJob } from '../../shared/upload/job.ts';
-import { isOver } from '../../shared/upload/state.ts';
 import type { JobContext } from './context.ts';
 import { jobRowKey, jobsOf } from './record.ts';
 import { release, updateJob } from './release.ts';

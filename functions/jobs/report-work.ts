@@ -3,9 +3,9 @@
 import { createHash } from 'node:crypto';
 import type { EventDraft } from '../../shared/audit/event.ts';
 import { eventId } from '../../shared/audit/event-id.ts';
+import { isUploadId } from '../../shared/jobs/paths.ts';
+import { isOver } from '../../shared/jobs/state.ts';
 import { refusals } from '../../shared/refusal.ts';
-import { isUploadId } from '../../shared/upload/paths.ts';
-import { isOver } from '../../shared/upload/state.ts';
 import type { JobContext } from './context.ts';
 import type { UploadRecord } from './record.ts';
 

@@ -1,5 +1,5 @@
 // Selects the stored files that a finished document retains. Pure.
-import { editionOf, type OutcomeName, pieceOf, readOutcomeBlob } from '../../shared/upload/paths.ts';
+import { editionOf, type OutcomeName, pieceOf, readOutcomeBlob } from '../../shared/jobs/paths.ts';
 import type { UploadRecord } from './record.ts';
 
 /**

@@ -1,8 +1,6 @@
 // Settles a finished upload: deletes what is not retained, sends its notice, and forgets it in time. Each
 // part is repeatable; an unfinished part stays due.
 
-import { limits } from '../../shared/limits.ts';
-import { isDocumentId, projectOf } from '../../shared/project/id.ts';
 import {
   OUTCOMES,
   outcomeBlob,
@@ -11,8 +9,10 @@ import {
   UPLOADS,
   type UploadPlace,
   uploadBlob,
-} from '../../shared/upload/paths.ts';
-import { isOver } from '../../shared/upload/state.ts';
+} from '../../shared/jobs/paths.ts';
+import { isDocumentId, projectOf } from '../../shared/jobs/project-id.ts';
+import { isOver } from '../../shared/jobs/state.ts';
+import { limits } from '../../shared/limits.ts';
 import { type Change, endOf } from '../store/rows.ts';
 import type { JobContext } from './context.ts';
 import { erasedOf } from './erased.ts';

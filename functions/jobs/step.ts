@@ -1,7 +1,8 @@
 // One step of an upload: reads, decides, writes, and retries after a lost race.
+
+import type { UploadPlace } from '../../shared/jobs/paths.ts';
+import type { UploadEvent } from '../../shared/jobs/state.ts';
 import { limits } from '../../shared/limits.ts';
-import type { UploadPlace } from '../../shared/upload/paths.ts';
-import type { UploadEvent } from '../../shared/upload/state.ts';
 import { endOf, type Row } from '../store/rows.ts';
 import type { JobContext } from './context.ts';
 import { changesOf, decideStep, moveMarks, replaceRecord } from './decide-step.ts';

@@ -1,7 +1,8 @@
 // Sweeps a tenant: finds lost events, jobs and notices, and performs their steps.
+
+import { UPLOADS, type UploadPlace, uploadBlob } from '../../shared/jobs/paths.ts';
+import { isOver } from '../../shared/jobs/state.ts';
 import { limits } from '../../shared/limits.ts';
-import { UPLOADS, type UploadPlace, uploadBlob } from '../../shared/upload/paths.ts';
-import { isOver } from '../../shared/upload/state.ts';
 import { endOf, type Row } from '../store/rows.ts';
 import { admitUpload } from './admit.ts';
 import type { JobContext } from './context.ts';

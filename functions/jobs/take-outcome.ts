@@ -1,6 +1,6 @@
 // An agent has written something: what does it say of its upload?
 
-import { readOutcome } from '../../shared/upload/outcome.ts';
+import { readOutcome } from '../../shared/jobs/outcome.ts';
 import {
   editionOf,
   OUTCOMES,
@@ -8,8 +8,8 @@ import {
   outcomeBlob,
   pieceOf,
   readOutcomeBlob,
-} from '../../shared/upload/paths.ts';
-import { isOver, type UploadEvent } from '../../shared/upload/state.ts';
+} from '../../shared/jobs/paths.ts';
+import { isOver, type UploadEvent } from '../../shared/jobs/state.ts';
 import type { JobContext } from './context.ts';
 import { release } from './release.ts';
 import { settle } from './settle.ts';

@@ -1,10 +1,11 @@
 // Reads, cancels, reruns and opens uploads.
+
+import { inEdition, OUTCOMES, outcomeBlob, UPLOADS, type UploadPlace, uploadBlob } from '../../shared/jobs/paths.ts';
+import { isOver } from '../../shared/jobs/state.ts';
+import type { OpenedTranscript, UploadList, UploadRow } from '../../shared/jobs/upload-contract.ts';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import type { OpenedTranscript, UploadList, UploadRow } from '../../shared/upload/contract.ts';
-import { inEdition, OUTCOMES, outcomeBlob, UPLOADS, type UploadPlace, uploadBlob } from '../../shared/upload/paths.ts';
-import { isOver } from '../../shared/upload/state.ts';
 import type { JobContext } from './context.ts';
 import { rowOf, type UploadRecord } from './record.ts';
 import { release } from './release.ts';

@@ -2,10 +2,10 @@
 // inserted in the transaction that ends the run and goes when the edge has answered; the edge books a run
 // once.
 import { DAY_MS } from '../../shared/day.ts';
+import { isUploadId } from '../../shared/jobs/paths.ts';
+import type { UploadUsage } from '../../shared/jobs/usage.ts';
 import { limits } from '../../shared/limits.ts';
 import { refusals } from '../../shared/refusal.ts';
-import { isUploadId } from '../../shared/upload/paths.ts';
-import type { UploadUsage } from '../../shared/upload/usage.ts';
 import { endOf } from '../store/rows.ts';
 import { UsageRefused } from '../store/usage.ts';
 import type { JobContext } from './context.ts';

@@ -1,6 +1,7 @@
 // Uploads and projects that a caller may see: those of its zones, and of its subject where its token shows no others.
+
+import type { UploadPlace } from '../../shared/jobs/paths.ts';
 import { limits } from '../../shared/limits.ts';
-import type { UploadPlace } from '../../shared/upload/paths.ts';
 import type { EdgeCaller } from '../caller/edge-caller.ts';
 import type { Settings } from '../settings.ts';
 import { endOf, type Rows } from '../store/rows.ts';

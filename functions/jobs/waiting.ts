@@ -1,7 +1,8 @@
 // Says what open work waits for, and since when.
+
+import { isOver } from '../../shared/jobs/state.ts';
+import type { Waiting } from '../../shared/jobs/upload-contract.ts';
 import { limits } from '../../shared/limits.ts';
-import type { Waiting } from '../../shared/upload/contract.ts';
-import { isOver } from '../../shared/upload/state.ts';
 import { endOf } from '../store/rows.ts';
 import type { JobContext } from './context.ts';
 import { isReported } from './decide-redrive.ts';

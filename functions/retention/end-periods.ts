@@ -2,16 +2,11 @@
 // which no reader can open the values hidden in that month. Leaves stay. One round does a bounded part. The
 // log records a period before its secret is destroyed, so an interrupted round repeats the record and never
 // omits it.
-import {
-  isMonth,
-  type Month,
-  type RetentionName,
-  retainedUntil,
-  retentionNames,
-} from '../../shared/audit/retention.ts';
+
 import { limits } from '../../shared/limits.ts';
 import type { EraseContext } from '../audit/erase/erase-context.ts';
 import { endingName, endingPrefix, hasHolds } from '../audit/erase/hold-state.ts';
+import { isMonth, type Month, type RetentionName, retainedUntil, retentionNames } from '../audit/sidecar/retention.ts';
 import { periodsPrefix } from '../audit/sidecar/sidecar-names.ts';
 
 interface Period {

@@ -2,8 +2,8 @@
 // for other readers and writers. No function reads sealed content, and none could open it.
 
 import { BlobSASPermissions, BlobServiceClient, RestError } from '@azure/storage-blob';
+import { OUTCOMES, UPLOADS } from '../../shared/jobs/paths.ts';
 import { limits } from '../../shared/limits.ts';
-import { OUTCOMES, UPLOADS } from '../../shared/upload/paths.ts';
 import { callStorage } from './storage-call.ts';
 
 /** Containers that the functions own. */

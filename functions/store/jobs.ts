@@ -11,8 +11,8 @@ import {
   SendMessageBatchCommand,
   SQSClient,
 } from '@aws-sdk/client-sqs';
+import { deadQueue, jobQueue, lightQueue, type UploadJob, zoneQueues } from '../../shared/jobs/job.ts';
 import { limits } from '../../shared/limits.ts';
-import { deadQueue, jobQueue, lightQueue, type UploadJob, zoneQueues } from '../../shared/upload/job.ts';
 
 export interface DeadJob {
   readonly body: string;

@@ -2,7 +2,8 @@
 // numbers the delivery, so that a duplicated message sends once.
 import { QueueServiceClient } from '@azure/storage-queue';
 import { z } from 'zod';
-import { recordId, tenantName } from '../../shared/upload/job.ts';
+import { recordId } from '../../shared/jobs/job.ts';
+import { tenantName } from '../../shared/names.ts';
 
 export const NOTICES = 'upload-notices';
 

@@ -1,8 +1,8 @@
 // Client of the edge for the usage of uploads.
 import { importJWK, SignJWT } from 'jose';
+import { SERVICE_TYPE } from '../../shared/callers.ts';
+import { EDGE_AUDIENCE, FUNCTIONS_ISSUER, type UploadUsage } from '../../shared/jobs/usage.ts';
 import { limits } from '../../shared/limits.ts';
-import { SERVICE_TYPE } from '../../shared/upload/callers.ts';
-import { EDGE_AUDIENCE, FUNCTIONS_ISSUER, type UploadUsage } from '../../shared/upload/usage.ts';
 import type { Settings } from '../settings.ts';
 
 export interface Usage {

@@ -1,6 +1,6 @@
 // Bundles from chosen or dropped files: a folder, or an archive of one.
 import type { BundleFiles } from '../../shared/audit/verify/bundle-files.ts';
-import { joined } from '../../shared/seal/bytes.ts';
+import { joined } from '../../shared/bytes.ts';
 import { bundleOf, openArchive } from './archive.ts';
 
 const bytesOf = async (blob: Blob): Promise<Uint8Array> => new Uint8Array(await blob.arrayBuffer());

@@ -1,5 +1,5 @@
 // A checkpoint (C2SP tlog-checkpoint): origin, size and root of a log.
-import { fromBase64, toBase64 } from './base64.ts';
+import { fromBase64, toBase64 } from '../base64.ts';
 import { openNote, type Signer, signNote, type Verifier } from './note.ts';
 import { HASH_BYTES, type Hash } from './tree.ts';
 

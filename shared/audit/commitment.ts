@@ -2,9 +2,10 @@
 // §4.2.1); the leaf has the digest of that text. A disclosure can be checked against it; without one nothing
 // is revealed, since a salt has 128 bits. All salts of a leaf derive from one record key, whose destruction
 // makes them unknowable.
-import { ascii } from '../seal/bytes.ts';
-import { fromBase64Url, toBase64Url } from './base64.ts';
-import { sha256 } from './sha256.ts';
+
+import { fromBase64Url, toBase64Url } from '../base64.ts';
+import { ascii } from '../bytes.ts';
+import { sha256 } from '../sha256.ts';
 
 export const RECORD_KEY_BYTES = 32;
 const SALT_BYTES = 16;

@@ -1,8 +1,8 @@
 // Cosignatures of witnesses (C2SP tlog-cosignature, cosignature/v1, type 4): at a time, this checkpoint was
 // the newest that the witness had seen, and consistent with all earlier ones.
-import { bigEndian, concat } from '../seal/bytes.ts';
+import { bigEndian, concat } from '../bytes.ts';
+import { sha256 } from '../sha256.ts';
 import type { Signer, Verifier } from './note.ts';
-import { sha256 } from './sha256.ts';
 
 const COSIGNATURE = 4;
 const KEY_ID_BYTES = 4;

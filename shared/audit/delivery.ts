@@ -6,7 +6,7 @@
 // holds, not what was received.
 import { z } from 'zod';
 import { limits } from '../limits.ts';
-import { zoneName } from '../upload/job.ts';
+import { zoneName } from '../names.ts';
 import { openNote, type Signer, signNote, type Verifier } from './note.ts';
 
 /** Name of an outbox: `gate/<tenant>/<zone>` or `roster/<zone>`; earlier edges also have `spare/<tenant>/<zone>`. */

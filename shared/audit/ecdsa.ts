@@ -1,9 +1,10 @@
 // ECDSA on P-256 with SHA-256, for signed notes of type 2. Hardware and Azure Key Vault hold such keys, but
 // no Ed25519 keys. Encodings are those of other verifiers: public keys in SPKI, signatures in DER.
-import { concat } from '../seal/bytes.ts';
-import { fromBase64 } from './base64.ts';
+
+import { fromBase64 } from '../base64.ts';
+import { concat } from '../bytes.ts';
+import { sha256 } from '../sha256.ts';
 import type { Signer, Verifier } from './note.ts';
-import { sha256 } from './sha256.ts';
 
 const CURVE = { name: 'ECDSA', namedCurve: 'P-256' } as const;
 const SIGN = { name: 'ECDSA', hash: 'SHA-256' } as const;

@@ -5,9 +5,9 @@
 //   POST /api/audit/{zone}/gaps/accept   newAcceptance   → 200 gap, 404 gap_unknown
 import { z } from 'zod';
 import { limits } from '../limits.ts';
+import { readLoss } from './next-numbers.ts';
 import { plainText } from './plain-text.ts';
 import { commitment } from './privacy.ts';
-import { readLoss } from './verify/next-numbers.ts';
 
 const gapPlace = z
   .string()

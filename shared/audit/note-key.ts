@@ -1,7 +1,8 @@
 // Public keys of every supported type in the form of signed notes: `name+keyid+key`.
+
+import { fromBase64, toBase64 } from '../base64.ts';
+import { concat } from '../bytes.ts';
 import { toHex } from '../hex.ts';
-import { concat } from '../seal/bytes.ts';
-import { fromBase64, toBase64 } from './base64.ts';
 import { cosignatureKeyId, openCosignatureVerifier } from './cosignature.ts';
 import { isP256, openP256Verifier, p256KeyId } from './ecdsa.ts';
 import { isName, keyIdOf, openVerifier, type Verifier } from './note.ts';

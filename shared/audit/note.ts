@@ -1,10 +1,11 @@
 // Signed notes (C2SP signed-note): a text, an empty line, signatures. Ed25519 keys (type 1) are here, other
 // types in note-key.ts; signatures of unknown keys are preserved and count for nothing.
+
+import { fromBase64, toBase64 } from '../base64.ts';
+import { ascii, concat } from '../bytes.ts';
 import { toHex } from '../hex.ts';
 import { limits } from '../limits.ts';
-import { ascii, concat } from '../seal/bytes.ts';
-import { fromBase64, toBase64 } from './base64.ts';
-import { sha256 } from './sha256.ts';
+import { sha256 } from '../sha256.ts';
 
 const ED25519 = 1;
 const KEY_ID_BYTES = 4;

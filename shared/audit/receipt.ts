@@ -1,7 +1,8 @@
 // A self-contained inclusion proof of an entry (C2SP tlog-proof): its index, its path to the root, and the
 // signed checkpoint.
+
+import { fromBase64, toBase64 } from '../base64.ts';
 import { limits } from '../limits.ts';
-import { fromBase64, toBase64 } from './base64.ts';
 import type { Judge, Judged } from './judge.ts';
 import { verifyInclusion } from './proof.ts';
 import { HASH_BYTES, type Hash, hashLeaf } from './tree.ts';

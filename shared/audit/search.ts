@@ -1,6 +1,6 @@
 // The answer to a search of the audit log. `GET …/log/{zone}/{year}/receipt/{index}` proves that an entry is in the log.
 import { z } from 'zod';
-import { zoneName } from '../upload/job.ts';
+import { zoneName } from '../names.ts';
 
 const searchHit = z.object({
   year: z.number().int().describe('Year of the log'),

@@ -1,4 +1,4 @@
-import { sha256 } from './sha256.ts';
+import { sha256 } from '../sha256.ts';
 
 // The Merkle tree of RFC 6962 §2.1. Leaves and nodes are hashed with different first bytes, so that no entry
 // passes for a node.

@@ -2,8 +2,9 @@
 // proof from there, and the checkpoint.
 //
 //   POST {witness}/add-checkpoint   this → 200 signature lines, or 409 and the size that the witness has seen
+
+import { fromBase64, toBase64 } from '../base64.ts';
 import { limits } from '../limits.ts';
-import { fromBase64, toBase64 } from './base64.ts';
 import { HASH_BYTES, type Hash } from './tree.ts';
 
 export interface WitnessRequest {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { concat } from '../bytes.ts';
 import { isReason, type Reason } from '../refusal.ts';
-import { concat } from '../seal/bytes.ts';
 
 /** Tasks that the edge requests of an agent for KServe v2 clients; `shared/pool/PROTOCOL.md` defines each. */
 export const callTasks = ['infer', 'generate', 'generate_stream', 'metadata', 'config', 'stats'] as const;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { limits } from '../limits.ts';
-import type { ReleaseMap } from '../model/release.ts';
+import type { ReleaseMap } from '../registry/release.ts';
 import { classes } from '../tenant/claims.ts';
 import { modelDescription, poolDescription } from './description.ts';
 

@@ -1,4 +1,4 @@
-import { newestRelease } from '../model/release.ts';
+import { newestRelease } from '../registry/release.ts';
 import type { Snapshot } from './heartbeat.ts';
 import { type Attempt, candidatesFor, type RouteRequest } from './pick.ts';
 

@@ -1,6 +1,6 @@
 import { limits } from '../limits.ts';
-import { type ModelRelease, newestRelease, type Part, partOf } from '../model/release.ts';
 import { type Refusal, refuse } from '../refusal.ts';
+import { type ModelRelease, newestRelease, type Part, partOf } from '../registry/release.ts';
 import { no, ok, type Result } from '../result.ts';
 import type { RequestClass } from '../tenant/claims.ts';
 import { cohortOf } from './cohort.ts';

@@ -1,6 +1,6 @@
+import { concat } from '../bytes.ts';
 import { no, ok, type Result } from '../result.ts';
 import { type AeadFactory, webCryptoAead } from './aead.ts';
-import { concat } from './bytes.ts';
 import {
   broken,
   createEnvelope,

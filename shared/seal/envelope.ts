@@ -1,10 +1,10 @@
 import { base64url } from 'jose';
 import { z } from 'zod';
+import { ascii, bigEndian, concat } from '../bytes.ts';
 import { limits } from '../limits.ts';
 import { refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
 import { isTenantName } from '../tenant/claims.ts';
-import { ascii, bigEndian, concat } from './bytes.ts';
 import type { SealPrivateKey } from './setup.ts';
 import { isSuite, type SuiteId, suites } from './suites.ts';
 import { unwrap, wrap } from './wrap.ts';

@@ -6,9 +6,9 @@ import {
   type RecipientContext,
   type SenderContext,
 } from 'hpke';
+import { ascii, bigEndian, concat, sha256 } from '../bytes.ts';
 import { refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
-import { ascii, bigEndian, concat, sha256 } from './bytes.ts';
 import { type SuiteId, suites } from './suites.ts';
 
 const profile = 'auricle seal 1';

@@ -1,5 +1,5 @@
+import { ascii, bigEndian, concat } from '../bytes.ts';
 import { type Aead, type AeadFactory, webCryptoAead } from './aead.ts';
-import { ascii, bigEndian, concat } from './bytes.ts';
 import type { Suite } from './suites.ts';
 
 // SFrame as RFC 9605 defines it, nothing of our own: the header (§4.3), the keys (§4.4.2), the nonce and the

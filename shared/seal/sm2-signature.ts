@@ -1,6 +1,6 @@
 // Signatures of SM2 (GB/T 32918.2-2016) over SM3. What is signed is not the message alone: Z goes before it, a digest of the
 // signer's id, the curve and the public key. A signature without Z, or with another id, is another signature.
-import { ascii, bigEndian, concat } from './bytes.ts';
+import { ascii, bigEndian, concat } from '../bytes.ts';
 import { combine, curve, invert, isOnCurve, modulo, type Point } from './sm2-curve.ts';
 import { sm3 } from './sm3.ts';
 

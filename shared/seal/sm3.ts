@@ -1,5 +1,5 @@
 // SM3 (GB/T 32905-2016), for runtimes that have none. What is hashed in pieces keeps 64 bytes and eight words.
-import { concat } from './bytes.ts';
+import { concat } from '../bytes.ts';
 
 const START = [0x7380166f, 0x4914b2b9, 0x172442d7, 0xda8a0600, 0xa96f30bc, 0x163138aa, 0xe38dee4d, 0xb0fb0e4e] as const;
 const BLOCK = 64;

@@ -1,7 +1,7 @@
+import { joined } from '../bytes.ts';
 import { limits } from '../limits.ts';
 import { refuse } from '../refusal.ts';
 import { no, type Result } from '../result.ts';
-import { joined } from './bytes.ts';
 import type { Opened, Opener, Sealer } from './records.ts';
 
 /** Seals the first record of a body; its later records follow from the same sealer. */

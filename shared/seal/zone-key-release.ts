@@ -1,11 +1,11 @@
 import { base64url, compactVerify, importJWK, type JWK } from 'jose';
 import { z } from 'zod';
+import { ascii, concat, sha256 } from '../bytes.ts';
 import { describeOffset } from '../clock-offset.ts';
 import { limits } from '../limits.ts';
 import { refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
 import { type AttestationPolicy, type FindKeys, verifyAttestation } from './attestation.ts';
-import { ascii, concat, sha256 } from './bytes.ts';
 import type { SealPrivateKey } from './setup.ts';
 import { type unwrap, type Wrapped, wrap } from './wrap.ts';
 import { importZoneKey, type ZoneKey, zoneKeyId } from './zone-key.ts';

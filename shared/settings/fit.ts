@@ -1,6 +1,6 @@
 // Production requirements on one value. Each function returns problems and never quotes the value.
 import type { JSONWebKeySet, JWK } from 'jose';
-import { fromBase64 } from '../audit/base64.ts';
+import { fromBase64 } from '../base64.ts';
 import type { AttestationPolicy } from '../seal/attestation-policy.ts';
 import type { Problem } from './problem.ts';
 

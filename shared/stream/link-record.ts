@@ -1,6 +1,6 @@
+import { concat } from '../bytes.ts';
 import { refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
-import { concat } from '../seal/bytes.ts';
 import type { Room } from '../seal/records.ts';
 import { type LinkControl, linkControl } from './link.ts';
 import { POSITION_BYTES, readPosition, writePosition } from './position.ts';

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { limits } from '../limits.ts';
+import { tenantName } from '../names.ts';
 import { refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
 
@@ -28,7 +29,6 @@ export type GrantScope = (typeof grantScopes)[number];
 export const classes = ['realtime', 'interactive', 'default', 'batch'] as const;
 export type RequestClass = (typeof classes)[number];
 
-const tenantName = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,62}$/);
 export const isTenantName = (name: string): boolean => tenantName.safeParse(name).success;
 const list = z.array(z.string().min(1).max(64)).max(128);
 

@@ -14,7 +14,7 @@ import { readRepository } from '../../infra/pool/agent/models/models.ts';
 import { createSpeaker } from '../../infra/pool/agent/tts/create-speaker.ts';
 import { openHearing } from '../../infra/pool/training/voice/hear.ts';
 import { fp32Tensor, readFp32, readInt32 } from '../../shared/kserve/tensor.ts';
-import { countWordErrors } from '../../shared/model/word-errors.ts';
+import { countWordErrors } from '../../shared/registry/word-errors.ts';
 import { ok } from '../../shared/result.ts';
 import type { Bench } from './run.ts';
 

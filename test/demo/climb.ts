@@ -1,9 +1,9 @@
 // A revision goes from gate to gate as live traffic says, as an operator would let it: what a gate wants to see is asked for
 // again and again, until it opens.
 import { setTimeout as pause } from 'node:timers/promises';
-import { liveEvidence, transitionRow } from '../../shared/model/contract.ts';
-import type { Evidence } from '../../shared/model/evidence.ts';
-import { showStanding } from '../../shared/model/stage.ts';
+import { liveEvidence, transitionRow } from '../../shared/registry/contract.ts';
+import type { Evidence } from '../../shared/registry/evidence.ts';
+import { showStanding } from '../../shared/registry/stage.ts';
 import { MODEL, type Registered } from './revisions.ts';
 import { type Story, short } from './story.ts';
 

@@ -4,9 +4,9 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { limits } from '../../shared/limits.ts';
-import type { Evidence } from '../../shared/model/evidence.ts';
-import type { SpeakerErrors } from '../../shared/model/quality.ts';
-import { seeded } from '../../shared/model/seeded.ts';
+import type { Evidence } from '../../shared/registry/evidence.ts';
+import type { SpeakerErrors } from '../../shared/registry/quality.ts';
+import { seeded } from '../../shared/registry/seeded.ts';
 import { drawTexts, openVoice, prepare } from '../bench/voice.bench.ts';
 import { countErrors, decoders, type Features, openFeatures, openNetwork } from '../infra/model-build/listen.ts';
 

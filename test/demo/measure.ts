@@ -4,7 +4,7 @@ import path from 'node:path';
 import { ROOT } from '../../infra/local/root.ts';
 import { encodeInferRequest } from '../../shared/kserve/infer-request.ts';
 import { fp32Tensor, int32Tensor } from '../../shared/kserve/tensor.ts';
-import { type Evidence, isSteady } from '../../shared/model/evidence.ts';
+import { type Evidence, isSteady } from '../../shared/registry/evidence.ts';
 import { weigh } from '../bench/precision/weigh.ts';
 import { soundOf } from '../infra/model-build/listen.ts';
 

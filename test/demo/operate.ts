@@ -6,7 +6,7 @@ import { readArguments } from '../../infra/cli/arguments.ts';
 import { findCommand } from '../../infra/cli/commands.ts';
 import { buildModel } from '../../infra/cli/models/build.ts';
 import { model } from '../../infra/cli/models/model.ts';
-import type { Evidence } from '../../shared/model/evidence.ts';
+import type { Evidence } from '../../shared/registry/evidence.ts';
 import type { Fleet } from './fleet.ts';
 
 export interface Operator {

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { ROOT } from '../../infra/local/root.ts';
 import { makeWeight, readModel, type Weight, writeModel } from '../../infra/pool/model-build/onnx/graph.ts';
 import { countOf, elements, readFloats, writeTensor } from '../../infra/pool/model-build/onnx/tensor.ts';
-import { seeded } from '../../shared/model/seeded.ts';
+import { seeded } from '../../shared/registry/seeded.ts';
 import type { Operator } from './operate.ts';
 
 export const MODEL = 'reference-en';

@@ -1,9 +1,9 @@
 // Scenes in sequence; each reports its findings and leaves the state that the next one needs.
 import path from 'node:path';
 import { z } from 'zod';
-import { type Evidence, evaluateEvidence, evidence, slowestOf } from '../../shared/model/evidence.ts';
-import { methods } from '../../shared/model/rollout.ts';
-import { forCanary, quality, rates, runAt } from '../shared/model/people.ts';
+import { type Evidence, evaluateEvidence, evidence, slowestOf } from '../../shared/registry/evidence.ts';
+import { methods } from '../../shared/registry/rollout.ts';
+import { forCanary, quality, rates, runAt } from '../shared/registry/people.ts';
 import { climb, enterGrey } from './climb.ts';
 import { type Node, readStable, waitUntil } from './fleet.ts';
 import { compare, type Heard, type Hearing, makeSet } from './hearing.ts';

@@ -1,15 +1,9 @@
-// The functions of a zone as the edge sees them: rows in memory, and the checks of shared/upload/callers.ts.
+// The functions of a zone as the edge sees them: rows in memory, and the checks of shared/callers.ts.
 import { createLocalJWKSet, type JWTPayload, jwtVerify } from 'jose';
+import { DEADLINE_HEADER, EDGE_ISSUER, FUNCTIONS_AUDIENCE, OWNER_HEADER, SERVICE_TYPE } from '../../shared/callers.ts';
+import { newUpload, type UploadRow } from '../../shared/jobs/upload-contract.ts';
 import type { Reason } from '../../shared/refusal.ts';
 import type { ZoneKey } from '../../shared/seal/zone-key.ts';
-import {
-  DEADLINE_HEADER,
-  EDGE_ISSUER,
-  FUNCTIONS_AUDIENCE,
-  OWNER_HEADER,
-  SERVICE_TYPE,
-} from '../../shared/upload/callers.ts';
-import { newUpload, type UploadRow } from '../../shared/upload/contract.ts';
 import { keys } from './authority.ts';
 import { publicHalf } from './bindings.ts';
 import { elsewhere } from './network.ts';

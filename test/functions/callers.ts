@@ -1,13 +1,7 @@
 // The edge and an agent, as the back office knows them: by their signatures.
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
-import {
-  EDGE_ISSUER,
-  FUNCTIONS_AUDIENCE,
-  OWNER_HEADER,
-  PROOF_TYPE,
-  SERVICE_TYPE,
-} from '../../shared/upload/callers.ts';
-import { jobKey, type UploadJob } from '../../shared/upload/job.ts';
+import { EDGE_ISSUER, FUNCTIONS_AUDIENCE, OWNER_HEADER, PROOF_TYPE, SERVICE_TYPE } from '../../shared/callers.ts';
+import { jobKey, type UploadJob } from '../../shared/jobs/job.ts';
 
 const ISSUER = 'https://issuer.test';
 const ATTESTER = 'https://attestation.test';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { TenantLimiter } from '../../functions/limiter.ts';
+import { TenantLimiter } from '../../functions/http/limiter.ts';
 
 const done = { status: 200 };
 const statusOf = async (asked: Promise<{ status?: number; jsonBody?: unknown }>) => (await asked).status;

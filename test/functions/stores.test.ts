@@ -6,7 +6,7 @@ import { openBlobs } from '../../functions/store/blobs.ts';
 import { openJobs } from '../../functions/store/jobs.ts';
 import { storageConnection } from '../../infra/local/plan.ts';
 import { type Stack, startStack } from '../../infra/local/stack.ts';
-import { jobQueue, lightQueue, type UploadJob } from '../../shared/upload/job.ts';
+import { jobQueue, lightQueue, type UploadJob } from '../../shared/jobs/job.ts';
 import { temporaryFolder } from '../infra/local/folder.ts';
 
 const folder = temporaryFolder();

@@ -16,7 +16,7 @@ import { pools } from '../../infra/local/plan.ts';
 import { ROOT } from '../../infra/local/root.ts';
 import { type Stack, startStack } from '../../infra/local/stack.ts';
 import { planNode, readBehind, readStable } from '../demo/fleet.ts';
-import { forCanary, forGrey, quality, rates, runAt } from '../shared/model/people.ts';
+import { forCanary, forGrey, quality, rates, runAt } from '../shared/registry/people.ts';
 import { readEntries } from './audit-record.ts';
 import type { Clip } from './clips.ts';
 import { liveSound, pieces } from './live-sound.ts';

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { developer } from '../../infra/local/identity/tokens.ts';
 import { storageConnection } from '../../infra/local/plan.ts';
 import { ROOT } from '../../infra/local/root.ts';
-import { manifest } from '../../shared/project/manifest.ts';
+import { manifest } from '../../shared/jobs/project-manifest.ts';
 import { readHead } from '../../shared/seal/envelope.ts';
 import { join } from './join.ts';
 import type { Shared } from './running.ts';

@@ -1,15 +1,9 @@
 // Dependencies of erasure, holds and retention in one zone.
 import type { EventDraft } from '../../../shared/audit/event.ts';
 import type { Result } from '../../../shared/result.ts';
+import type { SubjectIndex } from '../entries/subject-rows.ts';
 import type { LogStore } from '../log/log-store.ts';
 import type { SidecarKeys } from '../sidecar/sidecar-keys.ts';
-
-/** Finds records by the number of their subject, and forgets them. */
-export interface SubjectIndex {
-  /** Counts the indexed records. */
-  count(tenant: string, sid: string): Promise<number>;
-  forget(tenant: string, sid: string): Promise<void>;
-}
 
 export interface EraseContext {
   readonly zone: string;

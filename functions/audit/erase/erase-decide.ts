@@ -1,5 +1,5 @@
 // May a subject be erased now? Decided from what holds it and what the law wants kept, and nothing else.
-import { isRetention, lawfulUntil } from '../../../shared/audit/retention.ts';
+import { isRetention, lawfulUntil } from '../sidecar/retention.ts';
 import type { SubjectSecret } from '../sidecar/sidecar-subject.ts';
 
 export interface ErasureFacts {

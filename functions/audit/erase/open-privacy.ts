@@ -1,11 +1,11 @@
 // Dependencies of erasure, holds, retention and search, by zone.
 import type { Rows } from '../../store/rows.ts';
+import { failedIn, type LogContext } from '../context/log-context.ts';
+import type { IndexContext } from '../entries/follow-log.ts';
+import { subjectIndex } from '../entries/subject-rows.ts';
 import { withdrawExports } from '../export/withdraw-exports.ts';
-import { failedIn, type LogContext } from '../log/log-context.ts';
 import type { Reporter } from '../report/report.ts';
 import type { Reads } from '../report/report-reads.ts';
-import type { IndexContext } from '../search/search-follow.ts';
-import { subjectIndex } from '../search/search-subject.ts';
 import type { EraseContext } from './erase-context.ts';
 
 export type ZoneContext = EraseContext & IndexContext;

@@ -1,7 +1,7 @@
 // Advances an export one step at a time. A step does repeatable work, then swaps the row: a crash or a lost
 // race changes nothing.
 import { limits } from '../../../shared/limits.ts';
-import { reasonOf } from '../log/log-context.ts';
+import { reasonOf } from '../context/log-context.ts';
 import { anchorExport } from './anchor-export.ts';
 import { collectPart } from './collect-part.ts';
 import type { ExportContext } from './export-context.ts';

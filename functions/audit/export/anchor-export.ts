@@ -5,7 +5,7 @@ import { originOfLog } from '../../../shared/audit/delivery.ts';
 import { latestAt, openJudge } from '../../../shared/audit/judge.ts';
 import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
 import { limits } from '../../../shared/limits.ts';
-import { newestState } from '../intake/acknowledge.ts';
+import { newestState } from '../log/acknowledge.ts';
 import { LogFiles } from '../log/log-files.ts';
 import { publishedSize } from '../log/publish-checkpoint.ts';
 import type { ExportContext } from './export-context.ts';

@@ -8,7 +8,7 @@ import { type DerivedEntry, DerivedRow } from '../../../shared/audit/derived/row
 import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
 import { type Hash, hashLeaf } from '../../../shared/audit/tree.ts';
 import { isRequested } from '../../../shared/audit/verify/disclosed.ts';
-import { concat } from '../../../shared/seal/bytes.ts';
+import { concat } from '../../../shared/bytes.ts';
 import { LogFiles } from '../log/log-files.ts';
 import { SidecarReader } from '../sidecar/sidecar.ts';
 import { END } from './anchor-export.ts';

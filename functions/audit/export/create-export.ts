@@ -6,7 +6,7 @@ import { eventId } from '../../../shared/audit/event-id.ts';
 import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
-import { newestState } from '../intake/acknowledge.ts';
+import { newestState } from '../log/acknowledge.ts';
 import { publishedSize } from '../log/publish-checkpoint.ts';
 import { readPrevious } from '../log/read-opening.ts';
 import { refusalOfMore } from './export-budget.ts';

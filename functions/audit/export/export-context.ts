@@ -1,7 +1,7 @@
 // Dependencies of exports.
 import type { Policy } from '../../../shared/audit/policy.ts';
 import type { Rows } from '../../store/rows.ts';
-import type { LogContext } from '../log/log-context.ts';
+import type { LogContext } from '../context/log-context.ts';
 import type { Reporter } from '../report/report.ts';
 import type { Reads } from '../report/report-reads.ts';
 

@@ -7,10 +7,10 @@ import { isPath, readManifest } from '../../../shared/audit/verify/read-manifest
 import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
-import { answer, answerNo } from '../../answer.ts';
 import type { EdgeCaller } from '../../caller/edge-caller.ts';
 import { fromEdge, type Question } from '../../caller/from-edge.ts';
-import { readJson } from '../../read-json.ts';
+import { answer, answerNo } from '../../http/answer.ts';
+import { readJson } from '../../http/read-json.ts';
 import { createExport } from './create-export.ts';
 import type { ExportContext } from './export-context.ts';
 import { readFile } from './export-files.ts';

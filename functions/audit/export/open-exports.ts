@@ -6,7 +6,7 @@ import path from 'node:path';
 import { limits } from '../../../shared/limits.ts';
 import type { Settings } from '../../settings.ts';
 import type { Rows } from '../../store/rows.ts';
-import type { LogContext } from '../log/log-context.ts';
+import type { LogContext } from '../context/log-context.ts';
 import type { Reports } from '../report/reports.ts';
 import type { ExportContext } from './export-context.ts';
 

@@ -1,5 +1,5 @@
 // The end of an export: checkpoints, policy, the verifier, and the manifest over all of it, signed.
-import { toBase64 } from '../../../shared/audit/base64.ts';
+
 import {
   encodeManifest,
   exportName,
@@ -13,6 +13,7 @@ import { originOfLog } from '../../../shared/audit/delivery.ts';
 import { signNote } from '../../../shared/audit/note.ts';
 import type { Policy } from '../../../shared/audit/policy.ts';
 import { digestOf } from '../../../shared/audit/verify/bundle-files.ts';
+import { toBase64 } from '../../../shared/base64.ts';
 import { writePolicy } from '../log/log-keys.ts';
 import { signedName } from '../log/log-names.ts';
 import { END } from './anchor-export.ts';

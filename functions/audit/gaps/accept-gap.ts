@@ -3,8 +3,8 @@ import type { Gap } from '../../../shared/audit/gaps.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import type { Rows } from '../../store/rows.ts';
+import { acceptedRow, readGaps } from '../entries/gap-rows.ts';
 import { type EraseContext, type Officer, officerOf } from '../erase/erase-context.ts';
-import { acceptedRow, readGaps } from './gap-rows.ts';
 
 export interface Acceptance extends Officer {
   readonly gap: string;

@@ -1,12 +1,12 @@
 // Requests of the edge about gaps of a log: `shared/audit/gaps.ts`. Outboxes have names of tenants, so only operators see them.
 import { newAcceptance } from '../../../shared/audit/gaps.ts';
 import { refuse } from '../../../shared/refusal.ts';
-import { answer, answerNo } from '../../answer.ts';
 import type { Question } from '../../caller/from-edge.ts';
+import { answer, answerNo } from '../../http/answer.ts';
+import { readGaps } from '../entries/gap-rows.ts';
 import { asked } from '../erase/on-erase.ts';
 import type { PrivacyContext } from '../erase/open-privacy.ts';
 import { acceptGap } from './accept-gap.ts';
-import { readGaps } from './gap-rows.ts';
 
 /** GET /api/audit/{zone}/gaps */
 export const onGaps = (desk: PrivacyContext | undefined): Question =>

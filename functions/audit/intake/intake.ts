@@ -4,9 +4,9 @@ import { z } from 'zod';
 import { RECORD_KEY_BYTES, toBase64Url } from '../../../shared/audit/commitment.ts';
 import type { Delivery } from '../../../shared/audit/delivery.ts';
 import { draftLeaf, type LeafDraft, leafDraft, reportedEvent } from '../../../shared/audit/leaf.ts';
-import type { RetentionName } from '../../../shared/audit/retention.ts';
 import { limits } from '../../../shared/limits.ts';
 import { digits } from '../log/log-names.ts';
+import type { Hide } from '../sidecar/hide.ts';
 
 const received = z.object({
   v: z.literal(1),
@@ -25,18 +25,6 @@ export type Received = z.infer<typeof received>;
 
 export const readReceived = (bytes: Uint8Array): Received =>
   received.parse(JSON.parse(new TextDecoder().decode(bytes)));
-
-/** The class of retention of a tenant's hidden values. */
-export type RetentionOf = (tenant: string | undefined) => RetentionName;
-
-/** Encrypts what a leaf hides. */
-export interface Hide {
-  (
-    leaf: Pick<LeafDraft, 'tn' | 'ret'> & { readonly type?: string },
-    disclosures: Readonly<Record<string, string>>,
-  ): Promise<string>;
-  readonly retention?: RetentionOf;
-}
 
 /**
  * A delivery as it waits for the log; `undefined` when nothing is in it or its rows are not in their order. An event that

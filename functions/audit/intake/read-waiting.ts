@@ -2,11 +2,16 @@
 // name for an operator; the log reports its events as missing.
 import { limits } from '../../../shared/limits.ts';
 import type { LogStore, StoredFile } from '../log/log-store.ts';
-import type { Waiting } from '../log/sequence.ts';
-import { readReceived } from './intake.ts';
+import { type Received, readReceived } from './intake.ts';
 
 /** No zone's name begins with a point. */
 export const asideName = (name: string): string => `.unreadable/${name}`;
+
+/** A delivery in the intake. */
+export interface Waiting {
+  readonly name: string;
+  readonly received: Received;
+}
 
 export interface Read {
   readonly waiting: readonly Waiting[];

@@ -1,10 +1,11 @@
 // A log of a certain size as it lies in storage: entries, and hashes of its subtrees. Read from left to right, so that one
 // tile of each level is held, and no more.
-import { placeOf } from '../../../shared/audit/subtree.ts';
+
 import { TILE_WIDTH, type Tile, tileWith, unpackEntries, unpackHashes } from '../../../shared/audit/tile.ts';
 import { type Hash, rootOf } from '../../../shared/audit/tree.ts';
 import type { LogStore } from './log-store.ts';
 import { readParts } from './read-tile.ts';
+import { placeOf } from './subtree.ts';
 
 export class LogFiles {
   readonly #store: Pick<LogStore, 'read'>;

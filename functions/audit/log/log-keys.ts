@@ -1,10 +1,11 @@
 // Keys that sign the logs: an Ed25519 key, and optionally a P-256 key, which may be in a vault.
-import { fromBase64, toBase64 } from '../../../shared/audit/base64.ts';
+
 import { isP256, openP256Key, type P256Key, p256Signer } from '../../../shared/audit/ecdsa.ts';
 import { isEd25519Text, type KeyYears, keysIn, signsIn, yearOfName } from '../../../shared/audit/key-years.ts';
 import { openSigningKey, type Signer } from '../../../shared/audit/note.ts';
 import { formatNoteKey, type NoteKey } from '../../../shared/audit/note-key.ts';
 import { formatPolicy, type Policy, readPolicy } from '../../../shared/audit/policy.ts';
+import { fromBase64, toBase64 } from '../../../shared/base64.ts';
 import type { Settings } from '../../settings.ts';
 import type { VaultParts } from './vault-key.ts';
 

@@ -1,8 +1,9 @@
 // Names of the blobs of a log. A log belongs to a zone and a year.
-import { toBase64 } from '../../../shared/audit/base64.ts';
-import type { LogFile } from '../../../shared/audit/right-edge.ts';
+
 import type { Hash } from '../../../shared/audit/tree.ts';
+import { toBase64 } from '../../../shared/base64.ts';
 import type { Area } from './log-store.ts';
+import type { LogFile } from './right-edge.ts';
 
 export const yearOf = (now: number): number => new Date(now).getUTCFullYear();
 

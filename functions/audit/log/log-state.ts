@@ -1,8 +1,8 @@
 // State of the newest log of a zone. A compare-and-swap of it is the commit: before it the entries are not in
 // the log, after it they are.
 import { z } from 'zod';
-import { fromBase64, toBase64 } from '../../../shared/audit/base64.ts';
 import { emptyRoot, HASH_BYTES, type Hash } from '../../../shared/audit/tree.ts';
+import { fromBase64, toBase64 } from '../../../shared/base64.ts';
 import { limits } from '../../../shared/limits.ts';
 
 const hash = z.string().transform((text, context): Hash => {

@@ -2,11 +2,11 @@
 // of all.
 import { proveInclusion } from '../../../shared/audit/proof.ts';
 import { formatReceipt } from '../../../shared/audit/receipt.ts';
-import { subtreesOf } from '../../../shared/audit/subtree.ts';
 import { checkpointName, witnessedName } from './log-names.ts';
 import type { LogStore } from './log-store.ts';
 import { headOf } from './publish-checkpoint.ts';
 import { readTileOf } from './read-tile.ts';
+import { subtreesOf } from './subtree.ts';
 
 /** Receipts under one checkpoint. */
 interface Under {

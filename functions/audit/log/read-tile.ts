@@ -1,9 +1,10 @@
 // Tiles of a log as they are stored: full ones for ever, partial ones until they are full.
-import type { ReadTile } from '../../../shared/audit/subtree.ts';
+
 import { TILE_WIDTH, type Tile, tilePath, unpackHashes } from '../../../shared/audit/tile.ts';
 import { fileArea, fileName } from './log-names.ts';
 import type { LogStore } from './log-store.ts';
 import type { LogPlace } from './publish-checkpoint.ts';
+import type { ReadTile } from './subtree.ts';
 
 export const readTileOf =
   (store: Pick<LogStore, 'read'>, zone: string, year: number): ReadTile =>

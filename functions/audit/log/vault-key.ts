@@ -4,11 +4,11 @@ import type { TokenCredential } from '@azure/identity';
 import { CryptographyClient, type CryptographyClientOptions, KeyClient } from '@azure/keyvault-keys';
 import { toBase64Url } from '../../../shared/audit/commitment.ts';
 import { openP256Verifier, type P256Key, p256Spki, toDer } from '../../../shared/audit/ecdsa.ts';
-import { sha256 } from '../../../shared/audit/sha256.ts';
 import { equalBytes } from '../../../shared/audit/tree.ts';
 import { limits } from '../../../shared/limits.ts';
-import type { after } from '../../after.ts';
-import { isWithin } from '../rounds.ts';
+import { sha256 } from '../../../shared/sha256.ts';
+import type { after } from './after.ts';
+import { isWithin } from './rounds.ts';
 
 interface VaultKeyName {
   /** `https://NAME.vault.azure.net/keys/KEY/VERSION`, or that of a Managed HSM. */

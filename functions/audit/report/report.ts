@@ -9,8 +9,9 @@ import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import { isStorageFull, refuseFull } from '../../../shared/storage-full.ts';
-import { type Hide, nameOfReceived, receive } from '../intake/intake.ts';
+import { nameOfReceived, receive } from '../intake/intake.ts';
 import type { LogStore } from '../log/log-store.ts';
+import type { Hide } from '../sidecar/hide.ts';
 
 /** Position of a reported event: the log has it once `upToOf(state, producer, epoch) >= pseq`. */
 export interface Reported {

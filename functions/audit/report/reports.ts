@@ -1,8 +1,8 @@
 // All that one process of the functions reports, for as long as it lives.
 import { limits } from '../../../shared/limits.ts';
-import { after } from '../../after.ts';
 import type { Settings } from '../../settings.ts';
-import type { LogContext } from '../log/log-context.ts';
+import type { LogContext } from '../context/log-context.ts';
+import { after } from '../log/after.ts';
 import { openReporter, type Reporter } from './report.ts';
 import { reportPolicy, rulesOf } from './report-policy.ts';
 import { Reads } from './report-reads.ts';

@@ -1,9 +1,9 @@
 // Requests of the edge to the index: `shared/audit/privacy.ts`.
 import { newSearch } from '../../../shared/audit/privacy.ts';
 import { limits } from '../../../shared/limits.ts';
-import { answer, answerNo } from '../../answer.ts';
 import type { Question } from '../../caller/from-edge.ts';
-import { TenantLimiter } from '../../limiter.ts';
+import { answer, answerNo } from '../../http/answer.ts';
+import { TenantLimiter } from '../../http/limiter.ts';
 import { asked } from '../erase/on-erase.ts';
 import type { PrivacyContext } from '../erase/open-privacy.ts';
 import { searchLog } from './search.ts';

@@ -7,14 +7,14 @@ import type { FoundEntries, SearchHit } from '../../../shared/audit/search.ts';
 import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
 import { limits } from '../../../shared/limits.ts';
 import { endOf } from '../../store/rows.ts';
+import { dayOf, daysBetween, type Position, partitionOf, readKey } from '../entries/entry-rows.ts';
+import { type IndexContext, indexedUpTo } from '../entries/follow-log.ts';
 import { erasureName, readErasure } from '../erase/erase-state.ts';
 import { LogFiles } from '../log/log-files.ts';
 import { publishedSize } from '../log/publish-checkpoint.ts';
 import { type Hidden, SidecarReader } from '../sidecar/sidecar.ts';
 import { actsOf } from '../sidecar/sidecar-names.ts';
 import { readPointer, type SubjectPlace } from '../sidecar/sidecar-subject.ts';
-import { type IndexContext, indexedUpTo } from './search-follow.ts';
-import { dayOf, daysBetween, type Position, partitionOf, readKey } from './search-rows.ts';
 
 /** Filters, all of which must hold. */
 export interface SearchQuery {

@@ -1,13 +1,23 @@
 // Hidden values of leaves, encrypted in boxes that name the secrets that open them and nothing else.
-import { fromBase64, toBase64 } from '../../../shared/audit/base64.ts';
+
 import { readDisclosure } from '../../../shared/audit/commitment.ts';
-import { isMonth, isRetention } from '../../../shared/audit/retention.ts';
-import type { Hide, RetentionOf } from '../intake/intake.ts';
+import type { LeafDraft } from '../../../shared/audit/leaf.ts';
+import { fromBase64, toBase64 } from '../../../shared/base64.ts';
+import { isMonth, isRetention, type RetentionName } from './retention.ts';
 import { decrypt, encrypt } from './sidecar-box.ts';
 import { type BoxAbout, describeBox, type SidecarKeys } from './sidecar-keys.ts';
 import { hiddenUnder, tenantKeyName } from './sidecar-names.ts';
 
 type Disclosures = Readonly<Record<string, string>>;
+
+/** The class of retention of a tenant's hidden values. */
+export type RetentionOf = (tenant: string | undefined) => RetentionName;
+
+/** Encrypts what a leaf hides. */
+export interface Hide {
+  (leaf: Pick<LeafDraft, 'tn' | 'ret'> & { readonly type?: string }, disclosures: Disclosures): Promise<string>;
+  readonly retention?: RetentionOf;
+}
 
 /** Hides for one zone: under the subject that the disclosures name, if they name one, or under its acts. */
 export function openHide(keys: SidecarKeys, retention?: RetentionOf): Hide {

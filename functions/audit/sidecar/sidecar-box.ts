@@ -1,6 +1,6 @@
 // Boxes of what must not be read: AES-256-GCM, bound to what they are about.
-import { fromBase64 } from '../../../shared/audit/base64.ts';
-import { ascii, concat } from '../../../shared/seal/bytes.ts';
+import { fromBase64 } from '../../../shared/base64.ts';
+import { ascii, concat } from '../../../shared/bytes.ts';
 
 export const KEY_BYTES = 32;
 const IV_BYTES = 12;

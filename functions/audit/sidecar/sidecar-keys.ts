@@ -3,9 +3,9 @@
 // nothing else changes, and every proof holds. Both are encrypted with the tenant's key, which is encrypted
 // with a key that no store has.
 import { z } from 'zod';
-import { toBase64 } from '../../../shared/audit/base64.ts';
-import { type Month, monthOf, type RetentionName } from '../../../shared/audit/retention.ts';
+import { toBase64 } from '../../../shared/base64.ts';
 import type { LogStore } from '../log/log-store.ts';
+import { type Month, monthOf, type RetentionName } from './retention.ts';
 import { deriveKey, KEY_BYTES, type KeyWrap } from './sidecar-box.ts';
 import { KeyCache } from './sidecar-cache.ts';
 import { periodName } from './sidecar-names.ts';

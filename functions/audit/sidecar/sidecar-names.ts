@@ -1,5 +1,5 @@
 // Names of the secrets of hidden values. A subject appears as a keyed hash or a random number, never by name.
-import type { Month, RetentionName } from '../../../shared/audit/retention.ts';
+import type { Month, RetentionName } from './retention.ts';
 
 /** Stands for the absent tenant. */
 const NOBODY = '@nobody';

@@ -1,11 +1,11 @@
 // The secret of a subject, without which nothing hidden about it opens. A keyed hash of its commitment leads
 // to a random number, which its records bear. Without that pointer the number reveals no subject.
 import { z } from 'zod';
-import { fromBase64, toBase64 } from '../../../shared/audit/base64.ts';
 import { toBase64Url } from '../../../shared/audit/commitment.ts';
-import type { Month, RetentionName } from '../../../shared/audit/retention.ts';
+import { fromBase64, toBase64 } from '../../../shared/base64.ts';
 import { limits } from '../../../shared/limits.ts';
 import type { LogStore, StoredFile } from '../log/log-store.ts';
+import type { Month, RetentionName } from './retention.ts';
 import { KEY_BYTES } from './sidecar-box.ts';
 import { pointerName, subjectName } from './sidecar-names.ts';
 import type { TenantKey } from './sidecar-tenant.ts';

@@ -1,7 +1,7 @@
 // The key of a tenant: encrypts the secrets of its subjects and periods, and hashes their names. Without it everything that
 // the tenant's leaves hide is lost.
 import { toBase64Url } from '../../../shared/audit/commitment.ts';
-import { ascii } from '../../../shared/seal/bytes.ts';
+import { ascii } from '../../../shared/bytes.ts';
 import type { LogStore } from '../log/log-store.ts';
 import { decrypt, deriveKey, encrypt, importKey, KEY_BYTES, type KeyWrap } from './sidecar-box.ts';
 import { tenantKeyName } from './sidecar-names.ts';

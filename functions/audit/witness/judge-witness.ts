@@ -3,7 +3,7 @@
 import type { Judge } from '../../../shared/audit/judge.ts';
 import { hashRange } from '../../../shared/audit/proof.ts';
 import { equalBytes } from '../../../shared/audit/tree.ts';
-import { newestState } from '../intake/acknowledge.ts';
+import { newestState } from '../log/acknowledge.ts';
 import type { LogStore } from '../log/log-store.ts';
 import type { Signed } from './request-cosignature.ts';
 

@@ -2,17 +2,17 @@
 // added after publication.
 import { latestAt } from '../../../shared/audit/judge.ts';
 import { openNoteKey } from '../../../shared/audit/note-key.ts';
-import { subtreesOf } from '../../../shared/audit/subtree.ts';
 import { limits } from '../../../shared/limits.ts';
-import { newestState } from '../intake/acknowledge.ts';
-import type { LogContext } from '../log/log-context.ts';
+import type { LogContext } from '../context/log-context.ts';
+import { newestState } from '../log/acknowledge.ts';
+import { markDiverged, readDiverged } from '../log/diverged.ts';
+import { dropDoubt, storeDoubt } from '../log/doubted.ts';
 import { checkpointName, cosignedName, refusedName, signedName, witnessedName } from '../log/log-names.ts';
 import { headOf, putForward } from '../log/publish-checkpoint.ts';
 import { readTileOf } from '../log/read-tile.ts';
-import { isWithin } from '../rounds.ts';
+import { isWithin } from '../log/rounds.ts';
+import { subtreesOf } from '../log/subtree.ts';
 import { countedOf, openJudgeNow, signatureCount } from './count-signatures.ts';
-import { markDiverged, readDiverged } from './diverged.ts';
-import { dropDoubt, storeDoubt } from './doubted.ts';
 import { evaluateDoubt, type WitnessedLog } from './judge-witness.ts';
 import {
   fetchWitnessed,

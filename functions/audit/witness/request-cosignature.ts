@@ -6,7 +6,7 @@ import { formatSignature, openNote, splitNote, type Verifier } from '../../../sh
 import { proveConsistency, type ReadSubtree } from '../../../shared/audit/proof.ts';
 import { formatWitnessRequest, readSize, SIZE_TYPE } from '../../../shared/audit/witness-request.ts';
 import { limits } from '../../../shared/limits.ts';
-import { readText } from '../../read-text.ts';
+import { readText } from '../../http/read-text.ts';
 
 export interface Witness {
   readonly verifier: Verifier;

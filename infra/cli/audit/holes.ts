@@ -1,7 +1,7 @@
 // Holes of a log: missing numbers of an outbox or a tenant, and work of the functions that never ended.
 import { acceptanceIn, gapIn, isOverdue, isSameGap, type Missing, workIn } from '../../../shared/audit/gaps.ts';
 import type { Leaf } from '../../../shared/audit/leaf.ts';
-import { NextNumbers, readLoss } from '../../../shared/audit/verify/next-numbers.ts';
+import { NextNumbers, readLoss } from '../../../shared/audit/next-numbers.ts';
 import { leafOf } from './log.ts';
 
 interface Hole {

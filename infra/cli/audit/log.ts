@@ -10,8 +10,8 @@ import { TILE_WIDTH, type Tile, tilePath, tileWith, unpackEntries, unpackHashes 
 import { emptyRoot, equalBytes, type Hash, hashLeaf } from '../../../shared/audit/tree.ts';
 import { TreeWalk } from '../../../shared/audit/tree-walk.ts';
 import { limits } from '../../../shared/limits.ts';
+import { zoneName } from '../../../shared/names.ts';
 import { readBounded } from '../../../shared/read-bounded.ts';
-import { zoneName } from '../../../shared/upload/job.ts';
 
 /** The log violates its format or a signature; the message names the position. */
 export class Invalid extends Error {}

@@ -1,6 +1,7 @@
 // Replaces the text of one segment, sealed here for the next edition of its document.
+
+import { readSegment } from '../../../shared/jobs/document.ts';
 import { limits } from '../../../shared/limits.ts';
-import { readSegment } from '../../../shared/project/document.ts';
 import { publicText } from '../../../shared/refusal.ts';
 import { sealSmall } from '../../../shared/seal/envelope-stream.ts';
 import { zoneKey } from '../../../shared/seal/zone-key.ts';

@@ -5,7 +5,7 @@ import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { manifest } from '../../../shared/project/manifest.ts';
+import { manifest } from '../../../shared/jobs/project-manifest.ts';
 import { type Answer, refused } from '../answer.ts';
 import type { ProjectState } from './project-state.ts';
 

@@ -1,9 +1,6 @@
 // Sends one file to storage in blocks, sealed on the way or as it is, and goes on where it was interrupted.
 import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
-import { limits } from '../../../shared/limits.ts';
-import type { Envelope } from '../../../shared/seal/envelope.ts';
-import { sealRecords } from '../../../shared/seal/envelope-stream.ts';
 import {
   blockHeaders,
   blockList,
@@ -12,7 +9,10 @@ import {
   isRetryable,
   isThere,
   listHeaders,
-} from '../../../shared/upload/blocks.ts';
+} from '../../../shared/jobs/blocks.ts';
+import { limits } from '../../../shared/limits.ts';
+import type { Envelope } from '../../../shared/seal/envelope.ts';
+import { sealRecords } from '../../../shared/seal/envelope-stream.ts';
 import type { Journal } from './upload-journal.ts';
 
 /** The destination of the file, with the `envelope` of a sealed one. */

@@ -1,7 +1,7 @@
 // Text about one upload.
 
 import { z } from 'zod';
-import { transcriptFormats } from '../../../shared/upload/contract.ts';
+import { transcriptFormats } from '../../../shared/jobs/upload-contract.ts';
 import { type Answer, refused } from '../answer.ts';
 import type { Arguments } from '../options.ts';
 import type { UploadEnv } from './upload-env.ts';

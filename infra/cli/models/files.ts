@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
-import type { HashName } from '../../../shared/model/signature/key.ts';
-import { SIGNATURE_FILES } from '../../../shared/model/signature/manifest.ts';
-import type { Files } from '../../../shared/model/signature/verify-files.ts';
+import type { HashName } from '../../../shared/registry/signature-key.ts';
+import { SIGNATURE_FILES } from '../../../shared/registry/signature-manifest.ts';
+import type { Files } from '../../../shared/registry/verify-files.ts';
 import { followSteps } from '../../pool/models/config/read-parts.ts';
 
 /** All of a folder, or those parts of it: of a repository, the models that one revision is made of, and their steps. */

@@ -3,7 +3,7 @@ import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { openP256Key, toDer } from '../../../shared/audit/ecdsa.ts';
-import { openSm2Key, type SigningKey } from '../../../shared/model/signature/key.ts';
+import { openSm2Key, type SigningKey } from '../../../shared/registry/signature-key.ts';
 import type { Arguments } from '../options.ts';
 
 export const NO_KEY = 'whose key? --key FILE, or --as NAME';

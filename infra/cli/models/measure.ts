@@ -2,8 +2,8 @@
 import { writeFile } from 'node:fs/promises';
 import process from 'node:process';
 import { limits } from '../../../shared/limits.ts';
-import { type Evidence, evaluateEvidence, isSteady, slowestOf } from '../../../shared/model/evidence.ts';
-import { evaluateQuality, isEnough, qualityRule } from '../../../shared/model/quality.ts';
+import { type Evidence, evaluateEvidence, isSteady, slowestOf } from '../../../shared/registry/evidence.ts';
+import { evaluateQuality, isEnough, qualityRule } from '../../../shared/registry/quality.ts';
 import { ok } from '../../../shared/result.ts';
 import { type Against, type Measured, measureRevision } from '../../pool/model-build/measure/measure.ts';
 import { type BuildResult, problem } from '../../pool/model-build/problem.ts';

@@ -1,11 +1,11 @@
 // auricle model promote | approve
 import { z } from 'zod';
-import { storedTransition, transitionRow } from '../../../shared/model/contract.ts';
-import { type Evidence, evidence } from '../../../shared/model/evidence.ts';
-import { signPayload } from '../../../shared/model/signature/envelope.ts';
-import type { SigningKey } from '../../../shared/model/signature/key.ts';
-import { canaryShares, type Standing, showStanding, stages, standing } from '../../../shared/model/stage.ts';
-import { readStatement, statementId, writeStatement } from '../../../shared/model/statement.ts';
+import { storedTransition, transitionRow } from '../../../shared/registry/contract.ts';
+import { type Evidence, evidence } from '../../../shared/registry/evidence.ts';
+import { signPayload } from '../../../shared/registry/signature-envelope.ts';
+import type { SigningKey } from '../../../shared/registry/signature-key.ts';
+import { canaryShares, type Standing, showStanding, stages, standing } from '../../../shared/registry/stage.ts';
+import { readStatement, statementId, writeStatement } from '../../../shared/registry/statement.ts';
 import { type Answer, wrong } from '../answer.ts';
 import type { Arguments } from '../options.ts';
 import { keyFileOf, NO_KEY, noKeyIn, readSigningKey } from './key.ts';

@@ -2,7 +2,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import type { z } from 'zod';
 import { jsonOf } from '../../../shared/json-text.ts';
-import { type ModelState, modelState } from '../../../shared/model/contract.ts';
+import { type ModelState, modelState } from '../../../shared/registry/contract.ts';
 import { type Answer, impossible, refused, wrong } from '../answer.ts';
 import type { Arguments } from '../options.ts';
 import { signatureOf } from './files.ts';

@@ -1,7 +1,6 @@
 // auricle model register | revisions | evidence | alias | rollback | log
 import { existsSync, writeFileSync } from 'node:fs';
 import type { z } from 'zod';
-import { anyVersions, readModelVersion, toModelEntity, toModelVersion } from '../../../shared/model/azure-ml.ts';
 import {
   aliasRow,
   liveEvidence,
@@ -9,13 +8,14 @@ import {
   type ModelState,
   revisionRow,
   storedRevision,
-} from '../../../shared/model/contract.ts';
-import { type Entry, STABLE } from '../../../shared/model/registry.ts';
-import { showStanding } from '../../../shared/model/stage.ts';
-import { findVersion } from '../../../shared/model/version.ts';
+} from '../../../shared/registry/contract.ts';
+import { type Entry, STABLE } from '../../../shared/registry/registry.ts';
+import { showStanding } from '../../../shared/registry/stage.ts';
+import { findVersion } from '../../../shared/registry/version.ts';
 import { problems } from '../../pool/model-build/problem.ts';
 import { type Answer, impossible, wrong } from '../answer.ts';
 import type { Arguments } from '../options.ts';
+import { anyVersions, readModelVersion, toModelEntity, toModelVersion } from './azure-ml.ts';
 import {
   callRegistry,
   fetchState,

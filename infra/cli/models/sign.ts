@@ -1,14 +1,14 @@
 // auricle model sign | verify
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { digestOfFiles } from '../../../shared/model/revision.ts';
-import { makeBundle, openBundle } from '../../../shared/model/signature/bundle.ts';
-import { signPayload } from '../../../shared/model/signature/envelope.ts';
-import { algorithmOf, digestOf, signerKey } from '../../../shared/model/signature/key.ts';
-import { writeManifest } from '../../../shared/model/signature/manifest.ts';
-import { verifyFiles } from '../../../shared/model/signature/verify-files.ts';
-import { sla } from '../../../shared/model/sla.ts';
 import { publicText } from '../../../shared/refusal.ts';
+import { digestOfFiles } from '../../../shared/registry/revision.ts';
+import { makeBundle, openBundle } from '../../../shared/registry/signature-bundle.ts';
+import { signPayload } from '../../../shared/registry/signature-envelope.ts';
+import { algorithmOf, digestOf, signerKey } from '../../../shared/registry/signature-key.ts';
+import { writeManifest } from '../../../shared/registry/signature-manifest.ts';
+import { sla } from '../../../shared/registry/sla.ts';
+import { verifyFiles } from '../../../shared/registry/verify-files.ts';
 import { type Answer, wrong } from '../answer.ts';
 import type { Arguments } from '../options.ts';
 import { digestFolder, openFolder, signatureOf } from './files.ts';

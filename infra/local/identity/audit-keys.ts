@@ -2,10 +2,10 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { fromBase64, toBase64 } from '../../../shared/audit/base64.ts';
 import { openP256Key } from '../../../shared/audit/ecdsa.ts';
 import { openSigningKey } from '../../../shared/audit/note.ts';
 import { formatNoteKey } from '../../../shared/audit/note-key.ts';
+import { fromBase64, toBase64 } from '../../../shared/base64.ts';
 import { writePrivate } from './keys.ts';
 
 /** Prefix of the names of the local logs. */

@@ -2,7 +2,7 @@
 import { type ListenOptions, Server } from 'node:net';
 import process from 'node:process';
 import { startFauxqs } from 'fauxqs';
-import { deadQueue } from '../../../shared/upload/job.ts';
+import { deadQueue } from '../../../shared/jobs/job.ts';
 
 // The server has no authentication and listens on every address of the machine. It has no setting for that
 // (its `host` setting only goes into queue URLs, and breaks them), so this process, which has no other

@@ -1,5 +1,5 @@
 // The predecessor of a log, as the log's first leaf names it.
-import { fromBase64 } from '../base64.ts';
+import { fromBase64 } from '../../base64.ts';
 import { equalBytes, HASH_BYTES, type Hash } from '../tree.ts';
 
 /** A log at a size; for an ended log its final one. */

@@ -1,5 +1,5 @@
 // Derived files by format.
-import { joined } from '../../seal/bytes.ts';
+import { joined } from '../../bytes.ts';
 import { canonicalJson } from '../canonical-json.ts';
 import { openCsv } from './csv.ts';
 import { auditEventOf } from './fhir.ts';

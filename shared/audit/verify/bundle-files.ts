@@ -1,6 +1,7 @@
 // Files of a bundle in a folder, an archive, or dropped on a page.
+
+import { sha256 } from '../../bytes.ts';
 import { toHex } from '../../hex.ts';
-import { sha256 } from '../../seal/bytes.ts';
 import type { FileDigest } from '../bundle/manifest.ts';
 
 export interface BundleFiles {

@@ -1,9 +1,9 @@
 // Regenerates derived files line by line and compares their digests. Buffers only a few lines.
 import { toHex } from '../../hex.ts';
+import type { Sha256 } from '../../sha256.ts';
 import type { BundlePart, FileDigest } from '../bundle/manifest.ts';
 import { type DerivedFormat, derivedFormats, isFormat } from '../derived/formats.ts';
 import { type DerivedContext, type DerivedEntry, DerivedRow, type Deriving } from '../derived/row.ts';
-import type { Sha256 } from '../sha256.ts';
 import type { Hashing } from './hashing.ts';
 
 /** Characters hashed at once. */

@@ -1,6 +1,7 @@
 // Hash functions of a verifier: portable ones, or faster ones of a platform.
+
+import { openSha256, type Sha256 } from '../../sha256.ts';
 import { commit } from '../commitment.ts';
-import { openSha256, type Sha256 } from '../sha256.ts';
 import { type Hash, hashLeaf } from '../tree.ts';
 
 export interface Hashing {

@@ -1,7 +1,7 @@
 // The report of a verification.
 
+import { toBase64 } from '../../base64.ts';
 import { printable } from '../../printable.ts';
-import { toBase64 } from '../base64.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import type { Judged } from '../judge.ts';
 import { shownBy } from './disclosed.ts';

@@ -1,9 +1,9 @@
 // Throughput of a log, and the time until an event is verifiable.
 import { BlobServiceClient } from '@azure/storage-blob';
-import { newestState, upToOf } from '../../../functions/audit/intake/acknowledge.ts';
 import type { Received } from '../../../functions/audit/intake/intake.ts';
+import { newestState, upToOf } from '../../../functions/audit/log/acknowledge.ts';
 import { openBlobLogStore } from '../../../functions/audit/log/blob-log-store.ts';
-import { Sequencer } from '../../../functions/audit/log/sequencer.ts';
+import { Sequencer } from '../../../functions/audit/sequencer/sequencer.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
 import { openSigningKey } from '../../../shared/audit/note.ts';
 import { hideFor, Producer } from './events.ts';

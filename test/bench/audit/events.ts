@@ -1,7 +1,8 @@
 // Edge events of realistic number and size, and their way into the intake of a log.
 
-import { type Hide, nameOfReceived, type Received, receive } from '../../../functions/audit/intake/intake.ts';
+import { nameOfReceived, type Received, receive } from '../../../functions/audit/intake/intake.ts';
 import type { LogStore } from '../../../functions/audit/log/log-store.ts';
+import type { Hide } from '../../../functions/audit/sidecar/hide.ts';
 import { openHide } from '../../../functions/audit/sidecar/hide.ts';
 import { wrapWith } from '../../../functions/audit/sidecar/sidecar-box.ts';
 import { SidecarKeys } from '../../../functions/audit/sidecar/sidecar-keys.ts';

@@ -3,11 +3,11 @@ import { execFile } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { RightEdge } from '../../../functions/audit/log/right-edge.ts';
 import { signCheckpoint } from '../../../shared/audit/checkpoint.ts';
 import { encodeLeaf, type Leaf } from '../../../shared/audit/leaf.ts';
 import { openSigningKey } from '../../../shared/audit/note.ts';
 import { formatVerifierKey } from '../../../shared/audit/note-key.ts';
-import { RightEdge } from '../../../shared/audit/right-edge.ts';
 import { buildVerifier, verifier } from '../../go/install.ts';
 import { type Cost, costIn, tellingCost } from './tell-cost.ts';
 

@@ -6,9 +6,9 @@ import type { Change } from '../../../functions/store/rows.ts';
 import { openTable } from '../../../functions/store/table-rows.ts';
 import { CHANGED_AFTER } from '../../../infra/local/changed-after.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
+import { OUTCOMES, outcomeBlob } from '../../../shared/jobs/paths.ts';
+import type { NewUpload } from '../../../shared/jobs/upload-contract.ts';
 import { limits } from '../../../shared/limits.ts';
-import type { NewUpload } from '../../../shared/upload/contract.ts';
-import { OUTCOMES, outcomeBlob } from '../../../shared/upload/paths.ts';
 
 const TENANT = 'dev';
 /** Bytes of a short transcript, sealed. */

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { documentId, isProjectId } from '../../../shared/jobs/project-id.ts';
 import { limits } from '../../../shared/limits.ts';
-import { documentId, isProjectId } from '../../../shared/project/id.ts';
 import { makeToken } from '../authority.ts';
 import { ask, readRefusal, startAgent } from '../network.ts';
 import { answering } from '../protocol/kserve/kserve-agent.ts';

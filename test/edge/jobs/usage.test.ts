@@ -2,8 +2,8 @@
 import { env } from 'cloudflare:workers';
 import { importJWK, type JWTPayload, SignJWT } from 'jose';
 import { describe, expect, it } from 'vitest';
-import { SERVICE_TYPE } from '../../../shared/upload/callers.ts';
-import { EDGE_AUDIENCE, FUNCTIONS_ISSUER, type UploadUsage } from '../../../shared/upload/usage.ts';
+import { SERVICE_TYPE } from '../../../shared/callers.ts';
+import { EDGE_AUDIENCE, FUNCTIONS_ISSUER, type UploadUsage } from '../../../shared/jobs/usage.ts';
 import { keys, makeToken } from '../authority.ts';
 import { BackOffice } from '../back-office-double.ts';
 import { ask, readRefusal, startAgent } from '../network.ts';

@@ -4,11 +4,11 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { Outbox } from '../../../edge/ledger/outbox.ts';
 import { Shipper } from '../../../edge/ledger/ship.ts';
 import type { Bindings } from '../../../edge/settings.ts';
-import { toBase64 } from '../../../shared/audit/base64.ts';
 import { ackName, type Delivery, delivery, signAck } from '../../../shared/audit/delivery.ts';
 import type { AuditEvent } from '../../../shared/audit/event.ts';
 import type { KeyYears } from '../../../shared/audit/key-years.ts';
 import { openSigningKey } from '../../../shared/audit/note.ts';
+import { toBase64 } from '../../../shared/base64.ts';
 import { elsewhere } from '../network.ts';
 
 const BASE = 'audit.example';

@@ -1,8 +1,8 @@
 // Agent of a simulated run: takes jobs, opens them, writes outcomes, and may die between any two of these.
 import { openTakenJob } from '../../../functions/jobs/open-job.ts';
-import type { OpenedJob } from '../../../shared/upload/contract.ts';
-import { readJob, type UploadJob } from '../../../shared/upload/job.ts';
-import { type OutcomeFacts, outcomeMetadataOf } from '../../../shared/upload/outcome.ts';
+import { readJob, type UploadJob } from '../../../shared/jobs/job.ts';
+import { type OutcomeFacts, outcomeMetadataOf } from '../../../shared/jobs/outcome.ts';
+import type { OpenedJob } from '../../../shared/jobs/upload-contract.ts';
 import { performSpeech } from '../project/speech-model.ts';
 import type { Simulation } from './simulation.ts';
 import { call, type Life, type Message, Outage, type QueueModel, rough } from './storage-model.ts';

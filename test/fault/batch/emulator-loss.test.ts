@@ -5,7 +5,7 @@ import { openBlobs } from '../../../functions/store/blobs.ts';
 import { openTable } from '../../../functions/store/table-rows.ts';
 import { storageConnection } from '../../../infra/local/plan.ts';
 import { type Stack, startStack } from '../../../infra/local/stack.ts';
-import { deadQueue } from '../../../shared/upload/job.ts';
+import { deadQueue } from '../../../shared/jobs/job.ts';
 import { temporaryFolder } from '../../infra/local/folder.ts';
 
 const WRITERS = 8;

@@ -11,10 +11,10 @@ import {
   SQSClient,
 } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openStores, type Stores } from '../../../functions/stores.ts';
+import { openStores, type Stores } from '../../../functions/store/stores.ts';
 import { storageConnection } from '../../../infra/local/plan.ts';
 import { type Stack, startStack } from '../../../infra/local/stack.ts';
-import { jobQueue, readJob } from '../../../shared/upload/job.ts';
+import { jobQueue, readJob } from '../../../shared/jobs/job.ts';
 import { temporaryFolder } from '../../infra/local/folder.ts';
 import { seeds } from '../../seeds.ts';
 import { kill } from '../streams/place.ts';

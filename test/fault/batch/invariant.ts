@@ -1,7 +1,7 @@
 // Invariant after the faults: nothing lost, nothing twice, every byte accounted for.
 import { readRecord, type UploadRecord } from '../../../functions/jobs/record.ts';
-import { isOver } from '../../../shared/upload/state.ts';
-import { usageKey } from '../../../shared/upload/usage.ts';
+import { isOver } from '../../../shared/jobs/state.ts';
+import { usageKey } from '../../../shared/jobs/usage.ts';
 import type { ModelTranscript } from './agent-model.ts';
 import type { Simulation } from './simulation.ts';
 

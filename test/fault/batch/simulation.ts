@@ -11,9 +11,9 @@ import { replay } from '../../../functions/jobs/replay.ts';
 import { takeOutcome } from '../../../functions/jobs/take-outcome.ts';
 import { cancelUpload, rerunUpload } from '../../../functions/jobs/uploads.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
-import type { NewUpload } from '../../../shared/upload/contract.ts';
-import { isOver, uploadStatuses } from '../../../shared/upload/state.ts';
-import { type UploadUsage, uploadUsage, usageKey } from '../../../shared/upload/usage.ts';
+import { isOver, uploadStatuses } from '../../../shared/jobs/state.ts';
+import type { NewUpload } from '../../../shared/jobs/upload-contract.ts';
+import { type UploadUsage, uploadUsage, usageKey } from '../../../shared/jobs/usage.ts';
 import { runAgent } from './agent-model.ts';
 import { admitHead } from './sealed-head.ts';
 import {

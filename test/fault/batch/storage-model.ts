@@ -4,8 +4,8 @@ import type { BlobFacts, Blobs, ContainerName } from '../../../functions/store/b
 import type { DeadJob, Jobs, Messages, QueueOf } from '../../../functions/store/jobs.ts';
 import type { Notice, Notices } from '../../../functions/store/notices.ts';
 import type { Change, Row, Rows, Value } from '../../../functions/store/rows.ts';
+import { readJob } from '../../../shared/jobs/job.ts';
 import { limits } from '../../../shared/limits.ts';
-import { readJob } from '../../../shared/upload/job.ts';
 import type { World } from './world.ts';
 
 /** Error of a call without an answer. */

@@ -1,8 +1,8 @@
 // Invariant of projects after the faults.
 import { readRecord, recordKey, type UploadRecord } from '../../../functions/jobs/record.ts';
-import { documentId } from '../../../shared/project/id.ts';
-import { inEdition } from '../../../shared/upload/paths.ts';
-import { isOver } from '../../../shared/upload/state.ts';
+import { inEdition } from '../../../shared/jobs/paths.ts';
+import { documentId } from '../../../shared/jobs/project-id.ts';
+import { isOver } from '../../../shared/jobs/state.ts';
 import type { MadeProject, ProjectSimulation } from './project-simulation.ts';
 import { contentOf, type ModelSpeech } from './speech-model.ts';
 

@@ -1,7 +1,8 @@
 // Double of an agent that synthesises documents: texts are names, and so is audio.
-import type { OpenedJob } from '../../../shared/upload/contract.ts';
-import type { UploadJob } from '../../../shared/upload/job.ts';
-import type { OutcomeFacts } from '../../../shared/upload/outcome.ts';
+
+import type { UploadJob } from '../../../shared/jobs/job.ts';
+import type { OutcomeFacts } from '../../../shared/jobs/outcome.ts';
+import type { OpenedJob } from '../../../shared/jobs/upload-contract.ts';
 import { Outage } from '../batch/storage-model.ts';
 
 /** Segments of each block, and the name of the text. */

@@ -1,9 +1,10 @@
 // Logs on the real emulator: outboxes that deliver, writers that die, and what an outsider reads afterwards.
-import { newestState, upToOf } from '../../../functions/audit/intake/acknowledge.ts';
+
 import { nameOfReceived, receive } from '../../../functions/audit/intake/intake.ts';
+import { newestState, upToOf } from '../../../functions/audit/log/acknowledge.ts';
 import type { BlobLogStore } from '../../../functions/audit/log/blob-log-store.ts';
 import { areas, type LogStore } from '../../../functions/audit/log/log-store.ts';
-import { Sequencer } from '../../../functions/audit/log/sequencer.ts';
+import { Sequencer } from '../../../functions/audit/sequencer/sequencer.ts';
 import type { Signer } from '../../../shared/audit/note.ts';
 import { MemoryStore, readStoredLog } from './stored-log.ts';
 

@@ -1,11 +1,11 @@
 // Gaps of a log: found by health and by verification, and accepted by an operator in an entry of the log.
 import { describe, expect, it } from 'vitest';
+import { followLog } from '../../../functions/audit/entries/follow-log.ts';
+import { readGaps } from '../../../functions/audit/entries/gap-rows.ts';
 import { acceptGap } from '../../../functions/audit/gaps/accept-gap.ts';
-import { readGaps } from '../../../functions/audit/gaps/gap-rows.ts';
 import { nameOfReceived, receive } from '../../../functions/audit/intake/intake.ts';
 import { openLogKeys } from '../../../functions/audit/log/log-keys.ts';
-import { readLogHealth } from '../../../functions/audit/log/read-log-health.ts';
-import { followLog } from '../../../functions/audit/search/search-follow.ts';
+import { readLogHealth } from '../../../functions/audit/read/read-log-health.ts';
 import { openHide } from '../../../functions/audit/sidecar/hide.ts';
 import type { Value } from '../../../functions/store/rows.ts';
 import { LogHoles } from '../../../infra/cli/audit/holes.ts';

@@ -1,8 +1,9 @@
 // A log whose leaves hide something, written as the functions write it, on storage that can be looked through.
 
-import { nameOfReceived, type RetentionOf, receive } from '../../../functions/audit/intake/intake.ts';
+import { nameOfReceived, receive } from '../../../functions/audit/intake/intake.ts';
 import type { LogStore } from '../../../functions/audit/log/log-store.ts';
-import { Sequencer } from '../../../functions/audit/log/sequencer.ts';
+import { Sequencer } from '../../../functions/audit/sequencer/sequencer.ts';
+import type { RetentionOf } from '../../../functions/audit/sidecar/hide.ts';
 import { openHide } from '../../../functions/audit/sidecar/hide.ts';
 import { wrapWith } from '../../../functions/audit/sidecar/sidecar-box.ts';
 import { SidecarKeys } from '../../../functions/audit/sidecar/sidecar-keys.ts';

@@ -1,9 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { listHolds, releaseHold, setHold, settleHolds } from '../../../functions/audit/erase/hold.ts';
-import { SidecarReader } from '../../../functions/audit/sidecar/sidecar.ts';
-import type { SubjectPlace } from '../../../functions/audit/sidecar/sidecar-subject.ts';
-import { endPeriods } from '../../../functions/retention/end-periods.ts';
-import { readDisclosure } from '../../../shared/audit/commitment.ts';
 import {
   isMonth,
   lawfulUntil,
@@ -11,7 +7,11 @@ import {
   retainedUntil,
   retentionClasses,
   retentionNames,
-} from '../../../shared/audit/retention.ts';
+} from '../../../functions/audit/sidecar/retention.ts';
+import { SidecarReader } from '../../../functions/audit/sidecar/sidecar.ts';
+import type { SubjectPlace } from '../../../functions/audit/sidecar/sidecar-subject.ts';
+import { endPeriods } from '../../../functions/retention/end-periods.ts';
+import { readDisclosure } from '../../../shared/audit/commitment.ts';
 import { limits } from '../../../shared/limits.ts';
 import { deskOf, toldOf } from './erase-world.ts';
 import { faults, faultyStore } from './faulty-store.ts';

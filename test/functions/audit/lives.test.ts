@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { type Received, receive } from '../../../functions/audit/intake/intake.ts';
-import { LifeWatch } from '../../../functions/audit/log/lives.ts';
 import { encodeState, freshState, type LogState, readState } from '../../../functions/audit/log/log-state.ts';
-import { sequence } from '../../../functions/audit/log/sequence.ts';
-import { Sequencer } from '../../../functions/audit/log/sequencer.ts';
+import { LifeWatch } from '../../../functions/audit/sequencer/lives.ts';
+import { sequence } from '../../../functions/audit/sequencer/sequence.ts';
+import { Sequencer } from '../../../functions/audit/sequencer/sequencer.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
 import { readLeaf } from '../../../shared/audit/leaf.ts';
 import { limits } from '../../../shared/limits.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { receive } from '../../../functions/audit/intake/intake.ts';
 import { openLogKeys } from '../../../functions/audit/log/log-keys.ts';
-import { readLogHealth } from '../../../functions/audit/log/read-log-health.ts';
-import { Sequencer } from '../../../functions/audit/log/sequencer.ts';
+import { readLogHealth } from '../../../functions/audit/read/read-log-health.ts';
+import { Sequencer } from '../../../functions/audit/sequencer/sequencer.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
 import { MemoryStore } from './stored-log.ts';
 

@@ -1,14 +1,14 @@
 // Erasing, holds and search as the functions are asked about them: by the edge, and for the tenant of its token only.
 import { HttpRequest, type HttpResponseInit } from '@azure/functions';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { failedIn } from '../../../functions/audit/context/log-context.ts';
+import { followLog } from '../../../functions/audit/entries/follow-log.ts';
+import { subjectIndex } from '../../../functions/audit/entries/subject-rows.ts';
 import * as erasing from '../../../functions/audit/erase/on-erase.ts';
 import type { PrivacyContext } from '../../../functions/audit/erase/open-privacy.ts';
-import { failedIn } from '../../../functions/audit/log/log-context.ts';
 import { onSearch } from '../../../functions/audit/search/on-search.ts';
-import { followLog } from '../../../functions/audit/search/search-follow.ts';
-import { subjectIndex } from '../../../functions/audit/search/search-subject.ts';
+import { retainedUntil } from '../../../functions/audit/sidecar/retention.ts';
 import { onRetention } from '../../../functions/retention/on-retention.ts';
-import { retainedUntil } from '../../../shared/audit/retention.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok } from '../../../shared/result.ts';
 import { makeCallers } from '../callers.ts';

@@ -1,7 +1,7 @@
 import { HttpRequest } from '@azure/functions';
 import { expect, it } from 'vitest';
-import { listYears } from '../../../functions/audit/log/list-years.ts';
-import { onLog, onYears } from '../../../functions/audit/log/on-log.ts';
+import { listYears } from '../../../functions/audit/read/list-years.ts';
+import { onLog, onYears } from '../../../functions/audit/read/on-log.ts';
 import type { Reading } from '../../../functions/audit/report/report-reads.ts';
 import { loggedYears } from '../../../shared/audit/logged-years.ts';
 import { limits } from '../../../shared/limits.ts';

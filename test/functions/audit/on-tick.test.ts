@@ -1,14 +1,14 @@
 // Writers of logs that tick: who may write, what they say, and what they do when a clock is wrong.
 import { beforeEach, describe, expect, it } from 'vitest';
-import { listYears } from '../../../functions/audit/log/list-years.ts';
-import type { LogLine } from '../../../functions/audit/log/log-context.ts';
+import type { LogLine } from '../../../functions/audit/context/log-context.ts';
 import { openLogKeys } from '../../../functions/audit/log/log-keys.ts';
 import { divergedName, lockName, stateName } from '../../../functions/audit/log/log-names.ts';
 import { encodeState, type LogState, readState } from '../../../functions/audit/log/log-state.ts';
 import type { LogStore } from '../../../functions/audit/log/log-store.ts';
 import { noticing } from '../../../functions/audit/log/notifying-store.ts';
-import { openTicker } from '../../../functions/audit/log/on-tick.ts';
-import { readLogHealth } from '../../../functions/audit/log/read-log-health.ts';
+import { listYears } from '../../../functions/audit/read/list-years.ts';
+import { readLogHealth } from '../../../functions/audit/read/read-log-health.ts';
+import { openTicker } from '../../../functions/audit/sequencer/on-tick.ts';
 import { limits } from '../../../shared/limits.ts';
 import { MemoryStore } from './stored-log.ts';
 

@@ -2,7 +2,7 @@ import { HttpRequest } from '@azure/functions';
 import { describe, expect, it } from 'vitest';
 import { nameOfReceived } from '../../../functions/audit/intake/intake.ts';
 import { asideName, readWaiting } from '../../../functions/audit/intake/read-waiting.ts';
-import { readText } from '../../../functions/read-text.ts';
+import { readText } from '../../../functions/http/read-text.ts';
 import { limits } from '../../../shared/limits.ts';
 import { HiddenLog } from './hidden-log.ts';
 

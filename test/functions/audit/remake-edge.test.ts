@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { receive } from '../../../functions/audit/intake/intake.ts';
 import { stateName } from '../../../functions/audit/log/log-names.ts';
 import type { LogStore } from '../../../functions/audit/log/log-store.ts';
-import { Sequencer } from '../../../functions/audit/log/sequencer.ts';
+import { Sequencer } from '../../../functions/audit/sequencer/sequencer.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
 import { openSigningKey } from '../../../shared/audit/note.ts';
 import { MemoryStore, readStoredLog } from './stored-log.ts';

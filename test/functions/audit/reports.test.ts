@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import type { LogContext } from '../../../functions/audit/log/log-context.ts';
+import type { LogContext } from '../../../functions/audit/context/log-context.ts';
 import { openLogKeys } from '../../../functions/audit/log/log-keys.ts';
 import { reportPolicy, rulesOf } from '../../../functions/audit/report/report-policy.ts';
 import { openReports } from '../../../functions/audit/report/reports.ts';

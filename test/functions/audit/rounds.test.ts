@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { noticing } from '../../../functions/audit/log/notifying-store.ts';
-import { openRounds, Pace } from '../../../functions/audit/rounds.ts';
+import { openRounds, Pace } from '../../../functions/audit/log/rounds.ts';
 import { runs } from '../../seeds.ts';
 import { MemoryStore } from './stored-log.ts';
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { dayOf, keyOf, partitionOf, readKey } from '../../../functions/audit/entries/entry-rows.ts';
+import { CURSOR, cursorPartition, followLog, indexedUpTo } from '../../../functions/audit/entries/follow-log.ts';
+import { subjectIndex } from '../../../functions/audit/entries/subject-rows.ts';
 import { eraseSubject } from '../../../functions/audit/erase/erase.ts';
 import { setHold } from '../../../functions/audit/erase/hold.ts';
 import { type SearchQuery, searchLog } from '../../../functions/audit/search/search.ts';
-import { CURSOR, cursorPartition, followLog, indexedUpTo } from '../../../functions/audit/search/search-follow.ts';
-import { dayOf, keyOf, partitionOf, readKey } from '../../../functions/audit/search/search-rows.ts';
-import { subjectIndex } from '../../../functions/audit/search/search-subject.ts';
 import type { Change } from '../../../functions/store/rows.ts';
 import { checkDisclosure } from '../../../shared/audit/commitment.ts';
 import { readLeaf } from '../../../shared/audit/leaf.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { nameOfReceived, type Received, receive } from '../../../functions/audit/intake/intake.ts';
 import { encodeState, freshState, type LogState, readState } from '../../../functions/audit/log/log-state.ts';
-import { sequence } from '../../../functions/audit/log/sequence.ts';
+import { sequence } from '../../../functions/audit/sequencer/sequence.ts';
 import type { Delivery } from '../../../shared/audit/delivery.ts';
 import { readLeaf } from '../../../shared/audit/leaf.ts';
 import { limits } from '../../../shared/limits.ts';

@@ -4,8 +4,8 @@ import { openHidden, openHide, readBox } from '../../../functions/audit/sidecar/
 import { SidecarReader } from '../../../functions/audit/sidecar/sidecar.ts';
 import { encrypt, importKey, wrapWith } from '../../../functions/audit/sidecar/sidecar-box.ts';
 import { SidecarKeys } from '../../../functions/audit/sidecar/sidecar-keys.ts';
-import { toBase64 } from '../../../shared/audit/base64.ts';
 import { checkDisclosure, disclose, readDisclosure } from '../../../shared/audit/commitment.ts';
+import { toBase64 } from '../../../shared/base64.ts';
 import { faults, faultyStore } from './faulty-store.ts';
 import { HiddenLog, ZONE } from './hidden-log.ts';
 

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { openLogKeys, openVaultKey } from '../../../functions/audit/log/log-keys.ts';
 import { checkpointName, signedName } from '../../../functions/audit/log/log-names.ts';
-import { readLogHealth } from '../../../functions/audit/log/read-log-health.ts';
-import { Sequencer } from '../../../functions/audit/log/sequencer.ts';
 import { VaultKey } from '../../../functions/audit/log/vault-key.ts';
+import { readLogHealth } from '../../../functions/audit/read/read-log-health.ts';
+import { Sequencer } from '../../../functions/audit/sequencer/sequencer.ts';
 import { readSettings } from '../../../functions/settings.ts';
 import { openP256Verifier, toDer } from '../../../shared/audit/ecdsa.ts';
 import { openJudge } from '../../../shared/audit/judge.ts';

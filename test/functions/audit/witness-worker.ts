@@ -3,9 +3,9 @@ import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from 'miniflare';
 import type { WatchedLog } from '../../../edge/witness/settings.ts';
 import { bundleWorker } from '../../../infra/local/bundle.ts';
 import { readWorkerConfig } from '../../../infra/local/worker-config.ts';
-import { toBase64 } from '../../../shared/audit/base64.ts';
 import { openSigningKey } from '../../../shared/audit/note.ts';
 import { formatNoteKey } from '../../../shared/audit/note-key.ts';
+import { toBase64 } from '../../../shared/base64.ts';
 
 export const WITNESS = 'witness.example/w1';
 export const witnessSeed = new Uint8Array(32).fill(77);

@@ -1,9 +1,9 @@
 // Several sequencers and several outboxes around one storage that fails in every way it can.
 import { createHash } from 'node:crypto';
-import { newestState, upToOf } from '../../../functions/audit/intake/acknowledge.ts';
 import { nameOfReceived, receive } from '../../../functions/audit/intake/intake.ts';
+import { newestState, upToOf } from '../../../functions/audit/log/acknowledge.ts';
 import type { LogStore } from '../../../functions/audit/log/log-store.ts';
-import { type Round, Sequencer } from '../../../functions/audit/log/sequencer.ts';
+import { type Round, Sequencer } from '../../../functions/audit/sequencer/sequencer.ts';
 import type { Signer } from '../../../shared/audit/note.ts';
 import { askedStore } from './faulty-store.ts';
 import { Failed, type Fate, randomOf, Scheduler } from './scheduler.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { decideAdmission } from '../../../functions/jobs/decide-admission.ts';
 import { newRecord } from '../../../functions/jobs/record.ts';
+import type { NewUpload } from '../../../shared/jobs/upload-contract.ts';
 import { limits } from '../../../shared/limits.ts';
-import type { NewUpload } from '../../../shared/upload/contract.ts';
 import { admitHead } from '../../fault/batch/sealed-head.ts';
 import { KEY } from '../../fault/batch/simulation.ts';
 

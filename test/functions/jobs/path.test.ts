@@ -11,10 +11,10 @@ import { type Host, startHost } from '../../../infra/local/functions-host/host.t
 import { storageConnection } from '../../../infra/local/plan.ts';
 import { type Stack, startStack } from '../../../infra/local/stack.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
+import { jobQueue, readJob, type UploadJob } from '../../../shared/jobs/job.ts';
+import { type OutcomeFacts, outcomeMetadataOf } from '../../../shared/jobs/outcome.ts';
+import type { OpenedJob, UploadGrant, UploadList, UploadRow } from '../../../shared/jobs/upload-contract.ts';
 import { limits } from '../../../shared/limits.ts';
-import type { OpenedJob, UploadGrant, UploadList, UploadRow } from '../../../shared/upload/contract.ts';
-import { jobQueue, readJob, type UploadJob } from '../../../shared/upload/job.ts';
-import { type OutcomeFacts, outcomeMetadataOf } from '../../../shared/upload/outcome.ts';
 import { temporaryFolder } from '../../infra/local/folder.ts';
 import { type Callers, makeCallers } from '../callers.ts';
 

@@ -20,12 +20,12 @@ import { MINUTE } from '../../../functions/jobs/record.ts';
 import { takeOutcome } from '../../../functions/jobs/take-outcome.ts';
 import { listUploads } from '../../../functions/jobs/uploads.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
+import { readJob, type UploadJob } from '../../../shared/jobs/job.ts';
+import { type OutcomeFacts, outcomeMetadataOf } from '../../../shared/jobs/outcome.ts';
+import { type OutcomeName, outcomeBlob } from '../../../shared/jobs/paths.ts';
+import type { NewProject, ProjectRow } from '../../../shared/jobs/project-contract.ts';
+import { documentId, projectIdOf } from '../../../shared/jobs/project-id.ts';
 import { limits } from '../../../shared/limits.ts';
-import type { NewProject, ProjectRow } from '../../../shared/project/contract.ts';
-import { documentId, projectIdOf } from '../../../shared/project/id.ts';
-import { readJob, type UploadJob } from '../../../shared/upload/job.ts';
-import { type OutcomeFacts, outcomeMetadataOf } from '../../../shared/upload/outcome.ts';
-import { type OutcomeName, outcomeBlob } from '../../../shared/upload/paths.ts';
 import { admitHead } from '../../fault/batch/sealed-head.ts';
 import { KEY, Simulation } from '../../fault/batch/simulation.ts';
 

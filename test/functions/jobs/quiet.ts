@@ -5,10 +5,10 @@ import { grantUpload } from '../../../functions/jobs/grant-upload.ts';
 import { takeOutcome } from '../../../functions/jobs/take-outcome.ts';
 import { getUpload } from '../../../functions/jobs/uploads.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
-import type { NewUpload, UploadRow } from '../../../shared/upload/contract.ts';
-import { readJob, type UploadJob } from '../../../shared/upload/job.ts';
-import { type OutcomeFacts, outcomeMetadataOf } from '../../../shared/upload/outcome.ts';
-import { type OutcomeName, outcomeBlob } from '../../../shared/upload/paths.ts';
+import { readJob, type UploadJob } from '../../../shared/jobs/job.ts';
+import { type OutcomeFacts, outcomeMetadataOf } from '../../../shared/jobs/outcome.ts';
+import { type OutcomeName, outcomeBlob } from '../../../shared/jobs/paths.ts';
+import type { NewUpload, UploadRow } from '../../../shared/jobs/upload-contract.ts';
 import { admitHead } from '../../fault/batch/sealed-head.ts';
 import { KEY, Simulation } from '../../fault/batch/simulation.ts';
 

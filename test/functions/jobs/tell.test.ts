@@ -9,10 +9,10 @@ import { longPoll } from '../../../functions/jobs/long-poll.ts';
 import { createPost, type Posted } from '../../../functions/jobs/post.ts';
 import { MINUTE } from '../../../functions/jobs/record.ts';
 import { cancelUpload, getUpload, listUploads } from '../../../functions/jobs/uploads.ts';
+import { projectIdOf } from '../../../shared/jobs/project-id.ts';
+import type { NewUpload } from '../../../shared/jobs/upload-contract.ts';
 import { limits } from '../../../shared/limits.ts';
-import { projectIdOf } from '../../../shared/project/id.ts';
 import { refusals } from '../../../shared/refusal.ts';
-import type { NewUpload } from '../../../shared/upload/contract.ts';
 import { Quiet } from './quiet.ts';
 
 let quiet: Quiet;

@@ -11,8 +11,8 @@ import { listTenants } from '../../../functions/jobs/tenants.ts';
 import { bookAll } from '../../../functions/jobs/usage.ts';
 import { openUsage, UsageRefused } from '../../../functions/store/usage.ts';
 import { DAY_MS } from '../../../shared/day.ts';
+import type { UploadUsage } from '../../../shared/jobs/usage.ts';
 import { limits } from '../../../shared/limits.ts';
-import type { UploadUsage } from '../../../shared/upload/usage.ts';
 import { Quiet } from './quiet.ts';
 
 let quiet: Quiet;

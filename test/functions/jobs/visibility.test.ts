@@ -5,8 +5,8 @@ import type { Question } from '../../../functions/caller/from-edge.ts';
 import { createProject } from '../../../functions/jobs/create-project.ts';
 import { type HttpContext, projectHandlers, uploadHandlers } from '../../../functions/jobs/http.ts';
 import type { Settings } from '../../../functions/settings.ts';
+import type { NewProject } from '../../../shared/jobs/project-contract.ts';
 import { limits } from '../../../shared/limits.ts';
-import type { NewProject } from '../../../shared/project/contract.ts';
 import { type Callers, makeCallers } from '../callers.ts';
 import { Quiet } from './quiet.ts';
 

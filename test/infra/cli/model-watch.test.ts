@@ -7,8 +7,8 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { HttpRequest } from '@azure/functions';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import type { ModelContext } from '../../../functions/model/model-context.ts';
-import * as models from '../../../functions/model/on-models.ts';
+import type { ModelContext } from '../../../functions/registry/model-context.ts';
+import * as models from '../../../functions/registry/on-models.ts';
 import type { Answer } from '../../../infra/cli/answer.ts';
 import { readArguments } from '../../../infra/cli/arguments.ts';
 import { buildModel } from '../../../infra/cli/models/build.ts';
@@ -17,12 +17,12 @@ import { makeNode, makeWeight, readModel, writeModel } from '../../../infra/pool
 import { writeTensor } from '../../../infra/pool/model-build/onnx/tensor.ts';
 import { integerField, joinBytes, messageField, textField } from '../../../infra/pool/model-build/onnx/write-wire.ts';
 import type { EventDraft } from '../../../shared/audit/event.ts';
-import type { Evidence } from '../../../shared/model/evidence.ts';
-import type { SignerKey } from '../../../shared/model/signature/key.ts';
+import type { Evidence } from '../../../shared/registry/evidence.ts';
+import type { SignerKey } from '../../../shared/registry/signature-key.ts';
 import { ok } from '../../../shared/result.ts';
 import { MemoryRows } from '../../functions/audit/export/memory-rows.ts';
 import { type Callers, makeCallers } from '../../functions/callers.ts';
-import { forGrey } from '../../shared/model/people.ts';
+import { forGrey } from '../../shared/registry/people.ts';
 import { folderForTest } from '../local/folder.ts';
 
 let callers: Callers;

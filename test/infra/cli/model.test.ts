@@ -10,7 +10,7 @@ import { readArguments } from '../../../infra/cli/arguments.ts';
 import { commandLine } from '../../../infra/cli/command-line.ts';
 import { keyFileOf, readPublicKey, readSigningKey } from '../../../infra/cli/models/key.ts';
 import { model } from '../../../infra/cli/models/model.ts';
-import { algorithmOf, verifyBy } from '../../../shared/model/signature/key.ts';
+import { algorithmOf, verifyBy } from '../../../shared/registry/signature-key.ts';
 
 const PEM = { format: 'pem', type: 'pkcs8' } as const;
 

@@ -1,9 +1,10 @@
 // A log as an edge serves it, made of any leaves.
+
+import { RightEdge } from '../../../functions/audit/log/right-edge.ts';
 import { signCheckpoint } from '../../../shared/audit/checkpoint.ts';
 import { encodeLeaf, type Leaf } from '../../../shared/audit/leaf.ts';
 import { openSigningKey } from '../../../shared/audit/note.ts';
 import { formatVerifierKey } from '../../../shared/audit/note-key.ts';
-import { RightEdge } from '../../../shared/audit/right-edge.ts';
 
 export const ORIGIN = 'audit.example/eu/2026';
 export const PREFIX = '/v1/audit/log/eu/2026';

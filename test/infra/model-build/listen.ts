@@ -5,7 +5,7 @@ import { gunzipSync } from 'node:zlib';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { ROOT } from '../../../infra/local/root.ts';
 import { createDecoder } from '../../../infra/pool/agent/asr/decode/decoder.ts';
-import { countWordErrors } from '../../../shared/model/word-errors.ts';
+import { countWordErrors } from '../../../shared/registry/word-errors.ts';
 
 const repository = path.join(ROOT, 'infra/pool/models/repository');
 const read = (file: string) => readFileSync(path.join(repository, 'reference-en', file));

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
 import { buildModel } from '../../../infra/cli/models/build.ts';
 import { limits } from '../../../shared/limits.ts';
-import { evidence } from '../../../shared/model/evidence.ts';
+import { evidence } from '../../../shared/registry/evidence.ts';
 import { startEmbedded } from '../../contract/engine/embedded.ts';
 import { folderForTest } from '../local/folder.ts';
 

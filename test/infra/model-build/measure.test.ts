@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { openGate } from '../../../functions/registry/gate.ts';
 import { buildModel } from '../../../infra/cli/models/build.ts';
 import type { Inference, InferOutcome } from '../../../infra/pool/agent/engine/engine.ts';
 import { checkLoad, differenceOf, engineClient } from '../../../infra/pool/model-build/measure/check-load.ts';
@@ -14,8 +15,7 @@ import { parseText } from '../../../infra/pool/models/config/parse-text.ts';
 import type { ModelConfig } from '../../../infra/pool/models/config/schema.ts';
 import { int32Tensor } from '../../../shared/kserve/tensor.ts';
 import { limits } from '../../../shared/limits.ts';
-import { type Evidence, evaluateEvidence } from '../../../shared/model/evidence.ts';
-import { openGate } from '../../../shared/model/gate.ts';
+import { type Evidence, evaluateEvidence } from '../../../shared/registry/evidence.ts';
 import { ok } from '../../../shared/result.ts';
 import { startEngineDouble, tokens } from '../agent/double-engine.ts';
 import { voice, wavFile } from '../agent/fixtures.ts';

@@ -1,11 +1,11 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { fromBase64, toBase64 } from '../../../shared/audit/base64.ts';
 import { cosigner, openCosignatureVerifier, timeOfCosignature } from '../../../shared/audit/cosignature.ts';
 import { openP256Key, openP256Verifier, p256Signer } from '../../../shared/audit/ecdsa.ts';
 import { openNote, openSigningKey, openVerifier, signNote } from '../../../shared/audit/note.ts';
 import { formatNoteKey, openNoteKey, readNoteKey } from '../../../shared/audit/note-key.ts';
-import { concat } from '../../../shared/seal/bytes.ts';
+import { fromBase64, toBase64 } from '../../../shared/base64.ts';
+import { concat } from '../../../shared/bytes.ts';
 import notes from '../../vectors/audit/notes.json' with { type: 'json' };
 
 const bytes = (text: string) => new TextEncoder().encode(text);

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { fromBase64 } from '../../../shared/audit/base64.ts';
 import { formatCheckpoint, openCheckpoint, readCheckpoint, signCheckpoint } from '../../../shared/audit/checkpoint.ts';
 import { openNote, openSigningKey, openVerifier, signNote } from '../../../shared/audit/note.ts';
 import { formatVerifierKey, readVerifierKey } from '../../../shared/audit/note-key.ts';
 import { hashLeaf } from '../../../shared/audit/tree.ts';
+import { fromBase64 } from '../../../shared/base64.ts';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 

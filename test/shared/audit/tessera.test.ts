@@ -1,11 +1,11 @@
 // Reproduces a log of Tessera, byte for byte.
 import { describe, expect, it } from 'vitest';
-import { fromBase64 } from '../../../shared/audit/base64.ts';
+import { RightEdge } from '../../../functions/audit/log/right-edge.ts';
 import { openCheckpoint, readCheckpoint, signCheckpoint } from '../../../shared/audit/checkpoint.ts';
 import { openNote, openSigningKey, openVerifier } from '../../../shared/audit/note.ts';
 import { formatVerifierKey, openNoteKey, readNoteKey } from '../../../shared/audit/note-key.ts';
 import { verifyConsistency } from '../../../shared/audit/proof.ts';
-import { RightEdge } from '../../../shared/audit/right-edge.ts';
+import { fromBase64 } from '../../../shared/base64.ts';
 import notes from '../../vectors/audit/notes.json' with { type: 'json' };
 import tessera from '../../vectors/audit/tessera-log.json' with { type: 'json' };
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { RightEdge } from '../../../functions/audit/log/right-edge.ts';
 import {
   hashRange,
   proveConsistency,
@@ -9,8 +10,6 @@ import {
   verifyConsistency,
   verifyInclusion,
 } from '../../../shared/audit/proof.ts';
-import { RightEdge } from '../../../shared/audit/right-edge.ts';
-import { sha256 } from '../../../shared/audit/sha256.ts';
 import {
   packEntries,
   partialTiles,
@@ -21,6 +20,7 @@ import {
 } from '../../../shared/audit/tile.ts';
 import { emptyRoot, type Hash, hashLeaf, rootOf } from '../../../shared/audit/tree.ts';
 import { TreeWalk } from '../../../shared/audit/tree-walk.ts';
+import { sha256 } from '../../../shared/sha256.ts';
 
 const numRuns = Number(process.env.SEEDS ?? 200);
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');

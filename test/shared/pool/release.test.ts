@@ -1,10 +1,16 @@
 // Routing by the release map in the snapshots.
 import { describe, expect, it } from 'vitest';
-import { newRegistry } from '../../../shared/model/registry.ts';
-import { type ModelRelease, newestRelease, partOf, type ReleaseMap, releaseOf } from '../../../shared/model/release.ts';
 import type { RosterEntry, Snapshot } from '../../../shared/pool/heartbeat.ts';
 import { pickMirror } from '../../../shared/pool/mirror.ts';
 import { pick } from '../../../shared/pool/pick.ts';
+import { newRegistry } from '../../../shared/registry/registry.ts';
+import {
+  type ModelRelease,
+  newestRelease,
+  partOf,
+  type ReleaseMap,
+  releaseOf,
+} from '../../../shared/registry/release.ts';
 import { agent, model, now, request, snapshot } from './fleet.ts';
 
 const [A, B, C] = ['a', 'b', 'c'].map((digit) => `sha256:${digit.repeat(64)}`) as [string, string, string];

@@ -1,4 +1,4 @@
-import { type AgentProof, PROOF_TYPE } from '../../../../shared/upload/callers.ts';
+import { type AgentProof, PROOF_TYPE } from '../../../../shared/callers.ts';
 import type { Keys } from './keys.ts';
 
 export interface FunctionsOptions {

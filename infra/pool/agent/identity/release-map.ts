@@ -4,8 +4,8 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { compactVerify, createLocalJWKSet, type JSONWebKeySet } from 'jose';
 import { limits } from '../../../../shared/limits.ts';
-import { type Part, partOf, RELEASE_TYPE, type ReleaseMap, releaseMap } from '../../../../shared/model/release.ts';
 import type { ModelDescription } from '../../../../shared/pool/description.ts';
+import { type Part, partOf, RELEASE_TYPE, type ReleaseMap, releaseMap } from '../../../../shared/registry/release.ts';
 import type { Log } from '../telemetry/log.ts';
 
 export interface ReleaseMapStore {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { jobQueue, lightQueue } from '../../../../shared/jobs/job.ts';
 import { limits } from '../../../../shared/limits.ts';
 import { classes } from '../../../../shared/tenant/claims.ts';
-import { jobQueue, lightQueue } from '../../../../shared/upload/job.ts';
 import type { Dispatcher } from '../engine/dispatch.ts';
 import type { Keys } from '../identity/keys.ts';
 import type { ZoneKeyring } from '../identity/zone-key.ts';

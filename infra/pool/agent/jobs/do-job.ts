@@ -1,6 +1,6 @@
+import type { JobKind, UploadJob } from '../../../../shared/jobs/job.ts';
 import { limits } from '../../../../shared/limits.ts';
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
-import type { JobKind, UploadJob } from '../../../../shared/upload/job.ts';
 import { bugDetail } from '../telemetry/log.ts';
 import { assembleDocument } from './speech/assemble.ts';
 import { planDocument } from './speech/plan-document.ts';

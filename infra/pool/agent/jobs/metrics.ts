@@ -1,5 +1,5 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
-import type { JobKind } from '../../../../shared/upload/job.ts';
+import type { JobKind } from '../../../../shared/jobs/job.ts';
 import { registerGauges } from '../telemetry/gauges.ts';
 
 /** Metrics of batch work (C11, R14). Labels are kinds of jobs and reasons only: no tenant, no content. */

@@ -1,6 +1,6 @@
+import { readJob, type UploadJob } from '../../../../shared/jobs/job.ts';
 import { limits } from '../../../../shared/limits.ts';
 import { type Reason, refuse } from '../../../../shared/refusal.ts';
-import { readJob, type UploadJob } from '../../../../shared/upload/job.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { JobEnd } from './do-job.ts';
 import type { JobQueue, Message } from './job-queue.ts';

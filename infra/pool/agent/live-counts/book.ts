@@ -1,7 +1,7 @@
 import { limits } from '../../../../shared/limits.ts';
-import { countStream, type LiveCounts, noCounts } from '../../../../shared/model/live-counts.ts';
-import type { LiveReport } from '../../../../shared/model/live-report.ts';
 import type { ModelDescription } from '../../../../shared/pool/description.ts';
+import { countStream, type LiveCounts, noCounts } from '../../../../shared/registry/live-counts.ts';
+import type { LiveReport } from '../../../../shared/registry/live-report.ts';
 import type { Result } from '../../../../shared/result.ts';
 import { streamOf, type Tally } from './tally.ts';
 

@@ -1,6 +1,6 @@
 import { limits } from '../../../../shared/limits.ts';
-import { type LiveReport, liveProofOf } from '../../../../shared/model/live-report.ts';
 import type { ModelDescription } from '../../../../shared/pool/description.ts';
+import { type LiveReport, liveProofOf } from '../../../../shared/registry/live-report.ts';
 import { callFunctions, type FunctionsOptions } from '../identity/call-functions.ts';
 import type { Keys } from '../identity/keys.ts';
 import type { Log } from '../telemetry/log.ts';

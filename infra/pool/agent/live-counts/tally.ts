@@ -1,7 +1,7 @@
 import { limits } from '../../../../shared/limits.ts';
-import { compareAnswers } from '../../../../shared/model/compare-answers.ts';
-import type { LiveStream } from '../../../../shared/model/live-counts.ts';
 import type { Reason } from '../../../../shared/refusal.ts';
+import { compareAnswers } from '../../../../shared/registry/compare-answers.ts';
+import type { LiveStream } from '../../../../shared/registry/live-counts.ts';
 import type { Result } from '../../../../shared/result.ts';
 import type { RecordingTotals } from '../asr/vad/listen.ts';
 

@@ -1,5 +1,5 @@
-import type { SignerKey } from '../../../../shared/model/signature/key.ts';
 import { shortened } from '../../../../shared/refusal.ts';
+import type { SignerKey } from '../../../../shared/registry/signature-key.ts';
 import type { Dispatcher } from '../engine/dispatch.ts';
 import type { AgentEvent } from '../identity/record.ts';
 import type { Log } from '../telemetry/log.ts';

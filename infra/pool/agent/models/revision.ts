@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { open, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { limits } from '../../../../shared/limits.ts';
-import { digestOfFiles } from '../../../../shared/model/revision.ts';
+import { digestOfFiles } from '../../../../shared/registry/revision.ts';
 
 /**
  * Digests of files as they were when last read, so that only changed ones are read again. By what the file system calls
@@ -63,7 +63,7 @@ async function digestFile(file: string, known: KnownDigests): Promise<string> {
 }
 
 /**
- * Everything that makes a revision (`shared/model/revision.ts`): all files of the ensemble, of the models it is composed of
+ * Everything that makes a revision (`shared/registry/revision.ts`): all files of the ensemble, of the models it is composed of
  * and the files it names, by their paths inside the repository.
  */
 export async function digestRevision(

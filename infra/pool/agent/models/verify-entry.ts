@@ -6,11 +6,11 @@ import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { jsonOf } from '../../../../shared/json-text.ts';
-import { openBundle } from '../../../../shared/model/signature/bundle.ts';
-import type { SignerKey } from '../../../../shared/model/signature/key.ts';
-import type { Manifest } from '../../../../shared/model/signature/manifest.ts';
-import { verifyFiles } from '../../../../shared/model/signature/verify-files.ts';
 import { refuse } from '../../../../shared/refusal.ts';
+import { openBundle } from '../../../../shared/registry/signature-bundle.ts';
+import type { SignerKey } from '../../../../shared/registry/signature-key.ts';
+import type { Manifest } from '../../../../shared/registry/signature-manifest.ts';
+import { verifyFiles } from '../../../../shared/registry/verify-files.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { FoundRevision } from './revision.ts';
 

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { JSONWebKeySet } from 'jose';
+import { concat } from '../../../../shared/bytes.ts';
 import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
-import { concat } from '../../../../shared/seal/bytes.ts';
 import type { Opened, PackingSealer } from '../../../../shared/seal/records.ts';
 import { agentCounters, NUMBER_BYTES, numberAt, openSealedSession } from '../../../../shared/seal/sealed-session.ts';
 import { openRead } from '../../../../shared/seal/streams.ts';

@@ -2,7 +2,7 @@ import os from 'node:os';
 import { z } from 'zod';
 import { jsonText } from '../../../../shared/json-text.ts';
 import { limits } from '../../../../shared/limits.ts';
-import { signerKey } from '../../../../shared/model/signature/key.ts';
+import { signerKey } from '../../../../shared/registry/signature-key.ts';
 
 const name = z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/);
 const port = z.coerce.number().int().min(0).max(65_535);

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { JSONWebKeySet } from 'jose';
-import type { SignerKey } from '../../../../shared/model/signature/key.ts';
+import type { SignerKey } from '../../../../shared/registry/signature-key.ts';
 import { applyRules, parseSettings } from '../../../../shared/settings/problem.ts';
 import { commonRules, productionRules } from './check.ts';
 import { type Environment, environment, meanings } from './schema.ts';

@@ -1,10 +1,10 @@
 import { type ClientRequest, type IncomingMessage, request as requestPlainly } from 'node:http';
 import { request as requestSecurely } from 'node:https';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { OpenedJob } from '../../../../shared/jobs/upload-contract.ts';
 import { limits } from '../../../../shared/limits.ts';
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
-import type { OpenedJob } from '../../../../shared/upload/contract.ts';
 
 // Blobs by the addresses that the back office signs. With Node's own HTTP, as `fetch` would unpack what its owner marked
 // as packed, and sends no length with a stream. Names of failures are ours; an address is a secret and is never told.

@@ -1,5 +1,5 @@
+import { concat } from '../../../../shared/bytes.ts';
 import { ok, type Result } from '../../../../shared/result.ts';
-import { concat } from '../../../../shared/seal/bytes.ts';
 import type { Encoding, StreamFormat } from '../../../../shared/stream/format.ts';
 import { MODEL_RATE } from '../audio/mono.ts';
 import type { Origin, Source } from './source.ts';

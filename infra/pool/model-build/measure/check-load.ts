@@ -6,7 +6,7 @@ import { jsonOf } from '../../../../shared/json-text.ts';
 import { fromConfigName } from '../../../../shared/kserve/datatype.ts';
 import { type ModelMetadata, modelMetadata, serverMetadata } from '../../../../shared/kserve/metadata.ts';
 import { limits } from '../../../../shared/limits.ts';
-import type { Evidence } from '../../../../shared/model/evidence.ts';
+import type { Evidence } from '../../../../shared/registry/evidence.ts';
 import type { Engine } from '../../agent/engine/engine.ts';
 import type { Message, ModelConfig } from '../../models/config/schema.ts';
 import { findStreamProblem } from './check-streams.ts';

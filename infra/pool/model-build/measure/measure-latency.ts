@@ -1,7 +1,7 @@
 // Evidence "latency": time of a second of audio until LOG_PROBS at the engine, window by window, until
 // windows agree.
 import { limits } from '../../../../shared/limits.ts';
-import { type Evidence, isSteady } from '../../../../shared/model/evidence.ts';
+import { type Evidence, isSteady } from '../../../../shared/registry/evidence.ts';
 import { ok } from '../../../../shared/result.ts';
 import type { BuildResult } from '../problem.ts';
 

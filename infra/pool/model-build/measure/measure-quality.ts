@@ -1,10 +1,10 @@
 // Evidence "quality": word errors of two revisions on the same recordings, by speaker.
 
 import { limits } from '../../../../shared/limits.ts';
-import { wordsOf } from '../../../../shared/model/compare-answers.ts';
-import type { Evidence } from '../../../../shared/model/evidence.ts';
-import type { SpeakerErrors } from '../../../../shared/model/quality.ts';
-import { countWordErrors } from '../../../../shared/model/word-errors.ts';
+import { wordsOf } from '../../../../shared/registry/compare-answers.ts';
+import type { Evidence } from '../../../../shared/registry/evidence.ts';
+import type { SpeakerErrors } from '../../../../shared/registry/quality.ts';
+import { countWordErrors } from '../../../../shared/registry/word-errors.ts';
 import { ok } from '../../../../shared/result.ts';
 import type { BuildResult } from '../problem.ts';
 import type { Recording, RecordingList } from './recordings.ts';

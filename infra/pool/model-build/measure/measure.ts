@@ -2,14 +2,14 @@
 // reader.
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { fromBase64 } from '../../../../shared/audit/base64.ts';
+import { fromBase64 } from '../../../../shared/base64.ts';
 import { jsonOf } from '../../../../shared/json-text.ts';
 import { limits } from '../../../../shared/limits.ts';
-import type { Evidence } from '../../../../shared/model/evidence.ts';
-import { bundle } from '../../../../shared/model/signature/bundle.ts';
-import { readPayload } from '../../../../shared/model/signature/envelope.ts';
-import { readManifest } from '../../../../shared/model/signature/manifest.ts';
-import type { Sla } from '../../../../shared/model/sla.ts';
+import type { Evidence } from '../../../../shared/registry/evidence.ts';
+import { bundle } from '../../../../shared/registry/signature-bundle.ts';
+import { readPayload } from '../../../../shared/registry/signature-envelope.ts';
+import { readManifest } from '../../../../shared/registry/signature-manifest.ts';
+import type { Sla } from '../../../../shared/registry/sla.ts';
 import { ok } from '../../../../shared/result.ts';
 import { createKserveEngine } from '../../agent/engine/kserve.ts';
 import { isSpeechModel, type SpeechModel } from '../../agent/models/models.ts';

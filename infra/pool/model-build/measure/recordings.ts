@@ -6,7 +6,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import { jsonOf } from '../../../../shared/json-text.ts';
 import { limits } from '../../../../shared/limits.ts';
-import { wordsOf } from '../../../../shared/model/compare-answers.ts';
+import { wordsOf } from '../../../../shared/registry/compare-answers.ts';
 import { ok } from '../../../../shared/result.ts';
 import { openBlob } from '../blob.ts';
 import { type BuildResult, problem } from '../problem.ts';
@@ -34,7 +34,7 @@ export interface RecordingList {
   readonly recordings: readonly Recording[];
 }
 
-/** Definition of a word in `shared/model/compare-answers.ts`. */
+/** Definition of a word in `shared/registry/compare-answers.ts`. */
 const WORDS = 'NFKC, lower case, letters and digits';
 const LIST = /\.(json|jsonl|ndjson)$/;
 

@@ -1,5 +1,5 @@
 // Evidence "scan": every file of a revision, scanned as `import` scans foreign files.
-import type { Evidence } from '../../../../shared/model/evidence.ts';
+import type { Evidence } from '../../../../shared/registry/evidence.ts';
 import { scanFiles } from '../scan/scan-folder.ts';
 import type { Revision } from './revision.ts';
 

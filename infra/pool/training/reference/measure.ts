@@ -13,7 +13,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
-import { countWordErrors } from '../../../../shared/model/word-errors.ts';
+import { countWordErrors } from '../../../../shared/registry/word-errors.ts';
 import { createDecoder, type DecodedSoFar, type WordDecoder } from '../../agent/asr/decode/decoder.ts';
 import { openStream } from './stream.ts';
 

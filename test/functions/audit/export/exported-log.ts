@@ -6,9 +6,9 @@ import type { ExportContext } from '../../../../functions/audit/export/export-co
 import { type ExportRow, findExport } from '../../../../functions/audit/export/export-row.ts';
 import { nameOfReceived, receive } from '../../../../functions/audit/intake/intake.ts';
 import type { LogKeys } from '../../../../functions/audit/log/log-keys.ts';
-import { Sequencer } from '../../../../functions/audit/log/sequencer.ts';
 import { openReporter } from '../../../../functions/audit/report/report.ts';
 import { Reads } from '../../../../functions/audit/report/report-reads.ts';
+import { Sequencer } from '../../../../functions/audit/sequencer/sequencer.ts';
 import { openHide } from '../../../../functions/audit/sidecar/hide.ts';
 import { wrapWith } from '../../../../functions/audit/sidecar/sidecar-box.ts';
 import { SidecarKeys } from '../../../../functions/audit/sidecar/sidecar-keys.ts';

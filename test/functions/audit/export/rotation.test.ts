@@ -1,13 +1,13 @@
 // A log whose key gives way to another one: with a year, and in the middle of one.
 import { describe, expect, it } from 'vitest';
 import { openLogKeys } from '../../../../functions/audit/log/log-keys.ts';
-import { readLogHealth } from '../../../../functions/audit/log/read-log-health.ts';
-import { toBase64 } from '../../../../shared/audit/base64.ts';
+import { readLogHealth } from '../../../../functions/audit/read/read-log-health.ts';
 import { openP256Key } from '../../../../shared/audit/ecdsa.ts';
 import type { KeyYears } from '../../../../shared/audit/key-years.ts';
 import { openSigningKey } from '../../../../shared/audit/note.ts';
 import { formatVerifierKey } from '../../../../shared/audit/note-key.ts';
 import { verifyBundle } from '../../../../shared/audit/verify/verify-bundle.ts';
+import { toBase64 } from '../../../../shared/base64.ts';
 import { ExportedLog, ORIGIN, readerOf, ZONE } from './exported-log.ts';
 
 const [oldSeed, newSeed] = [new Uint8Array(32).fill(21), new Uint8Array(32).fill(22)];

@@ -1,7 +1,7 @@
 // Exports of logs whose year has ended, and what ties a log to those before and after it.
 import { beforeAll, describe, expect, it } from 'vitest';
 import { advanceExport } from '../../../../functions/audit/export/advance-export.ts';
-import { listYears } from '../../../../functions/audit/log/list-years.ts';
+import { listYears } from '../../../../functions/audit/read/list-years.ts';
 import type { Manifest } from '../../../../shared/audit/bundle/manifest.ts';
 import { verifyBundle } from '../../../../shared/audit/verify/verify-bundle.ts';
 import { ExportedLog, readerOf, ZONE } from './exported-log.ts';

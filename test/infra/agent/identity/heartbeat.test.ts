@@ -5,8 +5,8 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { reconnectPause } from '../../../../infra/pool/agent/identity/heartbeat.ts';
 import { limits } from '../../../../shared/limits.ts';
-import { RELEASE_TYPE } from '../../../../shared/model/release.ts';
 import { type AgentMessage, agentMessage } from '../../../../shared/pool/heartbeat.ts';
+import { RELEASE_TYPE } from '../../../../shared/registry/release.ts';
 import { type Bench, patience, startBench, testDescription } from '../start-agent.ts';
 
 vi.setConfig({ testTimeout: 40_000 });

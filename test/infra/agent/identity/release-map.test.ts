@@ -7,7 +7,7 @@ import { afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { openReleaseMap } from '../../../../infra/pool/agent/identity/release-map.ts';
 import type { LogEvent } from '../../../../infra/pool/agent/telemetry/log.ts';
 import { limits } from '../../../../shared/limits.ts';
-import { type ModelRelease, RELEASE_TYPE } from '../../../../shared/model/release.ts';
+import { type ModelRelease, RELEASE_TYPE } from '../../../../shared/registry/release.ts';
 import { testDescription } from '../start-agent.ts';
 
 type Keys = Awaited<ReturnType<typeof generateKeyPair>>;

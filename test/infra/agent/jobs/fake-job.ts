@@ -4,14 +4,14 @@ import { doJob, type JobEnd } from '../../../../infra/pool/agent/jobs/do-job.ts'
 import type { Workshop } from '../../../../infra/pool/agent/jobs/task/task.ts';
 import { openSealed } from '../../../../infra/pool/agent/storage/files.ts';
 import type { Storage } from '../../../../infra/pool/agent/storage/storage.ts';
+import { readsOf, type UploadJob, writesOf } from '../../../../shared/jobs/job.ts';
+import type { OutcomeName } from '../../../../shared/jobs/paths.ts';
+import type { OpenedJob } from '../../../../shared/jobs/upload-contract.ts';
 import { fp32Tensor, int32Tensor } from '../../../../shared/kserve/tensor.ts';
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import { sealSmall } from '../../../../shared/seal/envelope-stream.ts';
 import { generateZoneKey, importZoneKey, type ZoneKey } from '../../../../shared/seal/zone-key.ts';
-import type { OpenedJob } from '../../../../shared/upload/contract.ts';
-import { readsOf, type UploadJob, writesOf } from '../../../../shared/upload/job.ts';
-import type { OutcomeName } from '../../../../shared/upload/paths.ts';
 import { spell, tokens } from '../double-engine.ts';
 
 export const UPLOAD = '0193a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b';

@@ -2,8 +2,8 @@ import { CreateQueueCommand, GetQueueUrlCommand, SendMessageCommand, SQSClient }
 import { startFauxqs } from 'fauxqs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type JobQueue, openSqs } from '../../../../infra/pool/agent/jobs/job-queue.ts';
+import { jobQueue } from '../../../../shared/jobs/job.ts';
 import { limits } from '../../../../shared/limits.ts';
-import { jobQueue } from '../../../../shared/upload/job.ts';
 
 const REGION = 'us-east-1';
 let server: Awaited<ReturnType<typeof startFauxqs>>;

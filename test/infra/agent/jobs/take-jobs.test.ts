@@ -4,9 +4,9 @@ import type { JobEnd } from '../../../../infra/pool/agent/jobs/do-job.ts';
 import type { JobQueue, Message } from '../../../../infra/pool/agent/jobs/job-queue.ts';
 import { createBatchMetrics } from '../../../../infra/pool/agent/jobs/metrics.ts';
 import { createTaker, retrySeconds, type TakerOptions } from '../../../../infra/pool/agent/jobs/take-jobs.ts';
+import type { UploadJob } from '../../../../shared/jobs/job.ts';
 import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
-import type { UploadJob } from '../../../../shared/upload/job.ts';
 import { UPLOAD } from './fake-job.ts';
 
 const jobOf = (piece: number, more: Partial<UploadJob> = {}): UploadJob => ({

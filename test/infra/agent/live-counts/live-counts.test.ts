@@ -4,8 +4,8 @@ import { LiveBook } from '../../../../infra/pool/agent/live-counts/book.ts';
 import { createLiveTeller } from '../../../../infra/pool/agent/live-counts/report.ts';
 import { newTally, streamOf, type Tally } from '../../../../infra/pool/agent/live-counts/tally.ts';
 import { limits } from '../../../../shared/limits.ts';
-import { type LiveReport, liveProofOf, liveReport } from '../../../../shared/model/live-report.ts';
 import { type Reason, refuse } from '../../../../shared/refusal.ts';
+import { type LiveReport, liveProofOf, liveReport } from '../../../../shared/registry/live-report.ts';
 import { no, ok } from '../../../../shared/result.ts';
 import { testDescription } from '../start-agent.ts';
 

@@ -23,12 +23,12 @@ import { createModelSource } from '../../../../infra/pool/agent/models/model-sou
 import { digestRevision, type KnownDigests } from '../../../../infra/pool/agent/models/revision.ts';
 import type { LogEvent, LogFields } from '../../../../infra/pool/agent/telemetry/log.ts';
 import { readModel } from '../../../../infra/pool/engine/model/read-model.ts';
-import { digestOfFiles } from '../../../../shared/model/revision.ts';
-import { makeBundle } from '../../../../shared/model/signature/bundle.ts';
-import { signPayload } from '../../../../shared/model/signature/envelope.ts';
-import { writeManifest } from '../../../../shared/model/signature/manifest.ts';
+import { digestOfFiles } from '../../../../shared/registry/revision.ts';
+import { makeBundle } from '../../../../shared/registry/signature-bundle.ts';
+import { signPayload } from '../../../../shared/registry/signature-envelope.ts';
+import { writeManifest } from '../../../../shared/registry/signature-manifest.ts';
 import { seeds } from '../../../seeds.ts';
-import { makeP256, makeSm2, type Person, signerOf } from '../../../shared/model/people.ts';
+import { makeP256, makeSm2, type Person, signerOf } from '../../../shared/registry/people.ts';
 
 const folder = mkdtempSync(path.join(os.tmpdir(), 'auricle-entry-'));
 const repository = path.join(folder, 'repository');

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
+import { inEdition } from '../../../../../shared/jobs/paths.ts';
+import { projectOf } from '../../../../../shared/jobs/project-id.ts';
+import type { Manifest } from '../../../../../shared/jobs/project-manifest.ts';
 import { limits } from '../../../../../shared/limits.ts';
-import { projectOf } from '../../../../../shared/project/id.ts';
-import type { Manifest } from '../../../../../shared/project/manifest.ts';
 import { createEnvelope, sealedBytes } from '../../../../../shared/seal/envelope.ts';
 import { sealInto } from '../../../../../shared/seal/envelope-stream.ts';
-import { inEdition } from '../../../../../shared/upload/paths.ts';
 import { MODEL_RATE } from '../../audio/mono.ts';
 import { wavHeader } from '../../audio/wav.ts';
 import { nodeAead } from '../../identity/aead.ts';

@@ -1,7 +1,7 @@
+import { DOCUMENT_JSON } from '../../../../../shared/jobs/document.ts';
+import { documentHead } from '../../../../../shared/jobs/document-head.ts';
+import { manifest } from '../../../../../shared/jobs/project-manifest.ts';
 import { limits } from '../../../../../shared/limits.ts';
-import { DOCUMENT_JSON } from '../../../../../shared/project/document.ts';
-import { documentHead } from '../../../../../shared/project/document-head.ts';
-import { manifest } from '../../../../../shared/project/manifest.ts';
 import { refuse } from '../../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../../shared/result.ts';
 import type { Answer } from '../../request/answer.ts';

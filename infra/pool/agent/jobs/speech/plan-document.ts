@@ -1,5 +1,5 @@
+import { readDocumentFile, readSegment } from '../../../../../shared/jobs/document.ts';
 import { limits } from '../../../../../shared/limits.ts';
-import { readDocumentFile, readSegment } from '../../../../../shared/project/document.ts';
 import { type Refusal, refuse } from '../../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../../shared/result.ts';
 import { readWhole } from '../../storage/files.ts';

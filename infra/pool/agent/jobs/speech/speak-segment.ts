@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { endianness } from 'node:os';
+import { readSegment } from '../../../../../shared/jobs/document.ts';
+import { inEdition } from '../../../../../shared/jobs/paths.ts';
 import { limits } from '../../../../../shared/limits.ts';
-import { readSegment } from '../../../../../shared/project/document.ts';
 import { refuse } from '../../../../../shared/refusal.ts';
-import { inEdition } from '../../../../../shared/upload/paths.ts';
 import { readWhole } from '../../storage/files.ts';
 import { encodeLine } from '../task/lines.ts';
 import { failed, readOutcomeFile, type Task, type Verdict, writeOutcomeFile } from '../task/task.ts';

@@ -1,9 +1,9 @@
+import { jobKey, type UploadJob } from '../../../../../shared/jobs/job.ts';
+import { backOfficeRefusal, type OpenedJob, openedJob } from '../../../../../shared/jobs/upload-contract.ts';
 import { limits } from '../../../../../shared/limits.ts';
 import { readBounded } from '../../../../../shared/read-bounded.ts';
 import { refuse } from '../../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../../shared/result.ts';
-import { backOfficeRefusal, type OpenedJob, openedJob } from '../../../../../shared/upload/contract.ts';
-import { jobKey, type UploadJob } from '../../../../../shared/upload/job.ts';
 import { callFunctions, type FunctionsOptions } from '../../identity/call-functions.ts';
 
 export interface JobsClient {

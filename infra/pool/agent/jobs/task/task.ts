@@ -1,14 +1,14 @@
 import type { z } from 'zod';
+import type { UploadJob } from '../../../../../shared/jobs/job.ts';
+import { type OutcomeFacts, outcomeMetadataOf } from '../../../../../shared/jobs/outcome.ts';
+import type { OutcomeName } from '../../../../../shared/jobs/paths.ts';
+import type { OpenedJob } from '../../../../../shared/jobs/upload-contract.ts';
 import { limits } from '../../../../../shared/limits.ts';
 import type { Refusal } from '../../../../../shared/refusal.ts';
 import { refuse } from '../../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../../shared/result.ts';
 import type { FileFacts } from '../../../../../shared/seal/envelope.ts';
 import type { ZoneKey } from '../../../../../shared/seal/zone-key.ts';
-import type { OpenedJob } from '../../../../../shared/upload/contract.ts';
-import type { UploadJob } from '../../../../../shared/upload/job.ts';
-import { type OutcomeFacts, outcomeMetadataOf } from '../../../../../shared/upload/outcome.ts';
-import type { OutcomeName } from '../../../../../shared/upload/paths.ts';
 import type { Dispatcher } from '../../engine/dispatch.ts';
 import type { ZoneKeyring } from '../../identity/zone-key.ts';
 import type { ServedModel } from '../../models/served-model.ts';

@@ -1,7 +1,7 @@
+import { outcomeHead } from '../../../../../shared/jobs/outcome-head.ts';
 import { refuse } from '../../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../../shared/result.ts';
 import type { Final } from '../../../../../shared/speech/transcript.ts';
-import { outcomeHead } from '../../../../../shared/upload/outcome-head.ts';
 import type { Answer } from '../../request/answer.ts';
 import type { Ticket } from '../../request/ticket.ts';
 import type { ZoneFiles } from '../../storage/files.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { warning } from '../../../../../shared/jobs/outcome.ts';
 import { limits } from '../../../../../shared/limits.ts';
 import { final, type Segment, segment } from '../../../../../shared/speech/transcript.ts';
-import { warning } from '../../../../../shared/upload/outcome.ts';
 
 // Contents of the sealed outcomes. A plan is one JSON object; a result and a transcript are lines of JSON, so
 // that a reader holds one line at a time.

@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { longest } from '../../../../../infra/pool/agent/jobs/transcription/plan.ts';
+import type { UploadJob } from '../../../../../shared/jobs/job.ts';
+import { readOutcome } from '../../../../../shared/jobs/outcome.ts';
 import { refuse } from '../../../../../shared/refusal.ts';
 import { sealSmall } from '../../../../../shared/seal/envelope-stream.ts';
 import { generateZoneKey } from '../../../../../shared/seal/zone-key.ts';
-import type { UploadJob } from '../../../../../shared/upload/job.ts';
-import { readOutcome } from '../../../../../shared/upload/outcome.ts';
 import { flacFrames, flacHead, joinSamples, silence, voice, wavFile } from '../../fixtures.ts';
 import { makeShop, type ShopDouble } from '../fake-job.ts';
 

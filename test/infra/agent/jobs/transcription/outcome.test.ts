@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { encodeLine } from '../../../../../infra/pool/agent/jobs/task/lines.ts';
 import { answerOutcome } from '../../../../../infra/pool/agent/jobs/transcription/outcome-task.ts';
+import type { OutcomeHead } from '../../../../../shared/jobs/outcome-head.ts';
 import { sealSmall } from '../../../../../shared/seal/envelope-stream.ts';
 import { answerEvent } from '../../../../../shared/speech/transcript.ts';
-import type { OutcomeHead } from '../../../../../shared/upload/outcome-head.ts';
 import { joinSamples, silence, voice, wavFile } from '../../fixtures.ts';
 import { makeShop, type ShopDouble, UPLOAD } from '../fake-job.ts';
 

@@ -1,0 +1,30 @@
+// An unproven claim of a witness that the log had more entries. It stops nothing; health reports it from
+// storage, whichever process is asked.
+import { z } from 'zod';
+import { limits } from '../../../shared/limits.ts';
+import { doubtedName } from './log-names.ts';
+import type { LogStore } from './log-store.ts';
+
+const doubted = z.object({
+  v: z.literal(1),
+  /** Time of the first claim, ms since 1970. */
+  at: z.number().int(),
+  /** Name of the witness in the policy. */
+  witness: z.string(),
+  why: z.string(),
+});
+type Doubted = z.infer<typeof doubted>;
+
+/** Stores the first claim only. */
+export const storeDoubt = (store: LogStore, zone: string, doubt: Doubted): Promise<boolean> =>
+  store.create('state', doubtedName(zone, doubt.witness), new TextEncoder().encode(JSON.stringify(doubt)));
+
+/** The witness has signed since. */
+export const dropDoubt = (store: LogStore, zone: string, witness: string): Promise<void> =>
+  store.remove('state', doubtedName(zone, witness));
+
+export async function readDoubts(store: LogStore, zone: string): Promise<Doubted[]> {
+  const names = await store.list('state', doubtedName(zone, ''), limits.auditHealthIntake.value);
+  const kept = await Promise.all(names.map((name) => store.read('state', name)));
+  return kept.flatMap((one) => (one ? [doubted.parse(JSON.parse(new TextDecoder().decode(one.bytes)))] : []));
+}

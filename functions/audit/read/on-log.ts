@@ -1,0 +1,108 @@
+// GET /api/audit/log/{zone}/{year}/{path}: files of a log, as `shared/audit/log-path.ts` names them. The edge
+// authorises the reader.
+import type { HttpRequest, HttpResponseInit } from '@azure/functions';
+import { originOfLog } from '../../../shared/audit/delivery.ts';
+import { holdsEntries, type LogPath, readLogPath } from '../../../shared/audit/log-path.ts';
+import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
+import { limits } from '../../../shared/limits.ts';
+import { refuse } from '../../../shared/refusal.ts';
+import type { EdgeCaller } from '../../caller/edge-caller.ts';
+import { answer, answerNo } from '../../http/answer.ts';
+import { TenantLimiter } from '../../http/limiter.ts';
+import type { LogContext } from '../context/log-context.ts';
+import { verified } from '../context/verified.ts';
+import { writePolicy } from '../log/log-keys.ts';
+import { checkpointName, fileArea, fileName, witnessedName, yearOf } from '../log/log-names.ts';
+import { makeReceipt } from '../log/make-receipt.ts';
+import { publishedSize } from '../log/publish-checkpoint.ts';
+import type { Reads } from '../report/report-reads.ts';
+import { listYears } from './list-years.ts';
+
+/** GET /api/audit/log/{zone}: the logs that there are (`shared/audit/logged-years.ts`). */
+export const onYears = (
+  desk: LogContext | undefined,
+  reads: Reads | undefined,
+): ((request: HttpRequest) => Promise<HttpResponseInit>) => {
+  const places = costly();
+  return verified(desk, async (request, caller, found) => {
+    const { zone = '' } = request.params;
+    if (!found.zones.includes(zone)) return answerNo(refuse('zone_unserved', { zone }));
+    return places.run(placeOf(zone, caller), async () => {
+      const told = await tellRead(reads, zone, caller, 'logs');
+      if (told && !told.ok) return answerNo(told.refusal);
+      return answer(200, { data: await listYears(found.store, zone) });
+    });
+  });
+};
+
+const costly = (): TenantLimiter =>
+  new TenantLimiter(limits.auditReceiptsAtOnce.value, limits.auditReceiptsPerTenant.value);
+const cheap = (): TenantLimiter => new TenantLimiter(limits.auditFilesAtOnce.value, limits.auditFilesPerTenant.value);
+/** A tenant asks about all its zones at once, and one process may keep the logs of several. */
+const placeOf = (zone: string, { tenant }: Pick<EdgeCaller, 'tenant'>): string => JSON.stringify([zone, tenant]);
+
+/** Readers may cache immutable files; shared caches may not, since each read needs a token. */
+const FOREVER = 'private, max-age=31536000, immutable';
+
+export const onLog = (
+  desk: LogContext | undefined,
+  reads: Reads | undefined,
+): ((request: HttpRequest) => Promise<HttpResponseInit>) => {
+  const [receipts, files] = [costly(), cheap()];
+  return verified(desk, async (request, caller, found) => {
+    const { zone = '', year = '', path = '' } = request.params;
+    const asked = readLogPath(path);
+    if (!found.zones.includes(zone) || !/^\d{4}$/.test(year) || !asked) return answerNo(refuse('route_unknown'));
+    // Entries are of all tenants. The edge has looked already; this is for the day on which it has not.
+    if (holdsEntries(asked) && !caller.operate) return answerNo(refuse('scope_missing', { scope: 'operate' }));
+    return (asked.kind === 'receipt' ? receipts : files).run(placeOf(zone, caller), async () => {
+      const body = await read(found, { zone, year: Number(year), path, file: asked });
+      if (body === undefined) return answerNo(refuse('route_unknown'));
+      const tile = asked.kind === 'tile';
+      const action = !tile ? asked.kind : holdsEntries(asked) ? 'entries' : 'hashes';
+      const told = await tellRead(reads, zone, caller, action);
+      if (told && !told.ok) return answerNo(told.refusal);
+      const headers = {
+        'content-type': tile ? 'application/octet-stream' : 'text/plain; charset=utf-8',
+        'cache-control': tile ? FOREVER : 'no-store',
+      };
+      return { status: 200, body: body as Uint8Array<ArrayBuffer> | string, headers };
+    });
+  });
+};
+
+const tellRead = async (
+  reads: Reads | undefined,
+  zone: string,
+  { tenant, subject }: Pick<EdgeCaller, 'tenant' | 'subject'>,
+  action: string,
+) => reads?.note({ zone, tenant, subject, action });
+
+interface FileOfLog {
+  readonly zone: string;
+  readonly year: number;
+  readonly path: string;
+  /** The path, parsed. */
+  readonly file: LogPath;
+}
+
+async function read(
+  { store, base, policy, now }: LogContext,
+  { zone, year, path, file }: FileOfLog,
+): Promise<Uint8Array | string | undefined> {
+  switch (file.kind) {
+    case 'receipt':
+      return makeReceipt(store, zone, year, file.index);
+    case 'policy':
+      // The policy of this year is served before its log begins, any other only with a log.
+      return year === yearOf(now()) || (await publishedSize({ store, zone, year })) > 0
+        ? writePolicy(policy(originOfLog(base, zone, year)))
+        : undefined;
+    case 'tile':
+      return (await store.read(fileArea({ partial: file.tile.width < TILE_WIDTH }), fileName(zone, year, path)))?.bytes;
+    case 'checkpoint':
+      return (await store.read('state', checkpointName(zone, year)))?.bytes;
+    case 'witnessed':
+      return (await store.read('state', witnessedName(zone, year)))?.bytes;
+  }
+}

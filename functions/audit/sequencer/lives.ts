@@ -1,0 +1,110 @@
+// Lives of producers: which have begun, which have ended, and which need not be remembered any more. A life is a run of
+// numbers; the outboxes of the edge have one at a time and begin the next when the log has all of the one before. Processes
+// of the functions have as many as there are processes.
+import type { LeafDraft } from '../../../shared/audit/leaf.ts';
+import { limits } from '../../../shared/limits.ts';
+import { counterOf, type LogState } from '../log/log-state.ts';
+
+/** A life that ended without saying so. */
+export interface Broken {
+  readonly epoch: string;
+  /** The first number that is missing, if there was one. */
+  readonly from: number;
+}
+
+/** Producers of the functions: processes run side by side, and a crash sends no event. */
+export const isMany = (producer: string): boolean => producer.startsWith('functions/');
+
+/** Applies an event to a life. Returns the earlier life when it was interrupted with an unknown remainder. */
+export function noteLife(
+  { lives, upTo }: { readonly lives: Record<string, number>; readonly upTo: Readonly<Record<string, number>> },
+  from: { readonly p: string; readonly ep: string },
+  draft: LeafDraft,
+  now: number,
+): Broken | undefined {
+  const counter = counterOf(from.p, from.ep);
+  if (draft.type === 'producer.close') lives[counter] = -now;
+  else if (isMany(from.p) && counter in lives) lives[counter] = now;
+  if (draft.type !== 'producer.open') return undefined;
+  lives[counter] = now;
+  const { previous } = draft as { readonly previous?: unknown };
+  const named = typeof previous === 'string' ? counterOf(from.p, previous) : undefined;
+  if (named !== undefined && named in upTo) lives[named] = -now;
+  if (isMany(from.p)) return undefined;
+  const [open] = othersOf(upTo, from.p, counter).filter((one) => (lives[one] ?? 0) > 0);
+  if (open === undefined) return undefined;
+  lives[open] = -now;
+  return { epoch: open.slice(from.p.length + 1), from: (upTo[open] ?? 0) + 1 };
+}
+
+const othersOf = (upTo: Readonly<Record<string, number>>, producer: string, counter: string): string[] =>
+  Object.keys(upTo).filter((one) => one !== counter && one.slice(0, one.lastIndexOf(' ')) === producer);
+
+/** A life of the functions that the log has ended: nothing was heard of it for too long. */
+export interface Silent {
+  readonly outbox: string;
+  readonly epoch: string;
+  /** The last number that the log has of it. */
+  readonly last: number;
+}
+
+/** Ends the lives of processes that are gone without a word. One that speaks after all goes on where it was. */
+export function endSilent(
+  lives: Record<string, number>,
+  upTo: Readonly<Record<string, number>>,
+  now: number,
+): Silent[] {
+  const ended: Silent[] = [];
+  for (const [counter, at] of Object.entries(lives)) {
+    const [outbox, epoch] = partsOf(counter);
+    if (at <= 0 || !isMany(outbox) || now - at < limits.auditGoneMs.value) continue;
+    lives[counter] = -now;
+    ended.push({ outbox, epoch, last: upTo[counter] ?? 0 });
+  }
+  return ended;
+}
+
+/**
+ * Drops the counters of lives that have ended so long ago that nothing of them can be on its way any more. The last one of
+ * an outbox stays longer: it may not have heard yet that the log has all of it.
+ */
+export function forgetLives(lives: Record<string, number>, upTo: Record<string, number>, now: number): void {
+  const old = Object.entries(lives).filter(([, at]) => at <= 0 && now + at >= limits.auditEndedMs.value);
+  if (old.length === 0) return;
+  const left = new Map<string, number>();
+  for (const counter of Object.keys(upTo)) {
+    const [producer] = partsOf(counter);
+    left.set(producer, (left.get(producer) ?? 0) + 1);
+  }
+  for (const [counter, at] of old) {
+    const [producer] = partsOf(counter);
+    const others = (left.get(producer) ?? 0) > 1;
+    if (!isMany(producer) && !others && now + at < limits.auditForgottenMs.value) continue;
+    if (counter in upTo) left.set(producer, (left.get(producer) ?? 0) - 1);
+    delete lives[counter];
+    delete upTo[counter];
+  }
+}
+
+const partsOf = (counter: string): readonly [producer: string, epoch: string] => {
+  const cut = counter.lastIndexOf(' ');
+  return [counter.slice(0, cut), counter.slice(cut + 1)];
+};
+
+/** Producers that have begun, have not ended, and have said nothing for too long: seen by one process, from when it began. */
+export class LifeWatch {
+  readonly #seen = new Map<string, { readonly upTo: number; readonly at: number }>();
+
+  /** Number of silent producers. */
+  silent({ upTo, lives = {} }: Pick<LogState, 'upTo' | 'lives'>, now: number): number {
+    let silent = 0;
+    const open = Object.entries(lives).filter(([, at]) => at > 0);
+    for (const counter of this.#seen.keys()) if ((lives[counter] ?? 0) <= 0) this.#seen.delete(counter);
+    for (const [counter] of open) {
+      const [known, count] = [this.#seen.get(counter), upTo[counter] ?? 0];
+      if (known?.upTo !== count) this.#seen.set(counter, { upTo: count, at: now });
+      else if (now - known.at >= limits.auditSilentMs.value) silent += 1;
+    }
+    return silent;
+  }
+}

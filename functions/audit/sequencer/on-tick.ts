@@ -1,0 +1,142 @@
+// Every second, and a little less often while nothing comes: take what is waiting into the logs of all regions.
+import { eventId } from '../../../shared/audit/event-id.ts';
+import { limits } from '../../../shared/limits.ts';
+import { failedIn, type LogContext } from '../context/log-context.ts';
+import { readDiverged } from '../log/diverged.ts';
+import { lockName } from '../log/log-names.ts';
+import { isFull, type LogState } from '../log/log-state.ts';
+import type { NotifyingStore } from '../log/notifying-store.ts';
+import { isWithin, openRounds } from '../log/rounds.ts';
+import { LifeWatch } from './lives.ts';
+import { Sequencer } from './sequencer.ts';
+
+/** Lost rounds in a row before a warning: two ticks of them. */
+const BEATEN_MANY = 2 * limits.auditRoundsPerTick.value;
+
+/** Limits a message to one a minute. */
+class Seldom {
+  readonly #now: () => number;
+  #at = Number.NEGATIVE_INFINITY;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  due(): boolean {
+    const now = this.#now();
+    if (isWithin(now, this.#at, limits.auditTickMs.value)) return false;
+    this.#at = now;
+    return true;
+  }
+}
+
+/** Writes the log of one zone under a lease. The lease only saves work; correctness does not depend on it. */
+class Writer {
+  readonly #desk: LogContext;
+  readonly #zone: string;
+  readonly #sequencer: Sequencer;
+  readonly #watch = new LifeWatch();
+  readonly #silentTold: Seldom;
+  readonly #divergedTold: Seldom;
+  readonly #clockTold: Seldom;
+  /** Rounds in a row. */
+  #beaten = 0;
+  #lease: { readonly id: string; readonly at: number } | undefined;
+
+  constructor(desk: LogContext, zone: string) {
+    this.#desk = desk;
+    this.#zone = zone;
+    const seldom = () => new Seldom(desk.now);
+    [this.#silentTold, this.#divergedTold, this.#clockTold] = [seldom(), seldom(), seldom()];
+    const newId = () => eventId(desk.now(), crypto.getRandomValues(new Uint8Array(10)));
+    const { store, base, signers, now } = desk;
+    this.#sequencer = new Sequencer({ store, base, signers, now, zone, newId });
+  }
+
+  /** Returns whether anything was written. */
+  async tick(): Promise<boolean> {
+    const zone = this.#zone;
+    if (!(await this.#hold())) return false;
+    for (let rounds = 0; rounds < limits.auditRoundsPerTick.value; rounds += 1) {
+      const { kind, entries, held, gaps, unreadable, state, wrong } = await this.#sequencer.round();
+      this.#tellBeaten(kind === 'beaten');
+      if (kind === 'diverged') {
+        await this.#tellDiverged();
+        return false;
+      }
+      if (held > 0) this.#desk.log({ what: 'held', zone, held });
+      if (gaps > 0) this.#desk.log({ what: 'gap', zone, gaps });
+      if (unreadable > 0) this.#desk.log({ what: 'unreadable', zone, unreadable });
+      if (wrong !== undefined && this.#clockTold.due()) this.#desk.log({ what: 'clock', zone, detail: wrong });
+      this.#tellSilent(state);
+      if (entries > 0) this.#desk.log({ what: 'committed', zone, entries });
+      if (kind === 'idle' || kind === 'clock') return rounds > 0 || held > 0;
+    }
+    return true;
+  }
+
+  /** Once a minute: an alarm is a rule on this line. */
+  #tellSilent(state: LogState | undefined): void {
+    if (!state || !this.#silentTold.due()) return;
+    const silent = this.#watch.silent(state, this.#desk.now());
+    if (silent > 0) this.#desk.log({ what: 'silent', zone: this.#zone, silent });
+    if (isFull(state)) this.#desk.log({ what: 'full', zone: this.#zone });
+  }
+
+  /**
+   * Losing a commit race now and then is normal; losing every one while holding the lease means this writer
+   * is stuck.
+   */
+  #tellBeaten(beaten: boolean): void {
+    this.#beaten = beaten ? this.#beaten + 1 : 0;
+    if (this.#beaten > 0 && this.#beaten % BEATEN_MANY === 0) this.#desk.log({ what: 'beaten', zone: this.#zone });
+  }
+
+  /** Logs a divergence once a minute until an operator removes the mark. */
+  async #tellDiverged(): Promise<void> {
+    if (!this.#divergedTold.due()) return;
+    const { store, log } = this.#desk;
+    const mark = await readDiverged(store, this.#zone);
+    if (mark) log({ what: 'diverged', zone: this.#zone, detail: `stopped: ${mark.witness} ${mark.why}` });
+  }
+
+  /** Acquires or renews the lease. */
+  async #hold(): Promise<boolean> {
+    const { store, now } = this.#desk;
+    const at = now();
+    if (this.#lease && isWithin(at, this.#lease.at, limits.auditRenewMs.value)) return true;
+    const name = lockName(this.#zone);
+    const id = await store.hold(name, limits.auditLeaseSeconds.value, this.#lease?.id);
+    this.#lease = id === undefined ? undefined : { id, at };
+    return id !== undefined;
+  }
+
+  async release(): Promise<void> {
+    const lease = this.#lease;
+    this.#lease = undefined;
+    if (lease) await this.#desk.store.release(lockName(this.#zone), lease.id);
+  }
+}
+
+export interface Ticker {
+  tick(): Promise<void>;
+  /** So that the next writer need not wait. */
+  release(): Promise<void>;
+}
+
+export function openTicker(desk: LogContext & { readonly store: NotifyingStore }): Ticker {
+  const writers = new Map(desk.zones.map((zone) => [zone, new Writer(desk, zone)]));
+  return {
+    tick: openRounds({
+      zones: [...writers.keys()],
+      longestMs: limits.auditWriterIdleMs.value,
+      now: desk.now,
+      changes: (zone) => desk.store.changes('intake', zone),
+      work: async (zone) => (await writers.get(zone)?.tick()) ?? false,
+      failed: (zone, error) => failedIn(desk.log, zone)(error),
+    }),
+    async release() {
+      await Promise.allSettled([...writers.values()].map((writer) => writer.release()));
+    },
+  };
+}

@@ -1,0 +1,46 @@
+// Events that reached the log twice: the functions may report one again. The second leaves a leaf that names the first, so
+// that no number of its producer is missing, and does not count for its tenant again.
+import { readLeaf } from '../../../shared/audit/leaf.ts';
+import { TILE_WIDTH, tilePath, tileWith, unpackEntries } from '../../../shared/audit/tile.ts';
+import { limits } from '../../../shared/limits.ts';
+import { fileArea, fileName } from '../log/log-names.ts';
+import type { LogState } from '../log/log-state.ts';
+import type { LogStore } from '../log/log-store.ts';
+
+/** Reports whether a producer may send an event that the log has. */
+export const mayRepeat = (producer: string): boolean => producer.startsWith('functions/');
+
+/** Ids of the last entries of a log. Read from it when first asked, kept up afterwards. */
+export class RecentIds {
+  #origin: string | undefined;
+  #size = 0;
+  readonly #ids = new Set<string>();
+
+  has(id: string): boolean {
+    return this.#ids.has(id);
+  }
+
+  /** Makes it hold those of the last `limits.auditRecentIds` entries of the state's log. */
+  async load(store: Pick<LogStore, 'read'>, zone: string, { origin, year, size }: LogState): Promise<void> {
+    if (this.#origin !== origin) {
+      this.#ids.clear();
+      this.#size = 0;
+      this.#origin = origin;
+    }
+    const first = Math.max(this.#size, size - limits.auditRecentIds.value);
+    for (let from = Math.floor(first / TILE_WIDTH) * TILE_WIDTH; from < size; from += TILE_WIDTH) {
+      const tile = { ...tileWith(0, from, size), level: 'entries' as const };
+      const area = fileArea({ partial: tile.width < TILE_WIDTH });
+      const kept = await store.read(area, fileName(zone, year, tilePath(tile)));
+      for (const entry of (kept && unpackEntries(kept.bytes)) ?? []) {
+        const leaf = readLeaf(entry);
+        if (leaf) this.#ids.add(leaf.id);
+      }
+    }
+    this.#size = size;
+    for (const id of this.#ids) {
+      if (this.#ids.size <= limits.auditRecentIds.value) break;
+      this.#ids.delete(id);
+    }
+  }
+}

@@ -1,0 +1,130 @@
+// Endpoints of the edge for operators' model requests (shared/registry/contract.ts).
+import type { HttpRequest, HttpResponseInit } from '@azure/functions';
+import { limits } from '../../shared/limits.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { aliasMove, newRevision, newTransition } from '../../shared/registry/contract.ts';
+import { aliasName } from '../../shared/registry/registry.ts';
+import { modelName, revisionDigest } from '../../shared/registry/revision.ts';
+import type { EdgeCaller } from '../caller/edge-caller.ts';
+import { fromEdge, type Question } from '../caller/from-edge.ts';
+import { answer, answerNo, answerResult, answerUnlike } from '../http/answer.ts';
+import { readCount } from '../http/read-count.ts';
+import { readJson } from '../http/read-json.ts';
+import { getLiveEvidence } from './get-live.ts';
+import { getModel } from './get-model.ts';
+import { type ModelContext, requireModels } from './model-context.ts';
+import { moveAlias } from './move-alias.ts';
+import { getTransition, moveRevision } from './move-revision.ts';
+import { listModels } from './publish-release.ts';
+import { getRevision, registerRevision } from './register-revision.ts';
+import { retireRevision } from './retire-revision.ts';
+import { readEntries } from './stored-model.ts';
+
+const unlike = (field: string, rule = 'it is not as agreed') => answerNo(refuse('field_invalid', { field, rule }));
+
+/** POST /api/models/{model}/revisions */
+export const onRevision = (desk: ModelContext | undefined): Question =>
+  ofModel(desk, async (known, model, request) => {
+    const asked = newRevision.safeParse(await readJson(request));
+    if (!asked.success) return answerUnlike(asked.error);
+    return answerResult(await registerRevision(known, model, asked.data), 201);
+  });
+
+/** GET /api/models/{model}/revisions/{revision} */
+export const onSeeRevision = (desk: ModelContext | undefined): Question =>
+  ofRevision(desk, async (known, model, revision) => answerResult(await getRevision(known, model, revision)));
+
+/** DELETE /api/models/{model}/revisions/{revision} */
+export const onRetire = (desk: ModelContext | undefined): Question =>
+  ofRevision(desk, async (known, model, revision, { tenant }) =>
+    answerResult(await retireRevision(known, model, revision, tenant)),
+  );
+
+/** GET /api/models */
+export const onModels = (desk: ModelContext | undefined): Question =>
+  byOperator(desk, async (known) => answer(200, { models: await listModels(known) }));
+
+/** GET /api/models/{model}/revisions/{revision}/evidence */
+export const onEvidence = (desk: ModelContext | undefined): Question =>
+  ofRevision(desk, async (known, model, revision) => answerResult(await getLiveEvidence(known, model, revision)));
+
+/** GET /api/models/{model}?at= */
+export const onModel = (desk: ModelContext | undefined): Question =>
+  ofModel(desk, async (known, model, request) => {
+    const text = request.query.get('at');
+    const at = text === null ? undefined : readTime(text);
+    if (text !== null && at === undefined) return unlike('at', 'it is no time');
+    return answer(200, await getModel(known, model, at));
+  });
+
+/** Parses milliseconds since 1970 or ISO 8601. */
+const readTime = (text: string): number | undefined => {
+  const at = /^\d{1,15}$/.test(text) ? Number(text) : Date.parse(text);
+  return Number.isNaN(at) ? undefined : at;
+};
+
+/** POST /api/models/{model}/transitions */
+export const onTransition = (desk: ModelContext | undefined): Question =>
+  ofModel(desk, async (known, model, request) => {
+    const asked = newTransition.safeParse(await readJson(request));
+    if (!asked.success) return answerUnlike(asked.error);
+    const moved = await moveRevision(known, model, asked.data.envelope);
+    return answerResult(moved, moved.ok && moved.value.missing > 0 ? 202 : 200);
+  });
+
+/** GET /api/models/{model}/transitions?after= */
+export const onLog = (desk: ModelContext | undefined): Question =>
+  ofModel(desk, async (known, model, request) => {
+    const most = limits.modelLogRows.value;
+    const entries = await readEntries(known, model, readCount(request, 'after') ?? 0, most);
+    const next = entries.length === most && entries.at(-1)?.seq;
+    return answer(200, { entries, ...(next && { next }) });
+  });
+
+/** GET /api/models/{model}/transitions/{id} */
+export const onSeeTransition = (desk: ModelContext | undefined): Question =>
+  ofModel(desk, async (known, model, request) => {
+    const { id = '' } = request.params;
+    if (!/^[0-9a-f]{64}$/.test(id)) return answerNo(refuse('transition_unknown'));
+    return answerResult(await getTransition(known, model, id));
+  });
+
+/** PUT /api/models/{model}/aliases/{alias} */
+export const onAlias = (desk: ModelContext | undefined): Question =>
+  ofModel(desk, async (known, model, request) => {
+    const alias = aliasName.safeParse(request.params.alias);
+    if (!alias.success) return unlike('alias');
+    const asked = aliasMove.safeParse(await readJson(request));
+    if (!asked.success) return answerUnlike(asked.error);
+    return answerResult(await moveAlias(known, model, { alias: alias.data, ...asked.data }));
+  });
+
+function ofModel(
+  desk: ModelContext | undefined,
+  then: (desk: ModelContext, model: string, request: HttpRequest, caller: EdgeCaller) => Promise<HttpResponseInit>,
+): Question {
+  return byOperator(desk, async (known, request, caller) => {
+    const model = modelName.safeParse(request.params.model);
+    return model.success ? then(known, model.data, request, caller) : unlike('model');
+  });
+}
+
+/** Answers `revision_unknown` for anything that is not a digest. */
+const ofRevision = (
+  desk: ModelContext | undefined,
+  then: (desk: ModelContext, model: string, revision: string, caller: EdgeCaller) => Promise<HttpResponseInit>,
+): Question =>
+  ofModel(desk, async (known, model, request, caller) => {
+    const revision = revisionDigest.safeParse(request.params.revision);
+    return revision.success
+      ? then(known, model, revision.data, caller)
+      : answerNo(refuse('revision_unknown', { model }));
+  });
+
+const byOperator = (
+  desk: ModelContext | undefined,
+  then: (desk: ModelContext, request: HttpRequest, caller: EdgeCaller) => Promise<HttpResponseInit>,
+): Question =>
+  fromEdge(requireModels(desk), async (request, caller, known) =>
+    caller.operate ? then(known, request, caller) : answerNo(refuse('scope_missing', { scope: 'operate' })),
+  );

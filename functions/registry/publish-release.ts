@@ -1,0 +1,101 @@
+// Release map, derived from the logs of the models and sent to the edge. It is one row with a generation. The
+// timer repeats the whole derivation, which recovers from a failure between log, map and edge.
+import { CompactSign, importJWK } from 'jose';
+import { z } from 'zod';
+import { canonicalJson } from '../../shared/audit/canonical-json.ts';
+import { limits } from '../../shared/limits.ts';
+import { refuse } from '../../shared/refusal.ts';
+import type { modelNames } from '../../shared/registry/contract.ts';
+import { RELEASE_TYPE, type ReleaseMap, releaseMap, releaseOf } from '../../shared/registry/release.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import type { Settings } from '../settings.ts';
+import type { ModelContext, ReleaseEdge } from './model-context.ts';
+import { readModel } from './stored-model.ts';
+
+/** Partition name that no model can have. */
+const PARTITION = '@release';
+const KEY = 'map';
+const EMPTY: ReleaseMap = { v: 1, generation: 0, models: {} };
+
+type Desk = Pick<ModelContext, 'rows' | 'edge' | 'mirrorShare'>;
+
+/** Lists a model before its log begins, so that every log is found. Refuses when the list is full. */
+export async function enrolModel({ rows }: Desk, model: string): Promise<Result<undefined>> {
+  for (let attempt = 0; attempt < limits.modelTries.value; attempt += 1) {
+    const { map, version } = await readMap(rows);
+    if (Object.hasOwn(map.models, model)) return ok(undefined);
+    if (Object.keys(map.models).length >= limits.modelNames.value) {
+      return no(refuse('gate_closed', { rule: `there are at most ${limits.modelNames.value} models` }));
+    }
+    if (await writeMap(rows, { ...map, models: { ...map.models, [model]: {} } }, version)) return ok(undefined);
+  }
+  return no(refuse('models_unavailable', undefined, 'the release map changes all the time'));
+}
+
+/** Returns the listed models and the revision of their `stable` alias. */
+export async function listModels({ rows }: Pick<Desk, 'rows'>): Promise<z.infer<typeof modelNames>['models']> {
+  const { map } = await readMap(rows);
+  return Object.keys(map.models)
+    .sort()
+    .map((model) => ({ model, ...(map.models[model]?.stable && { stable: map.models[model].stable }) }));
+}
+
+/**
+ * Updates the map from the logs of one model or all, and sends it to the edge. Throws when the edge is
+ * unreachable.
+ */
+export async function publishRelease(desk: Desk, only?: string): Promise<ReleaseMap> {
+  const map = await updateMap(desk, only);
+  if (map.generation > 0) await desk.edge?.publish(map);
+  return map;
+}
+
+async function updateMap({ rows, mirrorShare }: Desk, only: string | undefined): Promise<ReleaseMap> {
+  for (let attempt = 0; attempt < limits.modelTries.value; attempt += 1) {
+    const { map, version } = await readMap(rows);
+    const names = Object.keys(map.models).filter((name) => only === undefined || name === only);
+    const found = await Promise.all(
+      names.map(async (name) => [name, releaseOf((await readModel({ rows }, name)).registry, mirrorShare)]),
+    );
+    const models: ReleaseMap['models'] = { ...map.models, ...Object.fromEntries(found) };
+    if (canonicalJson(models) === canonicalJson(map.models)) return map;
+    const next = { ...map, generation: map.generation + 1, models };
+    if (await writeMap(rows, next, version)) return next;
+  }
+  throw new Error('the release map changes all the time');
+}
+
+async function readMap(rows: Desk['rows']): Promise<{ map: ReleaseMap; version: string | undefined }> {
+  const row = await rows.read(PARTITION, KEY);
+  return row ? { map: releaseMap.parse(row.value), version: row.version } : { map: EMPTY, version: undefined };
+}
+
+const writeMap = (rows: Desk['rows'], value: ReleaseMap, version: string | undefined): Promise<boolean> =>
+  rows.commit(PARTITION, [
+    version === undefined ? { type: 'insert', key: KEY, value } : { type: 'replace', key: KEY, value, version },
+  ]);
+
+export function openReleaseEdge({
+  EDGE_URL,
+  SERVICE_KEY,
+}: Pick<Settings, 'EDGE_URL' | 'SERVICE_KEY'>): ReleaseEdge | undefined {
+  if (EDGE_URL === undefined || SERVICE_KEY === undefined) return undefined;
+  const address = new URL('/v1/release', EDGE_URL);
+  return {
+    async publish(map) {
+      const release = await new CompactSign(new TextEncoder().encode(JSON.stringify(map)))
+        .setProtectedHeader({ alg: 'ES256', typ: RELEASE_TYPE, ...(SERVICE_KEY.kid && { kid: SERVICE_KEY.kid }) })
+        .sign(await importJWK(SERVICE_KEY, 'ES256'));
+      const response = await fetch(address, {
+        method: 'PUT',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ release }),
+        signal: AbortSignal.timeout(limits.releaseTellMs.value),
+      });
+      const answered = z.object({ generation: z.number() }).safeParse(await response.json().catch(() => undefined));
+      if (!answered.success || answered.data.generation < map.generation) {
+        throw new Error(`the edge answered ${response.status}`);
+      }
+    },
+  };
+}

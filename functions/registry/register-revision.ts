@@ -1,0 +1,77 @@
+// Registration of a revision by the signature of its files. The files are elsewhere; agents verify them where
+// they enter a tier.
+
+import type { z } from 'zod';
+import { limits } from '../../shared/limits.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { newRevision, type RevisionRow, type StoredRevision } from '../../shared/registry/contract.ts';
+import { digestOfFiles } from '../../shared/registry/revision.ts';
+import { openBundle } from '../../shared/registry/signature-bundle.ts';
+import type { Manifest } from '../../shared/registry/signature-manifest.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import { afterEntry } from './after-entry.ts';
+import { decideRevision } from './decide.ts';
+import { revisionRowOf } from './get-model.ts';
+import type { ModelContext } from './model-context.ts';
+import { enrolModel } from './publish-release.ts';
+import { append, readModel } from './stored-model.ts';
+
+const invalid = (rule: string) => no(refuse('signature_invalid', { rule }));
+
+const bundleKey = (revision: string): string => `b!${revision}`;
+
+export async function registerRevision(
+  desk: ModelContext,
+  model: string,
+  { bundle, description }: z.infer<typeof newRevision>,
+): Promise<Result<RevisionRow>> {
+  if (JSON.stringify(bundle).length > limits.modelBundleBytes.value) return invalid('its bundle is too long');
+  const opened = await openBundle(bundle, desk.signers);
+  if (!opened.ok) return opened;
+  const { manifest, signer } = opened.value;
+  const revision = revisionOf(manifest);
+  if (revision === undefined) return invalid('it does not say which revision its files make');
+  if (manifest.revision !== undefined && manifest.revision !== revision) {
+    return invalid('its files make another revision than it says');
+  }
+  const enrolled = await enrolModel(desk, model);
+  if (!enrolled.ok) return enrolled;
+  const done = await append(desk, model, (known) => {
+    const worker = desk.signers.some(({ name, worker }) => name === signer && worker);
+    const { sla, made } = manifest;
+    const decided = decideRevision(known, { revision, author: signer, worker, sla, made });
+    if (!decided.ok) return decided;
+    const kept = { type: 'put', key: bundleKey(revision), value: { bundle, description } } as const;
+    // Among several signatures, one with digests of whole files proves the revision and is kept over one that
+    // only names it.
+    const first = !Object.hasOwn(known.revisions, revision);
+    const keeps = decided.value && (first || makesRevision(manifest));
+    return ok({ draft: decided.value, said: undefined, changes: keeps ? [kept] : [] });
+  });
+  if (!done.ok) return done;
+  const told = await afterEntry(desk, model);
+  return told.ok ? ok(revisionRowOf(done.value.registry, revision)) : told;
+}
+
+/** Returns a revision with its bundle, for export. */
+export async function getRevision(
+  desk: ModelContext,
+  model: string,
+  revision: string,
+): Promise<Result<StoredRevision>> {
+  const { registry } = await readModel(desk, model);
+  const row = registry.revisions[revision] && (await desk.rows.read(model, bundleKey(revision)));
+  if (!row) return no(refuse('revision_unknown', { model }));
+  return ok({ ...revisionRowOf(registry, revision), ...newRevision.parse(row.value) });
+}
+
+const makesRevision = ({ hash, method }: Manifest): boolean => hash === 'sha256' && method === 'files';
+
+/**
+ * Derives the revision from digests of whole files; other manifests have to name it, and the check follows
+ * with the files.
+ */
+function revisionOf(manifest: Manifest): string | undefined {
+  if (!makesRevision(manifest)) return manifest.revision;
+  return digestOfFiles(manifest.pieces.map(({ file: name, digest }) => ({ name, digest })));
+}

@@ -1,0 +1,72 @@
+// Reports entries of the model logs to the audit log. An entry is written before it is reported, and the next
+// request reports what is missing. Event ids derive from the entries, so that repeats are dropped.
+import { createHash } from 'node:crypto';
+import type { EventDraft } from '../../shared/audit/event.ts';
+import { eventId } from '../../shared/audit/event-id.ts';
+import { limits } from '../../shared/limits.ts';
+import type { Entry } from '../../shared/registry/registry.ts';
+import { moveOf, showStanding } from '../../shared/registry/stage.ts';
+import { ok, type Result } from '../../shared/result.ts';
+import type { ModelContext } from './model-context.ts';
+import { readEntries, readModel, storeReported } from './stored-model.ts';
+
+/** Refuses with `audit_unavailable`: the entries stay written, and the next request reports them again. */
+export async function reportToLog(desk: ModelContext, model: string): Promise<Result<undefined>> {
+  const { audit } = desk;
+  if (!audit) return ok(undefined);
+  for (let attempt = 0; attempt < limits.modelTries.value; attempt += 1) {
+    const kept = await readModel(desk, model);
+    if (kept.told >= kept.registry.seq) return ok(undefined);
+    const entries = await readEntries(desk, model, kept.told, limits.modelLogRows.value);
+    for (const one of entries) {
+      const told = await audit.report(desk.zone, draftOf(one), idOf(one));
+      if (!told.ok) return told;
+    }
+    // On a conflict with a concurrent reporter, the next attempt reads the rest.
+    await storeReported(desk, kept, entries.at(-1)?.seq ?? kept.told);
+  }
+  return ok(undefined);
+}
+
+const idOf = (one: Entry): string =>
+  eventId(one.at, createHash('sha256').update(`${one.model} ${one.seq}`).digest().subarray(0, 10));
+
+function draftOf(one: Entry): EventDraft {
+  const about = { type: 'model.stage', model: one.model } as const;
+  if (one.type === 'revision') {
+    const origin = one.made ? `, made of ${one.made.from} with the method "${one.made.method}"` : '';
+    return { ...about, revision: one.revision, to: 'develop-verify', reason: `signed by ${one.author}${origin}` };
+  }
+  if (one.type === 'rollout') {
+    return {
+      ...about,
+      revision: one.failed ?? one.revision,
+      to: one.state === 'stopped' ? 'stopped' : 'develop-verify',
+      verdict: 'FAIL',
+      evidence: one.statement,
+      reason: one.reason,
+    };
+  }
+  if (one.type === 'alias') {
+    return {
+      ...about,
+      revision: one.revision ?? 'none',
+      to: one.alias,
+      alias: one.alias,
+      ...(one.from !== undefined && { from: one.from }),
+      ...(one.reason !== undefined && { reason: one.reason }),
+    };
+  }
+  const { revision, from, to, statement, signers } = one;
+  return {
+    ...about,
+    revision,
+    from: showStanding(from),
+    to: showStanding(to),
+    gate: to.stage,
+    // An advance requires a PASS; a higher share does not.
+    ...(moveOf(from, to) === 'advance' && { verdict: 'PASS' as const }),
+    evidence: statement,
+    reason: `signed by ${signers.join(', ')}`,
+  };
+}

@@ -1,0 +1,100 @@
+// Log of a model in the table: one partition per model, one row per entry, and one row with the state that
+// they add up to. An entry and its consequences are written in one transaction, conditional on the state
+// read.
+import { limits } from '../../shared/limits.ts';
+import { refuse } from '../../shared/refusal.ts';
+import {
+  applyEntry,
+  type Entry,
+  type EntryDraft,
+  entry,
+  newRegistry,
+  placeEntry,
+  type Registry,
+  registry,
+} from '../../shared/registry/registry.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import { type Change, endOf } from '../store/rows.ts';
+import type { ModelContext } from './model-context.ts';
+
+const HEAD = 'head';
+const SEQ_DIGITS = 10;
+const entryKey = (seq: number): string => `e!${String(seq).padStart(SEQ_DIGITS, '0')}`;
+
+export interface StoredModel {
+  readonly registry: Registry;
+  /** Number of the last entry that the audit log has. */
+  readonly told: number;
+  readonly version: string | undefined;
+}
+
+export async function readModel({ rows }: Pick<ModelContext, 'rows'>, model: string): Promise<StoredModel> {
+  const row = await rows.read(model, HEAD);
+  if (!row) return { registry: newRegistry(model), told: 0, version: undefined };
+  return { registry: registry.parse(row.value.registry), told: Number(row.value.told), version: row.version };
+}
+
+/** Returns entries after `after`, oldest first. */
+export async function readEntries(
+  { rows }: Pick<ModelContext, 'rows'>,
+  model: string,
+  after: number,
+  limit: number,
+): Promise<Entry[]> {
+  const found = await rows.scan(model, entryKey(after + 1), endOf('e!'), limit);
+  return found.map(({ value }) => entry.parse(value));
+}
+
+/** Decision of a request: the entry to write, if any, the answer, and further row changes. */
+export interface Decided<Said> {
+  readonly draft: EntryDraft | undefined;
+  readonly said: Said;
+  readonly changes?: readonly Change[];
+}
+
+export interface Appended<Said> {
+  readonly registry: Registry;
+  /** The new entry, if one was written. */
+  readonly entry: Entry | undefined;
+  readonly said: Said;
+}
+
+/**
+ * Decides on the current state and commits if it is unchanged; retries on a conflict. Refuses
+ * `models_unavailable` after `modelTries`.
+ */
+export async function append<Said>(
+  desk: ModelContext,
+  model: string,
+  decide: (known: Registry) => Promise<Result<Decided<Said>>> | Result<Decided<Said>>,
+): Promise<Result<Appended<Said>>> {
+  for (let attempt = 0; attempt < limits.modelTries.value; attempt += 1) {
+    const kept = await readModel(desk, model);
+    const decided = await decide(kept.registry);
+    if (!decided.ok) return decided;
+    const { draft, said, changes = [] } = decided.value;
+    if (!draft) {
+      const done = changes.length === 0 || (await desk.rows.commit(model, changes));
+      if (done) return ok({ registry: kept.registry, entry: undefined, said });
+      continue;
+    }
+    const next = placeEntry(kept.registry, draft, desk.now());
+    const known = applyEntry(kept.registry, next);
+    const written = await desk.rows.commit(model, [
+      headChange({ registry: known, told: kept.told, version: kept.version }),
+      { type: 'insert', key: entryKey(next.seq), value: next },
+      ...changes,
+    ]);
+    if (written) return ok({ registry: known, entry: next, said });
+  }
+  return no(refuse('models_unavailable', undefined, `${model} changes all the time`));
+}
+
+function headChange({ registry: known, told, version }: StoredModel): Change {
+  const value = { registry: known, told };
+  return version === undefined ? { type: 'insert', key: HEAD, value } : { type: 'replace', key: HEAD, value, version };
+}
+
+/** Records the progress of the audit log; `false` on a conflict. */
+export const storeReported = ({ rows }: ModelContext, kept: StoredModel, told: number): Promise<boolean> =>
+  rows.commit(kept.registry.model, [headChange({ ...kept, told })]);

@@ -1,0 +1,121 @@
+// Calls of the edge, on behalf of operators, to the back office about models, below `/api`:
+//
+//  GET  /models                                 → modelNames
+//  POST /models/{model}/revisions               newRevision → revisionRow
+//  GET  /models/{model}/revisions/{revision}    → keptRevision, with its signature
+//  DELETE /models/{model}/revisions/{revision}  → transitionRow: retired, signed by the functions for the caller
+//  GET  /models/{model}/revisions/{revision}/evidence → liveEvidence of the revision
+//  GET  /models/{model}                         ?at= → modelState: now, or at a time
+//  POST /models/{model}/transitions             newTransition → transitionRow; 202 while a signature is missing
+//  GET  /models/{model}/transitions             ?after= → logPage: every entry of the log, the oldest first
+//  GET  /models/{model}/transitions/{id}        → keptTransition, with the signed statement
+//  PUT  /models/{model}/aliases/{alias}         aliasMove → aliasRow
+import { z } from 'zod';
+import { limits } from '../limits.ts';
+import { evidence } from './evidence.ts';
+import { entry } from './registry.ts';
+import { revisionDigest } from './revision.ts';
+import { made, rollout } from './rollout.ts';
+import { bundle } from './signature-bundle.ts';
+import { envelope } from './signature-envelope.ts';
+import { sla } from './sla.ts';
+import { canaryShare, stage, standing } from './stage.ts';
+import { verdict } from './verdict.ts';
+
+/** Properties of a revision for people; no decision depends on them. */
+export const description = z
+  .record(z.string().min(1).max(64), z.string().max(512))
+  .refine((all) => Object.keys(all).length <= limits.modelProperties.value, 'has too many members');
+
+export const newRevision = z.object({ bundle, description: description.default({}) });
+
+export const revisionRow = z.object({
+  revision: revisionDigest,
+  author: z.string().describe('Whose signature its files have'),
+  authors: z.array(z.string()).optional().describe('Others who signed the same files'),
+  registered: z.number().int(),
+  stage,
+  share: canaryShare.optional().describe('Share of the sessions, in the stage canary'),
+  since: z.number().int().describe('When it came to where it stands'),
+  aliases: z.array(z.string()),
+  sla: sla.optional().describe('What is promised of it'),
+  made: made.omit({ parameters: true }).optional().describe('Of which revision it was made, and how'),
+  rollout: rollout.optional().describe('What became of it since it missed that'),
+});
+export type RevisionRow = z.infer<typeof revisionRow>;
+
+export const storedRevision = revisionRow.extend({ bundle, description });
+export type StoredRevision = z.infer<typeof storedRevision>;
+
+export const aliasRow = z.object({
+  alias: z.string(),
+  revision: revisionDigest.optional(),
+  since: z.number().int(),
+  before: revisionDigest.optional().describe('What it named before: where a roll back goes'),
+});
+export type AliasRow = z.infer<typeof aliasRow>;
+
+export const modelState = z.object({
+  model: z.string(),
+  seq: z.number().int().describe('Last entry of its log'),
+  at: z.number().int(),
+  revisions: z.array(revisionRow),
+  aliases: z.array(aliasRow),
+});
+export type ModelState = z.infer<typeof modelState>;
+
+/** Names of all registered models. */
+export const modelNames = z.object({
+  models: z.array(z.object({ model: z.string(), stable: revisionDigest.optional() })),
+});
+
+/**
+ * Live evidence of a revision: what a gate would weigh while it is on trial, and latency windows in any
+ * stage.
+ */
+export const liveEvidence = z.object({
+  revision: revisionDigest,
+  stage,
+  share: canaryShare.optional(),
+  since: z.number().int(),
+  evidence: z.array(evidence).describe('As a statement would carry it; empty when it is not under way'),
+  verdicts: z.partialRecord(z.string(), verdict).describe('Of each kind of evidence'),
+  verdict: verdict.optional().describe('Of all of it: FAIL moves the revision back, PASS opens its gate'),
+  windows: z
+    .array(
+      z.object({
+        from: z.number().int(),
+        to: z.number().int(),
+        streams: z.number().int(),
+        failed: z.number().int(),
+        p95: z.number().optional().describe('Milliseconds that a second of sound took, 95th percentile'),
+      }),
+    )
+    .describe('Of what callers were answered, the oldest first'),
+});
+export type LiveEvidence = z.infer<typeof liveEvidence>;
+
+export const newTransition = z.object({ envelope });
+
+export const transitionRow = z.object({
+  id: z.string().describe('SHA-256 of what is signed'),
+  revision: revisionDigest,
+  from: standing,
+  to: standing,
+  signers: z.array(z.string()),
+  missing: z.number().int().describe('People who must still sign; 0 when the revision has moved'),
+  seq: z.number().int().optional().describe('Its entry of the log'),
+  missed: z.string().optional().describe('Why it moved nothing, and what is done about it'),
+});
+export type TransitionRow = z.infer<typeof transitionRow>;
+
+export const storedTransition = transitionRow.extend({ envelope });
+export type StoredTransition = z.infer<typeof storedTransition>;
+
+export const aliasMove = z.object({
+  revision: revisionDigest.optional().describe('Absent: the alias is taken away'),
+  from: revisionDigest.optional().describe('Revision that the caller believes it names now'),
+  reason: z.string().max(limits.modelReasonCharacters.value).optional(),
+});
+
+export const logPage = z.object({ entries: z.array(entry), next: z.number().int().optional() });
