@@ -229,7 +229,8 @@ async function installPackages(made: string, python: Python, say: (line: string)
   say('installing numpy and ONNX Runtime');
   const target = path.join(made, 'lib', `python${python.version}`, 'site-packages');
   const list = path.join(here, 'packages.txt');
-  const got = await pip(python, ['install', ...PINNED, '--no-compile', '--target', target, '-r', list]);
+  // Compiled: each model is a process that imports them, and bytecode is not written later (`forbidBytecode`).
+  const got = await pip(python, ['install', ...PINNED, '--target', target, '-r', list]);
   if (!got.ok) throw new InstallProblem(`pip cannot install numpy and ONNX Runtime: ${got.lastLine}`);
   const works = await run(path.join(made, 'bin/python'), ['-c', 'import numpy, onnxruntime']);
   if (!works.ok) throw new InstallProblem(`numpy and ONNX Runtime do not work here: ${works.lastLine}`);

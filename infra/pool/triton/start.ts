@@ -130,7 +130,9 @@ async function launch(options: StartOptions, ports: number[]): Promise<Triton> {
     child.once('error', reject);
   });
   const url = `http://${HOST}:${ports[0]}`;
-  const up = await Promise.race([untilReady(url), ended.then((code) => `ended with ${code}`)]).catch(String);
+  const watch = new AbortController();
+  const failed = ended.then((code) => `ended with ${code}`).finally(() => watch.abort());
+  const up = await Promise.race([untilReady(url, watch.signal), failed]).catch(String);
   if (up !== true) {
     await end(child, ended);
     throw new Error(`Triton did not start: ${complaintIn(said) ?? up}`);
@@ -155,9 +157,9 @@ const look = (url: string) =>
     asked.once('error', () => resolve(0));
   });
 
-async function untilReady(url: string): Promise<true | string> {
+async function untilReady(url: string, signal: AbortSignal): Promise<true | string> {
   const until = performance.now() + limits.tritonReadyMs.value;
-  while (performance.now() < until) {
+  while (performance.now() < until && !signal.aborted) {
     if ((await look(`${url}/v2/health/ready`)) === 200) return true;
     await sleep(LOOK_MS);
   }
