@@ -22,6 +22,9 @@ export const wantsLivekit = process.env.AURICLE_LIVEKIT === '1';
 
 export const interpreterOf = (name: Environment): string => path.join(folder, name, 'bin/python');
 
+/** Environment of the interpreters: packages are compiled once, outside the source tree. */
+export const bytecode = { PYTHONDONTWRITEBYTECODE: '', PYTHONPYCACHEPREFIX: path.join(folder, 'bytecode') };
+
 /**
  * Runs before all files, in the process that may reach a package index. Reports in one line what is missing.
  */
@@ -62,4 +65,5 @@ async function install(name: Environment): Promise<void> {
   await writeFile(stamp, wanted);
 }
 
-const imported = (name: Environment, imports: string) => run(interpreterOf(name), ['-c', `import ${imports}`]);
+const imported = (name: Environment, imports: string) =>
+  run(interpreterOf(name), ['-c', `import ${imports}`], { ...process.env, ...bytecode });

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { type Environment, interpreterOf } from './install.ts';
+import { bytecode, type Environment, interpreterOf } from './install.ts';
 
 /** A Python process that runs functions of one file, one at a time, any number of times. */
 export interface Python {
@@ -16,8 +16,7 @@ type Said = { readonly value: unknown } | { readonly raised: string };
 export function startPython(file: string, env: Record<string, string>, environment: Environment = 'clients'): Python {
   const script = path.join(import.meta.dirname, 'drive.py');
   const child = spawn(interpreterOf(environment), ['-u', script, file], {
-    // Bytecode would be left in the source tree.
-    env: { ...process.env, ...env, PYTHONDONTWRITEBYTECODE: '1' },
+    env: { ...process.env, ...env, ...bytecode },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const waiting: { resolve: (value: unknown) => void; reject: (error: Error) => void }[] = [];

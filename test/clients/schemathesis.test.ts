@@ -3,7 +3,7 @@ import path from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { join } from '../stack/join.ts';
 import type { Shared } from '../stack/running.ts';
-import { folder, interpreterOf } from './install.ts';
+import { bytecode, folder, interpreterOf } from './install.ts';
 
 let running: Shared;
 beforeAll(async () => {
@@ -38,7 +38,7 @@ function generate(url: string, token: string): Promise<{ code: number; report: s
     ...['run', `${url}/v1/openapi.json`, '--checks', 'all', '--max-examples', String(EXAMPLES), '--seed', '1'],
     ...['--header', `Authorization: Bearer ${token}`, '--no-color'],
   ];
-  const env = { ...process.env, AURICLE_HOOKS: here('schemathesis_hooks.py') };
+  const env = { ...process.env, ...bytecode, AURICLE_HOOKS: here('schemathesis_hooks.py') };
   return new Promise((resolve) => {
     // Schemathesis stores its findings in its working directory.
     execFile(interpreterOf('schemathesis'), given, { cwd: folder, maxBuffer: 2 ** 24, env }, (error, output) =>
