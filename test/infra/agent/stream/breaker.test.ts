@@ -335,7 +335,7 @@ describe('a client that sends a second of sound at once', () => {
 type Fate = 'answer' | 'stall' | 'lost' | 'forget' | 'slow';
 
 describe('whatever happens', () => {
-  it('every sequence that was begun is ended, windows come in order and one at a time (A5, A8)', async () => {
+  it('MUST 67: ends every sequence; windows come in order, one at a time (A5, A8)', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(

@@ -85,7 +85,7 @@ async function scene() {
 }
 
 describe('the link of a stream', () => {
-  it('MUST 61: says at least every 2 s that it is there, and asks whether the edge is when that says nothing', async () => {
+  it('MUST 61: sends a keepalive every 2 s and pings a silent edge', async () => {
     const { time, socket, events } = await scene();
     for (let i = 0; i < 4; i++) {
       await time.advance(limits.streamKeepaliveMs.value);
@@ -167,7 +167,7 @@ describe('the link of a stream', () => {
 });
 
 describe('a stream of an agent in production', () => {
-  it('MUST 61: hears at least every 2 s that its agent is there, though answers of short requests need that seldom', async () => {
+  it('MUST 61: receives stream keepalives every 2 s, more often than unary ones', async () => {
     const socket = new SocketDouble();
     const time = createFakeClock();
     const [sealer, opener, sender, reader] = await Promise.all([

@@ -112,7 +112,7 @@ describe('checkpoints', () => {
 });
 
 describe('a stream that moves to another agent (R1, A4)', () => {
-  it('goes on from any checkpoint as if nothing had happened: text, times, numbers, totals', async () => {
+  it('MUST 63: continues from any checkpoint with equal text, times, numbers and totals', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(piece, between), { minLength: 1, maxLength: 8 }),

@@ -31,7 +31,7 @@ async function refusalOf(link: LinkDouble) {
 }
 
 describe('a live stream (R1)', () => {
-  it('turns PCM into segments, one for each utterance, and ends with the totals', async () => {
+  it('MUST 60: turns PCM into a segment for each utterance and ends with totals', async () => {
     const link = await bench.dial();
     await link.open();
     await link.audio(linear16(sound));
@@ -48,7 +48,7 @@ describe('a live stream (R1)', () => {
     expect(bench.sequences.open.size).toBe(0);
   });
 
-  it('MUST 62: says how far it has heard, at least after each 64 KiB and up to the last byte', async () => {
+  it('MUST 62: acknowledges audio after each 64 KiB and after the last byte', async () => {
     const link = await bench.dial();
     await link.open();
     await link.audio(linear16(sound), 4 * KiB);
@@ -80,7 +80,7 @@ describe('a live stream (R1)', () => {
     expect(new Set(asked.map(({ model, priority }) => `${model} ${priority}`))).toEqual(new Set(['test-en-stream 2']));
   });
 
-  it('is transcribed up to where the caller says, with nothing more to be said', async () => {
+  it('MUST 65: finalize transcribes all audio before it, then answers', async () => {
     const link = await bench.dial();
     await link.open({ options: { interim: false, endpointingMs: false } });
     await link.audio(linear16(joinSamples(silence(0.3), voice(1))));
@@ -123,7 +123,7 @@ describe('a live stream (R1)', () => {
     expect(link.all('utterance_end')).toEqual([{ type: 'utterance_end', lastWordEnd: link.all('segment')[0]?.end }]);
   });
 
-  it('counts 60 s of silence by samples and not by a clock (A4)', async () => {
+  it('MUST 64: counts 60 s of silence in samples, without a clock (A4)', async () => {
     const link = await bench.dial();
     await link.open();
     await link.audio(linear16(joinSamples(voice(1), silence(60), voice(1), silence(1))), 32_000);
@@ -372,7 +372,7 @@ describe('bounds of a stream', () => {
     expect((await refusalOf(link)).reason).toBe('deadline_passed');
   });
 
-  it('hears a keepalive while nothing is said', async () => {
+  it('MUST 61: sends keepalives in silence', async () => {
     const quiet = await startStreamBench({}, { keepaliveMs: 20 });
     const link = await quiet.dial();
     await link.open();
