@@ -4,7 +4,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { findWrongDirections } from './shape/directions.ts';
 import { findCircles, findFolderCircles, readImports } from './shape/imports.ts';
-import { findDefaultExports, findLongFiles, findWrongNames } from './shape/names.ts';
+import { findDefaultExports, findLongFiles, findProcessChanges, findWrongNames } from './shape/names.ts';
 import { readTree, type Tree } from './shape/tree.ts';
 import { findRiddles } from './shape/wording.ts';
 import { findForbiddenWords } from './shape/words.ts';
@@ -102,6 +102,13 @@ describe('names and sizes', () => {
     expect(findLongFiles(made({ 'edge/a.ts': 'a\n'.repeat(500), 'edge/b.ts': 'b\n'.repeat(501) }))).toEqual([
       'edge/b.ts: 501 lines',
     ]);
+  });
+
+  it('a test that changes its process runs alone', () => expect(findProcessChanges(tree)).toEqual([]));
+  it('a test that changes a shared process is refused', () => {
+    const text = "vi.mock('../a.ts');";
+    const two = made({ 'test/infra/a.test.ts': text, 'test/infra/b.alone.test.ts': text });
+    expect(findProcessChanges(two)).toEqual(['test/infra/a.test.ts']);
   });
 
   it('only the worker exports a default', () => expect(findDefaultExports(tree)).toEqual([]));

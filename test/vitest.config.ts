@@ -1,4 +1,4 @@
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync } from 'node:fs';
 import path from 'node:path';
 import { cloudflareTest } from '@cloudflare/vitest-plugin';
 import { defineConfig, type TestProjectConfiguration } from 'vitest/config';
@@ -34,10 +34,8 @@ const atNode = globSync('test/**/*.test.ts', {
   ],
 });
 
-/** Doubles of modules and clocks, what changes the process for all who are in it, and who measures its memory. */
-const NEEDS_ITS_PROCESS =
-  /\bvi\b|\bprocess\.(on|once|chdir)\(|\bprocess\.env\.\w+ = |\bsetFlagsFromString\b|\bmemoryUsage\b|\bheapUsed\b/;
-const needsItsProcess = (file: string) => NEEDS_ITS_PROCESS.test(readFileSync(path.join(root, file), 'utf8'));
+/** Files that need a process of their own: module doubles, fake timers, environment, signals, measured memory. */
+const isAlone = (file: string) => file.endsWith('.alone.test.ts');
 
 const inNode = {
   ...bounded,
@@ -50,12 +48,12 @@ const inNode = {
 
 // Why: pure decisions and everything that runs in Node. A module is loaded once in each process, not once for each file.
 const node: TestProjectConfiguration = {
-  test: { ...inNode, name: 'node', include: atNode.filter((file) => !needsItsProcess(file)), isolate: false },
+  test: { ...inNode, name: 'node', include: atNode.filter((file) => !isAlone(file)), isolate: false },
 };
 
-// Why: the same for files that change what others in their process would see, or that would see what others left there.
+// Why: a file that changes its process, or measures it, would disturb the others in it.
 const nodeAlone: TestProjectConfiguration = {
-  test: { ...inNode, name: 'node-alone', include: atNode.filter(needsItsProcess) },
+  test: { ...inNode, name: 'node-alone', include: atNode.filter(isAlone) },
 };
 
 const inWorkerd = {

@@ -17,7 +17,7 @@ export function findWrongNames(tree: Tree): string[] {
     if (!isCode(file)) continue;
     const stem = name.replace(/\..*$/, '');
     for (const word of stem.split(/[-_]/)) if (EMPTY_NAMES.has(word)) problems.push(`${file}: name "${word}"`);
-    if (isTypeScript(file) && !/^[a-z0-9]+(-[a-z0-9]+)*(\.(test|contract|config|bench))?\.ts$/.test(name)) {
+    if (isTypeScript(file) && !/^[a-z0-9]+(-[a-z0-9]+)*(\.(alone\.test|test|contract|config|bench))?\.ts$/.test(name)) {
       problems.push(`${file}: not kebab-case`);
     }
   }
@@ -28,6 +28,18 @@ export function findLongFiles(tree: Tree): string[] {
   return [...tree]
     .filter(([file, text]) => isCode(file) && text.split('\n').length > LINES_MAX + 1)
     .map(([file, text]) => `${file}: ${text.split('\n').length - 1} lines`);
+}
+
+/** Test files that share a process, and changes that the others would see. */
+const SHARED_PROCESS = /^test\/(shared|functions|infra|contract)\/.*(?<!\.alone)\.test\.ts$/;
+const PROCESS_CHANGE =
+  /\bvi\.(mock|useFakeTimers|stubGlobal|spyOn|setConfig)\(|\bprocess\.(on|once|chdir)\(|\bprocess\.env\.\w+ = /;
+
+/** Returns the test files that change their process without being named `*.alone.test.ts`. */
+export function findProcessChanges(tree: Tree): string[] {
+  return [...tree]
+    .filter(([file, text]) => SHARED_PROCESS.test(file) && PROCESS_CHANGE.test(text))
+    .map(([file]) => file);
 }
 
 /** Files whose reader insists on a default export. */
