@@ -1,5 +1,5 @@
-import type { Quota } from '../shared/tenant/quota.ts';
 import type { Runtime } from './clock.ts';
+import type { Quota } from './ledger/quota.ts';
 import type { Recorder } from './ledger/record.ts';
 import type { Bindings, Settings } from './settings.ts';
 

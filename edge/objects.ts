@@ -3,10 +3,10 @@ import type { AuditEvent } from '../shared/audit/event.ts';
 import type { Snapshot } from '../shared/pool/heartbeat.ts';
 import type { ReleaseMap } from '../shared/registry/release.ts';
 import type { Claims, TokenShare } from '../shared/tenant/claims.ts';
-import type { Quota } from '../shared/tenant/quota.ts';
 import type { GateAnswer, GateStep } from './ledger/gate-step.ts';
 import type { KeyClaim, KeyDecision, KeyOutcome } from './ledger/idempotency.ts';
 import type { OutboxPage } from './ledger/outbox.ts';
+import type { Quota } from './ledger/quota.ts';
 import type { RefusedAgent } from './routing/refused-agents.ts';
 
 interface OutboxMethods {

@@ -16,9 +16,7 @@ import {
   transitionRow,
 } from '../shared/registry/contract.ts';
 import { sentRelease } from '../shared/registry/release.ts';
-import { recordingAnswer } from '../shared/speech/deepgram-answer.ts';
 import { transcription, verboseTranscription } from '../shared/speech/openai-answer.ts';
-import { errorBody } from '../shared/speech/openai-error.ts';
 import { repeatedFields, transcriptionFields } from '../shared/speech/openai-form.ts';
 import {
   erasureBody,
@@ -33,6 +31,7 @@ import { exportBody, listedExports } from './audit/exports.ts';
 import { acceptBody, acceptedGap, listedGaps } from './audit/gaps.ts';
 import { listedLog } from './audit/read-log.ts';
 import { listedHits } from './audit/search.ts';
+import { errorBody } from './http/error-body.ts';
 import { projectBody, segmentBody } from './jobs/ask-project.ts';
 import { uploadBody } from './jobs/ask-upload.ts';
 import { createdProject, listedProjects, projectStatus } from './jobs/render-project.ts';
@@ -43,6 +42,7 @@ import { kserveSchemas } from './openapi/kserve-schemas.ts';
 import { paths } from './openapi/paths.ts';
 import { rateLimitComponents, withRateLimits } from './openapi/rate-limit.ts';
 import { input, output } from './openapi/values.ts';
+import { recordingAnswer } from './protocol/deepgram-answer.ts';
 import { deepgramError } from './protocol/deepgram-refuse.ts';
 import { clientSecretBody, grantBody } from './protocol/grant-request.ts';
 import { clientSecretAnswer, grantAnswer } from './protocol/issue-tokens.ts';

@@ -1,4 +1,4 @@
-import type { Figure, Quota } from '../../shared/tenant/quota.ts';
+import type { Figure, Quota } from '../ledger/quota.ts';
 
 /** Kinds of bounds in header names. */
 const kinds = ['requests', 'audio-seconds'] as const;

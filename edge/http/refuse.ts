@@ -1,5 +1,5 @@
 import { adviseRetry, type Refusal, refusals } from '../../shared/refusal.ts';
-import { errorObject } from '../../shared/speech/openai-stream.ts';
+import { errorObject } from './openai-stream.ts';
 
 /** The only place where a refusal becomes HTTP. The shape of the body is OpenAI's, which every caller's tools read. */
 export function refuseWith(refusal: Refusal, random: () => number = Math.random): Response {

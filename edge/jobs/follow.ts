@@ -1,7 +1,7 @@
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import type { Result } from '../../shared/result.ts';
-import { EVENT_STREAM } from '../../shared/speech/openai-stream.ts';
+import { EVENT_STREAM } from '../http/openai-stream.ts';
 import { refuseWith } from '../http/refuse.ts';
 import { followAs } from './followers.ts';
 

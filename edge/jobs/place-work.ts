@@ -1,9 +1,9 @@
 import type { Snapshot } from '../../shared/pool/heartbeat.ts';
-import { pick } from '../../shared/pool/pick.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import type { RequestContext } from '../context.ts';
+import { pick } from '../routing/pick.ts';
 import { SUITE } from '../routing/setups.ts';
 import { readSnapshots } from '../routing/snapshot.ts';
 

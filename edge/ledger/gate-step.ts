@@ -1,9 +1,9 @@
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import type { Result } from '../../shared/result.ts';
-import type { AdmissionRequest } from '../../shared/tenant/allowance.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
-import type { Quota } from '../../shared/tenant/quota.ts';
-import type { ReserveLease } from '../../shared/tenant/reserve.ts';
+import type { AdmissionRequest } from './allowance.ts';
+import type { Quota } from './quota.ts';
+import type { ReserveLease } from './reserve.ts';
 import type { ReportStep } from './reserves.ts';
 
 /** One step of a call to a gate. */

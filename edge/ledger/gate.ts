@@ -3,6 +3,10 @@ import type { AuditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
+import type { Claims, TokenShare } from '../../shared/tenant/claims.ts';
+import { type Commitments, openCommitments } from '../auth/subject.ts';
+import type { GateMethods } from '../objects.ts';
+import type { Bindings } from '../settings.ts';
 import {
   type AdmissionRequest,
   type AllowanceState,
@@ -13,14 +17,7 @@ import {
   renew,
   settle,
   take,
-} from '../../shared/tenant/allowance.ts';
-import type { Claims, TokenShare } from '../../shared/tenant/claims.ts';
-import { type Quota, quotaOf, refusalWithRetry } from '../../shared/tenant/quota.ts';
-import { type ReserveLease, report } from '../../shared/tenant/reserve.ts';
-import { quotaOfShare, takeShare } from '../../shared/tenant/share.ts';
-import { type Commitments, openCommitments } from '../auth/subject.ts';
-import type { GateMethods } from '../objects.ts';
-import type { Bindings } from '../settings.ts';
+} from './allowance.ts';
 import { Booked } from './booked.ts';
 import { createEvent } from './create-event.ts';
 import type { GateAnswer, GateStep } from './gate-step.ts';
@@ -28,6 +25,9 @@ import type { KeyClaim, KeyDecision, KeyOutcome } from './idempotency.ts';
 import { IdempotencyKeys } from './idempotency-keys.ts';
 import { Outbox, type OutboxPage } from './outbox.ts';
 import { readPacked } from './packed-rows.ts';
+import { type Quota, quotaOf, refusalWithRetry } from './quota.ts';
+import { type ReserveLease, report } from './reserve.ts';
+import { quotaOfShare, takeShare } from './share.ts';
 import { Shares } from './shares.ts';
 import { Shipper } from './ship.ts';
 

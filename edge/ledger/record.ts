@@ -3,13 +3,13 @@ import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { isStorageFull, refuseFull } from '../../shared/storage-full.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
-import type { Quota } from '../../shared/tenant/quota.ts';
 import { late, type Runtime, within } from '../clock.ts';
 import type { Bindings } from '../settings.ts';
 import { Backlog } from './backlog.ts';
 import { type AuditDraft, createEvent, type Typed } from './create-event.ts';
 import type { GateAnswer, GateStep } from './gate-step.ts';
 import { logFull } from './log-full.ts';
+import type { Quota } from './quota.ts';
 import { type Attempt, createRecordEvents, type RequestRecord } from './request-events.ts';
 import { Reserves } from './reserves.ts';
 

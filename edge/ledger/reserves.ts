@@ -1,10 +1,10 @@
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
-import type { Amount } from '../../shared/tenant/allowance.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
-import { leasedQuota, type Quota } from '../../shared/tenant/quota.ts';
-import type { Report, ReserveLease } from '../../shared/tenant/reserve.ts';
+import type { Amount } from './allowance.ts';
+import { leasedQuota, type Quota } from './quota.ts';
 import { type Attempt, createAttemptEvent } from './request-events.ts';
+import type { Report, ReserveLease } from './reserve.ts';
 
 /** A report of requests that began from a reserve, without a call to the gate. */
 export interface ReportStep {

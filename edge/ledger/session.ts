@@ -3,11 +3,11 @@ import { limits } from '../../shared/limits.ts';
 import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Final } from '../../shared/speech/transcript.ts';
-import type { Work } from '../../shared/tenant/allowance.ts';
 import type { Claims, RequestClass } from '../../shared/tenant/claims.ts';
 import { recordDenial } from '../auth/admit.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
+import type { Work } from './allowance.ts';
 import type { AuditDraft, DraftOf, Typed } from './create-event.ts';
 import type { GateAnswer } from './gate-step.ts';
 import {

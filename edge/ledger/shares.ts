@@ -1,8 +1,8 @@
 import type { Refusal } from '../../shared/refusal.ts';
 import { ok, type Result } from '../../shared/result.ts';
-import type { AdmissionRequest, AllowanceState } from '../../shared/tenant/allowance.ts';
 import type { TokenShare } from '../../shared/tenant/claims.ts';
-import { bookShare, type ShareState, takeShare } from '../../shared/tenant/share.ts';
+import type { AdmissionRequest, AllowanceState } from './allowance.ts';
+import { bookShare, type ShareState, takeShare } from './share.ts';
 
 interface Row {
   readonly state: ShareState;

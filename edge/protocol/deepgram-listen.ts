@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { limits } from '../../shared/limits.ts';
 import { publicText, type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import { ok, type Result } from '../../shared/result.ts';
-import { showModel, showWords } from '../../shared/speech/deepgram-answer.ts';
+import { showModel, showWords } from './deepgram-answer.ts';
 import { Container } from './deepgram-container.ts';
 import { modelUuid } from './deepgram-model.ts';
 import { type LiveQuery, readLiveQuery } from './deepgram-query.ts';

@@ -1,11 +1,11 @@
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import type { RecordingOptions } from '../../shared/speech/deepgram-answer.ts';
 import { transcriptionFields } from '../../shared/speech/openai-form.ts';
 import type { WavFormat } from '../../shared/speech/wav.ts';
 import { type Encoding, encodings, type StreamFormat } from '../../shared/stream/format.ts';
 import type { StreamOptions } from '../../shared/stream/link.ts';
+import type { RecordingOptions } from './deepgram-answer.ts';
 
 /** Query members of live streams and recordings on `/v1/listen`. */
 export interface ListenQuery {

@@ -1,8 +1,8 @@
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok } from '../../shared/result.ts';
-import { type RecordingFacts, type RecordingOptions, renderRecording } from '../../shared/speech/deepgram-answer.ts';
 import type { Segment } from '../../shared/speech/transcript.ts';
+import { type RecordingFacts, type RecordingOptions, renderRecording } from './deepgram-answer.ts';
 import { modelUuid } from './deepgram-model.ts';
 import { refuseAsDeepgram } from './deepgram-refuse.ts';
 import type { Source } from './openai-audio.ts';

@@ -3,15 +3,8 @@ import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { renderTranscript } from '../../shared/speech/openai-answer.ts';
 import { readKnownForm, type TranscriptionForm } from '../../shared/speech/openai-form.ts';
-import {
-  deltaFrame,
-  doneFrame,
-  EVENT_STREAM,
-  errorFrame,
-  finalFrame,
-  keepaliveFrame,
-} from '../../shared/speech/openai-stream.ts';
 import type { AnswerEvent, Final, Segment } from '../../shared/speech/transcript.ts';
+import { deltaFrame, doneFrame, EVENT_STREAM, errorFrame, finalFrame, keepaliveFrame } from '../http/openai-stream.ts';
 import { refuseWith } from '../http/refuse.ts';
 
 type Said = Result<Exclude<AnswerEvent, { type: 'refusal' }>>;

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import { errorObject } from '../../shared/speech/openai-stream.ts';
 import type { Final } from '../../shared/speech/transcript.ts';
 import { bytesPerSecond } from '../../shared/stream/format.ts';
+import { errorObject } from '../http/openai-stream.ts';
 import type { ClientCommand, ClientFrame, LiveProtocol, LiveRoute, Outcome, SessionEvent } from './live-protocol.ts';
 import { COMPLETED, Items, type ServerEvent } from './openai-realtime-items.ts';
 import {

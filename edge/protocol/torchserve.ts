@@ -1,6 +1,5 @@
 // Models and their versions as TorchServe's management API renders them.
 import { z } from 'zod';
-import { healthOf, takesWork } from '../../shared/pool/health.ts';
 import type { Snapshot } from '../../shared/pool/heartbeat.ts';
 import { publicText, type Reason, type Refusal, refusals } from '../../shared/refusal.ts';
 import type { ModelState } from '../../shared/registry/contract.ts';
@@ -8,6 +7,7 @@ import { STABLE } from '../../shared/registry/registry.ts';
 import { stage } from '../../shared/registry/stage.ts';
 import type { Version } from '../../shared/registry/version.ts';
 import { refuseWith } from '../http/refuse.ts';
+import { healthOf, takesWork } from '../routing/agent-health.ts';
 
 /** Prefix of its paths, which keeps them apart from OpenAI's: the base URL of its clients. */
 export const TORCHSERVE = '/v1/torchserve';

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { type ModelDescription, modelDescription } from '../../shared/pool/description.ts';
-import { healthOf, takesWork } from '../../shared/pool/health.ts';
 import type { Snapshot } from '../../shared/pool/heartbeat.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { admit } from '../auth/admit.ts';
 import type { PathParams, RequestContext } from '../context.ts';
 import { refuseWith } from '../http/refuse.ts';
+import { healthOf, takesWork } from '../routing/agent-health.ts';
 import { readSnapshots } from '../routing/snapshot.ts';
 
 /** OpenAI's model object, and what choosing one for speech needs besides. */

@@ -1,11 +1,4 @@
-import {
-  type AgentMemory,
-  finishedOne,
-  forgetIdle,
-  type Outcome,
-  type RouteMemory,
-  startedOne,
-} from '../../shared/pool/memory.ts';
+import { type AgentMemory, finishedOne, forgetIdle, type Outcome, type RouteMemory, startedOne } from './memory.ts';
 
 /** Latencies and failures of agents as this isolate saw them. Lost with the isolate, and never more than a hint. */
 const agents = new Map<string, AgentMemory>();

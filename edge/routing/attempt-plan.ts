@@ -1,9 +1,9 @@
-import { pickMirror } from '../../shared/pool/mirror.ts';
-import { type Attempt, pick, type RouteRequest } from '../../shared/pool/pick.ts';
 import type { Refusal } from '../../shared/refusal.ts';
 import { ok, type Result } from '../../shared/result.ts';
 import type { RequestContext } from '../context.ts';
 import { knownAgents } from './agent-memory.ts';
+import { type Attempt, pick, type RouteRequest } from './pick.ts';
+import { pickMirror } from './pick-mirror.ts';
 import { afterFailure, attemptsLeft, earn, fullBudget, isWorthRetry } from './retry.ts';
 import { readSnapshots } from './snapshot.ts';
 

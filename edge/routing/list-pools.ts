@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { limits } from '../../shared/limits.ts';
 import { poolDescription } from '../../shared/pool/description.ts';
-import { healthOf, healths } from '../../shared/pool/health.ts';
 import { load } from '../../shared/pool/heartbeat.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { admit } from '../auth/admit.ts';
@@ -9,6 +8,7 @@ import { authenticatePool } from '../auth/authenticate.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import { refuseWith } from '../http/refuse.ts';
+import { healthOf, healths } from './agent-health.ts';
 import type { RefusedAgent } from './refused-agents.ts';
 import { readSnapshots } from './snapshot.ts';
 

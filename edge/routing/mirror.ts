@@ -1,11 +1,11 @@
 import { limits } from '../../shared/limits.ts';
-import type { Attempt } from '../../shared/pool/pick.ts';
-import { readTranscriptEvent } from '../../shared/speech/read-event.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import { Answer } from './answer.ts';
 import { dial } from './dial.ts';
+import type { Attempt } from './pick.ts';
+import { readTranscriptEvent } from './read-event.ts';
 
 /** A copy of a served recording for a revision on trial. */
 export interface Mirror {

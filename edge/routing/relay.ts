@@ -1,6 +1,4 @@
 import { limits } from '../../shared/limits.ts';
-import { type Outcome, outcomeOfRefusal } from '../../shared/pool/memory.ts';
-import type { Attempt, RouteRequest } from '../../shared/pool/pick.ts';
 import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { RequestContext } from '../context.ts';
@@ -11,7 +9,9 @@ import { agentFinished, agentStarted } from './agent-memory.ts';
 import { Answer, agentRefusal, type Ended, type ReadEvent } from './answer.ts';
 import { AttemptPlan } from './attempt-plan.ts';
 import { dial } from './dial.ts';
+import { type Outcome, outcomeOfRefusal } from './memory.ts';
 import { hasMirrorSlot, sendMirror } from './mirror.ts';
+import type { Attempt, RouteRequest } from './pick.ts';
 import { answerTimeLeft } from './retry.ts';
 import { SUITE } from './setups.ts';
 

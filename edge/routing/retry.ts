@@ -1,8 +1,8 @@
 import { limits } from '../../shared/limits.ts';
 import type { Snapshot } from '../../shared/pool/heartbeat.ts';
-import type { RouteMemory } from '../../shared/pool/memory.ts';
-import { type Attempt, candidatesFor, pick, type RouteRequest } from '../../shared/pool/pick.ts';
 import { type Reason, type Refusal, refuse } from '../../shared/refusal.ts';
+import type { RouteMemory } from './memory.ts';
+import { type Attempt, candidatesFor, pick, type RouteRequest } from './pick.ts';
 
 /** Retry budget of an isolate: each request adds a share, each retry takes one. */
 export interface RetryBudget {

@@ -2,9 +2,9 @@ import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { LinkEvent } from '../../shared/stream/link.ts';
-import { decodeLinkEvent } from '../../shared/stream/link-event.ts';
 import { encodeAudio, encodeControl } from '../../shared/stream/link-record.ts';
 import type { StreamCallAnswer } from '../routing/dial-stream.ts';
+import { decodeLinkEvent } from './link-event.ts';
 import type { Frame } from './replay-buffer.ts';
 
 /** Plaintext of the record that is being sealed. A sealer has read it when its call returns. */

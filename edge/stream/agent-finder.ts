@@ -1,6 +1,4 @@
 import { limits } from '../../shared/limits.ts';
-import { finished, outcomeOfRefusal, type RouteMemory, started } from '../../shared/pool/memory.ts';
-import { type Attempt, pick } from '../../shared/pool/pick.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { LinkControl } from '../../shared/stream/link.ts';
@@ -8,6 +6,8 @@ import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import type { Session } from '../ledger/session.ts';
 import { dialStream } from '../routing/dial-stream.ts';
+import { finished, outcomeOfRefusal, type RouteMemory, started } from '../routing/memory.ts';
+import { type Attempt, pick } from '../routing/pick.ts';
 import { readSnapshots } from '../routing/snapshot.ts';
 import { AgentConnection, type AgentListener, type AgentReady } from './agent-connection.ts';
 import { isComplete, isTransient, mayFailOver, type Rosters, routeRequest, type StreamRoute } from './agent-route.ts';

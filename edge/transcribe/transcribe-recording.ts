@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import { wavHeader } from '../../shared/speech/wav-header.ts';
 import { type Claims, clampClass } from '../../shared/tenant/claims.ts';
 import { admit, recordDenial } from '../auth/admit.ts';
 import type { RequestContext } from '../context.ts';
@@ -15,6 +14,7 @@ import { answerRecording } from '../protocol/deepgram-recording.ts';
 import { refuseAsDeepgram } from '../protocol/deepgram-refuse.ts';
 import { Relay } from '../routing/relay.ts';
 import { checkAllowed, named, sourceOf, transcription } from './transcribe.ts';
+import { wavHeader } from './wav-header.ts';
 
 const ACTION = 'transcribe';
 

@@ -2,7 +2,6 @@ import { limits } from '../../shared/limits.ts';
 import { allowsLanguage, isOpen, mayHear } from '../../shared/pool/language.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import { readTranscriptEvent } from '../../shared/speech/read-event.ts';
 import type { AnswerEvent } from '../../shared/speech/transcript.ts';
 import { type Claims, clampClass } from '../../shared/tenant/claims.ts';
 import { admit, recordDenial } from '../auth/admit.ts';
@@ -15,6 +14,7 @@ import { takeForm, wantsUpload } from '../jobs/take-form.ts';
 import { refusedWith, Session } from '../ledger/session.ts';
 import { checkPromise, type Hints, type RequestHints, readHints, readRequestHints } from '../protocol/hints.ts';
 import { answerTranscription, type Source } from '../protocol/openai-audio.ts';
+import { readTranscriptEvent } from '../routing/read-event.ts';
 import { type AgentRequest, Relay } from '../routing/relay.ts';
 
 const ACTION = 'transcribe';

@@ -9,9 +9,9 @@ import { Container } from '../../edge/protocol/deepgram-container.ts';
 import { deepgramListen } from '../../edge/protocol/deepgram-listen.ts';
 import type { LiveProtocol } from '../../edge/protocol/live-protocol.ts';
 import { openaiRealtime } from '../../edge/protocol/openai-realtime.ts';
+import { decodeLinkEvent } from '../../edge/stream/link-event.ts';
 import type { Result } from '../../shared/result.ts';
 import { createOpener } from '../../shared/seal/records.ts';
-import { decodeLinkEvent } from '../../shared/stream/link-event.ts';
 import { decodeLinkRecord } from '../../shared/stream/link-record.ts';
 import { runs } from '../seeds.ts';
 

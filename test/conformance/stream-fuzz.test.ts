@@ -6,11 +6,11 @@ import { Backlog } from '../../edge/client/backlog.ts';
 import { auricleStream, clientMessage } from '../../edge/protocol/auricle-stream.ts';
 import type { ClientCommand, LiveProtocol } from '../../edge/protocol/live-protocol.ts';
 import type { Settings } from '../../edge/settings.ts';
+import { decodeLinkEvent } from '../../edge/stream/link-event.ts';
 import { openResume, sealResume } from '../../edge/stream/resume-token.ts';
 import { isReason } from '../../shared/refusal.ts';
 import { createOpener, createSealer } from '../../shared/seal/records.ts';
 import { linkControl, linkEvent } from '../../shared/stream/link.ts';
-import { decodeLinkEvent } from '../../shared/stream/link-event.ts';
 import { decodeLinkRecord, encodeAudio, encodeControl } from '../../shared/stream/link-record.ts';
 import { runs } from '../seeds.ts';
 

@@ -1,10 +1,10 @@
 // Single steps at a gate, and a gate of the test's making that takes them one by one.
 
+import type { AdmissionRequest } from '../../edge/ledger/allowance.ts';
 import type { GateAnswer, GateStep } from '../../edge/ledger/gate-step.ts';
 import type { Bindings } from '../../edge/settings.ts';
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import { ok } from '../../shared/result.ts';
-import type { AdmissionRequest } from '../../shared/tenant/allowance.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 
 type Gate = Pick<ReturnType<Bindings['GATE']['getByName']>, 'apply'>;

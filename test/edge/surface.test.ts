@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { z } from 'zod';
+import { errorBody } from '../../edge/http/error-body.ts';
 import { outboxPage } from '../../edge/ledger/outbox.ts';
 import { listedModel } from '../../edge/registry/list-models.ts';
 import { listedPool } from '../../edge/routing/list-pools.ts';
 import { refusals } from '../../shared/refusal.ts';
 import { transcription, verboseTranscription } from '../../shared/speech/openai-answer.ts';
-import { errorBody } from '../../shared/speech/openai-error.ts';
 import { makeToken } from './authority.ts';
 import { ask, passTime, readRefusal, startAgent, upload } from './network.ts';
 

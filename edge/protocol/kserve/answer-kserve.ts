@@ -1,8 +1,8 @@
-import { healthOf, takesWork } from '../../../shared/pool/health.ts';
 import type { Snapshot } from '../../../shared/pool/heartbeat.ts';
 import { admit } from '../../auth/admit.ts';
 import type { RequestContext } from '../../context.ts';
 import { refuseThrown } from '../../http/refuse-thrown.ts';
+import { healthOf, takesWork } from '../../routing/agent-health.ts';
 import { readSnapshots } from '../../routing/snapshot.ts';
 import { type Question, readAddress } from './address.ts';
 import { callModel, type ModelCall } from './call.ts';

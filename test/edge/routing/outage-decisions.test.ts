@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { agentsHaveReconnected } from '../../../edge/routing/have-reconnected.ts';
+import { pick } from '../../../edge/routing/pick.ts';
 import { answerTimeLeft, attemptsLeft } from '../../../edge/routing/retry.ts';
 import { limits } from '../../../shared/limits.ts';
 import type { RosterEntry, Snapshot } from '../../../shared/pool/heartbeat.ts';
-import { pick } from '../../../shared/pool/pick.ts';
-import { agent, now, numbers, request, snapshot } from '../../shared/pool/fleet.ts';
+import { agent, now, numbers, request, snapshot } from './fleet.ts';
 
 describe('C6 attempts that are left after a failure', () => {
   const [one, other, third] = [agent('one'), agent('other', { pool: 'p2' }), agent('third', { pool: 'p3' })];

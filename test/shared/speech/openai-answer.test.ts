@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { deltaFrame, errorFrame, finalFrame } from '../../../edge/http/openai-stream.ts';
 import { needsWords, renderTranscript } from '../../../shared/speech/openai-answer.ts';
 import { readForm, responseFormats } from '../../../shared/speech/openai-form.ts';
-import { deltaFrame, errorFrame, finalFrame } from '../../../shared/speech/openai-stream.ts';
 import { renderSrt, renderVtt } from '../../../shared/speech/subtitles.ts';
 import type { Segment, Transcript } from '../../../shared/speech/transcript.ts';
 

@@ -1,8 +1,8 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { outcomeOfRefusal } from '../../../../edge/routing/memory.ts';
 import { fp32Tensor } from '../../../../shared/kserve/tensor.ts';
 import { limits } from '../../../../shared/limits.ts';
-import { outcomeOfRefusal } from '../../../../shared/pool/memory.ts';
 import type { Reason } from '../../../../shared/refusal.ts';
 import { classes } from '../../../../shared/tenant/claims.ts';
 import { type Bench, patience, startBench } from '../start-agent.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { freshAllowance, settle, take } from '../../../shared/tenant/allowance.ts';
-import { quotaOf } from '../../../shared/tenant/quota.ts';
-import { bookShare, quotaOfShare, takeShare } from '../../../shared/tenant/share.ts';
+import { freshAllowance, settle, take } from '../../../edge/ledger/allowance.ts';
+import { quotaOf } from '../../../edge/ledger/quota.ts';
+import { bookShare, quotaOfShare, takeShare } from '../../../edge/ledger/share.ts';
 
 const NOW = 1_700_000_000_000;
 const work = { tenant: 'acme', action: 'transcribe' };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { healthOf, takesWork } from '../../../edge/routing/agent-health.ts';
 import { limits } from '../../../shared/limits.ts';
-import { healthOf, takesWork } from '../../../shared/pool/health.ts';
 import { servesLanguage } from '../../../shared/pool/language.ts';
 import { agent, now } from './fleet.ts';
 

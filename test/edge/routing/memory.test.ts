@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { limits } from '../../../shared/limits.ts';
 import {
   finished,
   outcomeOf,
@@ -8,7 +7,8 @@ import {
   type RouteMemory,
   started,
   withoutEjected,
-} from '../../../shared/pool/memory.ts';
+} from '../../../edge/routing/memory.ts';
+import { limits } from '../../../shared/limits.ts';
 import { now } from './fleet.ts';
 
 const none: RouteMemory = new Map();

@@ -1,8 +1,8 @@
-import { DAY_MS } from '../day.ts';
-import { limits } from '../limits.ts';
-import { clampRetry, type Refusal } from '../refusal.ts';
+import { DAY_MS } from '../../shared/day.ts';
+import { limits } from '../../shared/limits.ts';
+import { clampRetry, type Refusal } from '../../shared/refusal.ts';
+import type { Claims } from '../../shared/tenant/claims.ts';
 import { type AllowanceState, advance, inUse, MINUTE_MS, placesOf, requestsOf, startsOf } from './allowance.ts';
-import type { Claims } from './claims.ts';
 
 /** One bound of an allowance, as a caller sees it. */
 export interface Figure {

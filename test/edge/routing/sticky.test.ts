@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { pick } from '../../../shared/pool/pick.ts';
-import { inOrderOf } from '../../../shared/pool/sticky.ts';
+import { pick } from '../../../edge/routing/pick.ts';
+import { inOrderOf } from '../../../edge/routing/sticky.ts';
 import { agent, model, now, request, snapshot } from './fleet.ts';
 
 const members = (count: number, slots = 4) => Array.from({ length: count }, (_, n) => ({ agent: `a-${n}`, slots }));

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cohortOf } from '../../../shared/pool/cohort.ts';
-import { pick } from '../../../shared/pool/pick.ts';
+import { cohortOf } from '../../../edge/routing/cohort.ts';
+import { pick } from '../../../edge/routing/pick.ts';
 import { agent, model, now, numbers, request, snapshot } from './fleet.ts';
 
 describe('C6 cohorts', () => {

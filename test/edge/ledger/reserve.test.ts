@@ -1,7 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type ReportStep, Reserves } from '../../../edge/ledger/reserves.ts';
-import { limits } from '../../../shared/limits.ts';
 import {
   type AllowanceState,
   type Amount,
@@ -9,8 +7,10 @@ import {
   freshAllowance,
   inUse,
   take,
-} from '../../../shared/tenant/allowance.ts';
-import { type Report, report } from '../../../shared/tenant/reserve.ts';
+} from '../../../edge/ledger/allowance.ts';
+import { type Report, report } from '../../../edge/ledger/reserve.ts';
+import { type ReportStep, Reserves } from '../../../edge/ledger/reserves.ts';
+import { limits } from '../../../shared/limits.ts';
 
 const MINUTE = 60_000;
 const T0 = 20_000 * 86_400_000;

@@ -1,4 +1,4 @@
-import type { WavFormat } from './wav.ts';
+import type { WavFormat } from '../../shared/speech/wav.ts';
 
 /** Size in the header of a file of unknown length; readers go on until the file ends. */
 const OPEN_ENDED = 0xffffffff;

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { finished, type RouteMemory } from '../../../edge/routing/memory.ts';
+import { type Attempt, pick, type RouteRequest } from '../../../edge/routing/pick.ts';
 import { limits } from '../../../shared/limits.ts';
 import type { RosterEntry, Snapshot } from '../../../shared/pool/heartbeat.ts';
-import { finished, type RouteMemory } from '../../../shared/pool/memory.ts';
-import { type Attempt, pick, type RouteRequest } from '../../../shared/pool/pick.ts';
 import { publicText } from '../../../shared/refusal.ts';
 import { agent, anyFleet, anyRequest, model, now, numbers, request, snapshot } from './fleet.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { finished, type RouteMemory, started } from '../../../shared/pool/memory.ts';
-import { pick, refusalAhead } from '../../../shared/pool/pick.ts';
+import { finished, type RouteMemory, started } from '../../../edge/routing/memory.ts';
+import { pick, refusalAhead } from '../../../edge/routing/pick.ts';
 import { publicText } from '../../../shared/refusal.ts';
 import { agent, model, now, request, snapshot } from './fleet.ts';
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { type AllowanceState, freshAllowance, settle, take } from '../../../edge/ledger/allowance.ts';
+import { leasedQuota, quotaOf, refusalWithRetry } from '../../../edge/ledger/quota.ts';
+import { report } from '../../../edge/ledger/reserve.ts';
 import { limits } from '../../../shared/limits.ts';
-import { type AllowanceState, freshAllowance, settle, take } from '../../../shared/tenant/allowance.ts';
-import { leasedQuota, quotaOf, refusalWithRetry } from '../../../shared/tenant/quota.ts';
-import { report } from '../../../shared/tenant/reserve.ts';
 
 const MINUTE = 60_000;
 const DAY = 86_400_000;

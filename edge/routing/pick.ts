@@ -1,14 +1,14 @@
-import { limits } from '../limits.ts';
-import { type Refusal, refuse } from '../refusal.ts';
-import { type ModelRelease, newestRelease, type Part, partOf } from '../registry/release.ts';
-import { no, ok, type Result } from '../result.ts';
-import type { RequestClass } from '../tenant/claims.ts';
+import { limits } from '../../shared/limits.ts';
+import type { ModelDescription } from '../../shared/pool/description.ts';
+import type { RosterEntry, Snapshot } from '../../shared/pool/heartbeat.ts';
+import { allowsModel, servesLanguage } from '../../shared/pool/language.ts';
+import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { type ModelRelease, newestRelease, type Part, partOf } from '../../shared/registry/release.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import type { RequestClass } from '../../shared/tenant/claims.ts';
+import { healthOf, takesWork } from './agent-health.ts';
 import { cohortOf } from './cohort.ts';
 import { costOf, isSaturated, streamCost, typicalMs } from './cost.ts';
-import type { ModelDescription } from './description.ts';
-import { healthOf, takesWork } from './health.ts';
-import type { RosterEntry, Snapshot } from './heartbeat.ts';
-import { allowsModel, servesLanguage } from './language.ts';
 import { type RouteMemory, withoutEjected } from './memory.ts';
 import { inOrderOf } from './sticky.ts';
 

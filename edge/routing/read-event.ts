@@ -1,4 +1,4 @@
-import { type AnswerEvent, answerEvent, type Final, type Segment, type Word } from './transcript.ts';
+import { type AnswerEvent, answerEvent, type Final, type Segment, type Word } from '../../shared/speech/transcript.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 

@@ -1,8 +1,8 @@
 // Routing by the release map in the snapshots.
 import { describe, expect, it } from 'vitest';
+import { pick } from '../../../edge/routing/pick.ts';
+import { pickMirror } from '../../../edge/routing/pick-mirror.ts';
 import type { RosterEntry, Snapshot } from '../../../shared/pool/heartbeat.ts';
-import { pickMirror } from '../../../shared/pool/mirror.ts';
-import { pick } from '../../../shared/pool/pick.ts';
 import { newRegistry } from '../../../shared/registry/registry.ts';
 import {
   type ModelRelease,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
+import type { RouteRequest } from '../../../edge/routing/pick.ts';
 import type { RosterEntry, Snapshot } from '../../../shared/pool/heartbeat.ts';
-import type { RouteRequest } from '../../../shared/pool/pick.ts';
 import { classes } from '../../../shared/tenant/claims.ts';
 
 export const now = Date.UTC(2026, 10, 20, 12);

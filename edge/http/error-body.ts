@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Reason, refusals } from '../refusal.ts';
+import { type Reason, refusals } from '../../shared/refusal.ts';
 
 /** OpenAI's error object, the form of every refusal over HTTP and in streams. */
 export const errorBody = z.object({

@@ -1,6 +1,6 @@
-import { limits } from '../limits.ts';
-import { classes, type RequestClass } from '../tenant/claims.ts';
-import type { RosterEntry } from './heartbeat.ts';
+import { limits } from '../../shared/limits.ts';
+import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
+import { classes, type RequestClass } from '../../shared/tenant/claims.ts';
 import type { RouteMemory } from './memory.ts';
 
 type Loaded = Pick<RosterEntry, 'description' | 'load' | 'heard'>;

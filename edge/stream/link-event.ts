@@ -1,4 +1,4 @@
-import { type LinkEvent, linkEvent } from './link.ts';
+import { type LinkEvent, linkEvent } from '../../shared/stream/link.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -1,5 +1,5 @@
-import { newestRelease } from '../registry/release.ts';
-import type { Snapshot } from './heartbeat.ts';
+import type { Snapshot } from '../../shared/pool/heartbeat.ts';
+import { newestRelease } from '../../shared/registry/release.ts';
 import { type Attempt, candidatesFor, type RouteRequest } from './pick.ts';
 
 /**

@@ -1,8 +1,8 @@
 // The allowance of one token: the same counters as a tenant's, kept for as long as the token lasts.
-import type { Refusal } from '../refusal.ts';
-import { no, ok, type Result } from '../result.ts';
+import type { Refusal } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import type { TokenShare } from '../../shared/tenant/claims.ts';
 import { type AdmissionRequest, type AllowanceState, book, freshAllowance, take } from './allowance.ts';
-import type { TokenShare } from './claims.ts';
 import { type Figure, type Quota, quotaOf, refusalWithRetry } from './quota.ts';
 
 /** The usage of one token, without leases: those of the tenant name the token. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readTranscriptEvent } from '../../../shared/speech/read-event.ts';
+import { readTranscriptEvent } from '../../../edge/routing/read-event.ts';
 import { answerEvent } from '../../../shared/speech/transcript.ts';
 
 const encode = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));

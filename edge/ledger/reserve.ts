@@ -1,4 +1,5 @@
-import { limits } from '../limits.ts';
+import { limits } from '../../shared/limits.ts';
+import type { Claims } from '../../shared/tenant/claims.ts';
 import {
   type AllowanceState,
   type Amount,
@@ -12,7 +13,6 @@ import {
   startsOf,
   type Work,
 } from './allowance.ts';
-import type { Claims } from './claims.ts';
 
 /** Usage of an isolate since its last report, and the reserve that it asks for. */
 export interface Report {

@@ -1,6 +1,6 @@
-import { publicText, type Refusal, refusals } from '../refusal.ts';
-import { usage, wholeText } from './openai-answer.ts';
-import type { Segment, Transcript } from './transcript.ts';
+import { publicText, type Refusal, refusals } from '../../shared/refusal.ts';
+import { usage, wholeText } from '../../shared/speech/openai-answer.ts';
+import type { Segment, Transcript } from '../../shared/speech/transcript.ts';
 
 /** Content type of the frames below (WHATWG HTML, server-sent events). */
 export const EVENT_STREAM = 'text/event-stream; charset=utf-8';

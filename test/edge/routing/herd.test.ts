@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { pick } from '../../../shared/pool/pick.ts';
+import { pick } from '../../../edge/routing/pick.ts';
 import { request } from './fleet.ts';
 import { type Plan, type Policy, simulate } from './simulation.ts';
 

@@ -1,5 +1,5 @@
-import { limits } from '../limits.ts';
-import { type Reason, refusals } from '../refusal.ts';
+import { limits } from '../../shared/limits.ts';
+import { type Reason, refusals } from '../../shared/refusal.ts';
 
 /** Observations of one agent in this isolate. */
 export interface AgentMemory {

@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { limits } from '../../../shared/limits.ts';
 import {
   type AllowanceState,
   expire,
@@ -9,7 +8,8 @@ import {
   renew,
   settle,
   take,
-} from '../../../shared/tenant/allowance.ts';
+} from '../../../edge/ledger/allowance.ts';
+import { limits } from '../../../shared/limits.ts';
 
 const MINUTE = 60_000;
 const DAY = 86_400_000;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { wholeText } from './openai-answer.ts';
-import type { Segment, Transcript, Word } from './transcript.ts';
+import { wholeText } from '../../shared/speech/openai-answer.ts';
+import type { Segment, Transcript, Word } from '../../shared/speech/transcript.ts';
 
 const word = z.object({
   word: z.string(),

@@ -1,8 +1,8 @@
-import { DAY_MS } from '../day.ts';
-import { limits } from '../limits.ts';
-import { type Refusal, refuse } from '../refusal.ts';
-import { no, ok, type Result } from '../result.ts';
-import type { Claims, TokenShare } from './claims.ts';
+import { DAY_MS } from '../../shared/day.ts';
+import { limits } from '../../shared/limits.ts';
+import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import type { Claims, TokenShare } from '../../shared/tenant/claims.ts';
 
 /** The usage of a tenant. Plain data: the gate writes it as one row. */
 export interface AllowanceState {

@@ -1,5 +1,5 @@
-import { limits } from '../limits.ts';
-import type { RosterEntry } from './heartbeat.ts';
+import { limits } from '../../shared/limits.ts';
+import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
 
 /**
  * `joining`: its engine is not ready. `ready`. `unknown`: its last report says nothing about its load any more, but it

@@ -1,5 +1,5 @@
+import { finished, type RouteMemory, started } from '../../../edge/routing/memory.ts';
 import type { RosterEntry, Snapshot } from '../../../shared/pool/heartbeat.ts';
-import { finished, type RouteMemory, started } from '../../../shared/pool/memory.ts';
 import { agent, now as epoch, numbers, snapshot } from './fleet.ts';
 
 /** Chooses an agent's index from what one isolate knows at `now`. */
