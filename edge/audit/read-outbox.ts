@@ -59,7 +59,7 @@ async function recordRead(
     ...(subject !== undefined && { subject }),
   });
   const step = { kind: 'record', mode: 'strict', events: [event] } as const;
-  const recorded = await recorder.record(claims, step);
+  const recorded = await recorder.append(claims, step);
   return recorded ? ok(undefined) : no(recorder.refusal(claims, 'a read of an outbox'));
 }
 

@@ -17,10 +17,7 @@ export async function admit(
   const scopes = typeof required === 'string' ? ([required] as const) : required;
   const [scope] = scopes;
   const claims = await authenticate(request.headers.get('authorization'), settings.issuers, runtime.now());
-  if (!claims.ok) {
-    recorder.deniedUnknown(id, scope, claims.refusal.reason, claims.refusal.detail);
-    return claims;
-  }
+  if (!claims.ok) return no(recorder.denyUnknown(id, scope, claims.refusal));
   if (scopes.some((one) => claims.value.scopes.has(one))) return claims;
   return no(recordDenial(claims.value, scope, refuse('scope_missing', { scope }), context));
 }
@@ -37,6 +34,6 @@ export function recordDenial(claims: Claims, action: string, refusal: Refusal, c
     ...(subject !== undefined && { subject }),
     ...(refusal.detail !== undefined && { detail: refusal.detail }),
   });
-  context.recorder.later(claims, [event]);
+  context.recorder.appendEventually(claims, { kind: 'record', events: [event] });
   return refusal;
 }

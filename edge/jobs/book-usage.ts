@@ -20,8 +20,7 @@ export async function bookUsage(request: Request, context: RequestContext): Prom
   const { recorder, runtime, id } = context;
   const caller = await verifyFunctions(request.headers.get('authorization'), context);
   if (!caller.ok) {
-    recorder.deniedUnknown(id, 'usage', caller.refusal.reason, caller.refusal.detail);
-    return refuseWith(caller.refusal);
+    return refuseWith(recorder.denyUnknown(id, 'usage', caller.refusal));
   }
   const json = await readJson(request, context);
   if (!json.ok) return refuseWith(json.refusal);
@@ -41,7 +40,7 @@ export async function bookUsage(request: Request, context: RequestContext): Prom
     events: [recorder.mint({ type: 'inference.complete', ...endOf(usage) })],
   } as const;
   try {
-    const booked = await within(recorder.step(owner, step), limits.usageTellMs.value, runtime);
+    const booked = await within(recorder.send(owner, step), limits.usageTellMs.value, runtime);
     if (booked !== late && booked.ok) return Response.json({ booked: true });
   } catch {
     // The platform failed. The functions report again, and the gate drops a repeat.

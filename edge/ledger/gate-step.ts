@@ -6,13 +6,20 @@ import type { Quota } from './quota.ts';
 import type { ReserveLease } from './reserve.ts';
 import type { ReportStep } from './reserves.ts';
 
-/** One step of a call to a gate. */
+/**
+ * Leases a slot and writes the attempt. Repeating it with the same `ask.id` changes nothing. A refusal leases and writes
+ * nothing; the caller records it.
+ */
+export interface TakeStep {
+  readonly kind: 'take';
+  readonly ask: AdmissionRequest;
+  readonly mode: Claims['audit'];
+  readonly events: readonly AuditEvent[];
+}
+
+/** One step of a call to a Gate. */
 export type GateStep =
-  /**
-   * Leases a slot and writes the attempt. Repeating it with the same `ask.id` changes nothing. A refusal
-   * leases and writes nothing; the caller records it.
-   */
-  | { kind: 'take'; ask: AdmissionRequest; mode: Claims['audit']; events: readonly AuditEvent[] }
+  | TakeStep
   /** Renews the lease of running work. */
   | { kind: 'renew'; id: string; events: readonly [] }
   /** Releases the lease, books the audio and writes the outcome. */

@@ -7,7 +7,7 @@ import { late, type Runtime, within } from '../clock.ts';
 import type { Bindings } from '../settings.ts';
 import { Backlog } from './backlog.ts';
 import { type AuditDraft, createEvent, type Typed } from './create-event.ts';
-import type { GateAnswer, GateStep } from './gate-step.ts';
+import type { GateAnswer, GateStep, TakeStep } from './gate-step.ts';
 import { logFull } from './log-full.ts';
 import type { Quota } from './quota.ts';
 import { type Attempt, createRecordEvents, type RequestRecord } from './request-events.ts';
@@ -61,8 +61,9 @@ const isRecent = (fullAt: number | undefined, now: number): boolean => fullAt !=
 const anonymous = { second: 0, recorded: 0, suppressed: 0 };
 
 /**
- * Delivers audit events of one request to a Gate's outbox. Undelivered steps are buffered for the next
- * request to the same Gate, so delivery is at least once: an event may appear twice, with the same id.
+ * Leases slots and appends audit events at Gates for one request: `append` is durable before it returns, `appendEventually`
+ * buffers. The isolate repeats undelivered steps with the next call to their Gate, so delivery is at least once: an event may
+ * appear twice, with the same id.
  */
 export class Recorder {
   readonly #gates: Bindings['GATE'];
@@ -70,13 +71,13 @@ export class Recorder {
   readonly #runtime: Runtime;
   readonly #waitUntil: (work: Promise<unknown>) => void;
   /** Timeout of a step at its Gate, ms. */
-  readonly waitMs: number;
+  readonly #waitMs: number;
   #named: { readonly owner: Owner; readonly name: string } | undefined;
 
   constructor({ gates, zones, waitMs, runtime, waitUntil }: RecorderContext) {
     this.#gates = gates;
     this.#served = zones;
-    this.waitMs = waitMs;
+    this.#waitMs = waitMs;
     this.#runtime = runtime;
     this.#waitUntil = waitUntil;
   }
@@ -100,15 +101,15 @@ export class Recorder {
     return createEvent<D>(draft, this.#runtime.now());
   }
 
-  /** Sends a step to the owner's Gate, together with deferred ones. */
-  async step(owner: Owner, step: GateStep): Promise<GateAnswer> {
+  /** Sends a step to the owner's Gate, together with buffered ones, and returns its answer. */
+  async send(owner: Owner, step: GateStep): Promise<GateAnswer> {
     const name = this.#nameOf(owner);
     const now = this.#runtime.now();
     const before = [...takeBacklog(name, owner === anonymousOwner, now), ...(queues.get(name) ?? [])];
     queues.delete(name);
     // A request that takes a slot from the Gate also asks for a reserve.
-    const wish = reserves.report(name, now, step.kind === 'take' && step.mode === 'buffered');
-    const after = wish ? [wish] : [];
+    const report = reserves.report(name, now, step.kind === 'take' && step.mode === 'buffered');
+    const after = report ? [report] : [];
     const steps = [...before, step, ...after];
     const applied = Promise.resolve(this.#gates.getByName(name).apply(steps)).catch((error: unknown) => {
       if (isStorageFull(error)) {
@@ -120,14 +121,14 @@ export class Recorder {
     const answered = applied.then((answers) => {
       fullGates.delete(name);
       if (before.length > 0) backlog.heard(name);
-      this.#hear(name, steps, answers);
+      this.#onAnswers(name, steps, answers);
       return answers;
     });
-    if (steps.length > 1) this.#waitUntil(this.#see(name, [...before, ...after], answered));
+    if (steps.length > 1) this.#waitUntil(this.#bufferUnanswered(name, [...before, ...after], answered));
     return (await answered)[before.length] as GateAnswer;
   }
 
-  #hear(name: string, steps: readonly GateStep[], answers: readonly GateAnswer[]): void {
+  #onAnswers(name: string, steps: readonly GateStep[], answers: readonly GateAnswer[]): void {
     for (const [at, step] of steps.entries()) {
       const answer = answers[at];
       // The quota of a token with its own allowance is not that of its tenant.
@@ -157,8 +158,8 @@ export class Recorder {
    */
   async readQuota(owner: Owner, { allowance, share }: Pick<Claims, 'allowance' | 'share'>): Promise<Quota | undefined> {
     try {
-      const asked = Promise.resolve(this.#gates.getByName(this.#nameOf(owner)).quota(allowance, share));
-      const quota = await within(asked, this.waitMs, this.#runtime);
+      const answer = Promise.resolve(this.#gates.getByName(this.#nameOf(owner)).quota(allowance, share));
+      const quota = await within(answer, this.#waitMs, this.#runtime);
       return quota === late ? undefined : quota;
     } catch {
       // The Gate is unreachable; the headers are omitted.
@@ -174,52 +175,78 @@ export class Recorder {
     this.#reportSoon(owner, name, record.end.at);
   }
 
-  /** Extends the lease of such a slot. */
-  stay(owner: Owner, id: string): void {
-    const name = this.#nameOf(owner);
-    reserves.renew(name, id, this.#runtime.now());
-    this.#waitUntil(this.step(owner, { kind: 'renew', id, events: [] }).catch(() => {}));
+  /** Extends the lease of a slot. */
+  renew(owner: Owner, id: string): void {
+    reserves.renew(this.#nameOf(owner), id, this.#runtime.now());
+    this.#waitUntil(this.send(owner, { kind: 'renew', id, events: [] }).catch(() => {}));
   }
 
-  /** Counts a request with a slot of its own towards the size of the reserve. */
-  enterSingle(owner: Owner, allowance: Claims['allowance']): void {
-    reserves.enterSingle(this.#nameOf(owner), allowance);
+  /**
+   * Leases a slot at the Gate and appends the attempt with it. `late` when the Gate does not answer in time: the attempt of a
+   * buffered tenant is then appended eventually. The Gate may still lease the slot of a strict tenant: `release` then returns
+   * it, and a call without an answer is followed by a settle, which returns the slot if there is one.
+   */
+  async take(owner: Owner, step: TakeStep, release: () => Promise<unknown>): Promise<GateAnswer | typeof late> {
+    const { ask, mode, events } = step;
+    const isBuffered = mode === 'buffered';
+    // A request with a slot of its own counts towards the size of the reserve.
+    if (isBuffered) reserves.enterSingle(this.#nameOf(owner), ask.allowance);
+    const sent = this.send(owner, step);
+    const answer = await within(sent, this.#waitMs, this.#runtime).catch((): typeof late => late);
+    if (answer !== late) {
+      if (isBuffered && !answer.ok) this.leaveSingle(owner, 0);
+      return answer;
+    }
+    if (isBuffered) this.#buffer(this.#nameOf(owner), [{ kind: 'record', events }]);
+    else this.#waitUntil(this.#returnSlot(owner, ask.id, sent, release));
+    return late;
   }
 
+  async #returnSlot(owner: Owner, id: string, sent: Promise<GateAnswer>, release: () => Promise<unknown>) {
+    const answer = await sent.catch(() => undefined);
+    if (answer?.ok) await release();
+    if (answer) return;
+    const settle = { kind: 'settle', id, mode: 'strict', audioSeconds: 0, events: [] } as const;
+    this.#buffer(this.#nameOf(owner), [settle]);
+  }
+
+  /** Gives back a slot that `take` leased for a buffered tenant. */
   leaveSingle(owner: Owner, audioSeconds: number): void {
     reserves.leaveSingle(this.#nameOf(owner), audioSeconds);
   }
 
   #reportSoon(owner: Owner, name: string, now: number): void {
-    if (reserves.promise(name, now, this.waitMs)) this.#waitUntil(this.#report(owner, name));
+    if (reserves.promise(name, now, this.#waitMs)) this.#waitUntil(this.#report(owner, name));
   }
 
   /** Reports all of this isolate's requests at a Gate within `limits.gateReportMs` in one call. */
   async #report(owner: Owner, name: string): Promise<void> {
-    const most = Math.ceil((2 * this.waitMs) / limits.gateReportMs.value);
+    const most = Math.ceil((2 * this.#waitMs) / limits.gateReportMs.value);
     for (let turn = 0; turn <= most && reserves.hasNews(name); turn += 1) {
       await this.#runtime.after(limits.gateReportMs.value).rings;
       const now = this.#runtime.now();
-      const stray = reserves.takeStray(name, now, this.waitMs);
+      const stray = reserves.takeStray(name, now, this.#waitMs);
       if (stray) backlog.keep(name, [stray], now);
       // Empty when another call carried it, or while the last one is in flight.
       const report = reserves.report(name, now, false);
-      if (report) return void (await this.record(owner, report));
+      if (report) return void (await this.append(owner, report));
     }
   }
 
   /**
-   * Sends a step without waiting for an answer. It joins another call to the same Gate within
-   * `limits.gateLingerMs`, so that a busy tenant costs one call for each request and not two.
+   * Buffers a step in the isolate and returns before the Gate has it: a lost isolate loses it. Events without a lease leave at
+   * once. The end of a lease joins the next call to its Gate within `limits.gateLingerMs`, so that a busy tenant costs one call
+   * for each request and not two.
    */
-  defer(owner: Owner, step: GateStep): void {
+  appendEventually(owner: Owner, step: GateStep): void {
     const name = this.#nameOf(owner);
     const queue = queues.get(name) ?? [];
     queues.set(name, [...queue, step]);
-    this.#waitUntil(this.#sendLeftover(owner, step, queue.length >= limits.gateSteps.value));
+    const atOnce = step.kind === 'record' || queue.length >= limits.gateSteps.value;
+    this.#waitUntil(this.#sendQueued(owner, step, atOnce));
   }
 
-  async #sendLeftover(owner: Owner, step: GateStep, atOnce: boolean): Promise<void> {
+  async #sendQueued(owner: Owner, step: GateStep, atOnce: boolean): Promise<void> {
     if (!atOnce) await this.#runtime.after(limits.gateLingerMs.value).rings;
     const name = this.#nameOf(owner);
     const queue = queues.get(name) ?? [];
@@ -228,32 +255,33 @@ export class Recorder {
       name,
       queue.filter((one) => one !== step),
     );
-    await this.record(owner, step);
+    await this.append(owner, step);
   }
 
-  /** Stores steps that shared a failed call for a retry. */
-  async #see(name: string, along: readonly GateStep[], answered: Promise<unknown>): Promise<void> {
-    const seen = await within(answered, this.waitMs, this.#runtime).catch(() => late);
-    if (seen === late) this.#keepAll(name, along);
+  /** Buffers steps that shared a call without an answer. */
+  async #bufferUnanswered(name: string, shared: readonly GateStep[], answered: Promise<unknown>): Promise<void> {
+    const answer = await within(answered, this.#waitMs, this.#runtime).catch(() => late);
+    if (answer === late) this.#buffer(name, shared);
   }
 
-  #keepAll(name: string, steps: readonly GateStep[]): void {
+  /** Buffers steps whose call failed, for the next call to the Gate. */
+  #buffer(name: string, steps: readonly GateStep[]): void {
     for (const step of steps) if (step.kind === 'report') reserves.lost(name, step);
     backlog.keep(name, steps, this.#runtime.now());
   }
 
   /**
-   * Delivers a step within `waitMs` and reports whether the Gate has it. A step without an answer is buffered
-   * for a retry, as `otherwise` when a late record must differ.
+   * Delivers a step within `waitMs`. Returns true when the Gate has it: a strict step is then on its disk. A step without an
+   * answer is buffered for a retry, as `otherwise` when a late record must differ.
    */
-  async record(owner: Owner, step: GateStep, otherwise: GateStep = step): Promise<boolean> {
+  async append(owner: Owner, step: GateStep, otherwise: GateStep = step): Promise<boolean> {
     try {
-      const sent = this.step(owner, step);
-      if ((await within(sent, this.waitMs, this.#runtime)) !== late) return true;
+      const sent = this.send(owner, step);
+      if ((await within(sent, this.#waitMs, this.#runtime)) !== late) return true;
     } catch {
       // The platform lost the call: the Gate may lack the step.
     }
-    this.keep(owner, otherwise);
+    this.#buffer(this.#nameOf(owner), [otherwise]);
     return false;
   }
 
@@ -265,23 +293,14 @@ export class Recorder {
     return backlog.size > 0 && backlog.isStrained(this.#nameOf(owner), this.#runtime.now());
   }
 
-  /** Delivers events without a slot, asynchronously. */
-  later(owner: Owner, events: readonly AuditEvent[]): void {
-    this.#waitUntil(this.record(owner, { kind: 'record', events }));
-  }
-
-  /** Buffers a step whose call failed. */
-  keep(owner: Owner, step: GateStep): void {
-    this.#keepAll(this.#nameOf(owner), [step]);
-  }
-
-  /** Records a refusal without an identified caller. A flood is counted, not written one by one. */
-  deniedUnknown(request: string, action: string, reason: string, detail: string | undefined): void {
+  /** Records the refusal of an unidentified caller and returns it. A flood is counted, not written one by one. */
+  denyUnknown(request: string, action: string, refusal: Refusal): Refusal {
+    const { reason, detail } = refusal;
     const second = Math.floor(this.#runtime.now() / 1_000);
     if (anonymous.second !== second) Object.assign(anonymous, { second, recorded: 0 });
     if (anonymous.recorded >= limits.anonymousDenialsPerSecond.value) {
       anonymous.suppressed += 1;
-      return;
+      return refusal;
     }
     const { suppressed } = anonymous;
     Object.assign(anonymous, { recorded: anonymous.recorded + 1, suppressed: 0 });
@@ -293,7 +312,8 @@ export class Recorder {
       ...(detail !== undefined && { detail }),
       ...(suppressed > 0 && { suppressed }),
     });
-    this.later(anonymousOwner, [event]);
+    this.appendEventually(anonymousOwner, { kind: 'record', events: [event] });
+    return refusal;
   }
 }
 

@@ -5,11 +5,10 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import type { Final } from '../../shared/speech/transcript.ts';
 import type { Claims, RequestClass } from '../../shared/tenant/claims.ts';
 import { recordDenial } from '../auth/admit.ts';
-import { late, within } from '../clock.ts';
+import { late } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import type { Work } from './allowance.ts';
 import type { AuditDraft, DraftOf, Typed } from './create-event.ts';
-import type { GateAnswer } from './gate-step.ts';
 import {
   type Attempt,
   type AttemptFields,
@@ -81,50 +80,26 @@ export class Session {
         context.quota = recorder.quota(claims);
         return ok(session);
       }
-      recorder.enterSingle(claims, claims.allowance);
     }
     return session.#take({ tenant: claims.tenant, action: subject.action }, createAttemptEvent(attempt));
   }
 
   async #take(work: Work, attempt: AuditEvent): Promise<Result<Session>> {
     const { claims } = this;
-    const { recorder, runtime, id } = this.#context;
-    const { allowance, share } = claims;
+    const { recorder, id } = this.#context;
+    const { allowance, share, audit: mode } = claims;
+    let refusal = refuse('audit_unavailable');
+    // Ends a strict attempt that the Gate records too late.
+    const release = () => this.end({ ...refusedWith(refusal), bytes: 0 });
     const ask = { id, work, allowance, share };
-    const taking = recorder.step(claims, { kind: 'take', ask, mode: claims.audit, events: [attempt] });
-    let taken: GateAnswer | typeof late;
-    try {
-      taken = await within(taking, recorder.waitMs, runtime);
-    } catch {
-      taken = late;
+    const answer = await recorder.take(claims, { kind: 'take', ask, mode, events: [attempt] }, release);
+    if (answer === late) {
+      if (mode === 'buffered') return ok(this);
+      refusal = recorder.refusal(claims, 'the gate does not answer');
+      return no(refusal);
     }
-    if (taken !== late) this.#context.quota = taken.quota;
-    if (taken !== late && taken.ok) return ok(this);
-    if (taken !== late) {
-      if (claims.audit === 'buffered') recorder.leaveSingle(claims, 0);
-      return no(taken.refusal);
-    }
-    if (claims.audit === 'buffered') {
-      recorder.keep(claims, { kind: 'record', events: [attempt] });
-      return ok(this);
-    }
-    return no(this.#refuseUnrecorded(taking));
-  }
-
-  /** Refuses a strict tenant whose gate did not answer in time. */
-  #refuseUnrecorded(taking: Promise<Result<unknown>>): Refusal {
-    const { recorder, waitUntil, id } = this.#context;
-    const { claims } = this;
-    const refusal = recorder.refusal(claims, 'the gate does not answer');
-    // The gate may still have taken the step: then the attempt ends, and its lease is returned.
-    waitUntil(
-      taking.then(
-        (result) => result.ok && this.end({ ...refusedWith(refusal), bytes: 0 }),
-        // Unknown: the settle returns a lease that was taken; the recorded denial is the end of the attempt.
-        () => recorder.keep(claims, { kind: 'settle', id, mode: 'strict', audioSeconds: 0, events: [] }),
-      ),
-    );
-    return refusal;
+    this.#context.quota = answer.quota;
+    return answer.ok ? ok(this) : answer;
   }
 
   /** Runs work of the request. Ends the session when the work refuses or throws; the caller ends a served one. */
@@ -156,9 +131,7 @@ export class Session {
     const now = this.#context.runtime.now();
     if (now - this.#renewed < limits.leaseMs.value / 3) return;
     this.#renewed = now;
-    const { recorder, id, waitUntil } = this.#context;
-    if (this.#held) recorder.stay(this.claims, id);
-    else waitUntil(recorder.step(this.claims, { kind: 'renew', id, events: [] }).catch(() => {}));
+    this.#context.recorder.renew(this.claims, this.#context.id);
   }
 
   /**
@@ -191,13 +164,13 @@ export class Session {
     const step = settle(ending);
     if (mode !== 'strict') {
       recorder.leaveSingle(this.claims, audioSeconds);
-      recorder.defer(this.claims, step);
+      recorder.appendEventually(this.claims, step);
       return Promise.resolve(false);
     }
     // A result without a record in time is withheld, and the stored event says so. If the gate wrote the
     // first end all the same, the later one records what the caller got.
     const withheld = ending.reason === undefined ? settle({ ...ending, ...unrecorded }) : step;
-    return recorder.record(this.claims, step, withheld);
+    return recorder.append(this.claims, step, withheld);
   }
 
   #record({ status, reason, final, agent, bytes }: RequestOutcome): RequestRecord {

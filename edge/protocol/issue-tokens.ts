@@ -70,9 +70,8 @@ async function grant<T>(
     ...(subject !== undefined && { subject }),
     ...(grantee !== undefined && { grantee }),
   });
-  const issuing = { kind: 'record', mode: 'strict', events: [event] } as const;
-  if (audit === 'buffered') recorder.later(claims.value, [event]);
-  else if (!(await recorder.record(claims.value, issuing))) {
+  if (audit === 'buffered') recorder.appendEventually(claims.value, { kind: 'record', events: [event] });
+  else if (!(await recorder.append(claims.value, { kind: 'record', mode: 'strict', events: [event] }))) {
     return no(recorder.refusal(claims.value, 'a token could not be recorded'));
   }
   return ok({ grant: issued.value, wish, now });

@@ -60,14 +60,12 @@ export async function joinRoster(request: Request, context: RequestContext): Pro
   const token = request.headers.get('authorization');
   const claims = await authenticatePool(token, settings.issuers, runtime.now());
   if (!claims.ok) {
-    recorder.deniedUnknown(id, 'pool', claims.refusal.reason, claims.refusal.detail);
-    return refuseWith(claims.refusal);
+    return refuseWith(recorder.denyUnknown(id, 'pool', claims.refusal));
   }
   const { pool, zone } = claims.value;
   if (!settings.zones.includes(zone)) {
     const refusal = refuse('zone_unserved', { zone }, `pool ${pool.slice(0, 63)}, zone ${zone.slice(0, 63)}`);
-    recorder.deniedUnknown(id, 'pool', refusal.reason, refusal.detail);
-    return refuseWith(refusal);
+    return refuseWith(recorder.denyUnknown(id, 'pool', refusal));
   }
   if (request.headers.get('upgrade')?.toLowerCase() !== 'websocket') {
     return refuseWith(refuse('upgrade_missing'));

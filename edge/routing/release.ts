@@ -25,10 +25,7 @@ export async function takeRelease(request: Request, context: RequestContext): Pr
   const sent = sentRelease.safeParse(json.value);
   if (!sent.success) return refuseWith(refuse('field_invalid', { field: 'release', rule: 'it is not as agreed' }));
   const map = await openRelease(sent.data.release, settings);
-  if (!map.ok) {
-    recorder.deniedUnknown(id, 'release', map.refusal.reason, map.refusal.detail);
-    return refuseWith(map.refusal);
-  }
+  if (!map.ok) return refuseWith(recorder.denyUnknown(id, 'release', map.refusal));
   const told = Promise.all(
     settings.zones.map((zone) => env.ROSTER.getByName(zone).release(map.value, sent.data.release)),
   );

@@ -75,7 +75,7 @@ describe('A1 A2 R14 the record of a stream', () => {
     client.drop();
     await eventually(() => client.ended);
     const asked = Promise.withResolvers<boolean>();
-    const record = vi.spyOn(Recorder.prototype, 'record').mockImplementation(() => asked.promise);
+    const record = vi.spyOn(Recorder.prototype, 'append').mockImplementation(() => asked.promise);
     onTestFinished(() => record.mockRestore());
     talks[0]?.final();
     await eventually(() => record.mock.calls.some(([, step]) => step.kind === 'settle'));

@@ -51,7 +51,7 @@ describe('A21 a gate that answers late', () => {
     };
     const gates = { getByName: () => ({ apply: agree, quota: async () => undefined }) } as unknown as Bindings['GATE'];
     const recorder = new Recorder({ gates, zones: ['eu'], waitMs, runtime, waitUntil: () => {} });
-    expect(await recorder.record(owner(), renew('a'))).toBe(true);
+    expect(await recorder.append(owner(), renew('a'))).toBe(true);
     expect(await recorder.readQuota(owner(), { allowance: {} })).toBeUndefined();
     expect(waits).toEqual([waitMs, waitMs]);
   });
@@ -76,9 +76,8 @@ describe('A21 a gate that answers late', () => {
       waitUntil: (one) => void work.push(one),
     });
     const own = owner();
-    recorder.enterSingle(own, {});
     const ask = { id: 'x', work: { tenant: own.tenant, action: 'transcribe' }, allowance: {} };
-    void recorder.step(own, { kind: 'take', ask, mode: 'buffered', events: [] });
+    void recorder.take(own, { kind: 'take', ask, mode: 'buffered', events: [] }, async () => {});
     const draft = { type: 'inference.complete', ...ask.work, request: 'y', status: 200 } as const;
     recorder.leave(own, 'y', 1, { notes: [], end: { draft, at: 0 } });
     await secondCall.promise;
@@ -86,14 +85,14 @@ describe('A21 a gate that answers late', () => {
   });
 });
 
-describe('C4 A1 deferred steps', () => {
+describe('C4 A1 buffered steps', () => {
   it('go along with the next call to their gate, before it', async () => {
     const { recorder, calls, endLinger, settled } = makeRecorder(agree);
     const own = owner();
-    recorder.defer(own, settle('a'));
-    recorder.defer(own, settle('b'));
+    recorder.appendEventually(own, settle('a'));
+    recorder.appendEventually(own, settle('b'));
     expect(calls).toEqual([]);
-    expect(await recorder.step(own, renew('c'))).toEqual(ok(undefined));
+    expect(await recorder.send(own, renew('c'))).toEqual(ok(undefined));
     endLinger();
     await settled();
     expect(calls).toEqual([['settle a', 'settle b', 'renew c']]);
@@ -101,7 +100,7 @@ describe('C4 A1 deferred steps', () => {
 
   it('go by themselves when no call comes', async () => {
     const { recorder, calls, endLinger, settled } = makeRecorder(agree);
-    recorder.defer(owner(), settle('a'));
+    recorder.appendEventually(owner(), settle('a'));
     endLinger();
     await settled();
     expect(calls).toEqual([['settle a']]);
@@ -109,8 +108,8 @@ describe('C4 A1 deferred steps', () => {
 
   it('never go along to the gate of another tenant', async () => {
     const { recorder, calls, endLinger, settled } = makeRecorder(agree);
-    recorder.defer(owner(), settle('a'));
-    await recorder.step(owner(), renew('c'));
+    recorder.appendEventually(owner(), settle('a'));
+    await recorder.send(owner(), renew('c'));
     expect(calls).toEqual([['renew c']]);
     endLinger();
     await settled();
@@ -120,7 +119,7 @@ describe('C4 A1 deferred steps', () => {
   it('are not held beyond their bound', async () => {
     const { recorder, calls, endLinger, settled } = makeRecorder(agree);
     const own = owner();
-    for (let n = 0; n <= limits.gateSteps.value; n += 1) recorder.defer(own, settle(`${n}`));
+    for (let n = 0; n <= limits.gateSteps.value; n += 1) recorder.appendEventually(own, settle(`${n}`));
     expect(calls).toHaveLength(1);
     expect(calls[0]).toHaveLength(limits.gateSteps.value + 1);
     endLinger();
@@ -134,9 +133,9 @@ describe('C4 A1 deferred steps', () => {
       ),
     );
     const own = owner();
-    recorder.defer(own, settle('a'));
+    recorder.appendEventually(own, settle('a'));
     const ask = { id: 'x', work: { tenant: 't', action: 'transcribe' }, allowance: {} };
-    const answer = await recorder.step(own, { kind: 'take', ask, mode: 'buffered', events: [] });
+    const answer = await recorder.send(own, { kind: 'take', ask, mode: 'buffered', events: [] });
     expect(answer).toMatchObject({ ok: false, refusal: { reason: 'allowance_concurrent' } });
     endLinger();
     await settled();
@@ -153,14 +152,14 @@ describe('C4 A1 deferred steps', () => {
     const own = owner();
     const event = recorder.mint({ type: 'gap', lost: 1, from: 1, to: 1 });
     const end: GateStep = { kind: 'settle', id: 'a', mode: 'buffered', audioSeconds: 1, events: [event] };
-    recorder.defer(own, end);
-    await expect(recorder.step(own, renew('c'))).rejects.toThrow('gone');
+    recorder.appendEventually(own, end);
+    await expect(recorder.send(own, renew('c'))).rejects.toThrow('gone');
     endLinger();
     await settled();
     broken = false;
-    await recorder.step(own, renew('d'));
+    await recorder.send(own, renew('d'));
     await settled();
-    // The settle gives the place back and books the seconds; the place that was to be kept is too late to keep.
+    // The settle releases the slot and books the seconds; a slot is not renewed late.
     expect(received).toEqual([end, renew('d')]);
   });
 });

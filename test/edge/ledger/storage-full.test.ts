@@ -23,7 +23,7 @@ describe('A8 C9: a full disk below a gate', () => {
     let answer = (): Promise<GateAnswer[]> => Promise.reject(new Error('unreachable'));
     const recorder = recorderOf(() => answer());
     const reason = async () => {
-      await recorder.step(owner, step).catch(() => {});
+      await recorder.send(owner, step).catch(() => {});
       return recorder.refusal(owner, 'not recorded').reason;
     };
     expect(await reason()).toBe('audit_unavailable');
@@ -33,7 +33,7 @@ describe('A8 C9: a full disk below a gate', () => {
     answer = () => Promise.reject(new Error('internal error; reference = x'));
     expect(await reason()).toBe('storage_full');
     answer = async () => [{ ok: true, value: undefined } as unknown as GateAnswer];
-    await recorder.step(owner, step);
+    await recorder.send(owner, step);
     expect(recorder.refusal(owner, 'x').reason).toBe('audit_unavailable');
   });
 
@@ -42,7 +42,7 @@ describe('A8 C9: a full disk below a gate', () => {
     let answer = (): Promise<GateAnswer[]> => Promise.reject(new Error('unreachable'));
     const recorder = recorderOf((gate) => (gate.startsWith('full-') ? Promise.reject(new Error(FULL)) : answer()));
     const reasons = async () => {
-      for (const one of [owner, other]) await recorder.step(one, step).catch(() => {});
+      for (const one of [owner, other]) await recorder.send(one, step).catch(() => {});
       return [owner, other].map((one) => recorder.refusal(one, 'not recorded').reason);
     };
     expect(await reasons()).toEqual(['storage_full', 'audit_unavailable']);

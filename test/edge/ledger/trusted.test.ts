@@ -34,7 +34,7 @@ describe('C9 a buffered tenant is served on trust, within bounds', () => {
     const { recorder } = makeContext(broken, realRuntime).context;
     const gap = createEvent({ type: 'gap', lost: 0, from: 0, to: 0 }, 1);
     const events = Array.from({ length: limits.auditStrainedEvents.value }, () => gap);
-    recorder.keep({ ...claims, zones: ['eu'] }, { kind: 'record', events });
+    await recorder.append({ ...claims, zones: ['eu'] }, { kind: 'record', events });
     const refused = await send(claims, broken);
     expect([refused.answer.status, refused.agent.requests]).toEqual([503, 0]);
     expect((await send(claims, answering)).answer.status).toBe(200);
