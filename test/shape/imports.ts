@@ -24,15 +24,20 @@ export function readImports(tree: Tree): Import[] {
 /** Returns circles of files, imports of types included: a reader follows them, too. */
 export const findCircles = (imports: Import[]): string[] => findLoops(imports.filter(({ to }) => to.endsWith('.ts')));
 
-/** Returns circles among the folders directly below `parent`, which ends in a slash. */
-export function findFolderCircles(imports: Import[], parent: string): string[] {
-  const folderOf = (file: string) =>
-    file.startsWith(parent) ? /^[^/]+\//.exec(file.slice(parent.length))?.[0] : undefined;
-  const between = imports.flatMap((one) => {
-    const [from, to] = [folderOf(one.from), folderOf(one.to)];
-    return from !== undefined && to !== undefined && from !== to ? [{ from, to }] : [];
-  });
-  return findLoops(between);
+/**
+ * Returns circles among folders that are next to each other, at every depth. The files of a folder compose the folders
+ * in it and hold what those share, as its settings, so an import between a file and a folder beside it is no step.
+ */
+export const findFolderCircles = (imports: Import[]): string[] =>
+  findLoops(imports.filter(({ to }) => to.endsWith('.ts')).flatMap(stepOf));
+
+/** Returns the folders that an import connects: the first ones in which its two paths differ. */
+function stepOf({ from, to }: Import): Pick<Import, 'from' | 'to'>[] {
+  const [names, others] = [from.split('/'), to.split('/')];
+  const at = names.findIndex((name, index) => name !== others[index]);
+  const folders = [names, others].map((parts) => parts.slice(0, -1));
+  const [first, second] = folders.map((parts) => (parts.length > at ? parts.slice(0, at + 1).join('/') : undefined));
+  return first !== undefined && second !== undefined ? [{ from: first, to: second }] : [];
 }
 
 function findLoops(edges: readonly Pick<Import, 'from' | 'to'>[]): string[] {
