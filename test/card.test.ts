@@ -9,13 +9,13 @@ const root = path.join(import.meta.dirname, '..');
 const tracked = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' }).split('\n').filter(Boolean);
 
 describe('C3 the top level', () => {
-  it('holds what was asked for', () => {
+  it('holds the required names', () => {
     const top = new Set(tracked.map((file) => file.split('/')[0]));
     const asked = ['package.json', 'tsconfig.json', 'functions', 'edge', 'shared', 'infra', 'test', 'README.md'];
     expect(asked.filter((name) => !top.has(name))).toEqual([]);
   });
 
-  it('holds nothing else that a visitor sees, but licence, lockfile and linter settings', () => {
+  it('holds nothing else visible but licence, lockfile and linter settings', () => {
     const top = new Set(tracked.map((file) => file.split('/')[0] ?? '').filter((name) => !name.startsWith('.')));
     const known = ['package.json', 'tsconfig.json', 'functions', 'edge', 'shared', 'infra', 'test', 'README.md'];
     expect([...top].filter((name) => !known.includes(name)).sort()).toEqual([

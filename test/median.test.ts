@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { median, middle, ratioFigures } from './bench/median.ts';
 
-describe('what several rounds of a benchmark come to', () => {
+describe('the summary of several rounds of a benchmark', () => {
   it.each([
     [[3], 3],
     [[9, 1], 5],
@@ -27,7 +27,7 @@ describe('what several rounds of a benchmark come to', () => {
     expect(() => middle([], Number)).toThrow('no round');
   });
 
-  it('a ratio stands beside the lowest and the highest of its rounds, and is left out when nothing was measured', () => {
+  it('a ratio has its lowest and highest round, and is absent without measurements', () => {
     expect(ratioFigures('ratio', [0.5, 0.3, 0.4])).toEqual({ ratio: 0.4, ratio_low: 0.3, ratio_high: 0.5 });
     expect(ratioFigures('ratio', [])).toEqual({});
   });

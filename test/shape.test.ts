@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { findWrongDirections } from './shape/directions.ts';
 import { findCircles, findFolderCircles, readImports } from './shape/imports.ts';
 import { findDefaultExports, findLongFiles, findProcessChanges, findWrongNames } from './shape/names.ts';
+import { findObliqueTests } from './shape/test-names.ts';
 import { readTree, type Tree } from './shape/tree.ts';
 import { findRiddles } from './shape/wording.ts';
 import { findForbiddenWords } from './shape/words.ts';
@@ -155,4 +156,14 @@ describe('comments', () => {
     const plain = '/** Returns the lease of an isolate. */\nconst a = 1; // Whole seconds.\n';
     expect(findRiddles(made({ 'edge/a.ts': plain }))).toEqual([]);
   });
+});
+
+describe('test names', () => {
+  it('say condition and outcome', () => expect(findObliqueTests(tree)).toEqual([]));
+
+  it.each([
+    `it('${'of'} a tenant', () => {});`,
+    `it.each([['a', 1]] as const)('A1 C2: %s is ${'to'}ld', () => {});`,
+    `describe('${'word '.repeat(15)}', () => {});`,
+  ])('%s is refused', (text) => expect(findObliqueTests(made({ 'test/a.test.ts': text }))).toHaveLength(1));
 });

@@ -74,7 +74,7 @@ const said = async (page: Page): Promise<Said> => {
 };
 
 describe('C9 verify.html in Chromium', () => {
-  it('verifies a folder that is dropped on it, and asks nobody anything', async () => {
+  it('verifies a dropped folder without any request', async () => {
     const page = await openPage();
     await drop(page, folder);
     const told = await said(page);
@@ -88,7 +88,7 @@ describe('C9 verify.html in Chromium', () => {
     expect(await page.evaluate("document.activeElement.id === 'verdict'")).toBe(true);
   });
 
-  it('C12 shows the verdict in its border: amber by its own keys, green by a policy of the reader', async () => {
+  it('C12 colours its border amber for the bundle’s keys, green for the reader’s policy', async () => {
     const page = await openPage();
     const border = () =>
       page.evaluate<string[]>(`[document.getElementById('result'), document.getElementById('verdict')].map(
@@ -157,7 +157,7 @@ describe('C9 verify.html in Chromium', () => {
     expect(await table()).toEqual({ rows: 50, range: '1 to 50 of 302' });
   });
 
-  it('verifies an archive, and says what is wrong with one that was changed', async () => {
+  it('verifies an archive, and reports the change in a changed one', async () => {
     const archive = path.join(scratch, 'bundle.tar');
     const pack = () => promisify(execFile)('tar', ['-cf', archive, '-C', scratch, 'bundle']);
     await pack();
@@ -189,7 +189,7 @@ describe('C9 verify.html in Chromium', () => {
     expect(told.facts).toMatch(/Believed\s+policy given/);
   });
 
-  it('can be read: everything has a name, and text stands out from its ground in light and dark', async () => {
+  it('is readable: every control has a name, every text contrast, light and dark', async () => {
     const page = await openPage();
     await drop(page, folder);
     await said(page);

@@ -151,7 +151,7 @@ describe('A5 tritonclient’s sequences', () => {
     expect(await call('restart', { sequence: 1, session: 'process 1' })).toEqual([]);
   });
 
-  it('one that was not started', async () => {
+  it('a sequence that was never started', async () => {
     expect(await call('unstarted', { sequence: 99 })).toEqual({
       status: '400',
       message:

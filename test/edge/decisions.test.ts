@@ -170,7 +170,7 @@ describe('C5 A4 cached registry of an isolate', () => {
     return { roster, state };
   };
 
-  it('is asked for again after its age, used on while the roster is unreachable, and dropped when stale', async () => {
+  it('is refreshed with age, kept while the roster is unreachable, dropped when stale', async () => {
     const { roster, state } = makeRoster();
     const zone = [`zone-${crypto.randomUUID()}`];
     const now = { value: 1_000_000 };

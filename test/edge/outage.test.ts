@@ -133,7 +133,7 @@ describe('T4 A8 Idempotency-Key on a recording that becomes an upload', () => {
   });
 });
 
-describe('T4 A8 Idempotency-Key on a recording whose retry breaks', () => {
+describe('T4 A8 Idempotency-Key on a recording with a broken retry', () => {
   const post = async () => {
     const headers = {
       authorization: `Bearer ${await makeToken()}`,
@@ -147,7 +147,7 @@ describe('T4 A8 Idempotency-Key on a recording whose retry breaks', () => {
   const made = () =>
     eu.asked.filter(({ line }) => line.startsWith('POST')).map(({ body }) => (body as { id: string }).id);
 
-  it('keeps an upload whose first request may have stored the file', async () => {
+  it('keeps an upload if its first request may have stored the file', async () => {
     await startPool();
     eu.key = (await generateZoneKey()).zoneKey;
     let status = 403;

@@ -6,7 +6,7 @@ import { ask, passTime, readRefusal, startAgent, startDay, upload } from './netw
 
 const model = () => `model-${crypto.randomUUID().slice(0, 8)}`;
 
-describe('C4 A21 who may not come in', () => {
+describe('C4 A21 refused callers', () => {
   const rows: [string, () => Promise<string | null>, number, string, string][] = [
     ['no token', async () => null, 401, 'token_missing', 'No token was sent. Send "Authorization: Bearer <token>".'],
     ['not a token', async () => 'nonsense', 401, 'token_invalid', 'The token is not valid here.'],
@@ -93,7 +93,7 @@ describe('C4 A21 who may not come in', () => {
   });
 });
 
-describe('A21 C6 what cannot be asked for', () => {
+describe('A21 C6 refused requests', () => {
   const bearer = async () => ({ authorization: `Bearer ${await makeToken()}` });
   const path = '/v1/audio/transcriptions';
   const rows: [string, () => Promise<Response>, number, string, string | RegExp][] = [
@@ -294,7 +294,7 @@ describe('A21 C6 what cannot be asked for', () => {
     if (status === 405) expect(answer.headers.get('allow')).toBe('POST, OPTIONS');
   });
 
-  it('a model whose last agent just went', async () => {
+  it('a model after its last agent left', async () => {
     const name = model();
     const agent = await startAgent(name);
     agent.leave();
@@ -309,7 +309,7 @@ describe('A21 C6 what cannot be asked for', () => {
     ['model', 'an unknown model', { fields: [['model', 'nobody']] }],
     ['language', 'an unknown language', { fields: [['language', 'de']] }],
     ['temperature', 'a field', { fields: [['temperature', '3']] }],
-  ] as const)('%s is told as the field at fault: %s', async (param, _, given) => {
+  ] as const)('%s names the field at fault: %s', async (param, _, given) => {
     const name = model();
     await startAgent(name);
     const fields: readonly (readonly [string, string])[] = given.fields;

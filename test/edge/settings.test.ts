@@ -67,7 +67,7 @@ describe('C4 A21 settings of a production edge', () => {
     expect(problems.join()).not.toContain('very-secret');
   });
 
-  it('that are not whole serve nothing: 503 without a name, the list in /healthz and the log', async () => {
+  it('incomplete ones serve nothing: 503 to callers, the list in /healthz and log', async () => {
     const log = vi.spyOn(console, 'error').mockImplementation(() => {});
     const broken = { ...env, ...productionTexts(), SERVICE_KEYS: undefined } as unknown as Bindings;
     const ask = (path: string) => {

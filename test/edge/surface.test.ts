@@ -76,7 +76,7 @@ describe('C5 operators', () => {
     expect(refusal).toMatchObject({ status: 403, message: 'The token lacks the scope "audit".' });
   });
 
-  it('A21 C9 who reads an outbox is on record where they are at home, with whose it was', async () => {
+  it('A21 C9 a reader of another’s outbox is recorded at home, with its owner', async () => {
     const [operators, other, sub] = [`ops-${unique()}`, `never-${unique()}`, `holder-${unique()}`];
     const headers = await bearer({ tenant: operators, sub });
     for (const query of [`tenant=${other}`, 'zone=eu'])
@@ -140,7 +140,7 @@ describe('C5 operators', () => {
     },
   );
 
-  it('an agent of a zone that is not served is told so, and recorded', async () => {
+  it('an agent of an unserved zone is refused and recorded', async () => {
     passTime(2_000);
     const token = await makeToken({ tenant: undefined, scope: 'pool', pool: 'aks-mars', zone: 'mars' });
     const answer = await ask('/v1/pools/heartbeat', { headers: { authorization: `Bearer ${token}` } });

@@ -4,8 +4,8 @@ import { TenantLimiter } from '../../functions/http/limiter.ts';
 const done = { status: 200 };
 const statusOf = async (asked: Promise<{ status?: number; jsonBody?: unknown }>) => (await asked).status;
 
-describe('C9 one who asks without end leaves room for others', () => {
-  it('refuses at once what is beyond a tenant’s places or those of all, and gives them back', async () => {
+describe('C9 a flood of one tenant leaves slots to others', () => {
+  it('refuses at once past the tenant’s or the total bound, and frees slots', async () => {
     const places = new TenantLimiter(5, 2);
     const ends: (() => void)[] = [];
     const work = () => new Promise<typeof done>((settle) => void ends.push(() => settle(done)));

@@ -74,7 +74,7 @@ describe('C9 T4 storage that does not answer', () => {
     expect(await serve(() => write().then(() => fail('read')))).toEqual([503, 'uploads_unavailable']);
   });
 
-  it('is told from answers of storage and from bugs', async () => {
+  it('is distinct from answers of storage and from bugs', async () => {
     const conflict = Object.assign(new Error('conflict'), { name: 'RestError', statusCode: 409 });
     await expect(serve(() => callStorage('write', () => Promise.reject(conflict)))).rejects.toBe(conflict);
     // Timers and events wait as long as the client of storage does.

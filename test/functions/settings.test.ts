@@ -5,7 +5,7 @@ import { readSettings } from '../../functions/settings.ts';
 
 const enough = { STORAGE_CONNECTION: 'UseDevelopmentStorage=true', SQS_REGION: 'eu-west-1', MODE: 'development' };
 
-it('opens nothing by default: without keys nobody may ask, and nothing self-issued is believed', () => {
+it('opens nothing by default: without keys no caller and no self-issued token', () => {
   const defaults = { JOBS_QUEUE: 'jobs', ZONES: ['eu', 'us'], ZONE_KEYS: {} };
   expect(readSettings(enough)).toEqual({ ...enough, ...defaults });
 });

@@ -14,7 +14,7 @@ const full = new RestError('Storage is full.', { statusCode: 507, code: 'Insuffi
 const silent = () => ({ rings: new Promise<never>(() => {}), cancel() {} });
 
 describe('C11 T4: a full storage account', () => {
-  it('is told from other errors', () => {
+  it('is distinct from other errors', () => {
     const told = [
       full,
       Object.assign(new Error('write'), { code: 'ENOSPC' }),

@@ -38,7 +38,7 @@ describe('blobs', () => {
     expect(names).toEqual(['outcomes', 'uploads']);
   });
 
-  it('fails within the deadline when nobody answers', async () => {
+  it('fails within the deadline when storage does not answer', async () => {
     const nowhere = storageConnection({ blob: 1, queue: 1, table: 1 });
     await expect(openBlobs(nowhere).ensure(AbortSignal.timeout(500))).rejects.toThrow();
   });
@@ -89,7 +89,7 @@ describe('jobs', () => {
     ...change,
   });
 
-  it('makes the queue of a model with its first job; what nobody could finish goes to the dead one of its zone', async () => {
+  it('creates a model’s queue with its first job; failed jobs reach its dead queue', async () => {
     const jobs = openJobs(place);
     await jobs.ensure(soon());
     await jobs.ensure(soon());
@@ -113,7 +113,7 @@ describe('jobs', () => {
     }
   });
 
-  it('counts the queues of all models of a zone, and not those of a zone whose name begins like it', async () => {
+  it('counts the zone’s queues, not those of a zone with a longer name', async () => {
     const jobs = openJobs({ ...place, prefix: 'count', zones: ['eu', 'eu-west'] });
     await jobs.ensure(soon());
     await jobs.send([job('a'), job('b'), job('a', { zone: 'eu-west' }), job('c', { light: true })]);
@@ -124,7 +124,7 @@ describe('jobs', () => {
     expect(await jobs.messages(job('c'))).toEqual({ waiting: 0, taken: 0 });
   });
 
-  it('fails within the deadline when nobody answers', async () => {
+  it('fails within the deadline when the queue does not answer', async () => {
     const nowhere = { ...place, endpoint: 'http://127.0.0.1:1' };
     await expect(openJobs(nowhere).ensure(AbortSignal.timeout(500))).rejects.toThrow();
   });

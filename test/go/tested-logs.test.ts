@@ -40,7 +40,7 @@ const atOnce = (name: string): Signer => ({
 });
 
 describe('C9 golang.org/x/mod/sumdb verifies every log that the tests make', () => {
-  it(`of ${STORIES} stories of the simulation`, async () => {
+  it(`${STORIES} histories of the simulation`, async () => {
     // The key is the one whose public half Go is given.
     const raw = createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(-32);
     expect(Buffer.from(known.publicKey)).toEqual(Buffer.from(raw));
@@ -52,7 +52,7 @@ describe('C9 golang.org/x/mod/sumdb verifies every log that the tests make', () 
     expect(folders.length).toBeGreaterThan(STORIES);
   });
 
-  it(`of ${CHAOS} runs of chaos on the emulator`, async () => {
+  it(`${CHAOS} runs of chaos on the emulator`, async () => {
     const emulator = await startEmulator();
     try {
       const [store, direct] = [openBlobLogStore(emulator.connection), openBlobLogStore(emulator.direct)];
@@ -72,7 +72,7 @@ describe('C9 golang.org/x/mod/sumdb verifies every log that the tests make', () 
     }
   });
 
-  it('of exports of several years, of what is hidden and erased, and of checkpoints', async () => {
+  it('exports of several years, with hidden and erased records, and checkpoints', async () => {
     const exported = new ExportedLog();
     for (const year of [2026, 2027, 2029]) {
       exported.now = Math.max(exported.now, Date.UTC(year, 5, 1));
@@ -86,7 +86,7 @@ describe('C9 golang.org/x/mod/sumdb verifies every log that the tests make', () 
     folders.push(...writeLogs(hidden.store, path.join(scratch, 'hidden'), signingKey.publicKey));
   });
 
-  it('and all of them at once', async () => {
+  it('all of them at once', async () => {
     const { stdout } = await run(verifier, folders, { maxBuffer: 16 * 1024 * 1024 }).catch(
       (error: { stdout: string }) => error,
     );

@@ -69,7 +69,7 @@ describe('C9 golang.org/x/mod/sumdb verifies our logs', () => {
     expect(await ask(folder)).toBe(`OK ${ORIGIN} size ${sizes.at(-1)}, ${sizes.length} earlier checkpoints\n`);
   });
 
-  it('and finds one flipped bit in any file of one', async () => {
+  it('finds one flipped bit in any file of a log', async () => {
     const folder = await makeLog('flipped', [100, 300]);
     const names = [
       'tile/0/000',
@@ -107,7 +107,7 @@ describe('C9 we read what golang.org/x/mod/sumdb signs', () => {
 });
 
 describe('C9 golang.org/x/mod/sumdb verifies what the sequencer publishes', () => {
-  it('after commits of different sizes, across a full tile, with the end of a year', async () => {
+  it('after commits of several sizes, across a full tile and a year’s end', async () => {
     const store = new MemoryStore();
     let now = Date.UTC(2026, 11, 31, 23, 0, 0);
     const newId = () => crypto.randomUUID();
@@ -167,7 +167,7 @@ describe('C9 Tessera’s fsck', () => {
     expect(published).toHaveLength(2);
   });
 
-  it('and finds a flipped bit, a missing bundle and another checkpoint', async () => {
+  it('finds a flipped bit, a missing bundle and another checkpoint', async () => {
     const folder = await makeLog('checked', [300, 700]);
     const vkey = formatVerifierKey(ORIGIN, publicKey);
     expect(await check(folder, vkey)).toBe('good');

@@ -65,7 +65,7 @@ describe('C9 verify.mjs, the file in a bundle', () => {
     expect(JSON.parse(stdout)).toMatchObject({ verdict: 'witnessed', facts: { entries: 22, tseq: [1, 21] } });
   });
 
-  it('says no: another tenant, a head that is not known, a changed file, a folder that is no bundle', async () => {
+  it('refuses another tenant, an unknown head, a changed file, a folder without bundle', async () => {
     expect((await verify('--tenant', 'bob')).code).toBe(40);
     const head = path.join(scratch, 'head.txt');
     const end = readFileSync(path.join(folder, 'checkpoints/end.txt'), 'utf8');
@@ -138,11 +138,11 @@ describe('C12 verify.mjs: what is no export, and archives of one', () => {
   });
 });
 
-describe('C12 what verify.html shows', () => {
+describe('C12 the page verify.html', () => {
   const state = (verdict: Report['verdict'], trust?: Report['facts']['trust']) =>
     outlookOf({ verdict, facts: trust ? { trust } : {} });
 
-  it('is green for keys from outside only, and has words and a mark beside its colour', () => {
+  it('is green for outside keys only, with words and a mark beside its colour', () => {
     expect(state('witnessed', 'policy given').state).toBe('good');
     for (const verdict of ['witnessed', 'unwitnessed', 'incomplete'] as const) {
       expect(state(verdict, 'policy of the bundle')).toMatchObject({ state: 'fair', advice: expect.any(String) });
@@ -174,7 +174,7 @@ describe('C12 what verify.html shows', () => {
 });
 
 describe('C9 verify.html', () => {
-  it('is one page that may ask nobody anything', async () => {
+  it('is one page without any request', async () => {
     const page = (await buildVerifier()).get('verify.html') ?? '';
     expect(page).toContain("default-src 'none'");
     expect(page).not.toMatch(

@@ -65,7 +65,7 @@ const chapter = 'Good morning. The weather is fine today.\n\nWe walk to the rive
 
 describe('T3 T4 auricle project', () => {
   it(
-    'speaks a text: its words come back in order, a change speaks one segment anew, and nothing is left of what was deleted',
+    'speaks a text in order, respeaks one edited segment, and deletes everything',
     async () => {
       const out = path.join(folder, 'sound');
       const made = await auricle('project', write('chapter.txt', chapter), '--out', out, '--json');
@@ -113,7 +113,7 @@ describe('T3 T4 auricle project', () => {
   );
 
   it(
-    'speaks several documents of blocks and segments in another zone, sent as they are where the token allows that',
+    'speaks documents of blocks in another zone, unsealed where the token allows',
     async () => {
       const documents = [
         { title: 'One', blocks: [{ segments: ['Hello there.', 'How are you?'] }, { text: 'I am fine. Thank you.' }] },

@@ -256,7 +256,7 @@ describe('C1 C10 R1 the unmodified openai client in a realtime session', () => {
     session.socket.close();
   });
 
-  it('word probabilities when they are asked for', async () => {
+  it('word probabilities on request', async () => {
     const session = open({ model });
     await session.heard(({ type }) => type === 'session.created');
     session.send({ type: 'session.update', session: { include: [`item.input_audio_transcription.logprobs`] } });

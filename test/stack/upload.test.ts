@@ -209,7 +209,7 @@ describe('C11 T4 the end of an upload', () => {
   }
 
   it(
-    'is told, signed, to the callback of a Deepgram client, and the transcript can be read then',
+    'is notified, signed, to a Deepgram callback, with the transcript ready',
     async () => {
       const hook = await receiver();
       try {
@@ -244,7 +244,7 @@ describe('C11 T4 the end of an upload', () => {
   );
 
   it(
-    'T4 of a long recording is the whole of it in order, and its progress is seen',
+    'T4 a long recording is transcribed whole and in order, with visible progress',
     async () => {
       // Twelve minutes: two pieces. Speech at the start, around the cut and at the end, silence between.
       const rate = 16_000;
@@ -274,7 +274,7 @@ describe('C11 T4 the end of an upload', () => {
 
   // An hour of speech keeps two cores busy for about a minute, so it runs only with many seeds.
   it.runIf(seeds >= 10_000)(
-    'T4 of a call of an hour is the whole of it in order, and its progress is seen',
+    'T4 an hour’s call is transcribed whole and in order, with visible progress',
     async () => {
       const rate = 16_000;
       const said = ['balance.wav', 'weather.wav', 'number.wav'].map(clipLike);

@@ -126,7 +126,7 @@ describe('A5 sequences of callers before Triton', () => {
     expect(heard[0]?.length).toBeGreaterThan(40);
   });
 
-  it('one that is not open', async () => {
+  it('a sequence that is not open', async () => {
     expect((await step(samples(0.335), 8, false, false)).refusal).toMatchObject({
       reason: 'sequence_unknown',
       params: { sequence: 8, model: windows },

@@ -114,7 +114,7 @@ describe('ending', () => {
     expect(client.messages.at(-1)).toMatchObject({ message: expect.stringContaining('15 seconds') });
   });
 
-  it('MUST 26: one that pings stays', async () => {
+  it('MUST 26: a client that pings stays', async () => {
     const { client, talks } = await startClient();
     await passQuietly(2 * limits.streamIdleMs.value, talks[0], client);
     client.speak('still here.').say({ type: 'end' });

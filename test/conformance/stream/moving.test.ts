@@ -72,7 +72,7 @@ describe('R1 A8 the agent is lost', () => {
   });
 
   it.each(['engine_failed', 'pool_busy', 'internal'] as const)(
-    'MUST 36: an agent that refuses with %s is another one that is lost',
+    'MUST 36: an agent that refuses with %s counts as lost',
     async (reason) => {
       const { talks, client } = await startPair();
       client.speak('one. tw');

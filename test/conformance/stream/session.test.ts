@@ -153,7 +153,7 @@ describe('A1 A2 R14 the record of a stream', () => {
     next.close();
   });
 
-  it.each(['lost', 'left'])('MUST 70: an edge that was %s is paid for, and nothing is paid for twice', async (how) => {
+  it.each(['lost', 'left'])('MUST 70: an edge that was %s is paid for, once', async (how) => {
     const { tenant, client, talks, name } = await startClient({ allowance: { requestsAtOnce: 1 } });
     client.speak(`${'_'.repeat(3_999)}.`);
     await client.heard('ack', ({ position }) => position === 4_000);
@@ -206,7 +206,7 @@ describe('A1 A2 R14 the record of a stream', () => {
     expect(paid).toEqual([0.6, 0.1, 0.1, 0.5, 0.5].map((seconds) => expect.closeTo(seconds, 6)));
   });
 
-  it('MUST 70: without a place no agent is asked', async () => {
+  it('MUST 70: without quota no agent is called', async () => {
     const { tenant, client, name, agent } = await startClient({ allowance: { requestsAtOnce: 1 } });
     await client.heard('ready');
     const second = await StreamClient.connect('', { tenant, allowance: { requestsAtOnce: 1 } });

@@ -37,7 +37,7 @@ export const queueContract: Contract = (implementation, engine) =>
       ['of a model', 'slow_priority'],
       ['A18: through an ensemble', 'whole_priority'],
     ])(
-      'A2: high priority overtakes what was there first; one that does not exist is the default, here the last (%s)',
+      'A2: high priority overtakes earlier requests; an unknown one becomes the default, the last (%s)',
       async (_, model) => {
         const wishes = [
           { called: 'low 1', parameters: low },

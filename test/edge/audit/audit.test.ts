@@ -127,7 +127,7 @@ describe('A1 A2 audit record of a request', () => {
 });
 
 describe('A1 a strict tenant is not served unrecorded', () => {
-  it('refused when the gate does not answer; a place that was taken all the same is given back', async () => {
+  it('refused when the gate does not answer; a lease granted late is returned', async () => {
     const model = `model-${unique()}`;
     const agent = await startAgent(model);
     let answerLate: (value: { ok: true; value: undefined }) => void = () => {};

@@ -211,7 +211,7 @@ describe('A21 the stream of leaves at the edge', () => {
       return Response.json({ data, year, next: from < 6 ? `2026-${from + 2}` : '2027-0', ended: false });
     });
 
-  it('is pages one after the other, on into the next year, until the log ends', async () => {
+  it('pages through the years until the log ends', async () => {
     const asked = pages();
     const answer = await call(streamLeaves, { query: '?from=2026-2&follow=false' });
     expect(answer.headers.get('content-type')).toBe('application/x-ndjson');

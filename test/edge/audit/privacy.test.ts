@@ -99,7 +99,7 @@ describe('C12 erasing and holding at the edge', () => {
     ).toMatchObject({ code: 'zone_unserved' });
   });
 
-  it('a hold has one id in all zones; a release is of where it is', async () => {
+  it('a hold has one id in all zones; a release names its zone', async () => {
     const hold = { id, scope: 'tenant', reason: 'case 7', at: 1 };
     for (const office of offices) office.plain = () => Response.json(hold);
     await call(setHold, { body: { reason: 'case 7' } });

@@ -53,7 +53,7 @@ describe('C9 how the record is doing, seen from the edge', () => {
     expect(refused.message).toContain("the functions' clock is 600 s ahead");
   });
 
-  it('nothing for others, of other zones, or from functions that are away or say something else', async () => {
+  it('refuses other tenants and zones, and functions without a valid answer', async () => {
     expect((await look({ scope: 'transcribe' })).status).toBe(403);
     expect(await readRefusal(await look({ scope: 'audit' }, 'mars'))).toMatchObject({ code: 'zone_unserved' });
     elsewhere.set('functions-eu.test', async () => Response.json({ hello: 1 }));

@@ -39,7 +39,7 @@ describe('C9 the record of a region is for tokens of that region', () => {
     ['its health', showAuditHealth, '?zone=eu', ''],
     ['the outbox of its roster', readOutbox, '?zone=eu', ''],
     ['the outbox of a gate there', readOutbox, '?zone=eu&tenant=acme', ''],
-  ])('and no other is told %s', async (_what, answer, query, name) => {
+  ])('no other zone is called %s', async (_what, answer, query, name) => {
     let asked = 0;
     elsewhere.set('functions.test', async () => {
       asked += 1;
@@ -52,7 +52,7 @@ describe('C9 the record of a region is for tokens of that region', () => {
     expect(asked).toBe(answer === readOutbox ? 0 : 2);
   });
 
-  it('which finds its own log in the list', async () => {
+  it('each zone finds its own log in the list', async () => {
     const zonesIn = async (zones: string[]) => {
       const { data } = (await (await call(listLogs, '', '', 'audit', zones)).json()) as { data: { zone: string }[] };
       return data.map(({ zone }) => zone);

@@ -16,7 +16,7 @@ const post = async (path: string, body?: unknown, claims: Record<string, unknown
 const strip = (secret: string) => secret.replace(/^ek_/, '');
 
 describe('C10 POST /v1/auth/grant', () => {
-  it('gives a token of half a minute that opens live sound and nothing else', async () => {
+  it('issues a 30 s token for live audio only', async () => {
     const answer = await post('/v1/auth/grant', undefined, {
       tenant: 'acme',
       languages: ['en'],
@@ -48,7 +48,7 @@ describe('C10 POST /v1/auth/grant', () => {
     expect(await again.json()).toMatchObject({ err_code: 'INSUFFICIENT_PERMISSIONS', reason: 'scope_missing' });
   });
 
-  it('as long as asked for, and never longer than the token it was made of', async () => {
+  it('lives as long as requested, never longer than its source token', async () => {
     const asked = await post('/v1/auth/grant', { ttl_seconds: 120 });
     expect(await asked.json()).toMatchObject({ expires_in: 120 });
     const short = await post('/v1/auth/grant', { ttl_seconds: 3_600 }, {}, 100);
@@ -56,7 +56,7 @@ describe('C10 POST /v1/auth/grant', () => {
     expect(expires_in).toBeLessThanOrEqual(100);
   });
 
-  it('which is worth nothing afterwards', async () => {
+  it('expires', async () => {
     const { access_token } = (await (await post('/v1/auth/grant', { ttl_seconds: 1 })).json()) as {
       access_token: string;
     };
@@ -173,7 +173,7 @@ describe('C4 C10 a grant within the token it was made of', () => {
     expect(await secret.json()).toMatchObject({ error: { code: 'field_invalid', param: field } });
   });
 
-  it('carries all else as it is, and nothing that a device has no use for', async () => {
+  it('carries all other claims, except those that a device cannot use', async () => {
     const claims = {
       ...{ priority: 'interactive', sealing: 'client', audit: 'strict', mirror: 'forbidden', visibility: 'subject' },
       ...{ languages: ['en'], zones: ['us'], sessionSeconds: 60, uploads: 'plain', keepDays: 7 },
@@ -271,7 +271,7 @@ describe('C10 POST /v1/realtime/client_secrets', () => {
     expect(decodeJwt(strip(secret.value))).toMatchObject({ scope: 'stream', realtime: session });
   });
 
-  it('of ten minutes without a wish', async () => {
+  it('lasts ten minutes by default', async () => {
     const answer = await post('/v1/realtime/client_secrets', {});
     const { expires_at } = (await answer.json()) as { expires_at: number };
     expect(Math.abs(expires_at - NOW_S() - 600)).toBeLessThanOrEqual(1);

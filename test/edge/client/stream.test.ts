@@ -65,7 +65,7 @@ describe('edge/client', () => {
   it.each([
     ['an address that is none', { url: 'not an address' }],
     ['a token that no header can hold', { token: 'a b' }],
-  ])('%s fails the stream, and nothing else', async (_, change) => {
+  ])('%s fails the stream only', async (_, change) => {
     class Strict {
       constructor(_url: string, protocols: string[]) {
         if (protocols.some((one) => one.includes(' '))) throw new SyntaxError('invalid sub-protocol');
@@ -76,7 +76,7 @@ describe('edge/client', () => {
     await expect(read).rejects.toMatchObject({ reason: 'address_invalid' });
   });
 
-  it('asks again for a token when the one it was given had expired, and not for ever', async () => {
+  it('requests another token after an expired one, a bounded number of times', async () => {
     const { name } = await startListener();
     const old = await makeToken({}, -3_600);
     let asked = 0;
@@ -186,7 +186,7 @@ describe('edge/client', () => {
 });
 
 describe('C10 R1 edge/client loses nothing', () => {
-  it('when its connection breaks in the middle of a word, noticed by both or by it alone', async () => {
+  it('when its connection breaks within a word, noticed by one side or both', async () => {
     const { name, talks } = await startListener();
     const { stream, transcript, read, network, events } = open(name);
     await stream.send(letters('one two. thr'));

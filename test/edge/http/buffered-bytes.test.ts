@@ -136,7 +136,7 @@ describe('C6 the bytes that an isolate holds', () => {
     next.cancel();
   });
 
-  it('are given back as they are sent, of a body that is too long to be kept', async () => {
+  it('are released as they are sent, for bodies too long to buffer', async () => {
     const before = heldInFlight.total;
     const body = new CallerBody(
       cut(makeForm(3 * bound, undefined), () => 65_536),
@@ -202,7 +202,7 @@ describe('C6 the bytes that an isolate holds', () => {
     expect(heldInFlight.total).toBe(before);
   });
 
-  it('of a request that vanished are counted no longer, once room is wanted', () => {
+  it('those of vanished requests are released once memory is needed', () => {
     const held = new HeldBytes(100);
     const hold = () => ({
       ...{ class: 'default' as const, tenant: 'a', bytes: 0, since: 0 },
@@ -249,7 +249,7 @@ describe('C4 C6 the place comes before the body', () => {
     expect(pulled).toBe(0);
   });
 
-  it('a form that does not name its model in time is hints_late, its place given back', async () => {
+  it('a form without model in time is hints_late, its memory released', async () => {
     const hasty: Runtime = {
       ...realRuntime,
       after: (ms) =>

@@ -87,7 +87,7 @@ describe('C6 the body of a caller', () => {
     expect(source.pulls()).toBe(0);
   });
 
-  it('can be sent again from its first byte while it is small, also after a reader gave up in the middle', async () => {
+  it('can be replayed from its first byte while small, also after a reader stopped', async () => {
     const source = makeSource();
     const body = new CallerBody(source.stream, makeClock().runtime);
     const first = body.open().getReader();
@@ -106,7 +106,7 @@ describe('C6 the body of a caller', () => {
   it.each([
     ['fast', 0, limits.bodyLargeReadBytes.value],
     ['slow', 100, limits.sealSegmentBytes.value],
-  ])('that is %s after its first segment is read with the buffer for its pace', async (_, tookMs, expected) => {
+  ])('%s after its first segment is read with the buffer for its pace', async (_, tookMs, expected) => {
     const sizes: number[] = [];
     let time = 1_000;
     const stream = new ReadableStream({

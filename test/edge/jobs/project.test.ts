@@ -33,7 +33,7 @@ const send = async (path: string, method: string, body?: unknown, claims: object
 const make = (body: unknown, claims: object = plain) => send('/v1/projects', 'POST', body, claims);
 
 describe('T3 a new project', () => {
-  it('is made with its text, which is sealed here, document by document, before it is stored', async () => {
+  it('is created with its text, sealed by document before it is stored', async () => {
     const model = await voice();
     const documents = [{ title: 'One', text: 'Hello there. Bye.\n\nEnd.' }, { blocks: [{ segments: ['Only this.'] }] }];
     const answer = await make({ model, documents, title: 'Book' });
@@ -69,7 +69,7 @@ describe('T3 a new project', () => {
   it.each([
     ['cpu', true],
     ['gpu', false],
-  ] as const)('T5 of a voice on %s pools is light: %s', async (accelerator, light) => {
+  ] as const)('T5 a voice on %s pools is light: %s', async (accelerator, light) => {
     const model = await voice({ accelerator });
     await make({ model, documents: [{ text: 'Hello.' }] });
     expect(eu.asked[0]?.body).toMatchObject({ project: { light } });

@@ -73,7 +73,7 @@ describe('C2 C11 T4 POST /v1/listen?callback=', () => {
     return ask(path, { method: 'POST', headers, body });
   }
 
-  it('reads no bug out of a client that leaves before the end of its body', async () => {
+  it('a client that leaves mid-body is no internal error', async () => {
     const body = new ReadableStream<Uint8Array>({ pull: (controller) => controller.error(new Error('lost')) });
     const request = new Request('http://edge.test/', { method: 'POST', body, ...({ duplex: 'half' } as object) });
     const { context } = makeContext({}, realRuntime);
@@ -104,7 +104,7 @@ describe('C2 C11 T4 POST /v1/listen?callback=', () => {
     expect(kept.largest).toBeLessThanOrEqual(4 * 1_048_576);
   });
 
-  it('leaves nothing behind when it is too large, empty, or the store does not take it', async () => {
+  it('leaves nothing behind when too large, empty or refused by storage', async () => {
     const kept = store();
     const tenant = `t-${unique()}`;
     eu.maxBytes = 1_000;
@@ -194,7 +194,7 @@ describe('C1 C2 T4 POST /v1/audio/transcriptions with x-auricle-upload', () => {
     }
   });
 
-  it('says which upload it is also when nobody can say how far it is', async () => {
+  it('returns the upload’s id even when its state is unavailable', async () => {
     const kept = store();
     eu.maxBytes = sound.length;
     const model = unique();

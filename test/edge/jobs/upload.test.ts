@@ -42,7 +42,7 @@ const commitmentOf = (subject: string, zone: string): Promise<string> | string =
   );
 
 describe('C2 T4 a new upload', () => {
-  it('is granted: where to send the file, and the key of the zone to seal it to', async () => {
+  it('is granted with an upload address and the zone’s public key', async () => {
     const model = unique();
     await startAgent(model, { zone: 'us' });
     const told = {
@@ -121,7 +121,7 @@ describe('C2 T4 a new upload', () => {
     expect(eu.asked).toHaveLength(1);
   });
 
-  it('waits for agents that are not there, but not for a model that nobody has', async () => {
+  it('waits for absent agents, but not for an unknown model', async () => {
     const model = unique();
     const agent = await startAgent(model, { zone: 'eu' });
     expect(await readRefusal(await create({ model: unique() }))).toMatchObject({ status: 404, code: 'model_unknown' });
@@ -191,7 +191,7 @@ describe('C2 T4 a new upload', () => {
     expect(eu.asked[0]?.body).toMatchObject({ most: { seconds: 60 } });
   });
 
-  it('is refused as the functions refuse it, and never for what is between them and the edge', async () => {
+  it('returns the functions’ refusals, and none of its own link to them', async () => {
     const model = unique();
     await startAgent(model);
     eu.refusal = { reason: 'uploads_waiting', params: { limit: 5 } };
@@ -274,7 +274,7 @@ describe('C2 C11 an upload', () => {
     });
   });
 
-  it('of another tenant is unknown, and so is what is no id', async () => {
+  it('another tenant’s and a malformed id are unknown', async () => {
     const row = eu.row({ tenant: 'other' });
     for (const id of [row.id, 'x', '..%2Fother', row.id.toUpperCase()])
       expect(await readRefusal(await ask(`/v1/uploads/${id}`, { headers: await bearer() }))).toMatchObject({
@@ -305,7 +305,7 @@ describe('C2 C11 an upload', () => {
     ]);
   });
 
-  it('is followed: each change once, the newest first when a client comes back, and an end', async () => {
+  it('can be followed: each change once, the newest after a reconnect, and an end', async () => {
     const row = eu.row({ status: 'working', seq: 3, pieces: 2, piecesDone: 1 });
     eu.news.push({ ...row, seq: 4, status: 'merging', piecesDone: 2 }, { ...row, seq: 6, status: 'done' });
     const headers = await bearer();
@@ -320,7 +320,7 @@ describe('C2 C11 an upload', () => {
     expect((await ask('/v1/uploads/x/events', { headers })).status).toBe(404);
   });
 
-  it('C11 is followed by so many of a tenant, and one who goes makes place', async () => {
+  it('C11 has bounded followers per tenant; a leaver frees its slot', async () => {
     const row = eu.row({ status: 'working', seq: 3, tenant: `t-${unique()}` });
     const headers = await bearer({ tenant: row.tenant });
     const follow = () => ask(`/v1/uploads/${row.id}/events`, { headers });
@@ -396,7 +396,7 @@ describe('C2 C11 A21 the transcript of an upload', () => {
     expect(sent).toEqual([0, 0, 0, 0]);
   });
 
-  it('does not leave its zone, even when only an agent of another one is there', async () => {
+  it('stays in its zone, even when only another zone has an agent', async () => {
     const { row, at, agent } = await done('eu');
     eu.row({ ...row, zone: 'us' });
     expect(await readRefusal(await ask(at(), { headers: await bearer() }))).toMatchObject({ status: 503 });

@@ -42,7 +42,7 @@ async function tell(body: unknown, token: string): Promise<Response> {
 const booked = async (tenant: string, home = 'eu') =>
   (await env.GATE.getByName(`${tenant}/${home}`).outbox(0, 50)).rows.map(({ event }) => event);
 
-describe('C11: what an upload has used', () => {
+describe('C11: usage of an upload', () => {
   it('is recorded like that of requests and streams, once however often sent', async () => {
     const tenant = unique();
     const told = usage(tenant);
@@ -72,7 +72,7 @@ describe('C11: what an upload has used', () => {
     ]);
   });
 
-  it('closes the day of its tenant: the next upload is refused, that of another is not', async () => {
+  it('exhausts its tenant’s day: the next upload is refused, other tenants’ are not', async () => {
     const tenant = unique();
     const functions = new BackOffice('eu');
     const model = `model-${tenant}`;

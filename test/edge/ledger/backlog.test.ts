@@ -45,7 +45,7 @@ describe('A1 steps for an unreachable gate', () => {
     expect([backlog.size, backlog.takeForgotten()]).toEqual([0, 0]);
   });
 
-  it('of one gate lose the oldest first', () => {
+  it('those of one gate lose the oldest first', () => {
     const backlog = new Backlog(4);
     for (const id of ['a', 'b', 'c', 'd']) backlog.keep('t/eu', [settle(id)]);
     const kept = backlog.take('t/eu');

@@ -231,7 +231,7 @@ describe('R14 records the subject as a commitment', () => {
   const subjects = async (gate: ReturnType<typeof freshGate>) =>
     (await gate.outbox(0, 100)).rows.map(({ event }) => (event as { subject?: string }).subject);
 
-  it('the same for the same subject, also after the object was moved; another for every tenant', async () => {
+  it('equal for a subject, also after the object moved; different for each tenant', async () => {
     const [gate, other] = [freshGate(), freshGate()];
     await record(gate, [withSubject('alice'), withSubject('bob')]);
     await record(other, [withSubject('alice')]);
@@ -283,7 +283,7 @@ describe('A1 the outbox', () => {
     });
   });
 
-  it('a full one refuses a strict tenant; a buffered one is served, and a gap is written', async () => {
+  it('a full one refuses strict tenants; buffered ones are served, with a gap event', async () => {
     const gate = freshGate();
     await record(gate, [attempt('first')]);
     // Reading writes what is in memory only.
@@ -306,7 +306,7 @@ describe('A1 the outbox', () => {
     expect(rows[0]?.event).toMatchObject({ lost: limits.auditOutboxEvents.value / 100, from: 1 });
   });
 
-  it('events that come together are one row, and are read one by one from any of them on', async () => {
+  it('events of one call share a row, and are readable from any of them', async () => {
     await withOutbox(1_000, (outbox, { storage }) => {
       const { value: row } = limits.auditRowEvents;
       outbox.add([attempt('first')], 1);

@@ -42,7 +42,7 @@ const rowsOf = async (gate: ReturnType<typeof freshGate>) =>
   (await gate.outbox(0, 100)).rows.map(({ event }) => event as AuditEvent & { subject?: string; detail?: string });
 
 describe('A1 C4 a report to the gate', () => {
-  it('is answered with what the isolate may hold, and what is held is nobody else\u2019s', async () => {
+  it('returns the isolate’s quota, and holds it against others', async () => {
     const gate = freshGate();
     const [answer] = await gate.apply([reportOf(() => {})]);
     expect(answer).toMatchObject(ok({ places: 2, starts: 8, seconds: limits.audioSecondsPerDay.value }));
@@ -51,7 +51,7 @@ describe('A1 C4 a report to the gate', () => {
     expect(await take(gate, { id: 'two', work, allowance: few }, 'buffered', [])).toMatchObject({ ok: false });
   });
 
-  it('R14 hides subjects, whatever characters they have, and nothing else', async () => {
+  it('R14 hides subjects, whatever their characters, and only them', async () => {
     const gate = freshGate();
     const odd = 'al"ice $& \\ "subject":"bob"';
     const step = reportOf((reserves) => {
@@ -110,7 +110,7 @@ describe('A1 C4 a report to the gate', () => {
 });
 
 describe('A1 A2 C6 requests of a buffered tenant', () => {
-  it('ask the gate for a place once; the next ones have it, and all are recorded', async () => {
+  it('ask the gate for quota once; later requests use it, and all are recorded', async () => {
     const [tenant, model] = [`t-${unique()}`, `model-${unique()}`];
     await startAgent(model);
     const steps: GateStep[] = [];

@@ -24,7 +24,7 @@ const typesOf = (outbox: Outbox) =>
   outbox.page(0, 100).rows.map(({ pseq, event: one }) => `${pseq} ${auditEvent.parse(one).type}`);
 
 describe('C9 an outbox says when it begins and when it rests', () => {
-  it('before its first event, and, once the log has all, with the number of its last', async () => {
+  it('opens before its first event, and closes with its last number once shipped', async () => {
     await inStorage(({ sql }) => {
       const outbox = new Outbox(sql, undefined, true);
       expect(outbox.isOpen).toBe(false);
@@ -62,7 +62,7 @@ describe('C9 an outbox says when it begins and when it rests', () => {
     });
   });
 
-  it('where there is no log it says neither', async () => {
+  it('reports neither without a log', async () => {
     await inStorage(({ sql }) => {
       const outbox = new Outbox(sql);
       outbox.add([event()], 1);
@@ -72,7 +72,7 @@ describe('C9 an outbox says when it begins and when it rests', () => {
     });
   });
 
-  it('it rests when it was quiet for long enough and the log has everything, whatever life of the object rings', async () => {
+  it('it rests once idle and shipped, whichever alarm of the object fires', async () => {
     await inStorage((storage) => {
       const alarms: number[] = [];
       const watched = Object.assign(Object.create(storage) as typeof storage, {

@@ -73,7 +73,7 @@ async function withOutbox(
 const lastOf = ({ rows }: Delivery): number => rows.at(-1)?.to ?? 0;
 
 describe('A21 C9 the way of an outbox into the log', () => {
-  it('rows are sent once, asked about until the log has them, and deleted then', async () => {
+  it('rows are sent once, polled until the log has them, then deleted', async () => {
     let has = 0;
     const office = openOffice((one) => acknowledge(one, has));
     await withOutbox('ship-once', async (outbox, shipper) => {
@@ -118,7 +118,7 @@ describe('A21 C9 the way of an outbox into the log', () => {
     );
   });
 
-  it('an acknowledgement of another key, log, outbox or life, or none at all, deletes nothing', async () => {
+  it('an acknowledgement of another key, log, outbox or life deletes nothing', async () => {
     const lies: Record<string, (one: Delivery) => Promise<Response>> = {
       key: (one) => acknowledge(one, 9, other),
       log: (one) => acknowledge(one, 9, log, 'audit.example/us/2026'),

@@ -28,7 +28,7 @@ async function send(claims: Record<string, unknown>, gate: GateDouble) {
 }
 
 describe('C9 a buffered tenant is served on trust, within bounds', () => {
-  it('until too much waits for its gate: then as a strict one, and on trust again once the gate has heard', async () => {
+  it('strictly once its backlog is full, until the gate answers again', async () => {
     const claims = { tenant: `t-${unique()}` };
     expect((await send(claims, broken)).answer.status).toBe(200);
     const { recorder } = makeContext(broken, realRuntime).context;
@@ -41,7 +41,7 @@ describe('C9 a buffered tenant is served on trust, within bounds', () => {
     expect((await send(claims, broken)).answer.status).toBe(200);
   });
 
-  it('until too much waits; time runs from the first that was kept, however often it is tried', () => {
+  it('strictly once the backlog is full; age counts from the first kept event', () => {
     const backlog = new Backlog();
     const gap = createEvent({ type: 'gap', lost: 0, from: 0, to: 0 }, 1);
     const step = (count: number) => ({ kind: 'record', events: Array.from({ length: count }, () => gap) }) as const;

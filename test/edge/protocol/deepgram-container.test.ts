@@ -20,7 +20,7 @@ function wav(empty: number): Uint8Array {
 const most = limits.streamHeaderChunks.value - 1;
 
 describe('C10 a WAV file of many chunks', () => {
-  it('is looked at once when it comes byte by byte, and copied a few times at the most', () => {
+  it('is parsed once when it comes byte by byte, and copied a few times', () => {
     const file = wav(most);
     const looks = vi.spyOn(DataView.prototype, 'getUint32');
     const copies = vi.spyOn(Object.getPrototypeOf(Uint8Array.prototype) as Uint8Array, 'set');

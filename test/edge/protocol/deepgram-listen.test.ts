@@ -84,7 +84,7 @@ describe('C10 the address of a Deepgram stream', () => {
     ['&endpointing=false', { interim: false, endpointingMs: false }],
     ['&endpointing=10', { interim: false, endpointingMs: 100 }],
     ['&utterance_end_ms=1000&interim_results=true', { interim: true, endpointingMs: 300, utteranceEndMs: 1_000 }],
-  ])('says how much is told: %s', (query, options) => {
+  ])('maps its query to options: %s', (query, options) => {
     const [start] = talk(raw + query).begun;
     expect(start).toMatchObject({ request: { options } });
   });
@@ -147,7 +147,7 @@ describe('C10 the address of a Deepgram stream', () => {
   });
 });
 
-describe('C10 what a Deepgram client sends', () => {
+describe('C10 messages of Deepgram clients', () => {
   it('LiveKit: a KeepAlive before any sound', () => {
     const { send, begun } = talk();
     expect(kinds(begun)).toEqual(['start']);
@@ -370,7 +370,7 @@ describe('C10 messages to a Deepgram client', () => {
     ]);
   });
 
-  it('no results that may change unless asked', () => {
+  it('no interim results by default', () => {
     expect(talk().tell(interim)).toEqual([]);
   });
 
@@ -401,7 +401,7 @@ describe('C10 messages to a Deepgram client', () => {
     ]);
   });
 
-  it('speech, when it asked for vad_events, and the end of an utterance', () => {
+  it('speech with vad_events, and the end of an utterance', () => {
     const started: SessionEvent = { type: 'speech_started', at: 0.4 };
     expect(talk().tell(started)).toEqual([]);
     expect(talk(`${raw}&vad_events=true`).tell(started)).toEqual([
@@ -412,7 +412,7 @@ describe('C10 messages to a Deepgram client', () => {
     ]);
   });
 
-  it('C10 no message type beside those that Deepgram documents', () => {
+  it('C10 only message types that Deepgram documents', () => {
     const events: SessionEvent[] = [
       { type: 'resumed', position: 32_000, time: 1 },
       { type: 'overflow', position: 0, bytes: 320, seconds: 0.01 },

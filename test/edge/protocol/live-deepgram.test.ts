@@ -49,7 +49,7 @@ describe('C10 R1 a Deepgram stream from a client to an agent', () => {
     client.close();
   });
 
-  it('§3-14 hangs up on a client that is quiet for ten seconds, with the code its clients know', async () => {
+  it('§3-14 closes a client idle for ten seconds, with Deepgram’s code', async () => {
     const { name, talks } = await startListener();
     const client = await LiveClient.connect(address(name), await bearer());
     client.say(letters('hello.'));
@@ -60,7 +60,7 @@ describe('C10 R1 a Deepgram stream from a client to an agent', () => {
     expect(client.messages.at(-1)).toMatchObject({ type: 'Error', code: 'stream_idle' });
   });
 
-  it('one that asks for ever and sends no sound is sent away, since it may not read', async () => {
+  it('a client that floods requests without reading is closed', async () => {
     const { name } = await startListener();
     const client = await LiveClient.connect(address(name), await bearer());
     client.say(letters('hello.'));
@@ -115,7 +115,7 @@ describe('C10 A21 two callers with one x-deepgram-session-id', () => {
     expect(talks).toHaveLength(2);
   });
 
-  it('MUST 38: a lost connection ends its session at once, and the next begins at zero', async () => {
+  it('MUST 38: a lost connection ends its session; the next starts at zero', async () => {
     const { connect, talks } = await callers();
     const first = await connect();
     first.say(letters('alpha'));
@@ -142,7 +142,7 @@ describe('C10 access to a Deepgram stream', () => {
     client.close();
   });
 
-  it.each(['Token', 'token', 'Bearer', 'bearer'])('whoever says %s', async (scheme) => {
+  it.each(['Token', 'token', 'Bearer', 'bearer'])('a client with %s', async (scheme) => {
     const { name } = await startListener();
     const client = await LiveClient.connect(address(name), { authorization: `${scheme} ${await makeToken()}` });
     client.close();

@@ -176,7 +176,7 @@ describe('C10 access to a realtime session', () => {
     ['a token of somebody else', { token: 'a.b.c' }, 'token_invalid', 4401],
     ['too little scope', { claims: { scope: 'models' } }, 'scope_missing', 4403],
     ['a tenant that seals by itself', { claims: { sealing: 'client' } }, 'sealing_required', 4403],
-  ] as const)('with %s is told so on an open socket, which is then closed', async (_, wish, reason, code) => {
+  ] as const)('with %s gets an error event and a close', async (_, wish, reason, code) => {
     const token = 'token' in wish ? wish.token : await makeToken('claims' in wish ? wish.claims : {});
     const sends = 'token' in wish || 'claims' in wish;
     const query = 'query' in wish ? `&token=${token}&access_token=${token}` : '';

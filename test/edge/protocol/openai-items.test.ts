@@ -110,7 +110,7 @@ describe('C10 turns that are detected', () => {
     expect(protocol.commit?.(0.7, NOW)).toEqual([]);
   });
 
-  it('with logprobs when they are asked for', () => {
+  it('with logprobs when requested', () => {
     const { send, tell } = talk();
     send({ type: 'session.update', session: { include: ['item.input_audio_transcription.logprobs'] } });
     send(append());
@@ -207,7 +207,7 @@ describe('C10 commits without turns', () => {
     expect(second).toMatchObject({ previous_item_id: first?.item_id });
   });
 
-  it.each([0, 99])('of %i ms are refused with the code that clients know', (milliseconds) => {
+  it.each([0, 99])('one of %i ms is refused with the code that clients know', (milliseconds) => {
     const { send, kinds } = manual();
     if (milliseconds > 0) send(append(milliseconds));
     expect(send({ type: 'input_audio_buffer.commit', event_id: 'c' })[0]).toMatchObject({

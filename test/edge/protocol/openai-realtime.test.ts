@@ -285,7 +285,7 @@ describe('§3-9 the retired shape', () => {
     expect(types(frames)).not.toContain('conversation.item.added');
   });
 
-  it('is understood by whom it is not spoken to', () => {
+  it('is understood on a connection of the current shape', () => {
     const { send, steps } = talk('?intent=transcription');
     expect(
       types(send({ type: 'transcription_session.update', session: { input_audio_transcription: { model: 'm' } } })),
@@ -294,7 +294,7 @@ describe('§3-9 the retired shape', () => {
     expect(steps.find((step) => step.type === 'start')).toMatchObject({ request: { model: 'm' } });
   });
 
-  it("of NVIDIA's client: another rate, a commit for each piece that says nothing, and an end", () => {
+  it('NVIDIA’s client: another rate, a bare commit for each piece, and an end', () => {
     const { send, steps, kinds } = talk('?intent=transcription', beta);
     send({
       type: 'transcription_session.update',
@@ -316,7 +316,7 @@ describe('§3-9 the retired shape', () => {
     });
   });
 
-  it("of NVIDIA's client: no more ends of utterances than may wait, and its sound all the same", () => {
+  it('NVIDIA’s client: bounded ends of utterances, and its audio all the same', () => {
     const { send, steps } = talk('?intent=transcription', beta);
     const session = {
       input_audio_transcription: { model: 'reference-en' },
@@ -329,7 +329,7 @@ describe('§3-9 the retired shape', () => {
     expect(steps.filter(({ type }) => type === 'audio')).toHaveLength(most + 1);
   });
 
-  it("of NVIDIA's client: words with their times, an end when it asks for one, and a last result", () => {
+  it('NVIDIA’s client: words with times, an end on request, and a last result', () => {
     const { send, steps, tell, protocol } = talk('?intent=transcription', beta);
     const session = {
       input_audio_format: 'none',
@@ -357,7 +357,7 @@ describe('§3-9 the retired shape', () => {
 });
 
 describe('§3-15 the end of a session', () => {
-  it('with a refusal: what was committed has failed, then an error, then a code of ours', () => {
+  it('with a refusal: committed items fail, then an error, then our code', () => {
     const { send, protocol } = talk();
     send({ type: 'session.update', session: { audio: { input: { turn_detection: null } } } });
     send(append(1_000));
@@ -388,7 +388,7 @@ describe('§3-15 the end of a session', () => {
     expect(talk().protocol.close({ final }, NOW)).toEqual({ frames: [], code: 1000, reason: '' });
   });
 
-  it('C10 no event type beside those that OpenAI documents', () => {
+  it('C10 only event types that OpenAI documents', () => {
     const { tell } = talk();
     const overflow: SessionEvent = { type: 'overflow', position: 0, bytes: 4_800, seconds: 0.1 };
     expect(tell(overflow, { type: 'moved', agent: 'a' }, { type: 'ending', seconds: 10 })).toEqual([]);

@@ -67,7 +67,7 @@ it.each([
   ['POST', '/transitions', { envelope }, 'POST /api/models/reference-en/transitions', moved, 200],
   ['POST', '/transitions', { envelope }, 'POST /api/models/reference-en/transitions', { ...moved, missing: 1 }, 202],
   ['PUT', '/aliases/stable', { revision: A }, 'PUT /api/models/reference-en/aliases/stable', state.aliases[0], 200],
-])('C7: %s %s is asked of the functions, by an operator', async (method, path, body, line, answered, status) => {
+])('C7: %s %s calls the functions for an operator', async (method, path, body, line, answered, status) => {
   eu.plain = () => Response.json(answered);
   const response = await call(method, path, body);
   expect(response.status).toBe(status);
@@ -92,7 +92,7 @@ it.each([
   ['PUT', '/aliases/stable', {}],
   ['GET', '/revisions?at=yesterday', undefined],
   ['GET', '/transitions?after=1e2', undefined],
-] as const)('C10 refuses %s %s before the functions are asked', async (method, path, body) => {
+] as const)('C10 refuses %s %s before calling the functions', async (method, path, body) => {
   expect(await readRefusal(await call(method, path, body))).toMatchObject({ status: 400, code: 'field_invalid' });
   expect(eu.asked).toEqual([]);
 });

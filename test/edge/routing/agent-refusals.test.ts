@@ -43,7 +43,7 @@ describe('A21 C6 refusals from an agent', () => {
   });
 
   it.each(['ticket_invalid', 'ticket_replayed', 'misdirected', 'seal_broken', 'nonsense'])(
-    'plain %s is told as a lost pool',
+    'plain %s becomes a lost pool',
     async (reason) => {
       const name = model();
       const agent = await startAgent(name);

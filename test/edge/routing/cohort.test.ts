@@ -18,7 +18,7 @@ describe('C6 cohorts', () => {
     );
   });
 
-  it('have the size asked for, within binomial bounds', () => {
+  it('have the requested size, within binomial bounds', () => {
     const runs = 20_000;
     const members = Array.from({ length: runs }, (_, at) => cohortOf('tenant', `s${at}`, 0.05));
     const found = members.filter((cohort) => cohort === 'canary').length / runs;

@@ -215,7 +215,7 @@ describe('C6 an ejected agent', () => {
       expect(agents(attempts(request(), [snapshot(entries)], failing, numbers(seed)))).toEqual(['b']);
   });
 
-  it('is asked when it is the only one of its zone', () => {
+  it('is tried when it is the only agent of its zone', () => {
     const snapshots = [snapshot([agent('a')]), snapshot([agent('b', { zone: 'us' })], 'us')];
     expect(agents(attempts(request(), snapshots, failing))).toEqual(['a']);
     expect(agents(attempts(request({ zones: ['eu', 'us'] }), snapshots, failing)).sort()).toEqual(['a', 'b']);
@@ -230,7 +230,7 @@ describe('A9 real-time speech goes to accelerators first', () => {
     expect(shares(request(change), [gpu(), cpu], 200)).toEqual({ gpu: 200, cpu: 0 });
   });
 
-  it('and other work to both', () => {
+  it('other work goes to both', () => {
     expect(shares(request(), [gpu(), cpu], 400).cpu).toBeGreaterThan(200);
   });
 

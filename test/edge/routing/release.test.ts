@@ -56,7 +56,7 @@ describe('C7: the release map at the edge', () => {
     expect([one.requests, two.requests]).toEqual([12, 6]);
   });
 
-  it('A15: recordings of one person are sessions of their own, as the judges of a canary take for granted', async () => {
+  it('A15: each recording is its own session, as the canary’s statistics assume', async () => {
     const [stable, canary] = [await startAgent(model, { revision: A }), await startAgent(model, { revision: B })];
     await tell(await sign(map({ stable: A, canary: { revision: B, share: 0.5 } })));
     await transcribe(60);
@@ -113,7 +113,7 @@ describe('C7: the release map at the edge', () => {
   }
 
   it.each(['buffered', 'strict'])(
-    'a copy goes to the grey one, with what was served, and is on record: %s',
+    'a copy goes to the grey revision with the served text, recorded: %s',
     async (audit) => {
       const [one, two] = await tryOut();
       const tenant = newTenant();

@@ -35,7 +35,7 @@ const gone = async () => {
   return entries.filter((entry) => healthOf(entry, at) === 'gone').map(({ description }) => description.agent);
 };
 
-describe('C5 A4 the roster lists who is attested and alive', () => {
+describe('C5 A4 the roster lists attested live agents', () => {
   it('an agent after hello and its first report', async () => {
     const agent = await make();
     await agent.connect();
@@ -51,7 +51,7 @@ describe('C5 A4 the roster lists who is attested and alive', () => {
     expect(await listed('us')).not.toContain(agent.name);
   });
 
-  it('not one that is silent', async () => {
+  it('not a silent agent', async () => {
     const agent = await make();
     await agent.join();
     passTime(limits.heartbeatGoneMs.value + 1);
@@ -61,7 +61,7 @@ describe('C5 A4 the roster lists who is attested and alive', () => {
     expect(await listed()).toContain(agent.name);
   });
 
-  it('not one that has left, and the record says so', async () => {
+  it('not an agent that left, which is recorded', async () => {
     const agent = await make();
     await agent.join();
     const before = (await env.ROSTER.getByName('eu').outbox(0, 500)).rows.at(-1)?.pseq ?? 0;
@@ -84,7 +84,7 @@ describe('C5 A4 the roster lists who is attested and alive', () => {
     expect((await listed()).filter((name) => name === agent.name)).toHaveLength(1);
   });
 
-  it('C7, T1: and tells each the release map at once, and again when a report says that it was lost', async () => {
+  it('C7, T1: and sends each the release map at once, again when a report lacks it', async () => {
     const [agent, old] = [await make(), await make()];
     for (const one of [agent, old]) await one.join();
     const generation = 1_000 + Math.floor(performance.now());
@@ -110,7 +110,7 @@ describe('C5 A4 the roster lists who is attested and alive', () => {
     expect(entries.find(({ description }) => description.agent === agent.name)?.release).toBe(generation);
   });
 
-  it('and keeps the audit events of agents, acknowledged, under the name of who sent them', async () => {
+  it('and stores audit events of agents under the sender’s name, acknowledged', async () => {
     const agent = await make();
     await agent.join();
     const loaded = { type: 'model.revision', agent: agent.name, action: 'loaded', model: 'm', revision: 'r' } as const;
@@ -131,8 +131,8 @@ describe('C5 A4 the roster lists who is attested and alive', () => {
   });
 });
 
-describe('C5 C6 the roster lists who went lately as gone', () => {
-  it('so that its model is missing and not unknown, and forgets it after a while', async () => {
+describe('C5 C6 the roster lists recently left agents', () => {
+  it('so that a model is unavailable rather than unknown, until forgotten', async () => {
     const agent = await make();
     await agent.join();
     agent.leave();
@@ -144,7 +144,7 @@ describe('C5 C6 the roster lists who went lately as gone', () => {
     expect(await gone()).not.toContain(agent.name);
   });
 
-  it('until it is back', async () => {
+  it('only until its return', async () => {
     const agent = await make();
     await agent.join();
     agent.leave();
@@ -212,7 +212,7 @@ describe('C5 A4 an agent with a wrong clock', () => {
     expect(await refusedFor(agent)).toBeUndefined();
   });
 
-  it('leaves the roster with the report that shows it, not with one that waited', async () => {
+  it('leaves the roster with the report that shows it, not with a delayed one', async () => {
     const agent = await make({ pool: `clock-${crypto.randomUUID()}` });
     await agent.join();
     const signed = Date.now();
@@ -272,7 +272,7 @@ describe('C5 A21 an agent name belongs to a pool', () => {
     });
   });
 
-  it('prefers the pool whose name begins the name of the agent', () => {
+  it('prefers the pool that prefixes the agent’s name', () => {
     const may = (pool: string, owner: string | undefined) =>
       mayUseName('aks-west-0', pool, { owner, connected: false });
     expect(may('eks', 'aks-west')).toBe(false);
@@ -437,7 +437,7 @@ describe('C5 A4 the roster refuses with close code 4403', () => {
     await rejects(agent);
   });
 
-  it('what an earlier boot has said; the later one stays', async () => {
+  it('messages of an earlier boot; the later one stays', async () => {
     const first = await make();
     await first.connect();
     const recorded = [await first.sign(first.hello()), await first.sign(first.report())];

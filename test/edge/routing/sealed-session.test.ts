@@ -81,7 +81,7 @@ describe('C5 A21 an answer that comes in one piece', () => {
     expect(whole).toContain('kenobi');
   });
 
-  it('that cannot be opened, or has no end, is a lost agent: another one serves', async () => {
+  it('unreadable or truncated, is a lost agent: another one serves', async () => {
     const model = newModel();
     const [one, other] = [await startAgent(model), await startAgent(model, { pool: 'eks-test' })];
     const broken: ((bytes: ArrayBuffer) => ArrayBuffer)[] = [

@@ -86,14 +86,14 @@ describe('A5 the choice of an agent for a sequence', () => {
   });
 });
 
-describe('models that can be asked for tensors', () => {
+describe('models that take tensors', () => {
   const entries = [agent('eu-1', { models: [model(), model({ name: 'gain', task: 'infer', languages: ['zxx'] })] })];
   const ask = (change: Parameters<typeof request>[0]) => {
     const picked = pick(request(change), { snapshots: [snapshot(entries)], memory: new Map(), now, random: () => 0 });
     return picked.ok ? 'picked' : picked.refusal.reason;
   };
 
-  it('are all of them; one that only computes is for nothing else', () => {
+  it('are all models; one without speech takes tensors only', () => {
     expect(ask({ task: 'infer' })).toBe('picked');
     expect(ask({ task: 'infer', model: 'gain' })).toBe('picked');
     expect(ask({ model: 'gain' })).toBe('model_unfit');

@@ -32,7 +32,7 @@ describe('R1 C10 audio that an isolate buffers', () => {
     expect([budget.bytes('a'), budget.mayEnter('a'), budget.mayEnter('b')]).toEqual([50, false, true]);
   });
 
-  it('is bounded by tenant at the pace of speech, too, and leaves other tenants their room', () => {
+  it('is bounded by tenant at the pace of speech, leaving memory to others', () => {
     const { budget, enter } = startBudget();
     const victim = enter('victim');
     for (let session = 0; session < 10; session++) {

@@ -56,7 +56,7 @@ describe('C10 A21 sockets that hold no slot', () => {
   });
 });
 
-describe('C10 A21 sockets whose client does not answer the close frame', () => {
+describe('C10 A21 sockets without an answer to the close frame', () => {
   /** A clock that a test moves on tick by tick. */
   function start() {
     const state = { now: 0, busy: false, aborted: 0, timers: 0 };

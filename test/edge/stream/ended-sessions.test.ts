@@ -55,7 +55,7 @@ describe('A1 booked seconds of a session that resumes', () => {
     expect(ended.takeBooked(tokenAt(5), NOW)).toBe(5);
   });
 
-  it('books nothing of a lost edge, and everything of a session that ended long ago', () => {
+  it('books nothing for a lost edge, and everything of an old session', () => {
     const ended = new EndedSessions();
     expect(ended.takeBooked(tokenAt(5), NOW)).toBe(0);
     expect(ended.takeBooked(tokenAt(5), NOW + limits.streamResumeMs.value)).toBe(5);

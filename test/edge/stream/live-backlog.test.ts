@@ -45,7 +45,7 @@ describe('C10 R1 more audio than the edge can buffer', () => {
     await eventually(() => talks[0]?.closed);
   });
 
-  it('MUST 48: ends an OpenAI session with an error and 4429, and completes no item', async () => {
+  it('MUST 48: ends an OpenAI session with an error and 4429, without items', async () => {
     const { name } = await startListener(unsettled);
     const client = await openai(name);
     for (let sent = 0; sent <= messages; sent++) client.say(append(quiet));
@@ -90,7 +90,7 @@ describe('C10 R1 more audio than the edge can buffer', () => {
     expect(client.messages.at(-1)).toMatchObject({ type: 'Error', code: 'backlog_full' });
   });
 
-  it('ends a session before it reads a message that the isolate has no memory for', async () => {
+  it('ends a session before reading a message beyond the isolate’s memory', async () => {
     ring.value = before;
     fillIsolate(limits.streamPacedBytes.value + 1_024 * KiB);
     const { name } = await startListener();

@@ -262,7 +262,7 @@ describe('seconds of a stream', () => {
     expect(clock.processed).toBe(10);
   });
 
-  it('of Ogg are what the agent measured', () => {
+  it('for Ogg they are what the agent measured', () => {
     const buffer = create({ encoding: 'ogg-opus', rate: 48_000 });
     const { clock } = buffer;
     const send = (bytes: number, time: number) => {
@@ -309,7 +309,7 @@ describe('C10 R1 audio that a full buffer does not take', () => {
     return { buffer, empty };
   }
 
-  it('is refused without a position, and reported by nothing else', () => {
+  it('is refused without a position, and reported once', () => {
     const { buffer } = startFull();
     expect(append(buffer, 1)).toMatchObject(full);
     expect([buffer.position, buffer.takeOverflow()]).toEqual([most, undefined]);

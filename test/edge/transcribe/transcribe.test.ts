@@ -105,7 +105,7 @@ describe('C6 another agent takes over', () => {
     expect([one.requests, other.requests]).toEqual([1, 1]);
   });
 
-  it('when the first is lost in the middle, and the body is sent again whole', async () => {
+  it('when the first is lost midway, and the body is sent again whole', async () => {
     const name = model();
     const [one, other] = [await startAgent(name), await startAgent(name, { pool: 'eks-test', zone: 'us' })];
     const sizes: number[] = [];

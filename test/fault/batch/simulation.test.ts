@@ -32,7 +32,7 @@ const inThread = (share: Share): Promise<Told> =>
 
 describe('T4: a batch of uploads on stores that fail', () => {
   it(
-    `none lost, none twice, bytes accounted for, what was used booked once, in ${SEEDS} histories`,
+    `none lost, none twice, bytes and usage booked once, in ${SEEDS} histories`,
     async () => {
       const [first, ...others] = sharesOf(firstSeed, SEEDS);
       const told = await Promise.all([runHistories(first as Share), ...others.map(inThread)]);

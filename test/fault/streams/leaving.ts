@@ -95,7 +95,7 @@ describe('clients that are gone give their place back (speech.md §3-19)', () =>
     expect(refusal).toContain('allowance_concurrent');
   };
 
-  it('one that hangs up without the end of its stream', async () => {
+  it('a client that closes without the end of its stream', async () => {
     const token = await single('hangs-up');
     const first = await served(token);
     await poolOfStream(running.stack);

@@ -55,8 +55,8 @@ describe.each(stores)('C9 storage of logs: %s', (name, open) => {
   });
 });
 
-describe('C9 what time it is', () => {
-  it('is known by the first answer, also by one that nothing is there', async () => {
+describe('C9 the clock of storage', () => {
+  it('comes from the first answer, even a 404', async () => {
     const fresh = [0, 1].map(() => openBlobLogStore(storageConnection(stack.ports)));
     await blobs.create('state', 'eu/there', text('x'));
     for (const [at, name] of ['eu/there', 'eu/none'].entries()) {

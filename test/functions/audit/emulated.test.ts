@@ -28,7 +28,7 @@ beforeAll(async () => {
 afterAll(() => emulator?.stop());
 
 describe('C9 under a lock of years', () => {
-  it('what is there is neither written over nor deleted, and the log does not try to', async () => {
+  it('a locked blob is neither overwritten nor deleted, and the log never tries', async () => {
     const bytes = new TextEncoder().encode('x');
     expect(await store.create('log', 'locked/a', bytes)).toBe(true);
     const kept = await store.read('log', 'locked/a');

@@ -71,7 +71,7 @@ async function attack(log: HiddenLog, box: string): Promise<boolean> {
 }
 
 describe('C12 C9 erasing a subject', () => {
-  it('destroys what opens its records, and nothing of anybody else', async () => {
+  it('destroys the keys of its own records only', async () => {
     const log = await twoSubjects();
     const before = await shown(log);
     const done = await eraseSubject(deskOf(log), { ...ask, by: `c1:${'0f'.repeat(32)}`, request: 'r9' });
@@ -86,7 +86,7 @@ describe('C12 C9 erasing a subject', () => {
     expect(await toldOf(log, 'erasure.exec')).toMatchObject([{ outcome: 'done' }, { outcome: 'nothing' }]);
   });
 
-  it('of an officer leaves why others were held or erased: that is the record of whoever answers for it (GDPR 17(3)(b), (e))', async () => {
+  it('an officer’s own erasure keeps their reasons for holds and erasures (GDPR 17(3)(b), (e))', async () => {
     const log = new HiddenLog();
     const officer = `c1:${'0f'.repeat(32)}`;
     const id = crypto.randomUUID();
@@ -115,7 +115,7 @@ describe('C12 C9 erasing a subject', () => {
     expect([seenIn('export.create', 'purpose'), seenIn('export.create', 'subject')]).toEqual(['case 9', officer]);
   });
 
-  it('leaves no bytes in any container that lead to the value, with all keys there are', async () => {
+  it('leaves no bytes from which any key recovers the value', async () => {
     const log = await twoSubjects();
     const boxes = await new SidecarReader(log.place(), log.keys).boxes(0, 5);
     const [, first = '', second = '', third = ''] = boxes;
@@ -129,7 +129,7 @@ describe('C12 C9 erasing a subject', () => {
     for (const [name, { bytes }] of all) expect(name + new TextDecoder().decode(bytes)).not.toContain('c1:ann');
   });
 
-  it('changes no leaf: what was signed before still holds, and the erased record is in the tree', async () => {
+  it('changes no leaf: old signatures hold and the erased record stays in the tree', async () => {
     const log = await twoSubjects();
     const before = log.read();
     const hashes = before.entries.map(hashLeaf);
@@ -145,7 +145,7 @@ describe('C12 C9 erasing a subject', () => {
     ).toBe(true);
   });
 
-  it('waits for what a law wants kept, says until when, and is done then by itself', async () => {
+  it('is deferred by a legal retention, reports its end, and then runs by itself', async () => {
     const log = new HiddenLog();
     log.retention = () => 'ai-act';
     await log.write(log.event(ann), log.event(ben), log.event(ben), log.event(ben));
@@ -168,7 +168,7 @@ describe('C12 C9 erasing a subject', () => {
     expect(await listErasures(deskOf(log), 'dev')).toEqual([]);
   });
 
-  it('means what was before it was asked for: what comes later has another key', async () => {
+  it('covers records before the request; later records have another key', async () => {
     const log = new HiddenLog();
     log.retention = () => 'ai-act';
     await log.write(log.event(ann));
@@ -189,7 +189,7 @@ describe('C12 C9 erasing a subject', () => {
     expect(again.filter((one) => typeof one === 'object')).toEqual([]);
   });
 
-  it('a tenant whose erasures have to wait for years takes no place of another’s', async () => {
+  it('deferred erasures of one tenant take no slot of another tenant', async () => {
     const log = new HiddenLog();
     await log.write(log.event(ann), log.event({ ...ann, tenant: 'other' }));
     const limit = limits.auditErasures.value;
@@ -205,7 +205,7 @@ describe('C12 C9 erasing a subject', () => {
     });
   });
 
-  it('all that waits has its turn, as many at a time as one round may read', () => {
+  it('every pending erasure gets its turn, a bounded number a round', () => {
     const all = Array.from({ length: 10 }, (_, at) => at);
     const round = 300_000;
     expect(turnOf(all, 10, 7 * round)).toEqual(all);
@@ -217,7 +217,7 @@ describe('C12 C9 erasing a subject', () => {
     ]);
   });
 
-  it('waits while somebody holds the subject or its tenant, and goes on when nobody does', async () => {
+  it('is deferred while its subject or tenant is held, and runs after release', async () => {
     for (const subject of ['c1:ann', undefined]) {
       const log = await twoSubjects();
       const id = crypto.randomUUID();
@@ -236,7 +236,7 @@ describe('C12 C9 erasing a subject', () => {
     expect(await eraseSubject(deskOf(log), ask)).toMatchObject({ value: { outcome: 'done' } });
   });
 
-  it.each(faults)('%s, at each of its calls: whoever asks again, or the timer, ends it', async (fate) => {
+  it.each(faults)('%s, at each of its calls: a repeated request or the timer completes it', async (fate) => {
     let calls = 1;
     const seen: string[] = [];
     for (let broken = 0; broken < calls; broken += 1) {

@@ -68,7 +68,7 @@ async function settleAll(world: World): Promise<void> {
 }
 
 describe('C9 a commit that breaks off anywhere', () => {
-  it.each(fates)('%s, at each of its calls: the log goes on as if nothing had been', async (fate) => {
+  it.each(fates)('%s, at each of its calls: the log continues unharmed', async (fate) => {
     let most = 1;
     const seen: string[] = [];
     for (let broken = 0; broken < most; broken += 1) {
@@ -101,7 +101,7 @@ describe('C9 a commit that breaks off anywhere', () => {
   });
 });
 
-describe('C9 what is locked is never touched', () => {
+describe('C9 locked blobs are never touched', () => {
   it('the storage of these tests refuses to overwrite and to delete', async () => {
     const store = new MemoryStore();
     expect(await store.create('log', 'a', Uint8Array.of(1))).toBe(true);

@@ -36,7 +36,7 @@ function between(store: LogStore, at: number, act: () => Promise<unknown>): LogS
 
 describe('C12 a hold that is set while something is being destroyed', () => {
   it.each([undefined, 'c1:ann'])(
-    'before each call of an erasure, of %s: what is told to be held is there',
+    'before each call of an erasure, of %s: a confirmed hold keeps its record',
     async (subject) => {
       let late = 0;
       for (let at = 0, calls = 1; at < calls; at += 1) {
@@ -60,7 +60,7 @@ describe('C12 a hold that is set while something is being destroyed', () => {
     },
   );
 
-  it('before each call of the end of a month: what is told to be held is there', async () => {
+  it('before each call of a month’s end: a confirmed hold keeps its record', async () => {
     let late = 0;
     for (let at = 0, calls = 1; at < calls; at += 1) {
       const log = new HiddenLog();
@@ -86,7 +86,7 @@ describe('C12 a hold that is set while something is being destroyed', () => {
   });
 });
 
-describe('C12 one that nobody can go on with', () => {
+describe('C12 a broken hold or erasure', () => {
   const broken = new Uint8Array(40);
 
   it('a hold or an erasure that does not decrypt keeps no other waiting', async () => {
@@ -104,7 +104,7 @@ describe('C12 one that nobody can go on with', () => {
     expect(failures).toHaveLength(2);
   });
 
-  it('months that are held, however many, are not in the way of those that are over', async () => {
+  it('any number of held months leaves ended months their turn', async () => {
     const log = new HiddenLog();
     await setHold(deskOf(log), hold({ subject: undefined }));
     const put = (month: string, tenant: string) =>

@@ -35,7 +35,7 @@ const names = (log: HiddenLog, prefix: string) =>
   [...log.store.area('sidecar').keys()].filter((name) => name.startsWith(`${ZONE}/${prefix}`));
 
 describe('C12 holds', () => {
-  it('are set, listed and released, each with who and why in the log, and whom it is about in no name', async () => {
+  it('are set, listed and released with reason and actor, and no subject’s name', async () => {
     const log = new HiddenLog();
     await log.write(log.event(ann));
     expect(await setHold(deskOf(log), hold({ basis: 'frcp-37e' }))).toMatchObject({ ok: true, value: { told: true } });
@@ -58,7 +58,7 @@ describe('C12 holds', () => {
     expect(values.join()).not.toContain('c1:ann');
   });
 
-  it('asked for twice is set once; another tenant’s is nobody’s to release; there are not too many', async () => {
+  it('repeated is set once; other tenants cannot release it; their number is bounded', async () => {
     const log = new HiddenLog();
     await setHold(deskOf(log), hold());
     await setHold(deskOf(log), hold({ reason: 'another' }));
@@ -74,7 +74,7 @@ describe('C12 holds', () => {
     expect(await setHold(deskOf(log), hold())).toMatchObject({ ok: true });
   });
 
-  it.each(faults)('%s, at each call: who is known by two commitments is held under both, by one act', async (fate) => {
+  it.each(faults)('%s, at each call: two commitments of a subject are held by one act', async (fate) => {
     const both = hold({ also: ['c1:ann-elsewhere'] });
     const leaves = (log: HiddenLog, type: string) => toldOf(log, type).then((told) => told.length);
     for (let broken = -1, calls = 1; broken < calls; broken += 1) {
@@ -107,7 +107,7 @@ describe('C12 holds', () => {
     }
   });
 
-  it('a part whose act is over is no hold', async () => {
+  it('a part left over from an ended act is no hold', async () => {
     const log = new HiddenLog();
     await setHold(deskOf(log), hold({ also: ['c1:ann-elsewhere'] }));
     const [main] = await namesOfAct(log);
@@ -117,7 +117,7 @@ describe('C12 holds', () => {
     expect(names(log, 'holds/')).toEqual([]);
   });
 
-  it.each(faults)('%s, at each call: it is held before the log knows, and until the log knows better', async (fate) => {
+  it.each(faults)('%s, at each call: it holds from before its record until the recorded release', async (fate) => {
     let calls = 2;
     for (let broken = 0; broken < calls; broken += 1) {
       const log = new HiddenLog();
@@ -187,7 +187,7 @@ describe('C12 classes of retention', () => {
     expect(['202600', '202613', '26', '2026x1'].filter(isMonth)).toEqual([]);
   });
 
-  it('one that ended is destroyed in its month and not before; others, other tenants and leaves stay', async () => {
+  it('an ended one is destroyed in its month only; others and leaves stay', async () => {
     const log = new HiddenLog();
     log.retention = (tenant) => (tenant === 'dev' ? 'ai-act' : 'pci');
     await log.write(log.event(ann), log.event({ ...ann, tenant: 'other' }), log.event({ subject: undefined }));
@@ -207,7 +207,7 @@ describe('C12 classes of retention', () => {
     expect(told).toMatchObject([{ tn: 'dev', outcome: 'done', basis: 'ai-act 202606' }]);
   });
 
-  it('a hold on any subject of the tenant keeps the month, until it is released', async () => {
+  it('a hold on any subject of the tenant keeps the month until release', async () => {
     const log = new HiddenLog();
     log.retention = () => 'csl';
     await log.write(log.event(ann), log.event({ ...ann, tenant: 'other' }));

@@ -51,7 +51,7 @@ class Log {
 }
 
 describe('C9 lives of producers', () => {
-  it('one that has ended is forgotten once the next has begun and nothing can be on its way any more', async () => {
+  it('an ended life is dropped once the next began and no delivery is pending', async () => {
     const log = new Log();
     log.take([await from(GATE, epochOf(1), 1, [{ type: 'producer.open' }, { type: 'producer.close', last: 2 }])]);
     log.now += limits.auditEndedMs.value;
@@ -63,7 +63,7 @@ describe('C9 lives of producers', () => {
     expect(log.outboxes).toEqual([`roster/eu ${epochOf(9)}`, `${GATE} ${epochOf(2)}`]);
   });
 
-  it('one that was broken off leaves a leaf when the next begins: nobody knows what it still had', async () => {
+  it('a broken-off life leaves a gap leaf when the next begins', async () => {
     const log = new Log();
     log.take([await from(GATE, epochOf(1), 1, [{ type: 'producer.open' }, { type: 'route' }])]);
     const leaves = log.take([await from(GATE, epochOf(2), 1, [{ type: 'producer.open' }])]);
@@ -80,7 +80,7 @@ describe('C9 lives of producers', () => {
     expect(log.state.lives?.[`functions/eu ${epochOf(3)}`]).toBeLessThan(0);
   });
 
-  it('one that is open and silent is told of; one that has ended, or speaks, is not', async () => {
+  it('an open silent life is reported; an ended or active one is not', async () => {
     const log = new Log();
     const watch = new LifeWatch();
     log.take([
@@ -102,7 +102,7 @@ describe('C9 processes of the functions that are gone without a word', () => {
   const US = 'functions/eu';
   const beat = async (log: Log) => log.take([await from('roster/eu', epochOf(8), 1, [{ type: 'producer.open' }])]);
 
-  it('end after a while with one leaf, and are forgotten: a log of crashes is no fuller than one without', async () => {
+  it('end with one leaf and are dropped: crashes do not fill the state', async () => {
     const log = new Log();
     const watch = new LifeWatch();
     for (let crash = 0; crash < 50; crash += 1) {
@@ -125,7 +125,7 @@ describe('C9 processes of the functions that are gone without a word', () => {
     expect(log.take([])).toEqual([]);
   });
 
-  it('one that speaks after all goes on where it was, and is open again', async () => {
+  it('a life that resumes continues its numbers and is open again', async () => {
     const log = new Log();
     log.take([await from(US, epochOf(1), 1, [{ type: 'producer.open' }])]);
     log.now += limits.auditGoneMs.value;
@@ -136,7 +136,7 @@ describe('C9 processes of the functions that are gone without a word', () => {
     expect(log.state.lives?.[`${US} ${epochOf(1)}`]).toBeGreaterThan(0);
   });
 
-  it('one that speaks all the time is never ended', async () => {
+  it('an active life never ends', async () => {
     const log = new Log();
     log.take([await from(US, epochOf(1), 1, [{ type: 'producer.open' }])]);
     for (let n = 2; n < 9; n += 1) {
@@ -146,7 +146,7 @@ describe('C9 processes of the functions that are gone without a word', () => {
     }
   });
 
-  it('the last life of a gate is forgotten a month after its end, and not before', async () => {
+  it('the last life of a gate is dropped a month after its end', async () => {
     const log = new Log();
     log.take([await from(GATE, epochOf(1), 1, [{ type: 'producer.open' }, { type: 'producer.close', last: 2 }])]);
     log.now += limits.auditForgottenMs.value - 10;
@@ -158,8 +158,8 @@ describe('C9 processes of the functions that are gone without a word', () => {
   });
 });
 
-describe('C9 what is missing is told within a minute', () => {
-  it('a hole that is not filled leaves one leaf that says that it is late, and is filled all the same when it can be', async () => {
+describe('C9 a missing delivery is reported within a minute', () => {
+  it('a gap leaves one late leaf, and is filled when its delivery comes', async () => {
     const log = new Log();
     log.take([await from(GATE, epochOf(1), 1, [{ type: 'producer.open' }])]);
     const ahead = await from(GATE, epochOf(1), 3, [{ type: 'route' }], log.now);
@@ -178,7 +178,7 @@ describe('C9 what is missing is told within a minute', () => {
     expect(log.state.late).toEqual({});
   });
 
-  it('a log to which nothing happens says so each minute, and one to which something happens does not', async () => {
+  it('an idle log writes a tick each minute, a busy one none', async () => {
     const log = new Log();
     log.take([await from(GATE, epochOf(1), 1, [{ type: 'producer.open' }])]);
     log.now += limits.auditTickMs.value - 2;

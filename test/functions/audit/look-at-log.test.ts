@@ -9,7 +9,7 @@ import { MemoryStore } from './stored-log.ts';
 const EPOCH = '2f7c9a30-7c3f-4f1e-8f0e-5a5f0f5b0f11';
 
 describe('C9 how a log is doing', () => {
-  it('what waits, how far it is, and whether holes are open; nothing of what is in it', async () => {
+  it('reports queued deliveries, progress and gaps, without any content', async () => {
     const store = Object.assign(new MemoryStore(), { isLocked: async () => true });
     const keys = await openLogKeys({ AUDIT_KEY: Buffer.alloc(32, 1).toString('base64') });
     if (!keys) throw new Error('no keys');

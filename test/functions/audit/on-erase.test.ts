@@ -70,8 +70,8 @@ async function ask(
   return { status, body: jsonBody as Record<string, unknown> };
 }
 
-describe('C12 what the edge asks', () => {
-  it('a hold is set, seen and released for its tenant only, and an erasure waits for it', async () => {
+describe('C12 endpoints for holds and erasures', () => {
+  it('a hold is per tenant, and defers an erasure until its release', async () => {
     const hold = { id, subjects: [ann], reason: 'case 7', by: ann, request: 'r9' };
     expect(await ask(erasing.onHold, hold)).toMatchObject({ status: 200, body: { id, scope: 'subject' } });
     expect((await ask(erasing.onHolds)).body).toMatchObject({ data: [{ id, reason: 'case 7' }] });
@@ -109,7 +109,7 @@ describe('C12 what the edge asks', () => {
     expect((await toldOf(log, 'erasure.exec')).map((leaf) => leaf.outcome)).toEqual(['done', 'done']);
   });
 
-  it('a search is on record before it is answered, and of the tenant that asks', async () => {
+  it('a search is recorded under the requesting tenant before its answer', async () => {
     for (const zone of desk.zones) await followLog(zone);
     expect((await ask(onSearch, { request: 'r1' })).body.hits).toHaveLength(1);
     expect((await ask(onSearch, {}, { tenant: 'other', subject: ann })).body.hits).toHaveLength(1);
@@ -118,7 +118,7 @@ describe('C12 what the edge asks', () => {
     expect(await ask(onSearch, { request: 'r1' })).toMatchObject({ status: 503 });
   });
 
-  it('what is not as agreed is refused', async () => {
+  it('a malformed request is refused', async () => {
     const wrong: [Handler, unknown][] = [
       [erasing.onErase, { subjects: [], basis: 'gdpr-17' }],
       [erasing.onErase, { subjects: ['ann'], basis: 'gdpr-17' }],
@@ -137,7 +137,7 @@ describe('C12 what the edge asks', () => {
     expect(await erasing.onHolds(undefined)(anonymous)).toMatchObject({ status: 404 });
   });
 
-  it('who lists holds and erasures is on record before the answer, and is not answered without', async () => {
+  it('a list of holds or erasures is recorded before its answer, else refused', async () => {
     await ask(erasing.onHolds);
     await ask(erasing.onErasures, undefined, { tenant: 'other' });
     expect(noted).toEqual(['dev holds', 'other erasures']);

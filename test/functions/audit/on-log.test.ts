@@ -23,7 +23,7 @@ const ask = async (path: string, claims: Record<string, unknown> = {}) => {
   return onLog(desk, undefined)(request);
 };
 
-it('C12 what takes a token to read is kept by its reader alone', async () => {
+it('C12 only the reader caches answers that need a token', async () => {
   const headersOf = async (path: string) => {
     const { status, headers } = await ask(path, { operate: true });
     return { status, kept: (headers as Record<string, string>)['cache-control'] };
@@ -33,7 +33,7 @@ it('C12 what takes a token to read is kept by its reader alone', async () => {
   expect(await headersOf('checkpoint')).toEqual({ status: 200, kept: 'no-store' });
 });
 
-it('C9 entries of all tenants are given to operators only, whatever the edge has looked at', async () => {
+it('C9 only operators read entries of all tenants', async () => {
   for (const claims of [{}, { operate: false }, { operate: 'true' }]) {
     expect(await ask('tile/entries/000', claims)).toMatchObject({
       status: 403,
@@ -43,7 +43,7 @@ it('C9 entries of all tenants are given to operators only, whatever the edge has
   }
 });
 
-it('C9 which logs a zone has is told to the edge, and on record before', async () => {
+it('C9 a list of a zone’s logs is recorded before the edge gets it', async () => {
   const noted: Reading[] = [];
   const list = async (zone: string, answer: Result<unknown> = ok(undefined)) => {
     const note = async (one: Reading) => {
@@ -64,7 +64,7 @@ it('C9 which logs a zone has is told to the edge, and on record before', async (
   expect([untold.status, JSON.stringify(untold).includes('2026')]).toEqual([503, false]);
 });
 
-it('C9 one who asks without end leaves room for others, for receipts and lists as for files', async () => {
+it('C9 a flooding reader leaves slots to others, for files, receipts and lists', async () => {
   const story = new ExportedLog();
   await story.write('ann', 3);
   let open: () => void = () => {};
@@ -108,7 +108,7 @@ it('C9 one who asks without end leaves room for others, for receipts and lists a
   }
 });
 
-it('C9 what never changes of a list of logs is asked of storage once', async () => {
+it('C9 the immutable part of a list of logs is read from storage once', async () => {
   const story = new ExportedLog();
   await story.write('ann', 3);
   story.now = Date.UTC(2027, 5, 1);

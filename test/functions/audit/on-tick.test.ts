@@ -84,7 +84,7 @@ async function pass(ms: number, ...tickers: { tick(): Promise<void> }[]): Promis
 }
 
 describe('C9 two writers that tick', () => {
-  it('one at a time holds the lease; what it gives back or lets go the other has', async () => {
+  it('one process holds the lease; the other takes it after release or expiry', async () => {
     const [first, second] = [ticker(), ticker()];
     for (let minute = 0; minute < 3; minute += 1) await pass(MINUTE, first, second);
     expect(first.whats()).toContain('committed');
@@ -101,7 +101,7 @@ describe('C9 two writers that tick', () => {
     expect([first.lines.length, second.whats()]).toEqual([told + 1, ['committed']]);
   });
 
-  it('a lease is renewed in time, also when somebody sets the clock back', async () => {
+  it('a lease is renewed in time, also after the clock went back', async () => {
     let skew = 0;
     const first = ticker(() => skew);
     await pass(MINUTE, first);
@@ -117,14 +117,14 @@ describe('C9 two writers that tick', () => {
     expect(shared.held.length).toBe(held + 2);
   });
 
-  it('one that holds the lease and is never the first says so after two ticks of rounds', async () => {
+  it('a leaseholder that loses every commit for two ticks reports it', async () => {
     const beaten = ticker(() => 0, { replace: async () => false });
     await pass(MINUTE, beaten);
     for (let ticks = 0; ticks < 3; ticks += 1) await pass(MINUTE, beaten);
     expect(beaten.whats().filter((what) => what === 'beaten')).toHaveLength(2);
   });
 
-  it('a full log, and one that is not what it was, are told of once a minute', async () => {
+  it('a full log and a changed one are each reported once a minute', async () => {
     const writer = ticker();
     await pass(MINUTE, writer);
     const upTo = Object.fromEntries(
@@ -142,7 +142,7 @@ describe('C9 two writers that tick', () => {
   });
 });
 
-describe('C9 a writer whose clock is not storage’s', () => {
+describe('C9 a writer with a wrong clock', () => {
   it.each([
     ['in another century', Date.UTC(2099, 0, 1) - SUMMER],
     ['a little more than a minute ahead', limits.auditClockMs.value + 1_000],
@@ -165,7 +165,7 @@ describe('C9 a writer whose clock is not storage’s', () => {
     expect((await listYears(shared.files, 'eu')).map(({ year }) => year)).toEqual([2026]);
   });
 
-  it('a log that is ahead of every clock says why it stands still, and goes on when it is that late', async () => {
+  it('a log ahead of every clock reports it, and resumes at that time', async () => {
     const silent = { clock: () => undefined };
     const wrong = ticker(() => HOUR, silent);
     await pass(0, wrong);
@@ -182,7 +182,7 @@ describe('C9 a writer whose clock is not storage’s', () => {
     expect(good.whats()).toEqual(['clock', 'committed']);
   });
 
-  it('where storage does not say what time it is, a log still goes on by one year at a time', async () => {
+  it('without a storage clock a log still advances one year at a time', async () => {
     const writer = ticker(() => 0, { clock: () => undefined });
     await pass(MINUTE, writer);
     shared.now = Date.UTC(2028, 0, 1);

@@ -6,8 +6,8 @@ const name = (outbox: string, from: number, count: number) =>
   `eu/${outbox}/e/${String(from).padStart(16, '0')}-${String(from + count - 1).padStart(16, '0')}`;
 const outboxOf = (one: string) => one.split('/')[1] ?? '';
 
-describe('C9 which deliveries a commit looks at', () => {
-  it('one of each outbox before a second of any, in the order of their events, as far as there is room', () => {
+describe('C9 the choice of deliveries for a commit', () => {
+  it('takes one per outbox before a second, in event order, up to the limit', () => {
     const names = [name('a', 1, 10), name('a', 11, 10), name('a', 21, 10), name('b', 1, 10), name('c', 5, 10)];
     expect(pickWaiting(names.toReversed(), 35, 9, undefined).names).toEqual([0, 3, 4, 1].map((at) => names[at]));
     expect(pickWaiting(names, 100, 2, undefined)).toEqual({ names: [names[0], names[3]], last: 'eu/b/e' });

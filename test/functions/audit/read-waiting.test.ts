@@ -8,8 +8,8 @@ import { HiddenLog } from './hidden-log.ts';
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-describe('C9 what one commit takes', () => {
-  it('a delivery that nobody can read is put aside as it is, and the log goes on without it', async () => {
+describe('C9 the input of one commit', () => {
+  it('an unreadable delivery is put aside unchanged, and the log continues', async () => {
     const log = new HiddenLog();
     const broken = 'eu/AAAA/life/0000000000000001-0000000000000002';
     for (const text of ['{"v":1', '{"v":2}', '']) {
@@ -22,7 +22,7 @@ describe('C9 what one commit takes', () => {
     expect(log.read().leaves.filter(({ type }) => type === 'inference.complete')).toHaveLength(3);
   });
 
-  it('what an outbox sent after one that nobody can read comes into the log behind a leaf that says what is missing', async () => {
+  it('deliveries behind an unreadable one follow a gap leaf', async () => {
     const log = new HiddenLog();
     await log.deliver(log.event());
     const [[name = ''] = []] = log.store.area('intake');
@@ -56,7 +56,7 @@ describe('C9 what one commit takes', () => {
     expect(await takes(['eu/gone', ...names.slice(1)])).toEqual([names[1]]);
   });
 
-  it('a body that is too long is refused before it is read to its end', async () => {
+  it('a body that is too long is refused before its end is read', async () => {
     let read = 0;
     const endless = new ReadableStream({
       pull(control) {

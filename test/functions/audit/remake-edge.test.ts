@@ -95,7 +95,7 @@ describe('C9 partial tiles that are lost', () => {
     expect(readStoredLog(log.store, 'eu', 2026).entries).toHaveLength(613);
   });
 
-  it('what is locked is not believed either: a record that leads elsewhere stops the log aloud', async () => {
+  it('a locked record that contradicts the state stops the log with an error', async () => {
     const log = await written();
     const before = log.store.area('state').get(stateName('eu'))?.version;
     for (const name of log.partials()) await log.store.remove('state', name);

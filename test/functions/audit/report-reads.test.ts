@@ -28,7 +28,7 @@ describe('C9 reads of the record are on record', () => {
     expect(audit.reports).toHaveLength(4);
   });
 
-  it('who reads is hidden in the leaf, each reader counted by itself', async () => {
+  it('each reader is hidden in the leaf and counted separately', async () => {
     const audit = reporterDouble();
     const reads = new Reads(audit, () => 5);
     const [officer, clerk] = [`c1:${'a'.repeat(64)}`, `c1:${'b'.repeat(64)}`];
@@ -39,7 +39,7 @@ describe('C9 reads of the record are on record', () => {
     expect(isPlain('access.audit', 'subject')).toBe(false);
   });
 
-  it('one tenant with many names is told of as one from so many on, and another as before', async () => {
+  it('past a bound, one tenant’s many readers are reported as one', async () => {
     const audit = reporterDouble();
     const reads = new Reads(audit, () => 5);
     const most = limits.auditReadsPerTenant.value;
@@ -61,7 +61,7 @@ describe('C9 reads of the record are on record', () => {
     expect(audit.reports.at(-1)?.draft).toMatchObject({ subject: name(most + 1) });
   });
 
-  it('who comes while the first read is told of waits for it, and is counted', async () => {
+  it('a reader during the first report waits for it, and is counted', async () => {
     const audit = reporterDouble();
     const reads = new Reads(audit, () => 5);
     await Promise.all(Array.from({ length: 9 }, () => reads.note(tail)));
@@ -69,7 +69,7 @@ describe('C9 reads of the record are on record', () => {
     expect(audit.reports.map(({ draft }) => 'count' in draft && draft.count)).toEqual([1, 8]);
   });
 
-  it('nobody reads unrecorded, and what was counted is told later when it cannot be now', async () => {
+  it('an unrecorded read is refused; counts are reported once possible', async () => {
     const audit = reporterDouble();
     const reads = new Reads(audit, () => 5);
     audit.refuses = true;
@@ -90,7 +90,7 @@ describe('C9 C12 rules that change are on record', () => {
   const zones = { STORAGE_CONNECTION: 'x', SQS_REGION: 'r', MODE: 'development' };
   const settings = readSettings(zones);
 
-  it('every setting is a rule or one of those that nothing is told of', () => {
+  it('every setting is a rule or an exempted name', () => {
     const sides = [...RULES.filter((rule) => rule !== 'AUDIT_KEYS'), ...UNTOLD];
     expect([...sides].sort()).toEqual([...settingNames].sort());
     for (const name of ['MODEL_SIGNERS', 'MIRROR_SHARE', 'AUDIT_KEY_YEARS', 'EDGE_URL']) expect(RULES).toContain(name);
@@ -98,7 +98,7 @@ describe('C9 C12 rules that change are on record', () => {
     for (const name of RULES) expect(name).not.toMatch(/(^|_)(SECRET|TOKEN|PASSWORD|CONNECTION|SERVICE_KEY|P256_KEY)$/);
   });
 
-  it('each once, with digests of before and after and nothing else; again while the log did not take it', async () => {
+  it('each once, with digests of before and after, repeated until the log takes it', async () => {
     const [audit, store] = [reporterDouble(), new MemoryStore()];
     audit.refuses = true;
     expect(await reportPolicy(store, 'eu', settings, audit)).toBe(false);

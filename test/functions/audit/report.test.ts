@@ -64,8 +64,8 @@ class Desk {
 
 const wait = () => new Promise((settle) => setImmediate(settle));
 
-describe('C9 what the functions report', () => {
-  it('is durable when the call returns, in the order of one life, which it opens', async () => {
+describe('C9 reports of the functions', () => {
+  it('is durable when the call returns, in order of the life that it opens', async () => {
     const desk = new Desk();
     const first = await desk.reporter.report('eu', act(1));
     expect([...desk.lives().values()]).toMatchObject([[{ type: 'producer.open' }, { type: 'operator.act', count: 1 }]]);
@@ -75,7 +75,7 @@ describe('C9 what the functions report', () => {
     expect([...desk.lives().values()][0]).toMatchObject([{}, { count: 1 }, { count: 2 }]);
   });
 
-  it('names nobody: a subject that is no commitment goes no further', async () => {
+  it('a subject that is no commitment is dropped', async () => {
     const desk = new Desk();
     const read = { type: 'access.audit', tenant: 'acme', action: 'tail', count: 1, since: 1 } as const;
     await desk.reporter.report('eu', { ...read, subject: 'ann' });
@@ -88,7 +88,7 @@ describe('C9 what the functions report', () => {
     expect(raw?.type).toBe('access.audit');
   });
 
-  it('of several at once is one write, and each zone has a life of its own', async () => {
+  it('concurrent reports share one write; each zone has its own life', async () => {
     const desk = new Desk();
     const counts = Array.from({ length: 50 }, (_, at) => at);
     const told = await Promise.all([
@@ -104,7 +104,7 @@ describe('C9 what the functions report', () => {
   });
 
   it.each(['failed', 'failed but done', 'hangs', 'hangs but done'] as const)(
-    'is refused when its write %s; the next life says how far the one before was safe, and nothing is there twice',
+    'is refused when its write %s; the next life reports the last number, once',
     async (fate) => {
       const desk = new Desk();
       await desk.reporter.report('eu', act(1));
@@ -146,7 +146,7 @@ describe('C9 what the functions report', () => {
     expect((await Promise.all(waiting)).filter(({ ok }) => ok)).toEqual([]);
   });
 
-  it('a life that is quiet, or whose process ends, is closed with its last number; the next report opens another', async () => {
+  it('an idle or ending life closes with its last number; the next report reopens', async () => {
     const desk = new Desk();
     await desk.reporter.close(0);
     await desk.reporter.report('eu', act(1));
@@ -162,7 +162,7 @@ describe('C9 what the functions report', () => {
     expect(second?.[0]).not.toHaveProperty('previous');
   });
 
-  it('a close that was not heard is told by the next life', async () => {
+  it('the next life repeats a lost close', async () => {
     const desk = new Desk();
     await desk.reporter.report('eu', act(1));
     const [before] = desk.lives().keys();
@@ -173,7 +173,7 @@ describe('C9 what the functions report', () => {
   });
 
   it.each(['failed but done', 'hangs but done'] as const)(
-    'a first write that %s is told by the next life',
+    'the next life reports a first write that %s',
     async (fate) => {
       const desk = new Desk();
       desk.fates.push(fate);
@@ -187,7 +187,7 @@ describe('C9 what the functions report', () => {
     },
   );
 
-  it('a process that slept for so long that the log has given it up begins another life, and tells of the one before', async () => {
+  it('a process that slept past its life’s end begins another, and reports the former', async () => {
     for (const wakes of ['report', 'close'] as const) {
       const desk = new Desk();
       await desk.reporter.report('eu', act(1));

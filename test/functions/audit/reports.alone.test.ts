@@ -36,7 +36,7 @@ describe('C9 C12 rules of the log itself are on record', () => {
     ]);
   });
 
-  it('a start at which the log could not be told tries again until it is', async () => {
+  it('a start that cannot report is repeated until the log takes it', async () => {
     vi.useFakeTimers();
     try {
       const store = new MemoryStore();

@@ -9,7 +9,7 @@ import { MemoryStore } from './stored-log.ts';
 const LONGEST = 3_000;
 
 describe('pace of a look', () => {
-  it('looks less and less often while nothing is found, at most so seldom, and each time something was found', () => {
+  it('polls ever more seldom while idle, up to a bound, and resets on work', () => {
     const pace = new Pace(LONGEST);
     const looks: number[] = [];
     for (let now = 0; now <= 20_000; now += 500) {
@@ -20,13 +20,13 @@ describe('pace of a look', () => {
     expect(looks).toEqual([0, 500, 1_500, 3_500, 6_500, 9_500, 10_000, 10_500, 11_500, 13_500, 16_500, 19_500]);
   });
 
-  it('looks at once when somebody has set the clock back, and does not wait until it is as late again', () => {
+  it('polls at once after the clock went back', () => {
     const pace = new Pace(LONGEST);
     for (const now of [5_000_000, 5_000_600, 5_002_000]) pace.looked(now, 0, false);
     expect([pace.due(5_002_500, 0), pace.due(5_001_999, 0), pace.due(1_400_000, 0)]).toEqual([false, true, true]);
   });
 
-  it('is never asleep for longer than allowed, nor when something was written that it has not looked at', () => {
+  it('never sleeps past its bound, nor over an unread write', () => {
     const step = fc.record({ after: fc.nat(2_000), written: fc.boolean(), found: fc.boolean() });
     fc.assert(
       fc.property(fc.array(step), (steps) => {
@@ -46,7 +46,7 @@ describe('pace of a look', () => {
     );
   });
 
-  it('what is written while it looks is looked at next time, and one that fails keeps no other waiting', async () => {
+  it('a write during a poll triggers the next; a failed zone delays no other', async () => {
     let now = 0;
     const changes = new Map<string, number>();
     const [looked, failed]: [string[], string[]] = [[], []];
@@ -68,7 +68,7 @@ describe('pace of a look', () => {
     expect(failed).toEqual(['us']);
   });
 
-  it('a write is noticed in its area and zone, also one that failed', async () => {
+  it('a write counts for its area and zone, also a failed one', async () => {
     const bytes = new Uint8Array(1);
     const kept = new MemoryStore();
     let broken = false;

@@ -75,7 +75,7 @@ describe('C12 search', () => {
     expect((await find(places)).hits).toMatchObject([{ index: 1, erased: true }, { index: 2 }]);
   });
 
-  it('finds entries by request, subject, model and day, each or together, and of one tenant only', async () => {
+  it('finds entries of one tenant by request, subject, model and day, or combinations', async () => {
     const { log, desk, requests } = await searched();
     expect(await requests({})).toEqual([]);
     expect(await followLog(desk())).toBe(6);
@@ -115,7 +115,7 @@ describe('C12 search', () => {
     expect((await find({ type: 'inference.denied', request: 'm1' })).hits).toEqual([]);
   });
 
-  it('goes on page by page, over as many years as there are, and says up to where it knows', async () => {
+  it('pages over all years, and reports how far the index reaches', async () => {
     const { log, desk, requests, find } = await searched();
     // Storage says as well that a year has passed without a log.
     log.store.clock = () => log.now;
@@ -141,7 +141,7 @@ describe('C12 search', () => {
     }
   });
 
-  it('is built a bounded part at a time, and again from zero with the same result', async () => {
+  it('is built in bounded parts, and from zero with the same result', async () => {
     const { log, rows, desk } = await searched();
     const events = Array.from({ length: 600 }, (_, at) => log.event({ ...ann, request: `many${at}` }));
     await log.write(...events);
@@ -173,7 +173,7 @@ describe('C12 search', () => {
     }
   });
 
-  it('no row names anybody, and nothing of it is a claim', async () => {
+  it('rows contain neither subjects nor claims', async () => {
     const { rows, desk } = await searched();
     await followLog(desk());
     const all = [...rows.written].join('\n');
@@ -205,7 +205,7 @@ describe('C12 an index that is wrong', () => {
     expect(new Set(await requests({}))).toEqual(new Set(['r1', 'r2', 'r4']));
   });
 
-  it('of whom an entry is, only what it hides says', async () => {
+  it('only hidden fields tell the subject of an entry', async () => {
     const { rows, desk, requests } = await searched();
     await followLog(desk());
     const [row = ''] = [...rows.written].filter((one) => one.startsWith('subject!eu!dev'));
@@ -247,7 +247,7 @@ describe('C12 C9 erasing and finding', () => {
     expect(await requests({ request: 'r4' })).toEqual(['r4']);
   });
 
-  it('what is held can still be found by who it is about', async () => {
+  it('a held record can still be found by its subject', async () => {
     const { log, rows, desk, requests } = await searched();
     await followLog(desk());
     const erasing = { ...deskOf(log), index: subjectIndex(rows, ZONE) };

@@ -34,7 +34,7 @@ const ask = (state: LogState, some: readonly Received[], now = 10) =>
   );
 const leavesOf = (entries: readonly Uint8Array[]) => entries.map((entry) => readLeaf(entry));
 
-describe('C9 which events come next', () => {
+describe('C9 the order of events', () => {
   it('in their order, once, with the counts of their outbox and their tenant', async () => {
     const next = ask(stateWith(3), [await received(6, 2), await received(2, 4)]);
     expect(leavesOf(next.entries).map((leaf) => [leaf?.pseq, leaf?.tseq])).toEqual([
@@ -47,7 +47,7 @@ describe('C9 which events come next', () => {
     expect(next.upTo).toEqual({ [`gate/dev/eu ${EPOCH}`]: 7 });
   });
 
-  it('what is ahead of its turn waits; what the outbox has lost, or waits too long, leaves a leaf that says so', async () => {
+  it('an early event waits; a lost or overdue one leaves a gap leaf', async () => {
     expect(ask(stateWith(3), [await received(6, 2)])).toMatchObject({ entries: [], held: 1, used: [] });
     const gap = { type: 'producer.gap', from: 4, to: 5, outbox: 'gate/dev/eu', epoch: EPOCH };
     const lost = ask(stateWith(3), [await received(6, 2, 6)]);
@@ -56,11 +56,11 @@ describe('C9 which events come next', () => {
     expect(leavesOf(late.entries)).toMatchObject([gap, { pseq: 6 }, { pseq: 7 }]);
   });
 
-  it('what is there already is dropped, and the delivery with it', async () => {
+  it('a repeated event is dropped together with its delivery', async () => {
     expect(ask(stateWith(9), [await received(2, 4)])).toMatchObject({ entries: [], used: ['0'] });
   });
 
-  it('a full commit leaves the rest for the next; a full state takes no new outbox', async () => {
+  it('a full commit defers the rest; a full state takes no new outbox', async () => {
     const much = await received(4, limits.auditEntriesPerCommit.value);
     const after = await received(4 + limits.auditEntriesPerCommit.value, 1);
     expect(ask(stateWith(3), [much, after])).toMatchObject({ used: ['0'], held: 1 });
@@ -98,7 +98,7 @@ describe('C9 deliveries', () => {
     expect(await receive(deliveryOf(1, 0), 0, hide)).toBeUndefined();
   });
 
-  it('an event that nobody can read, or that is too large for a leaf, has its place all the same', async () => {
+  it('an unreadable or oversized event keeps its number', async () => {
     const large = event(Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`field${at}`, at])));
     const events = ['text', null, { v: 1 }, large, event()];
     const one = await receive({ ...deliveryOf(1, 0), rows: [{ to: 5, t: 2, events }] }, 0, async () => 'x');
@@ -107,7 +107,7 @@ describe('C9 deliveries', () => {
     expect(one?.drafts.every((draft) => JSON.stringify(draft).length < 20_480)).toBe(true);
   });
 
-  it('the same rows have the same name, and another one once nothing can come before them', async () => {
+  it('equal rows have equal names, until no earlier row can come', async () => {
     const names = [await received(6, 2), await received(6, 2, 3), await received(6, 2, 6), await received(6, 3)];
     const [first, second, third, fourth] = names.map((one) => nameOfReceived('eu', one));
     expect(second).toBe(first);

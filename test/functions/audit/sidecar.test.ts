@@ -18,8 +18,8 @@ const valuesOf = (hidden: unknown) =>
 const names = (log: HiddenLog, prefix: string) =>
   [...log.store.area('sidecar').keys()].filter((name) => name.startsWith(`${ZONE}/${prefix}`));
 
-describe('C12 what entries hide', () => {
-  it('is read for any range, entry by entry, and fits what the leaves commit to', async () => {
+describe('C12 hidden fields of entries', () => {
+  it('are read for any range, entry by entry, and match their commitments', async () => {
     const log = new HiddenLog();
     for (let commit = 0; commit < 6; commit += 1) {
       await log.write(log.event(ann), log.event({ type: 'route', attempt: commit }), log.event(ben));
@@ -88,7 +88,7 @@ describe('C12 what entries hide', () => {
     expect(valuesOf(read[3])).toMatchObject(ann);
   });
 
-  it('opens with the secret of the subject and that of the month, and is erased without either', async () => {
+  it('need the secrets of subject and month, and are erased without either', async () => {
     for (const gone of ['subjects/', 'periods/', 'keys/']) {
       const log = new HiddenLog();
       await log.write(log.event(ann));
@@ -104,7 +104,7 @@ describe('C12 what entries hide', () => {
     expect([read[1], valuesOf(read[2])]).toEqual(['erased', expect.objectContaining(ben)]);
   });
 
-  it('what the first version wrote, under one key for all of a tenant, opens as ever', async () => {
+  it('records of the first version, under one key per tenant, still open', async () => {
     const log = new HiddenLog();
     const keyName = `${ZONE}/keys/dev`;
     const secret = new Uint8Array(32).fill(9);
@@ -128,7 +128,7 @@ describe('C12 what entries hide', () => {
     expect(() => wrapWith('short')).toThrow();
   });
 
-  it('a key of the sidecar gives way to another: both open while both are there, and what is used is wrapped again', async () => {
+  it('after key rotation both keys open, and used secrets are wrapped again', async () => {
     const log = new HiddenLog();
     await log.write(log.event(ann));
     const [before, after] = [7, 8].map((byte) => Buffer.alloc(32, byte).toString('base64'));
@@ -148,7 +148,7 @@ describe('C12 what entries hide', () => {
     await expect(opened(`${before}`)).rejects.toThrow();
   });
 
-  it('no name and no box tells whose it is, and subjects of two tenants have nothing in common', async () => {
+  it('names and boxes reveal no subject, and tenants share nothing', async () => {
     const log = new HiddenLog();
     // Long enough not to be in random letters by chance.
     const subject = 'c1:ann-of-the-clinic';
@@ -162,7 +162,7 @@ describe('C12 what entries hide', () => {
     expect([sids[0] === sids[2], sids[0] === sids[1]]).toEqual([true, false]);
   });
 
-  it('many at once make one secret of a subject, and it knows the months of its records', async () => {
+  it('concurrent records make one secret of a subject, with its months', async () => {
     const log = new HiddenLog();
     const other = new HiddenLog(log.store);
     await Promise.all([log, other, log].map((one) => one.keys.toHide('dev', 'c1:ann', 'hipaa')));
@@ -173,24 +173,21 @@ describe('C12 what entries hide', () => {
     expect(names(log, 'periods/')).toEqual([`${ZONE}/periods/hipaa/202606/dev`, `${ZONE}/periods/hipaa/202607/dev`]);
   });
 
-  it.each(faults)(
-    '%s, at each call of the first record of a subject: what was hidden opens, and has one secret',
-    async (fate) => {
-      for (let broken = 0, calls = 1; broken < calls; broken += 1) {
-        const log = new HiddenLog();
-        const store = faultyStore(log.store, broken, fate);
-        const disclosures = await disclose(new Uint8Array(32), { subject: 'c1:ann' });
-        const first = openHide(log.newKeys(store));
-        const hidden = [await first({ tn: 'dev' }, disclosures).catch(() => undefined)];
-        calls = Math.max(calls, store.calls.length);
-        // The same process goes on, and another one.
-        hidden.push(await first({ tn: 'dev' }, disclosures), await openHide(log.newKeys())({ tn: 'dev' }, disclosures));
-        const what = `call ${broken}: ${store.calls[broken]}`;
-        for (const box of hidden) {
-          if (box !== undefined) expect(await openHidden(log.newKeys(), 'dev', box), what).toEqual(disclosures);
-        }
-        expect(new Set(hidden.slice(1).map((box) => readBox(box ?? '')?.sid)).size, what).toBe(1);
+  it.each(faults)('%s, at each call of a subject’s first record: it opens, with one secret', async (fate) => {
+    for (let broken = 0, calls = 1; broken < calls; broken += 1) {
+      const log = new HiddenLog();
+      const store = faultyStore(log.store, broken, fate);
+      const disclosures = await disclose(new Uint8Array(32), { subject: 'c1:ann' });
+      const first = openHide(log.newKeys(store));
+      const hidden = [await first({ tn: 'dev' }, disclosures).catch(() => undefined)];
+      calls = Math.max(calls, store.calls.length);
+      // The same process goes on, and another one.
+      hidden.push(await first({ tn: 'dev' }, disclosures), await openHide(log.newKeys())({ tn: 'dev' }, disclosures));
+      const what = `call ${broken}: ${store.calls[broken]}`;
+      for (const box of hidden) {
+        if (box !== undefined) expect(await openHidden(log.newKeys(), 'dev', box), what).toEqual(disclosures);
       }
-    },
-  );
+      expect(new Set(hidden.slice(1).map((box) => readBox(box ?? '')?.sid)).size, what).toBe(1);
+    }
+  });
 });

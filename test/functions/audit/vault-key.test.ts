@@ -24,7 +24,7 @@ beforeEach(() => open());
 
 describe('C9 T7 a key in Azure Key Vault', () => {
   it.each(['marks.vault.azure.net', 'marks.managedhsm.azure.net', 'marks.vault.azure.cn'])(
-    'of %s signs what readers of signed notes verify, after one look at the key',
+    'in %s signs for readers of signed notes, after one lookup of the key',
     async (host) => {
       open(host);
       await key.begin();
@@ -54,7 +54,7 @@ describe('C9 T7 a key in Azure Key Vault', () => {
     ['has no such key', [{ status: 404 }], '', 1],
     ['fails three times', [{ status: 500 }, { status: 500 }, { status: 500 }], '', 3],
     ['signs with another key', ['forged'], 'not of its key', 1],
-  ])('that %s does not sign, and is not asked for a while', async (_what, faults, why, questions) => {
+  ])('that %s does not sign, and is left alone for a while', async (_what, faults, why, questions) => {
     await key.begin();
     await key.sign(bytes('a'));
     const before = vault.requests.length;
@@ -66,7 +66,7 @@ describe('C9 T7 a key in Azure Key Vault', () => {
     await expect(key.sign(bytes('a'))).resolves.toHaveLength(64);
   });
 
-  it('that failed is asked again when the clock goes back', async () => {
+  it('after a failure is called again once the clock went back', async () => {
     await key.begin();
     vault.faults.push({ status: 403 });
     await expect(key.sign(bytes('a'))).rejects.toThrow();
@@ -85,7 +85,7 @@ describe('C9 T7 a key in Azure Key Vault', () => {
     await failed;
   });
 
-  it('that has another key than the settings is found at the start, or before the first signature', async () => {
+  it('that differs from the settings is found at start or first signature', async () => {
     const { publicKey } = openVault();
     const wrong = () => new VaultKey({ id: vault.id, publicKey }, vault.parts);
     await expect(wrong().begin()).rejects.toThrow('another key');
@@ -101,7 +101,7 @@ describe('C9 T7 a key in Azure Key Vault', () => {
 describe('C9 settings of a key in a vault', () => {
   const needed = { STORAGE_CONNECTION: 'x', SQS_REGION: 'eu-central-1', MODE: 'development' };
 
-  it('names one version of one key of a vault, and nothing else gets a token', async () => {
+  it('names one version of one key of a vault; other addresses get no token', async () => {
     const publicKey = Buffer.from(vault.publicKey).toString('base64');
     const read = (id: string) => readSettings({ ...needed, AUDIT_VAULT_KEY: JSON.stringify({ id, publicKey }) });
     expect(read(vault.id).AUDIT_VAULT_KEY?.id).toBe(vault.id);
@@ -121,7 +121,7 @@ describe('C9 settings of a key in a vault', () => {
 });
 
 describe('C9 a log that a vault signs', () => {
-  it('goes on without its signature, says so, and has it again with the next entry; what is signed is not signed again', async () => {
+  it('the log continues without its signature, reports it, and has it again later', async () => {
     const told: string[] = [];
     const keys = await openLogKeys({ AUDIT_KEY }, key, (origin, error) => told.push(`${origin}: ${String(error)}`));
     if (!keys) throw new Error('no keys');

@@ -69,7 +69,7 @@ async function ask(origin: string, old: number, size: number, more: { proof?: Ha
 const checkpointPath = (origin: string) => `/${createHash('sha256').update(origin).digest('hex')}/checkpoint`;
 const verifier = await openNoteKey(readNoteKey(witnessKey) as NonNullable<ReturnType<typeof readNoteKey>>);
 
-describe('C9 what a witness decides', () => {
+describe('C9 decisions of a witness', () => {
   it('goes on in the example of transparency-dev’s witness, and not from elsewhere', () => {
     const [old, now] = [notes.growth.before, notes.growth.after].map((note) =>
       readCheckpoint(splitNote(bytes(note))?.text ?? ''),
@@ -91,7 +91,7 @@ describe('C9 what a witness decides', () => {
 });
 
 describe('C9 C2SP tlog-witness: add-checkpoint', () => {
-  it('cosigns what has only grown, and shows it to whoever asks', async () => {
+  it('cosigns grown logs and publishes the cosigned checkpoint', async () => {
     const origin = 'one.example/log';
     expect((await witness.ask(checkpointPath(origin))).status).toBe(404);
     for (const [old, size] of [
@@ -108,7 +108,7 @@ describe('C9 C2SP tlog-witness: add-checkpoint', () => {
     }
   });
 
-  it('409 with the size it has, 422, 400, 404 and 403 as the specification says', async () => {
+  it('answers 409 with its size, 422, 400, 404 and 403 as specified', async () => {
     const origin = 'audit.example/eu/2030';
     expect((await ask(origin, 0, 5)).status).toBe(200);
     expect(await ask(origin, 0, 9)).toMatchObject({ status: 409, type: 'text/x.tlog.size', text: '5\n' });
@@ -129,7 +129,7 @@ describe('C9 C2SP tlog-witness: add-checkpoint', () => {
     expect((await witness.ask('/add-checkpoint', body)).status).toBe(403);
   });
 
-  it('what is no question is a 400, and what is no address a 404', async () => {
+  it('a malformed request gets 400, an unknown address 404', async () => {
     const note = bytes(
       await signCheckpoint({ origin: 'one.example/log', ...headAt(3) }, log.signer('one.example/log')),
     );
@@ -157,7 +157,7 @@ describe('C9 C2SP tlog-witness: add-checkpoint', () => {
     expect(readWitnessRequest(bytes(whole))?.old).toBe(0);
   });
 
-  it('of many who ask at the same time from the same place, one goes on', async () => {
+  it('one of several concurrent requests from the same size succeeds', async () => {
     const origin = 'audit.example/eu/2031';
     expect((await ask(origin, 0, 10)).status).toBe(200);
     const answers = await Promise.all(Array.from({ length: 12 }, (_, at) => ask(origin, 10, 11 + at * 7)));
@@ -249,7 +249,7 @@ const LINE = `witness w1 ${witnessKey} http://witness.example/\nquorum w1\n`;
 const toWorker = async (url: string, body: Uint8Array<ArrayBuffer>) => witness.ask(new URL(url).pathname, body);
 
 describe('C9 a log and its witnesses', () => {
-  it('what was published is cosigned, kept, and in every receipt', async () => {
+  it('a published checkpoint is cosigned, stored, and in every receipt', async () => {
     const kept = new Kept(LINE);
     const judge = await openJudge(kept.policy('audit.example/eu/2026'));
     const witnessing = kept.witnessing(toWorker);
@@ -405,7 +405,7 @@ describe('C9 a log that went back in time', () => {
     expect(await kept.grow(1)).toContain('committed');
   });
 
-  it('is found by what the witness shows, when the second history has become the longer one', async () => {
+  it('is found through the witness once the second history is longer', async () => {
     const kept = new Kept(LINE, 'longer.example');
     await kept.grow(3);
     const restore = kept.copy();
@@ -422,7 +422,7 @@ describe('C9 a log that went back in time', () => {
     expect(mark?.note).toContain('longer.example/eu/2026\n13\n');
   });
 
-  it('is not one of which a witness says so and shows nothing signed: the log goes on, and health tells of the doubt', async () => {
+  it('an unsigned claim of a witness leaves the log running, with doubt in health', async () => {
     const kept = new Kept(LINE, 'doubted.example');
     await kept.grow(3);
     const claim = () => new Response('999999\n', { status: 409, headers: { 'content-type': 'text/x.tlog.size' } });
@@ -459,7 +459,7 @@ describe('C9 a log that went back in time', () => {
     expect((await readLogHealth(kept.desk, 'eu')).doubted).toBeUndefined();
   });
 
-  it('is not one whose other process is ahead, nor one of which a stranger signs more', async () => {
+  it('another process ahead, or a foreign signature, is no fork', async () => {
     const kept = new Kept(LINE, 'ahead.example');
     await kept.grow(3);
     const other = kept.witnessing(toWorker, showsIt);

@@ -25,14 +25,14 @@ const decide = (start: Uint8Array, bytes = 5_000, more: Partial<NewUpload> = {})
   return next?.type === 'refused' ? next.refusal.reason : next?.type;
 };
 
-describe('C2: what may be worked on', () => {
-  it('a file sealed for this upload to a key of its zone, of the size that was said', () => {
+describe('C2: admission of a file', () => {
+  it('takes a file sealed for this upload, of the stated size', () => {
     expect(decide(head)).toBe('admitted');
     expect(decide(head, 5_000, { bytes: 5_000 })).toBe('admitted');
     expect(decide(Buffer.concat([head, Buffer.alloc(4_000, 7)]))).toBe('admitted');
   });
 
-  it('a plain file where one was promised; nobody looks at it here', () => {
+  it('takes a promised plain file without inspection', () => {
     expect(decide(new Uint8Array(9), 5_000, { sealed: false })).toBe('admitted');
   });
 

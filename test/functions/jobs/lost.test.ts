@@ -56,7 +56,7 @@ describe('T4: lost work is found within two minutes', () => {
     expect(await isFound(async () => (await quiet.row(upload)).status === 'admitted')).toBe(true);
   });
 
-  it('a message that no agent has taken, while a file of another tenant is worked on', async () => {
+  it('a message untaken while a file of another tenant is in work', async () => {
     const lost = await quiet.uploaded();
     queue.messages.splice(0);
     await quiet.uploaded({ tenant: 'other' });
@@ -79,7 +79,7 @@ describe('T4: lost work is found within two minutes', () => {
     expect(newest().attempt).toBe(2);
   });
 
-  it('an outcome whose event and whose note of the agent were lost', async () => {
+  it('an outcome after its event and the agent’s note were lost', async () => {
     const upload = await quiet.uploaded();
     queue.messages.splice(0);
     await quiet.outcome(upload, 'transcript', { pieces: 1 }, false);
@@ -114,7 +114,7 @@ describe('T4: work that goes on is not begun twice', () => {
     expect(await isFound(() => resent() > 0, report)).toBe(false);
   });
 
-  it('another copy is refused while an agent reports, and its own message comes back to it', async () => {
+  it('another copy is refused while an agent reports; its own message returns', async () => {
     await quiet.uploaded();
     const first = newest();
     expect((await open(first, 'a')).ok).toBe(true);
@@ -151,7 +151,7 @@ describe('T4: a status says what an upload waits for', () => {
     return shown.ok ? shown.value.waiting : shown;
   };
 
-  it('the file, a slot, a pool, and nothing while an agent works on it or it is over', async () => {
+  it('a file, a slot or a pool; nothing while in work or ended', async () => {
     const created = quiet.world.now + 1;
     const { upload, url } = await quiet.granted();
     quiet.wait(MINUTE);
@@ -183,7 +183,7 @@ describe('T4: a status says what an upload waits for', () => {
   });
 });
 
-describe('what the sweep decides', () => {
+describe('decisions of the sweep', () => {
   const at = 1_000 * MINUTE;
   const record = (facts: Partial<JobRecord>): JobRecord => ({ job: {} as UploadJob, since: at, queued: at, ...facts });
   const silent = limits.jobSilentMs.value;

@@ -148,7 +148,7 @@ async function receiver(): Promise<{ url: string; notices: Notice[]; close(): vo
 }
 
 describe('T4: a file from grant to transcript', () => {
-  it('of one piece', async () => {
+  it('in one piece', async () => {
     const { id, url } = await grant({ bytes: 5 });
     expect(await status(id)).toBe('granted');
     expect((await put(url, 'sound')).status).toBe(201);
@@ -166,7 +166,7 @@ describe('T4: a file from grant to transcript', () => {
     expect((await open(job)).status).toBe(409);
   });
 
-  it('of three pieces, in any order and twice', async () => {
+  it('in three pieces, out of order and repeated', async () => {
     const { id, url } = await grant();
     await put(url, 'long sound');
     const plan = await opened(await takeJob());
@@ -191,7 +191,7 @@ describe('T4: a file from grant to transcript', () => {
 });
 
 describe('T4: a file of as many pieces as there may be', () => {
-  it('is one transaction, and so is its end; no more of its jobs are queued than the window has', async () => {
+  it('begins and ends in one transaction, and queues at most a window of jobs', async () => {
     const { id, url } = await grant();
     await put(url, 'twelve hours');
     const plan = await opened(await takeJob());
@@ -206,7 +206,7 @@ describe('T4: a file of as many pieces as there may be', () => {
   });
 });
 
-describe('T4: whoever asked for it is told', () => {
+describe('T4: the callback', () => {
   it('with a notice that is signed as standard-webhooks say, once', async () => {
     const told = await receiver();
     const { id, url, webhookSecret = '' } = await grant({ callback: told.url });
@@ -223,7 +223,7 @@ describe('T4: whoever asked for it is told', () => {
   });
 });
 
-describe('what does not go on', () => {
+describe('refused and cancelled uploads', () => {
   it.each([
     ['nothing in it', { bytes: 5 }, '', 'audio_empty'],
     ['another size than was said', { bytes: 5 }, 'four', 'upload_size_differs'],
@@ -246,7 +246,7 @@ describe('what does not go on', () => {
     expect((await see(id)).refusal?.reason).toBe('audio_unsupported');
   });
 
-  it('a cancelled upload: its job is refused and its file deleted, also one that comes later', async () => {
+  it('a cancelled upload: its job is refused, its file deleted, even a late one', async () => {
     const { id, url } = await grant();
     await put(url, 'sound');
     const job = await takeJob();
@@ -258,7 +258,7 @@ describe('what does not go on', () => {
     await expect.poll(() => held('uploads', id), PATIENCE).toEqual([]);
   });
 
-  it('a forged name: nobody was told to write it', async () => {
+  it('a forged blob name is ignored', async () => {
     const blobs = BlobServiceClient.fromConnectionString(storageConnection(stack.ports));
     const names = ['acme/x/y', 'nobody', `acme/${eventId(Date.now(), randomBytes(10))}`];
     for (const name of names) await blobs.getContainerClient('uploads').getBlockBlobClient(name).upload('x', 1);
@@ -279,7 +279,7 @@ async function held(container: string, part: string): Promise<string[]> {
   return names;
 }
 
-describe('who may ask', () => {
+describe('callers', () => {
   const id = eventId(0, new Uint8Array(10));
 
   it('the edge, for one tenant', async () => {
@@ -294,12 +294,12 @@ describe('who may ask', () => {
     ['of another type', () => callers.edgeToken('acme', {}, 'at+jwt')],
     ['that has expired', () => callers.edgeToken('acme', {}, undefined, -60)],
     ['that is none', async () => 'x.y.z'],
-  ])('nobody with a token %s', async (_, token) => {
+  ])('a token %s is refused', async (_, token) => {
     const headers = { authorization: `Bearer ${await token()}` };
     expect((await fetch(`http://127.0.0.1:${host.port}/api/uploads/acme`, { headers })).status).toBe(401);
   });
 
-  it('C11: an agent of the zone for a job that is wanted, with its own proof for that job', async () => {
+  it('C11: only an agent of the zone with proof opens a wanted job', async () => {
     const { url } = await grant();
     await put(url, 'sound');
     const job = await takeJob();

@@ -114,7 +114,7 @@ const reasonOf = (result: { ok: boolean; refusal?: { reason: string } }) => (res
 const open = (job: UploadJob) => openTakenJob(office, job, { agent: 'a', pool: 'p', zone: 'eu' });
 
 describe('T3 T4 a project', () => {
-  it('goes document by document, segment by segment, and is over once with all of them', async () => {
+  it('completes by segments and documents, and ends once with all', async () => {
     const project = await begun(quiet.asked(2));
     await outcome(project, 0, 'plan', { pieces: 3, blocks: [2, 1] });
     await outcome(project, 0, 'results/1');
@@ -133,7 +133,7 @@ describe('T3 T4 a project', () => {
     expect(await row(project)).toMatchObject({ status: 'done', run: 1, seconds: 5 });
   });
 
-  it('T4 says what it waits for: its documents for a pool, then nothing while an agent works on one', async () => {
+  it('T4 shows waiting for a pool, and nothing while an agent works', async () => {
     const project = await begun(quiet.asked(2));
     const shown = async () => {
       const answer = await inspectProject(office, project);
@@ -170,7 +170,7 @@ describe('T3 T4 a project', () => {
     expect(quiet.jobs().at(-1)?.kind).toBe('merge');
   });
 
-  it('T5 a light job that no CPU pool takes is offered to every pool after two minutes', async () => {
+  it('T5 a light job is offered to every pool after two minutes', async () => {
     await begun(quiet.asked(1, { light: true }));
     expect(quiet.jobs()).toMatchObject([{ kind: 'plan', light: true }]);
     quiet.world.now += limits.projectLightMs.value;
@@ -185,7 +185,7 @@ describe('T3 T4 a project', () => {
     expect(quiet.jobs()).toHaveLength(2);
   });
 
-  it('is refused with its document, and what is spoken stays when it is run again', async () => {
+  it('is refused with its document; finished speech stays for a rerun', async () => {
     const project = await begun(quiet.asked(2));
     await spoken(project, 1);
     await outcome(project, 0, 'plan', { pieces: 2, blocks: [2] });
@@ -203,7 +203,7 @@ describe('T3 T4 a project', () => {
     expect(reasonOf(await rerunProject(office, project))).toBe('project_status_wrong');
   });
 
-  it('T4 its end is told, signed, once for each end, and says nothing of the text', async () => {
+  it('T4 each end is notified once, signed, without any text', async () => {
     const told: { id: string; body: string }[] = [];
     const post: Post = async (_, headers, body) => {
       told.push({ id: headers['webhook-id'] ?? '', body });
@@ -227,7 +227,7 @@ describe('T3 T4 a project', () => {
     expect((await row(project)).notice).toBe('delivered');
   });
 
-  it('whose document never came is refused when its time is over', async () => {
+  it('a document that never came is refused after its deadline', async () => {
     const made = await createProject(office, quiet.asked());
     if (!made.ok) throw new Error(made.refusal.reason);
     quiet.world.now += (limits.uploadGrantSeconds.value + 3_600) * 1_000;
@@ -241,7 +241,7 @@ describe('T3 T4 a project', () => {
 });
 
 describe('T3 a change of one segment', () => {
-  it('asks for that segment and then for the whole, and ends the project once more', async () => {
+  it('requests that segment, then the whole, and ends the project again', async () => {
     const project = await begun(quiet.asked());
     await spoken(project);
     const before = quiet.jobs().length;
@@ -264,7 +264,7 @@ describe('T3 a change of one segment', () => {
     );
   });
 
-  it('while the document is spoken: what was said of the old text counts no more', async () => {
+  it('while the document is spoken: results of the old text do not count', async () => {
     const project = await begun(quiet.asked());
     await outcome(project, 0, 'plan', { pieces: 2, blocks: [2] });
     await outcome(project, 0, 'results/0');
@@ -280,7 +280,7 @@ describe('T3 a change of one segment', () => {
     expect(await row(project)).toMatchObject({ status: 'done', run: 1, seconds: 8 });
   });
 
-  it('two at once: one of them is told to look again', async () => {
+  it('one of two concurrent edits gets edition_passed', async () => {
     const project = await begun(quiet.asked());
     await spoken(project);
     expect(
@@ -290,7 +290,7 @@ describe('T3 a change of one segment', () => {
     expect(reasonOf(await edit(project, 2, 2, 'b'))).toBe('ok');
   });
 
-  it('not heard to succeed, it is asked again and is the same one', async () => {
+  it('a repeated edit is the same edit', async () => {
     const project = await begun(quiet.asked());
     await spoken(project);
     expect(reasonOf(await edit(project, 0, 1, 'same'))).toBe('ok');
@@ -298,7 +298,7 @@ describe('T3 a change of one segment', () => {
     expect((await row(project)).documents[0]?.edition).toBe(1);
   });
 
-  it('that was left between its file and its row counts when somebody comes by', async () => {
+  it('left between file and row counts at the next edit', async () => {
     const project = await begun(quiet.asked());
     await spoken(project);
     const id = documentId(project.id, 0);

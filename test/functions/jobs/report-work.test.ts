@@ -36,8 +36,8 @@ const types = () => told().map(({ type }) => type);
 /** A commitment in the form of the zone's Gate. */
 const commitment = `c1:${'a'.repeat(64)}`;
 
-describe('C9 A1 what becomes of a file is on record', () => {
-  it('that it came before it is worked on, how it ended, and that it was deleted, each once however often it is settled', async () => {
+describe('C9 A1 the record of a file', () => {
+  it('has arrival, end and deletion, each once however often it is settled', async () => {
     const upload = await quiet.uploaded({ subject: 'ann', commitment, language: 'en' });
     const who = {
       tenant: 'acme',
@@ -61,7 +61,7 @@ describe('C9 A1 what becomes of a file is on record', () => {
     expect(JSON.stringify(await quiet.row(upload))).not.toContain('c1:');
   });
 
-  it('C12 is found by whose it is, and unreadable once that subject is erased', async () => {
+  it('C12 is found by its subject, and unreadable after its erasure', async () => {
     const log = new HiddenLog();
     const keys = log.newKeys();
     const after = () => ({ rings: new Promise<never>(() => {}), cancel() {} });
@@ -87,14 +87,14 @@ describe('C9 A1 what becomes of a file is on record', () => {
     expect((await shown())[hits[0]?.index ?? -1]).toBe('erased');
   });
 
-  it('of a row that came with a name and no commitment, nothing is said of whose it was', async () => {
+  it('a row without commitment is reported without a subject', async () => {
     const upload = await quiet.uploaded({ subject: 'ann' });
     await quiet.outcome(upload, 'transcript', { pieces: 1, seconds: 3 });
     expect(types()).toEqual(['inference.attempt', 'inference.complete', 'content.erased']);
     expect(told().some((draft) => 'subject' in draft)).toBe(false);
   });
 
-  it('a step that is tried again says the same: events have the ids of what they are about', async () => {
+  it('a repeated step reports events with the same ids', async () => {
     const upload = await quiet.uploaded();
     const again: JobContext = { ...office, rows: { ...office.rows, commit: async () => false } };
     const other = await quiet.granted();
@@ -108,7 +108,7 @@ describe('C9 A1 what becomes of a file is on record', () => {
     expect(upload.id).not.toBe(ids[0]);
   });
 
-  it('nothing is begun or ended unrecorded: it is done when the log takes it again', async () => {
+  it('no step begins or ends unrecorded; it completes once the log answers', async () => {
     const { upload, url } = await quiet.granted();
     quiet.blobs.put(url, new Uint8Array(9));
     audit.refuses = true;
@@ -124,7 +124,7 @@ describe('C9 A1 what becomes of a file is on record', () => {
     ]);
   });
 
-  it('one that never came, or was cancelled, or is run again', async () => {
+  it('a late, cancelled or repeated upload', async () => {
     const late = await quiet.granted();
     quiet.wait(limits.uploadGrantSeconds.value * 1_000 + 2 * limits.uploadLookSeconds.value * 1_000);
     await onStalled(office);
@@ -145,7 +145,7 @@ describe('C9 A1 what becomes of a file is on record', () => {
     expect(new Set(ofKept.map(({ id }) => id)).size).toBe(4);
   });
 
-  it('what is kept for a while is deleted with a word: by its time, or by its owner', async () => {
+  it('retained content is deleted with a record, when due or by its owner', async () => {
     const kept = await quiet.uploaded({ keepDays: 2 });
     await quiet.outcome(kept, 'transcript', { pieces: 1 });
     expect(types()).toEqual(['inference.attempt', 'inference.complete']);

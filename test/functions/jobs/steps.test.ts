@@ -34,7 +34,7 @@ beforeEach(() => {
 const open = (job: UploadJob) => openTakenJob(office, job, { agent: 'a', pool: 'p', zone: 'eu' });
 
 describe('C11: one tenant does not starve another', () => {
-  it('a tenant has a window of jobs in the queue, the rest wait, and the other tenant is next', async () => {
+  it('a tenant fills its window of jobs, then the other tenant is next', async () => {
     const window = limits.uploadWindow.value;
     const files: NewUpload[] = [];
     for (let file = 0; file < window + 4; file += 1) files.push(await quiet.uploaded({ tenant: 'many' }));
@@ -47,7 +47,7 @@ describe('C11: one tenant does not starve another', () => {
     expect(quiet.jobs().at(-1)?.upload).toBe(files[window]?.id);
   });
 
-  it('the pieces of a long file are in the window too, and come before younger files', async () => {
+  it('pieces of a long file count in the window, before younger files', async () => {
     const long = await quiet.uploaded();
     await quiet.outcome(long, 'plan', { pieces: 40 });
     const young = await quiet.uploaded();
@@ -67,7 +67,7 @@ describe('C11: one tenant does not starve another', () => {
 
   // 10,000 in CI: a model of the stores that took no time for them would be another one.
   const FILES = runs(1_000, 10_000);
-  it(`of ${FILES} tiny files of one tenant none is lost, and the one file of another goes through at once`, async () => {
+  it(`${FILES} tiny files of one tenant complete; another tenant’s file passes at once`, async () => {
     const queue = quiet.queues.get('eu') as QueueModel;
     for (let file = 0; file < FILES; file += 1) await quiet.uploaded({ tenant: 'many', sealed: false });
     const one = await quiet.uploaded({ tenant: 'one' });
@@ -103,7 +103,7 @@ describe('C11: one tenant does not starve another', () => {
     await expect(quiet.granted({ tenant: 'other' })).resolves.toBeDefined();
   });
 
-  it('a tenant has as many files on their way as its token allows, until one is over', async () => {
+  it('a tenant has as many open files as its token allows', async () => {
     const most = { open: 2 };
     const first = await quiet.uploaded({ most });
     await quiet.granted({ most });
@@ -113,7 +113,7 @@ describe('C11: one tenant does not starve another', () => {
     await expect(quiet.granted({ most })).resolves.toBeDefined();
   });
 
-  it('and as many bytes: a file whose size is not told counts as the largest, until it has come', async () => {
+  it('a tenant has bounded bytes in flight; an unknown size counts as largest', async () => {
     const most = { bytes: 1_000 };
     await expect(quiet.granted({ most, bytes: 1_001 })).rejects.toThrow('upload_too_large');
     await quiet.granted({ most, bytes: 600 });
@@ -130,16 +130,16 @@ describe('C11: one tenant does not starve another', () => {
     await expect(quiet.granted({ ...other, bytes: 100 })).resolves.toBeDefined();
   });
 
-  it('a file that is larger than all that its tenant may have on its way is refused when it comes', async () => {
+  it('a file larger than its tenant’s byte allowance is refused on arrival', async () => {
     const upload = await quiet.uploaded({ most: { bytes: 100 } });
     expect(await quiet.row(upload)).toMatchObject({ status: 'refused', refusal: { reason: 'upload_too_large' } });
   });
 });
 
-describe('C11: what an upload has used is booked once', () => {
+describe('C11: usage of an upload is booked once', () => {
   const booked = () => [...quiet.ledger.booked.values()];
 
-  it('with its seconds, its bytes and for whom, at the end', async () => {
+  it('with seconds, bytes and subject, at the end', async () => {
     const upload = await quiet.uploaded({ home: 'us', subject: 'alice', language: 'en' });
     expect(booked()).toEqual([]);
     quiet.wait(5_000);
@@ -150,7 +150,7 @@ describe('C11: what an upload has used is booked once', () => {
     expect(booked()).toEqual([{ ...facts, language: 'en', status: 200, seconds: 61.5, bytes, milliseconds: 5_000 }]);
   });
 
-  it('without seconds when there is no transcript, and not at all when no file came', async () => {
+  it('without seconds if refused, and not at all without a file', async () => {
     const refused = await quiet.uploaded();
     await quiet.outcome(refused, 'refusal', { refusal: { reason: 'audio_unsupported' } });
     const cancelled = await quiet.uploaded();
@@ -163,7 +163,7 @@ describe('C11: what an upload has used is booked once', () => {
     ]);
   });
 
-  it('once for each run, though the edge was away at the end and told twice', async () => {
+  it('once a run, after a lost and a repeated report', async () => {
     const upload = await quiet.uploaded({ keepDays: 1 });
     let away = true;
     const tells: string[] = [];
@@ -221,8 +221,8 @@ const sweep = async () => {
   await onLost(office);
 };
 
-describe('T4: what got lost is found by the timer', () => {
-  it('a file whose event was lost, within a minute or a quarter of its age', async () => {
+describe('T4: the timer finds lost events', () => {
+  it('a lost file event, within a minute or a quarter of its age', async () => {
     const upload = await quiet.uploaded({}, false);
     quiet.wait(MINUTE);
     await onStalled(office);
@@ -230,7 +230,7 @@ describe('T4: what got lost is found by the timer', () => {
     expect(quiet.jobs()).toHaveLength(1);
   });
 
-  it('an outcome whose event was lost', async () => {
+  it('a lost outcome event', async () => {
     const upload = await quiet.uploaded();
     await open(quiet.jobs()[0] as UploadJob);
     await quiet.outcome(upload, 'transcript', { pieces: 1 }, false);
@@ -253,7 +253,7 @@ describe('T4: what got lost is found by the timer', () => {
     expect(quiet.jobs()).toHaveLength(1);
   });
 
-  it('a job that nobody has taken is left alone for an hour', async () => {
+  it('an untaken job is left alone for an hour', async () => {
     await quiet.uploaded();
     quiet.wait(30 * MINUTE);
     await onStalled(office);
@@ -263,7 +263,7 @@ describe('T4: what got lost is found by the timer', () => {
     expect(quiet.jobs()).toHaveLength(2);
   });
 
-  it('a job that agents take and leave is sent in six rounds; then the upload ends and can be run again', async () => {
+  it('an abandoned job is sent six times; then the upload ends, and can rerun', async () => {
     const upload = await quiet.uploaded();
     const begun = quiet.world.now;
     for (let tries = 1; tries <= limits.uploadJobTries.value; tries += 1) {
@@ -305,7 +305,7 @@ describe('T6: hot storage holds what is used, audio and transcripts are deleted 
     expect((await quiet.row(kept)).audio).toBe('deleted');
   });
 
-  it('and every record of its deliveries, however many there were', async () => {
+  it('every record of its deliveries, however many', async () => {
     const upload = await quiet.uploaded();
     await quiet.outcome(upload, 'transcript', { pieces: 1 });
     const rows = quiet.table.of('acme');
@@ -315,7 +315,7 @@ describe('T6: hot storage holds what is used, audio and transcripts are deleted 
     expect([...quiet.table.of('acme').keys()]).toEqual([]);
   });
 
-  it('what lay on the way is swept, the transcript stays', async () => {
+  it('intermediate results are swept, the transcript stays', async () => {
     const upload = await quiet.uploaded();
     await quiet.outcome(upload, 'pieces/0', {});
     await quiet.outcome(upload, 'pieces/1', {});
@@ -326,7 +326,7 @@ describe('T6: hot storage holds what is used, audio and transcripts are deleted 
     expect(quiet.blobNames('outcomes')).toEqual([`outcomes/acme/${upload.id}/1/transcript`]);
   });
 
-  it('a transcript until its owner deletes it, and then also the row of news says so', async () => {
+  it('a transcript, until its owner deletes it, and then its news row', async () => {
     const upload = await quiet.uploaded();
     await quiet.outcome(upload, 'transcript', { pieces: 1 });
     expect((await openTranscript(office, upload)).ok).toBe(true);
@@ -348,7 +348,7 @@ describe('T6: hot storage holds what is used, audio and transcripts are deleted 
     expect([...quiet.table.partitions.values()].every((rows) => rows.size === 0)).toBe(true);
   });
 
-  it('what comes at an address that is still good, after the end', async () => {
+  it('a file uploaded after the end, by a grant still valid', async () => {
     const { upload, url } = await quiet.granted();
     await cancelUpload(office, upload);
     quiet.blobs.put(url, new Uint8Array(5));
@@ -396,7 +396,7 @@ describe('T4: a run again while the end of the one before is being settled', () 
     return { ...office, blobs };
   };
 
-  it('what the new run has made is not swept by the record of the old one', async () => {
+  it('the old run’s record does not sweep results of the new run', async () => {
     const upload = await quiet.uploaded({ keepDays: 1 });
     await quiet.outcome(upload, 'refusal', { refusal: { reason: 'audio_unsupported' } });
     const racing = atCall('list', async () => {
@@ -470,7 +470,7 @@ describe('the dead-letter queue', () => {
 });
 
 describe('grants', () => {
-  it('T4 A8 asked twice are one until they are cancelled, with a key too', async () => {
+  it('T4 A8 repeated requests are one until cancelled, with a key too', async () => {
     const { upload } = await quiet.granted();
     expect((await grantUpload(office, upload)).ok).toBe(true);
     expect(await grantUpload(office, { ...upload, model: 'other' })).toMatchObject({

@@ -41,7 +41,7 @@ describe('notices', () => {
     expect(deliveries).toHaveLength(limits.webhookTries.value);
   });
 
-  it('T4 of a tenant whose receivers hang never keep those of another waiting', async () => {
+  it('T4 a tenant’s hanging receivers delay no other tenant’s', async () => {
     const [at, pause] = [limits.webhooksAtOnce.value, limits.webhookSilenceMs.value];
     const done = async (tenant: string) => {
       const upload = await quiet.uploaded({ tenant, callback: 'https://receiver.test/' });
@@ -177,30 +177,27 @@ describe('C11 a callback that can never be delivered', () => {
 });
 
 describe('C11 the file of an upload', () => {
-  it.each(['granted', 'uploaded', 'refused', 'done'])(
-    'has no name in any row after DELETE of one that is %s',
-    async (when) => {
-      const named = { filename: 'Dr Eve, HIV test.wav' };
-      const upload = when === 'granted' ? (await quiet.granted(named)).upload : await quiet.uploaded(named);
-      if (when === 'refused') await quiet.outcome(upload, 'refusal', { refusal: { reason: 'audio_unsupported' } });
-      if (when === 'done') await quiet.outcome(upload, 'transcript', { pieces: 1 });
-      expect(await quiet.row(upload)).toMatchObject(named);
-      await cancelUpload(office, upload);
-      expect(JSON.stringify([...quiet.table.of('acme')])).not.toContain('Eve');
-      expect((await listUploads(office, { tenant: 'acme', after: undefined, limit: 9 })).uploads).toMatchObject([
-        { id: upload.id },
-      ]);
-      const { seq } = await quiet.row(upload);
-      await cancelUpload(office, upload);
-      expect((await quiet.row(upload)).seq).toBe(seq);
-    },
-  );
+  it.each(['granted', 'uploaded', 'refused', 'done'])('keeps no name in any row after DELETE when %s', async (when) => {
+    const named = { filename: 'Dr Eve, HIV test.wav' };
+    const upload = when === 'granted' ? (await quiet.granted(named)).upload : await quiet.uploaded(named);
+    if (when === 'refused') await quiet.outcome(upload, 'refusal', { refusal: { reason: 'audio_unsupported' } });
+    if (when === 'done') await quiet.outcome(upload, 'transcript', { pieces: 1 });
+    expect(await quiet.row(upload)).toMatchObject(named);
+    await cancelUpload(office, upload);
+    expect(JSON.stringify([...quiet.table.of('acme')])).not.toContain('Eve');
+    expect((await listUploads(office, { tenant: 'acme', after: undefined, limit: 9 })).uploads).toMatchObject([
+      { id: upload.id },
+    ]);
+    const { seq } = await quiet.row(upload);
+    await cancelUpload(office, upload);
+    expect((await quiet.row(upload)).seq).toBe(seq);
+  });
 });
 
 describe('questions for news', () => {
   const query = (wait: number) => ({ query: new URLSearchParams({ after: '1000', wait: String(wait) }) });
 
-  it('C11 of many about one upload are one look at its row, and a tenant has so many open', async () => {
+  it('C11 concurrent polls of one upload share one read; a tenant’s are bounded', async () => {
     const upload = await quiet.uploaded();
     let looks = 0;
     const ask = (wait: number, tenant = 'acme') =>

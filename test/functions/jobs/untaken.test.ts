@@ -19,7 +19,7 @@ beforeEach(() => {
 });
 
 describe('C11: depth and age of the queues', () => {
-  it('are numbers of one line for each zone, that a monitor reads without knowing our words', async () => {
+  it('are one log line of numbers per zone', async () => {
     const depth = { waiting: 3, taken: 2, dead: 1 };
     office = { ...office, jobs: { ...office.jobs, depth: async () => depth } };
     await quiet.uploaded();
@@ -41,7 +41,7 @@ const hours = async (count: number) => {
 };
 
 describe('T4: with no agents at all', () => {
-  it('an accepted upload is sent each hour, ends after a day, and can be run again as long as its audio is held', async () => {
+  it('an accepted upload is resent hourly, ends after a day, and can rerun', async () => {
     const upload = await quiet.uploaded();
     await hours(limits.uploadUntakenHours.value - 1);
     expect((await quiet.row(upload)).status).toBe('admitted');
@@ -72,7 +72,7 @@ describe('T4: with no agents at all', () => {
     for (const mark of ['o!', 'q!', 'w!']) expect(quiet.table.scan('acme', mark, `${mark}~`, 9)).toEqual([]);
   });
 
-  it('C11: of one model, the files for another model go on', async () => {
+  it('C11: an untaken model leaves files for another model running', async () => {
     for (let file = 0; file < limits.uploadWindow.value + 4; file += 1) await quiet.uploaded({ model: 'dead' });
     const live = await quiet.uploaded({ model: 'dead-or/alive?' });
     expect(quiet.jobs().at(-1)).toMatchObject({ upload: live.id, model: 'dead-or/alive?' });

@@ -45,7 +45,7 @@ const ended = async (count: number) => {
 };
 
 describe('C11: use that the edge does not book', () => {
-  it('one row that it refuses holds up no other, nor do more than one look takes', async () => {
+  it('a row that it refuses delays no other row', async () => {
     answer = () => {
       throw new Error('away');
     };
@@ -59,7 +59,7 @@ describe('C11: use that the edge does not book', () => {
     expect(rows()).toHaveLength(205);
   });
 
-  it('when it is away, it is asked once', async () => {
+  it('while unreachable it is called once', async () => {
     let asked = 0;
     answer = () => {
       asked += 1;
@@ -71,7 +71,7 @@ describe('C11: use that the edge does not book', () => {
     expect([asked, rows()]).toEqual([1, expect.objectContaining({ length: 3 })]);
   });
 
-  it('a refused row keeps its tenant known, and is given up when it is old', async () => {
+  it('a refused row keeps its tenant, and is dropped when old', async () => {
     const life = limits.usageToldDays.value * DAY_MS;
     answer = () => {
       throw new UsageRefused(422);
@@ -89,7 +89,7 @@ describe('C11: use that the edge does not book', () => {
     expect(await listTenants(office, 9)).toEqual([]);
   });
 
-  it('what says something of a row is told from what says something of the edge', async () => {
+  it('refusals of a row differ from failures of the edge', async () => {
     let status = 200;
     const server = createServer((request, response) =>
       request.resume().on('end', () => response.writeHead(status).end()),

@@ -164,7 +164,7 @@ const seen = async (revision: string) => {
 };
 
 describe('C7: reports of live traffic', () => {
-  it('repeated, out of order, lost or from another life: each stream counts at most once, and the last life all of it', () => {
+  it('repeated, reordered, lost or from another life: each stream counts at most once', () => {
     for (let seed = firstSeed; seed < firstSeed + Math.min(seeds, 2_000); seed += 1) {
       const random = seeded(seed);
       let row: AgentRow | undefined;
@@ -221,7 +221,7 @@ describe('C7: reports of live traffic', () => {
 });
 
 describe('C7: judged by the clock', () => {
-  it('a grey one whose answers differ goes back by itself; one whose answers do not has its gate open', async () => {
+  it('a differing grey revision is rolled back; an equal one may go on', async () => {
     await begin();
     await tell('agent-2', [mirrored(second, many(250, copy(0)))]);
     await judge();
@@ -244,7 +244,7 @@ describe('C7: judged by the clock', () => {
     expect(await standingOf(second)).toBe('grey');
   });
 
-  it('from grey to everybody on live traffic alone; what is not enough opens nothing', async () => {
+  it('passes from grey to full on live traffic alone; too little opens nothing', async () => {
     await begin();
     expect(await move(second, { stage: 'grey' }, canary(0))).toMatchObject({ rule: expect.any(String) });
     await tell('agent-2', [mirrored(second, many(250, copy(0)))]);
@@ -290,7 +290,7 @@ describe('C7: judged by the clock', () => {
     expect(await move(second, canary(1), canary(2), madeUp)).toMatchObject({ rule: expect.stringContaining('300') });
   });
 
-  it('a slow canary goes back, and an alias that named it; the one that answers stays', async () => {
+  it('a slow canary and its alias are rolled back; the stable revision stays', async () => {
     await begin();
     await move(second, { stage: 'grey' }, canary(0), forCanary());
     await moveAlias(desk, MODEL, { alias: 'next', revision: first });
@@ -311,7 +311,7 @@ describe('C7: judged by the clock', () => {
     expect(lines).toEqual([]);
   });
 
-  it('A15: a canary that takes longer than was promised goes back by itself, and a smaller one is wanted', async () => {
+  it('A15: a canary slower than promised is rolled back; a smaller one is wanted', async () => {
     await begin();
     const { revision, bundle } = await makeRevision('three', people[0] as Person, 'sha256', { latencyMs: 200 });
     await registerRevision(desk, MODEL, { bundle, description: {} });
@@ -337,7 +337,7 @@ describe('C7: judged by the clock', () => {
     expect(lines).toEqual([]);
   });
 
-  it('only zones that have the canary speak against it, and of any revision there are windows', async () => {
+  it('only zones with the canary count against it; others give windows', async () => {
     await begin();
     await move(second, { stage: 'grey' }, canary(0), forCanary());
     await tell('agent-1', [served(first, many(1_200, usual))]);
@@ -380,7 +380,7 @@ describe('C7: judged by the clock', () => {
     expect(await seen(second)).toMatchObject({ verdict: 'PASS', evidence: [{ streams: 210 }, { streams: 210 }] });
   });
 
-  it('sums stay what can be kept, and a row that cannot be read keeps nobody from judging others or from moving', async () => {
+  it('sums stay safe integers; an unreadable row stops neither judging nor moving', async () => {
     const most = { ...noCounts, streams: Number.MAX_SAFE_INTEGER, latency: [Number.MAX_SAFE_INTEGER] };
     expect(liveCounts.safeParse(addCounts(most, most)).success).toBe(true);
     await begin();

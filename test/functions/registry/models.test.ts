@@ -144,7 +144,7 @@ describe('A15: registering', () => {
     expect((await state()).body.seq).toBe(1);
   });
 
-  it('A31: goes to another registry in the shape of Azure ML, and comes back as what it is, at the beginning', async () => {
+  it('A31: export to Azure ML’s shape and import give the same revision', async () => {
     await ask(models.onRevision, {}, { bundle: first.bundle, description: { description: 'the first', task: 'asr' } });
     await register(second);
     await promote(first.revision, [bob, cleo]);
@@ -179,7 +179,7 @@ describe('A15: registering', () => {
     expect((await register(second)).body).toMatchObject({ revision: second.revision, author: 'bob' });
   });
 
-  it('nobody who is not known signs anything, and nobody else registers anything', async () => {
+  it('unknown keys sign nothing, and other callers register nothing', async () => {
     const eve = { name: 'ann', key: await makeP256() };
     expect(await register(await makeRevision('three', eve))).toMatchObject({ status: 422 });
     const tenant = await ask(models.onRevision, {}, { bundle: first.bundle }, {}, false);
@@ -195,7 +195,7 @@ describe('A15: registering', () => {
 describe('C7: five stages', () => {
   beforeEach(async () => void (await register(first)));
 
-  it('develop-verify, grey, five shares of canary, full; then it may answer everybody', async () => {
+  it('develop-verify, grey, five shares of canary, full; then an alias may name it', async () => {
     expect(await setAlias(first.revision)).toMatchObject({ status: 422, body: { error: { reason: 'gate_closed' } } });
     await promote(first.revision, [bob, cleo]);
     expect(await setAlias(first.revision)).toMatchObject({
@@ -256,7 +256,7 @@ describe('C7: five stages', () => {
     expect((await state()).body.revisions[0].stage).toBe('develop-verify');
   });
 
-  it('a slow revision and one that hears worse stay where they are', async () => {
+  it('a slow and a less accurate revision stay where they are', async () => {
     const from: Standing = { stage: 'develop-verify' };
     const [scan, load, , words] = forGrey() as [never, never, never, never];
     const slow = { kind: 'latency', tool: 't', sla: 100, windows: [150, 150, 150] } satisfies Evidence;
@@ -304,7 +304,7 @@ describe('T1: versions and roll back', () => {
     await setAlias(second.revision, first.revision);
   });
 
-  it('a roll back is a move to what was named before, and only from what is named now', async () => {
+  it('a rollback returns to the former revision, from the current one only', async () => {
     const { body } = await state();
     const [{ revision, before }] = body.aliases;
     expect([revision, before]).toEqual([second.revision, first.revision]);
@@ -315,7 +315,7 @@ describe('T1: versions and roll back', () => {
     expect(await setAlias(before, revision)).toMatchObject({ status: 200, body: { revision: first.revision } });
   });
 
-  it('an operator retires what nothing names, and the functions sign for it; they open no gate that people open', async () => {
+  it('an operator retires an unnamed revision; the functions’ signature opens no human gate', async () => {
     const own = await makeP256();
     desk = { ...desk, ownKey: own, signers: [...desk.signers, { name: FUNCTIONS, key: toBase64(own.publicKey) }] };
     const retire = (revision: string) => ask(models.onRetire, { revision });
@@ -348,7 +348,7 @@ describe('T1: versions and roll back', () => {
     expect(await ask(models.onModels, {}, undefined, {}, false)).toMatchObject({ status: 403 });
   });
 
-  it('what was in production when', async () => {
+  it('production at a given time', async () => {
     const { body: all } = await ask(models.onLog);
     const moved = (all.entries as Entry[]).filter((one) => one.type === 'alias');
     expect(moved).toHaveLength(2);
@@ -367,7 +367,7 @@ describe('T1: versions and roll back', () => {
   });
 });
 
-describe('C7: whoever writes at the same time, and what breaks off', () => {
+describe('C7: concurrent writers and interruptions', () => {
   const grey = { from: { stage: 'develop-verify' }, to: { stage: 'grey' } } as const;
 
   it('two at once: both are written, one after the other', async () => {
@@ -377,7 +377,7 @@ describe('C7: whoever writes at the same time, and what breaks off', () => {
     expect((await ask(models.onLog)).body.entries.map(({ seq }: Entry) => seq)).toEqual([1, 2]);
   });
 
-  it('the same move by two: one of them is told that it has passed', async () => {
+  it('the same move twice at once: one of them is refused as passed', async () => {
     await register(first);
     const asked = { revision: first.revision, ...grey, evidence: forGrey() };
     rows.before = async () => void (await send(asked, ann));
@@ -388,7 +388,7 @@ describe('C7: whoever writes at the same time, and what breaks off', () => {
     });
   });
 
-  it('each entry is told to the audit log, once, in its order', async () => {
+  it('each entry is reported to the audit log once, in order', async () => {
     await register(first);
     await send({ revision: first.revision, ...grey, evidence: forGrey() }, ann);
     await setAlias(first.revision, undefined, 'beta');
@@ -400,7 +400,7 @@ describe('C7: whoever writes at the same time, and what breaks off', () => {
     expect(new Set(told.map(({ id }) => id)).size).toBe(3);
   });
 
-  it('what the audit log did not take is written, is told with the next question, and has the same id then', async () => {
+  it('an entry the audit log refused is reported later under the same id', async () => {
     deaf = true;
     expect(await register(first)).toMatchObject({ status: 503, body: { error: { reason: 'audit_unavailable' } } });
     expect((await state()).body.revisions).toHaveLength(1);
@@ -440,7 +440,7 @@ describe('C7, T1: the release map', () => {
     expect(last()?.models['reference-en']).toEqual({ stable: first.revision, before: second.revision });
   });
 
-  it('has a generation that rises with each change and with nothing else', async () => {
+  it('has a generation that rises with each change only', async () => {
     await register(first);
     await promote(first.revision, [bob, cleo]);
     await setAlias(first.revision);
@@ -450,7 +450,7 @@ describe('C7, T1: the release map', () => {
     expect(generations).toEqual([...generations].sort((one, other) => one - other));
   });
 
-  it('an edge that is away is told later, and nobody waits for it', async () => {
+  it('an unreachable edge is updated later; callers do not wait', async () => {
     await register(first);
     await promote(first.revision, [bob, cleo]);
     lost = true;
@@ -460,7 +460,7 @@ describe('C7, T1: the release map', () => {
     expect(last()?.models['reference-en']?.stable).toBe(first.revision);
   });
 
-  it('what broke off between the log and the map is found', async () => {
+  it('an interruption between log and map is repaired', async () => {
     await register(first);
     await promote(first.revision, [bob, cleo]);
     // The entry is written, and then nothing more.

@@ -51,7 +51,7 @@ const send = async (asked: Omit<Asked, 'at'>, ...people: Person[]) =>
 const state = () => ask(models.onModel);
 
 describe('C7, A15: revisions', () => {
-  it('who was first with a digest keeps nobody away who has the same files', async () => {
+  it('a digest registered first by another author stays registrable', async () => {
     await register(first);
     const same = await makeRevision('one', cleo);
     expect(await register(same)).toMatchObject({ status: 201, body: { author: 'ann', authors: ['cleo'] } });
@@ -98,7 +98,7 @@ describe('C7, A15: revisions', () => {
 });
 
 describe('C7, T1: the release map', () => {
-  it('the largest that there can be is kept in its row, sent, and handed on', async () => {
+  it('the largest possible map is stored, sent and forwarded', async () => {
     const map = releaseMap.parse(largestMap(1));
     const answer = vi.spyOn(globalThis, 'fetch').mockImplementation(async () => Response.json({ generation: 1 }));
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });

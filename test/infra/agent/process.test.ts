@@ -60,7 +60,7 @@ describe('the agent as a process', () => {
     return { code, lines: text.trimEnd().split('\n') };
   };
 
-  it('says in a line each which settings are wrong and what they are, and exits with 2', async () => {
+  it('names each wrong setting with its meaning on a line, and exits 2', async () => {
     expect(await fail({ AURICLE_POOL: undefined, AURICLE_ZONE: 'NOT A ZONE' })).toEqual({
       code: 2,
       lines: [
@@ -124,7 +124,7 @@ describe('settings', () => {
     expect(both.attestation.kind).toBe('azure');
   });
 
-  it('C4 A21 of production are whole, or each is named', () => {
+  it('C4 A21 production settings are complete, or each missing one is named', () => {
     const { AURICLE_MODEL_SIGNERS: _, AURICLE_SERVICE_KEYS: __, AURICLE_ENDPOINT: ___, ...bare } = production;
     const plain = { AURICLE_EDGE_URL: 'http://edge.test', SQS_ENDPOINT: 'https://localhost' };
     const sidecar = { AURICLE_ATTESTATION_URL: 'http://attestation.test' };
@@ -151,7 +151,7 @@ describe('settings', () => {
 });
 
 describe('attestation', () => {
-  it('of the local stack names agent and keys, and production does not believe it (A21)', async () => {
+  it('attests agent and keys locally, and production refuses it (A21)', async () => {
     const { attestation } = readSettings(env);
     const keys = await createKeys('agent-1', createAttest(attestation));
     const now = Date.now();

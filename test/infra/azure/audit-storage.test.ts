@@ -18,7 +18,7 @@ function resource(name: string, text = code): string {
 }
 
 describe('C9 C12 storage of the audit logs on Azure', () => {
-  it('the container of the log is locked for 2557 days, and nothing in it is appended to', () => {
+  it('the log’s container is locked for 2557 days, without appends', () => {
     expect(code).toMatch(/^param days int = 2557$/m);
     const policy = resource('lockedFor');
     expect(policy).toContain("containers/immutabilityPolicies@2024-01-01' = if (!policyLocked)");
@@ -33,14 +33,14 @@ describe('C9 C12 storage of the audit logs on Azure', () => {
     expect(lock).toMatch(/test "\$\(show state\)" = Locked\n/);
   });
 
-  it('every area has its container, and only that of the log is under the policy', () => {
+  it('every area has a container, and only the log’s is under the policy', () => {
     expect(resource('log')).toContain("name: 'audit-log'");
     const others = areas.filter((area) => area !== 'log').map((area) => `'audit-${area}'`);
     expect(resource('changing')).toContain(`[${others.join(', ')}]`);
     expect(code.match(/immutabilityPolicies@/g)).toHaveLength(1);
   });
 
-  it('what is deleted is gone: a key that can be brought back is not destroyed', () => {
+  it('deletion is final: a recoverable key is not destroyed', () => {
     expect(resource('blobs')).toContain('deleteRetentionPolicy: { enabled: false }');
     expect(resource('blobs')).toContain('isVersioningEnabled: false');
     expect(resource('storage')).toContain('allowBlobPublicAccess: false');
@@ -49,7 +49,7 @@ describe('C9 C12 storage of the audit logs on Azure', () => {
 });
 
 describe('C9 T7 the key of the audit logs on Azure', () => {
-  it('is a P-256 key of hardware that cannot be had out, and the functions may sign with it and nothing else', () => {
+  it('is a P-256 hardware key; the functions may only sign with it', () => {
     const text = read('key.bicep');
     const key = resource('key', text);
     expect(key).toContain("kty: 'EC-HSM'");

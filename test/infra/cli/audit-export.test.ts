@@ -113,7 +113,7 @@ describe('A21 auricle audit export', () => {
     expect((await take('one')).exit).toBe(2);
   });
 
-  it('is of one zone, and says which others are not in there; of one that is asked for nothing more', async () => {
+  it('covers one zone and names the others; with --zone it names none', async () => {
     looks = 0;
     zones = ['eu', 'us'];
     const first = await take('zones');
@@ -124,13 +124,13 @@ describe('A21 auricle audit export', () => {
     zones = [];
   });
 
-  it('says which profiles there are, before anybody is asked', async () => {
+  it('lists the profiles before any request', async () => {
     const { exit, text } = await take('profile', { profile: 'nope' });
     expect([exit, text]).toEqual([2, '"nope" is no profile: full, auditor-min, or fields:NAME,NAME']);
     expect(asked).toEqual([]);
   });
 
-  it('goes on where it broke off: the same export, and only the files that are not there', async () => {
+  it('continues a broken download: same export, missing files only', async () => {
     looks = 0;
     patience = 4;
     expect((await take('two')).exit).toBe(1);

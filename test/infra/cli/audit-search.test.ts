@@ -13,7 +13,7 @@ it('C9 no answer of a search names a folder', () => {
   expect(['eu', 'eu-west.1', '../eu', 'eu/x', '..', ''].map(answer)).toEqual([true, true, false, false, false, false]);
 });
 
-it('C12 a search names where it looked, and finds by the commitment that files of an export show', async () => {
+it('C12 a search names its zones, and uses the commitment shown in exports', async () => {
   const asked: string[] = [];
   const edge = createServer((request, response) => {
     asked.push(`${request.url} ${String(request.headers['x-auricle-subject'])}`);
@@ -44,7 +44,7 @@ describe('C12 auricle audit erase and hold', () => {
     expect((await run('hold', { subject: 'ann' }))?.exit).toBe(2);
   });
 
-  it('an erasure that waits says what it was asked by, when it is asked again by another', () => {
+  it('a deferred erasure names its first basis when requested with another', () => {
     const waits = { zone: 'eu', outcome: 'deferred' as const, basis: 'hold', asked: 'gdpr-17', count: 0 };
     expect(lineOfErased(waits, 'contract')).toBe(
       'eu  waits until it is released (hold); already asked with basis gdpr-17',

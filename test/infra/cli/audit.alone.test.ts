@@ -74,15 +74,12 @@ const call = (operands: string[], given: Partial<Arguments> = {}) =>
 const verify = (given: Partial<Arguments> = {}) => call(['verify'], given);
 
 describe('C9 auricle audit verify', () => {
-  it.each([1, 2, 256, 257, 700])(
-    'a log of %i entries that is what it says: 10, since no witness has signed it',
-    async (size) => {
-      await publish(leavesOf(size));
-      expect(await verify()).toMatchObject({ exit: 10, value: { verdict: 'unwitnessed', size } });
-    },
-  );
+  it.each([1, 2, 256, 257, 700])('a valid log of %i entries without a witness: 10', async (size) => {
+    await publish(leavesOf(size));
+    expect(await verify()).toMatchObject({ exit: 10, value: { verdict: 'unwitnessed', size } });
+  });
 
-  it('a log that grew is the one that was seen before', async () => {
+  it('a grown log is the known log', async () => {
     await publish(leavesOf(300));
     await verify();
     await publish(leavesOf(600));
@@ -118,7 +115,7 @@ describe('C9 auricle audit verify', () => {
     expect((await verify()).exit, 'swapped').toBe(40);
   });
 
-  it('signed with another key: 40; another key than the one that was seen before: 30', async () => {
+  it('signed with another key: 40; a listed key other than the known one: 30', async () => {
     await publish(leavesOf(10), other);
     expect((await verify()).exit).toBe(40);
     await publish(leavesOf(10));
@@ -126,7 +123,7 @@ describe('C9 auricle audit verify', () => {
     expect((await verify({ key: formatVerifierKey(ORIGIN, other.publicKey) })).exit).toBe(30);
   });
 
-  it('a new log at the same place, with a key of its own: 30, and which file to remove when it is meant', async () => {
+  it('a new log with another key: 30, naming the file to remove', async () => {
     await publish(leavesOf(10));
     await verify();
     await publish(leavesOf(5), other);
@@ -140,7 +137,7 @@ describe('C9 auricle audit verify', () => {
     expect((await verify()).exit).toBe(10);
   });
 
-  it('of several zones that of the first, and which are not in here; of one that is asked for nothing more', async () => {
+  it('with several zones, the first one’s, naming the others; with --zone none', async () => {
     await publish(leavesOf(3));
     listed = ['eu', 'us'].map((zone) => ({ zone, year: 2026, vkey, prefix: PREFIX.replace('eu', zone) }));
     for (const operands of [['verify'], ['tail'], ['show', '1']])
@@ -148,7 +145,7 @@ describe('C9 auricle audit verify', () => {
     expect((await verify({ zone: 'eu' })).note).toBeUndefined();
   });
 
-  it('shorter than it was, of the same size with another end, or longer with another beginning: 30', async () => {
+  it('shorter than known, or with another end or beginning: 30', async () => {
     await publish(leavesOf(300));
     await verify();
     const changed = leavesOf(400).map((leaf, index) => (index === 299 ? { ...leaf, reason: 'changed' } : leaf));
@@ -160,7 +157,7 @@ describe('C9 auricle audit verify', () => {
     expect((await verify()).exit).toBe(10);
   });
 
-  it('whoever has the key and drops 1 or 3 consecutive events, from the start, the middle, or twice one: 20', async () => {
+  it('a key holder drops 1 or 3 events, or doubles one: 20', async () => {
     const whole = leavesOf(300);
     const without = (from: number, count: number) => whole.filter((_, index) => index < from || index >= from + count);
     for (const leaves of [without(1, 1), without(150, 1), without(150, 3), [...whole, whole.at(-1) as Leaf]]) {
@@ -183,7 +180,7 @@ describe('C9 auricle audit verify', () => {
 });
 
 describe('C9 auricle audit verify: lives and years', () => {
-  it('an outbox that was broken off has no last number, and what comes of it after all is counted on', async () => {
+  it('a broken-off outbox has no last number; late events count on', async () => {
     const told = { from: 5, outbox: 'gate/dev/eu', epoch: at(0) };
     const gap: Leaf = { ...opening, id: at(99), type: 'producer.gap', pseq: 2, ...told };
     await publish([...leavesOf(5), gap, event(10, 5, 5)]);
@@ -194,7 +191,7 @@ describe('C9 auricle audit verify: lives and years', () => {
     ]);
   });
 
-  it('the log of another year, under its own name and signed with the same key', async () => {
+  it('another year’s log, under its own name and the same key', async () => {
     await publish(leavesOf(3));
     expect((await verify({ year: '2026' })).exit).toBe(10);
     // The one that is served in its place is not of that year.
@@ -209,7 +206,7 @@ describe('C9 auricle audit verify: lives and years', () => {
 });
 
 describe('C9 auricle audit verify: what the edge may say of a log', () => {
-  it('not where it is: at another place it would be one that nobody remembers', async () => {
+  it('not at its place: a log elsewhere would be unknown', async () => {
     await publish(leavesOf(300));
     expect((await verify()).exit).toBe(10);
     await publish(leavesOf(50), other);
@@ -251,7 +248,7 @@ describe('C9 auricle audit verify: witnesses', () => {
     return new TextEncoder().encode(await signCheckpoint(checkpoint, ...signers));
   }
 
-  it('seen by enough of them, now or when it ended: 0; the log may be a little ahead', async () => {
+  it('witnessed by enough, now or at its end: 0; the log may be ahead', async () => {
     await publish(leavesOf(300));
     served();
     files.set('witnessed', await witness(leavesOf(300), 60));
@@ -260,7 +257,7 @@ describe('C9 auricle audit verify: witnesses', () => {
     expect((await verify()).text).toContain('290 of them witnessed by w');
   });
 
-  it('not for ten minutes, by nobody, or by somebody else than the auditor asks for: 10', async () => {
+  it('witnessed ten minutes ago, never, or by others than the policy’s: 10', async () => {
     await publish(leavesOf(300));
     served();
     expect((await verify()).exit).toBe(10);
@@ -273,7 +270,7 @@ describe('C9 auricle audit verify: witnesses', () => {
     expect((await verify({ policy: path.join(folder, 'none') })).exit).toBe(2);
   });
 
-  it('another log than the one they have seen, or longer: 30; a signature that is wrong, or a policy of another log: 40', async () => {
+  it('a fork of the witnessed log: 30; a wrong signature or policy: 40', async () => {
     await publish(leavesOf(300));
     served();
     const changed = leavesOf(290).map((leaf, index) => (index === 7 ? { ...leaf, reason: 'changed' } : leaf));
@@ -313,7 +310,7 @@ describe('C9 auricle audit show and tail', () => {
   const bundlesAsked = () =>
     asked.filter((name) => name.includes('/tile/entries/')).map((name) => name.split('/').at(-1));
 
-  it('one entry is one bundle; those of a request come by the index, and of what it does not know yet', async () => {
+  it('an entry needs one bundle; a request’s entries come by index, then by scan', async () => {
     const leaves = leavesOf(1_100).with(1_090, { ...event(1_090, 1_090, 1_090), req: 'r7' });
     await publish(leaves);
     asked.length = 0;
@@ -344,7 +341,7 @@ describe('C9 auricle audit show and tail', () => {
     expect(await opened('6')).not.toHaveProperty('entries.0.hidden');
   });
 
-  it('an entry, a hash or an upper tile with a flipped bit is not shown', async () => {
+  it('a flipped bit in an entry, hash or upper tile is refused', async () => {
     await publish(leavesOf(600));
     const flip = async (name: string, operands: string[]) => {
       const bytes = files.get(name) as Uint8Array;
@@ -363,7 +360,7 @@ describe('C9 auricle audit show and tail', () => {
 });
 
 describe('C9 auricle audit logs', () => {
-  it('all of them, of each zone the newest first; another year than those is none', async () => {
+  it('every year, newest first in each zone; another year is refused', async () => {
     const other = (year: number) => ({
       ...{ zone: 'eu', year, vkey: formatVerifierKey(`audit.example/eu/${year}`, log.publicKey) },
       prefix: `/v1/audit/log/eu/${year}`,
@@ -438,7 +435,7 @@ describe('C9 auricle audit verify --receipt', () => {
 });
 
 describe('C9 auricle audit receipt', () => {
-  it('of an entry and of a request: the files as the log gives them, if they are signed by it', async () => {
+  it('for an entry and a request: the log’s files, if signed by it', async () => {
     const leaves = leavesOf(5);
     await publish(leaves);
     const hashes = leaves.map((one) => hashLeaf(encodeLeaf(one)));
@@ -459,7 +456,7 @@ describe('C9 auricle audit receipt', () => {
     await expect(call(['receipt', '2'])).rejects.toThrow('the receipt of 2 is none');
   });
 
-  it('a file that is longer than any of a log is not read to its end', async () => {
+  it('a file longer than any of a log is not read to its end', async () => {
     await publish(leavesOf(5));
     files.set('tile/entries/000.p/5', new Uint8Array(limits.auditFetchBytes.value + 1));
     await expect(call(['tail'])).rejects.toThrow('longer than it can be');

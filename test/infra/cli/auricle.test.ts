@@ -179,7 +179,7 @@ describe('A21 R13 auricle', () => {
     expect([code, err]).toEqual([1, expect.stringContaining('http://127.0.0.1:1 cannot be reached')]);
   });
 
-  it('refuses an edge that speaks no HTTP, and what cannot be a token, before anything is sent', async () => {
+  it('refuses a non-HTTP edge and a malformed token before any request', async () => {
     expect(readArguments(['--edge', 'ftp://x', 'models'])).toEqual({
       problem: '--edge ftp://x is no address of an edge: it begins with http:// or https://',
     });
@@ -202,7 +202,7 @@ describe('A21 R13 auricle', () => {
 });
 
 describe('auricle model', () => {
-  it('lists all verbs where none is meant, and asks nobody for a token', async () => {
+  it('lists all verbs where none is given, and needs no token', async () => {
     for (const words of [['model'], ['model', 'nonsense']]) {
       const { code, err } = await auricle(...words, '--edge', 'http://127.0.0.1:1');
       expect(code).toBe(2);

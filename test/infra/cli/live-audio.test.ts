@@ -20,7 +20,7 @@ describe('R13: a recording as a microphone gives it', () => {
     expect(readLiveAudio(new TextEncoder().encode(text))).toEqual({ problem: expect.stringContaining(problem) });
   });
 
-  it('comes in tenths of a second, again and again, with a second of silence between', () => {
+  it('repeats in tenths of a second, with a second of silence between', () => {
     const audio = { rate: 8_000, samples: ramp };
     expect(passSeconds(audio)).toBe(1.3);
     const frame = createFrames(audio);

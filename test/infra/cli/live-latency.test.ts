@@ -20,7 +20,7 @@ describe('R13: how long a word takes', () => {
     expect(clockAfter(10).shown(interim(0, 0), 400)).toMatchObject([{ milliseconds: 300 }]);
   });
 
-  it('counts a word as partial once, when it is first shown, and an utterance as final from its last word', () => {
+  it('counts a word as partial once, an utterance as final from its last word', () => {
     const clock = clockAfter(20);
     expect(clock.shown(interim(0, 0.3), 500)).toHaveLength(1);
     expect(clock.shown(interim(0, 0.4), 600)).toEqual([]);
@@ -43,7 +43,7 @@ describe('R13: how long a word takes', () => {
     expect(clock.shown(interim(1, 1.1), 1_500)).toMatchObject([{ milliseconds: 400 }]);
   });
 
-  it('measures nothing that is said to end in sound nobody sent, or that was sent too long ago', () => {
+  it('measures nothing that ends in unsent or long past sound', () => {
     expect(clockAfter(10).shown(interim(0, 1.01), 2_000)).toEqual([]);
     expect(clockAfter(2_000).shown(interim(0, 1), 200_000)).toEqual([]);
   });

@@ -5,7 +5,7 @@ import { type Outcome, percentile, summarize } from '../../../infra/cli/load/sta
 const served = (milliseconds: number): Outcome => ({ milliseconds, code: undefined, audioSeconds: 2 });
 const failed = (code: string): Outcome => ({ milliseconds: 1, code, audioSeconds: 0 });
 
-describe('R13: what a load run adds up to', () => {
+describe('R13: the summary of a load run', () => {
   it('counts served requests and errors by code, per second of wall time', () => {
     const outcomes = [served(10), served(30), failed('pool_busy'), failed('pool_busy'), failed('ECONNRESET')];
     expect(summarize(outcomes, 500)).toMatchObject({

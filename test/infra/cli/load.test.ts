@@ -78,14 +78,14 @@ describe('R13: auricle load', () => {
     expect(text).toMatch(/ max [\d.]+ {2}mean [\d.]+\n/);
   });
 
-  it('asks for what it was told', async () => {
+  it('sends the given model and language', async () => {
     await run('--parallel', '1', '--iterations', '1', '--warm-up', '0', '--model', 'm', '--language', 'de');
     const names = [...(bodies[0]?.matchAll(/ name="(\w+)"/g) ?? [])].map((match) => match[1]);
     expect(names).toEqual(['model', 'language', 'response_format', 'file']);
     expect(bodies[0]).toContain('RIFF....');
   });
 
-  it('counts refusals by their code and others by their status, and does not call that a success', async () => {
+  it('counts refusals by code, others by status, and none as success', async () => {
     answer = (n) => {
       if (n === 1) return [429, { error: { code: 'allowance_requests', message: 'Too many.' } }];
       return n === 2 ? [502, 'from some proxy'] : [200, { text: '', usage: { seconds: 2 } }];

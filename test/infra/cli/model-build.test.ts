@@ -77,7 +77,7 @@ it('M2 the example of the README does what it says', async () => {
   expect(readdirSync(path.join(folder, 'models'))).toContain('own-en');
 });
 
-it('M2 a whole repository is told apart from a model of it', async () => {
+it('M2 a whole repository differs from one of its models', async () => {
   const { exit, text } = await auricle('import', 'infra/pool/models/repository', '--out', 'never.amodel');
   expect([exit, text]).toEqual([3, expect.stringMatching(/import one of .*asr_inference, .*reference-en, .*voice-en/)]);
 });

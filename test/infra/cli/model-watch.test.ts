@@ -175,7 +175,7 @@ async function begin(widths: readonly [number, number] = [48, 16]) {
 const code = ({ value }: Answer) => (value as { error?: { code: string } }).error?.code;
 
 describe('A15, A22: a revision that is too slow', () => {
-  it('is made smaller with one method after the other, each through the first gate again, until nothing is left', async () => {
+  it('is made smaller by each method in turn, through the first gate again', async () => {
     const { at, auricle, watch, sign, key, showSlow, told } = await begin();
     expect(await sign('--sla', 'latencyMs=nothing')).toMatchObject({ exit: 2 });
     const source = ((await sign('--sla', 'latencyMs=100')).value as { revision: string }).revision;
@@ -235,7 +235,7 @@ describe('A15, A22: a revision that is too slow', () => {
     expect(await watch('--calibrate', at('samples'))).toMatchObject({ text: 'nothing is wanted' });
   });
 
-  it('and has nothing to make smaller: whoever was to do it says so, and a person is asked', async () => {
+  it('without a smaller method left, the order is handed to a person', async () => {
     const { at, auricle, watch, sign, showSlow } = await begin([4, 4]);
     const source = ((await sign('--sla', 'latencyMs=100')).value as { revision: string }).revision;
     await auricle('register', 'speech', at('repository', 'speech.sig'));
@@ -251,7 +251,7 @@ describe('A15, A22: a revision that is too slow', () => {
     expect((await auricle('revisions', 'speech')).text).toMatch(/stopped: "static" cannot be made: unsupported/);
   });
 
-  it('files that are not those that were signed are not touched', async () => {
+  it('files that differ from the signed ones are left alone', async () => {
     const { at, auricle, watch, sign, showSlow } = await begin();
     const source = ((await sign('--sla', 'latencyMs=100')).value as { revision: string }).revision;
     await auricle('register', 'speech', at('repository', 'speech.sig'));

@@ -96,7 +96,7 @@ describe('A15: folders', () => {
     expect(verified).toMatchObject({ exit: 2, err: expect.not.stringContaining('edge') });
   });
 
-  it('a file that is no evidence is named, in a few lines, and a roll back to nothing is refused', async () => {
+  it('a file without evidence is named; a rollback to nothing is refused', async () => {
     writeFileSync(at('private'), generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export(PEM));
     const revision = `sha256:${'a'.repeat(64)}`;
     const row = { revision, author: 'ann', registered: 1, stage: 'develop-verify', since: 1, aliases: ['stable'] };
@@ -117,7 +117,7 @@ describe('A15: folders', () => {
   });
 
   it.each([['sign'], ['promote', 'm'], ['approve', 'm', 'x'], ['alias', 'm', 'a'], ['rollback'], ['log']])(
-    'what is written wrongly is told: %s %s',
+    'a malformed argument is refused: %s %s',
     async (...words) => expect(await run(...words)).toMatchObject({ exit: 2 }),
   );
 });

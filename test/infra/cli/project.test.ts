@@ -172,7 +172,7 @@ describe('T3 auricle project', () => {
     expect(new Uint8Array(readFileSync(path.join(out, '1.wav')))).toEqual(sound);
   });
 
-  it('sends nothing when the text is in another encoding, or the sound would have nowhere to go', async () => {
+  it('sends nothing for text in another encoding or an unusable output folder', async () => {
     const latin = file('latin.txt', Uint8Array.from([0x63, 0x61, 0x66, 0xe9]));
     expect(await auricle(latin, '--plain')).toMatchObject({ exit: 2, text: `${latin} is not UTF-8 text` });
     const taken = file('taken', '');
@@ -181,7 +181,7 @@ describe('T3 auricle project', () => {
     expect(cloud.asked).toEqual([]);
   });
 
-  it('keeps no sound that is not the one that was made', async () => {
+  it('discards sound with another digest', async () => {
     cloud.digest = `sha256:${'0'.repeat(64)}`;
     const out = path.join(folder, 'out');
     const done = await auricle('save', ID, '--out', out);
@@ -235,7 +235,7 @@ describe('T3 auricle project', () => {
     ['control characters', 'a.txt', 'a\u0007', 'control'],
     ['JSON of something else', 'a.json', '{"x":1}', 'documents'],
     ['no JSON', 'a.json', '{', 'documents'],
-  ])('%s is refused before anything is asked', async (_, name, content, words) => {
+  ])('%s is refused before any request', async (_, name, content, words) => {
     const done = await auricle(file(name, content));
     expect([done.exit, done.text]).toMatchObject([2, expect.stringContaining(words)]);
     expect(cloud.asked).toEqual([]);

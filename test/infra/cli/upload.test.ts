@@ -233,7 +233,7 @@ describe('C2 A21 T4 auricle upload', () => {
     expect(cloud.asked).toEqual([]);
   });
 
-  it('takes a file that the store has already, since the first answer was lost, as sent', async () => {
+  it('a file already stored counts as sent after a lost answer', async () => {
     const name = file(10);
     const first = cloud.fetch;
     // The list of blocks is made twice: the answer to the first is lost, and then the file is there.
@@ -259,7 +259,7 @@ describe('C2 A21 T4 auricle upload', () => {
     expect((await cloud.plaintext()).equals(readFileSync(name))).toBe(true);
   });
 
-  it('gives up on a store that stays away, and goes on with the next run', async () => {
+  it('gives up on an unreachable store, and continues in the next run', async () => {
     const name = file(9 * MiB);
     cloud.trouble = [];
     const first = cloud.fetch;
@@ -278,24 +278,21 @@ describe('C2 A21 T4 auricle upload', () => {
     expect((await cloud.plaintext()).equals(readFileSync(name))).toBe(true);
   });
 
-  it.each([0, 1, 2, 3])(
-    'that is killed after %i requests goes on where it was, with the same key',
-    async (requests) => {
-      const name = file(9 * MiB, requests);
-      cloud.dieAfter = requests;
-      await expect(go(name)).rejects.toThrow();
-      const journal = path.join(journals(), readdirSync(journals())[0] as string);
-      expect((statSync(journal).mode & 0o777).toString(8)).toBe('600');
-      // A truncated journal line is repeated.
-      const text = readFileSync(journal, 'utf8');
-      if (requests === 2) writeFileSync(journal, text.slice(0, -3));
-      cloud.dieAfter = Number.POSITIVE_INFINITY;
-      expect((await go(name)).exit).toBe(0);
-      expect(cloud.uploads).toBe(1);
-      expect((await cloud.plaintext()).equals(readFileSync(name))).toBe(true);
-      expect(readdirSync(journals())).toEqual([]);
-    },
-  );
+  it.each([0, 1, 2, 3])('killed after %i requests, the next run continues with the same key', async (requests) => {
+    const name = file(9 * MiB, requests);
+    cloud.dieAfter = requests;
+    await expect(go(name)).rejects.toThrow();
+    const journal = path.join(journals(), readdirSync(journals())[0] as string);
+    expect((statSync(journal).mode & 0o777).toString(8)).toBe('600');
+    // A truncated journal line is repeated.
+    const text = readFileSync(journal, 'utf8');
+    if (requests === 2) writeFileSync(journal, text.slice(0, -3));
+    cloud.dieAfter = Number.POSITIVE_INFINITY;
+    expect((await go(name)).exit).toBe(0);
+    expect(cloud.uploads).toBe(1);
+    expect((await cloud.plaintext()).equals(readFileSync(name))).toBe(true);
+    expect(readdirSync(journals())).toEqual([]);
+  });
 
   it('starts over with a changed file: one plaintext for each number', async () => {
     const name = file(9 * MiB);
@@ -338,7 +335,7 @@ describe('C2 A21 T4 auricle upload', () => {
     expect(read(...words)).toHaveProperty('problem');
   });
 
-  it('is told why an address is of no more use', async () => {
+  it('reports why an address is refused', async () => {
     cloud.trouble = [403];
     expect(await go(file(10))).toMatchObject({ exit: 1, text: expect.stringContaining('the store answered 403') });
     expect(readdirSync(journals())).toEqual([]);

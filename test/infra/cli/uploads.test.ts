@@ -62,7 +62,7 @@ describe('C11 auricle uploads', () => {
     expect(answer).toMatchObject({ text: `${ID}: admitted, ${words}` });
   });
 
-  it('fetches the transcript of one that was sent before', async () => {
+  it('fetches the transcript of an earlier upload', async () => {
     const { answer, asked } = await auricle('wait', ID, '--format', 'srt');
     expect(answer).toMatchObject({ exit: 0, text: '00:00 hello' });
     expect(asked).toEqual([`GET /v1/uploads/${ID}/events`, `GET /v1/uploads/${ID}/transcript?format=srt`]);
@@ -75,7 +75,7 @@ describe('C11 auricle uploads', () => {
     [['burn', ID]],
     [['toString', ID]],
     [['wait', ID, '--format', 'doc']],
-  ])('%j is refused before anything is asked', async (words) => {
+  ])('%j is refused before any request', async (words) => {
     const { answer, asked } = await auricle(...words);
     expect([answer.exit, asked]).toEqual([2, []]);
   });

@@ -18,7 +18,7 @@ describe('A6 prefix beam search', () => {
     expect(decode(plain, sure('  cat  ')).text).toBe('cat');
   });
 
-  it('finds the text that is likeliest over all its paths, where the best path is blank', () => {
+  it('finds the likeliest text over all paths, where the best path is blank', () => {
     // Best single path: "__" (0.36). All paths that say "a": 0.24 + 0.24 + 0.16 = 0.64.
     expect(decode(plain, rows({ _: 0.6, a: 0.4 }, { _: 0.6, a: 0.4 })).text).toBe('a');
   });
@@ -69,7 +69,7 @@ describe('A24 the language model helps on the CPU', () => {
     expect(decode(spoken, unclear).text).toBe('cat sat');
   });
 
-  it('still hears a word that is not in the lexicon when the sound is clear', () => {
+  it('hears a clear word that the lexicon lacks', () => {
     const clear = rows(...[...'c_u_t_e'].map((letter) => ({ [letter]: 0.999_99 })));
     expect(decode(spoken, clear).text).toBe('cute');
   });

@@ -59,7 +59,7 @@ const pieces = fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 1, maxLeng
 const assets = fc.constantFrom(plain, spoken, { ...plain, lexicon });
 
 describe('A6 prefix beam search hears an utterance live', () => {
-  it('words called stable are those of the end, with their times and confidence, however the sound is cut', () => {
+  it('stable words are final with times and confidence, however the sound is cut', () => {
     let settled = 0;
     fc.assert(
       fc.property(assets, utterance(8), pieces, (given, table, cuts) => {
@@ -73,7 +73,7 @@ describe('A6 prefix beam search hears an utterance live', () => {
     expect(settled).toBeGreaterThan(runs(200, 800) / 2);
   }, 60_000);
 
-  it('finds the text that is likeliest over all paths, or next to it, and when it was said', () => {
+  it('finds the likeliest text over all paths or the next, with its times', () => {
     const behind: number[] = [];
     fc.assert(
       fc.property(assets, utterance(3, { rest: 1e-5, often: 0.4 }), (given, table) => {
@@ -92,7 +92,7 @@ describe('A6 prefix beam search hears an utterance live', () => {
     expect(behind.filter((gap) => gap > 1e-6).length).toBeLessThan(behind.length / 25);
   }, 60_000);
 
-  it('a word is stable once it has ended and nothing else is likely, not before; whole once it has ended', () => {
+  it('a word is stable once ended without rivals, and whole once ended', () => {
     const decoding = createDecoder(spoken).begin();
     const hear = (letters: string) => {
       const { table, frames } = rows(...[...letters].map((letter) => ({ [letter]: 0.999_99 })));
@@ -119,7 +119,7 @@ describe('A6 prefix beam search hears an utterance live', () => {
     expect(decoding.partial().text).toBe('cat sat');
   });
 
-  it('says how sure it is of what it has: the mean over the words, 0 for none', () => {
+  it('reports the mean confidence over its words, 0 for none', () => {
     const decoding = createDecoder(plain).begin();
     expect(decoding.partial()).toEqual({ text: '', words: [], confidence: 0, stable: 0, whole: 0 });
     const [clear, doubtful] = [sure('ca_t '), rows({ s: 0.4, c: 0.3 }, { e: 0.4, u: 0.3 }, { t: 0.97 })];
@@ -159,7 +159,7 @@ describe('A6 a long utterance costs as much per frame as a short one', () => {
     return { beam, settled, asked: () => asked };
   }
 
-  it('20 s: questions, prefixes in memory and the part of the text that is told again stay as they are', () => {
+  it('20 s: queries, prefixes in memory and the repeated text stay bounded', () => {
     const { beam, settled, asked } = counting();
     // 25 frames, a second, again and again.
     const random = randomOf(1);

@@ -119,7 +119,7 @@ describe('A24 the reference model and the decoder', () => {
     },
   );
 
-  it('R1 A18: window by window it hears to the last bit what it hears in the whole sound', {
+  it('R1 A18: hears window by window, bit for bit, as in the whole sound', {
     timeout: 60_000,
   }, async () => {
     const whole = await open('asr_inference');

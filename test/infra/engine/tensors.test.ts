@@ -110,7 +110,7 @@ describe('A1: outputs of a batch', () => {
     );
   });
 
-  it('of text are cut between elements', () => {
+  it('text tensors are cut between elements', () => {
     const text = configOf(
       'max_batch_size: 8 input { name: "X" data_type: TYPE_STRING dims: -1 } output { name: "Y" data_type: TYPE_STRING dims: -1 }',
     );

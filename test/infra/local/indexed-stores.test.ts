@@ -66,7 +66,7 @@ const rangeOf = (partition: string, from: string, to: string) =>
   `PartitionKey eq '${partition}' and RowKey ge '${from}' and RowKey lt '${to}'`;
 
 describe('C11: the storage emulator reads as much with 200 finished uploads as with none', () => {
-  it.each([0, 200])('of blobs, after %d', async (finished) => {
+  it.each([0, 200])('blobs, after %d', async (finished) => {
     const blobs = await openBlobs();
     for (let at = 0; at < finished; at += 1) {
       await blobs.put(`acme/done-${at}/1/transcript`);
@@ -84,7 +84,7 @@ describe('C11: the storage emulator reads as much with 200 finished uploads as w
     expect(blobs.examined() - before).toBe(9);
   });
 
-  it.each([0, 200])('of rows, after %d', async (finished) => {
+  it.each([0, 200])('rows, after %d', async (finished) => {
     const table = await openTable();
     for (let at = 0; at < finished; at += 1) await table.put('acme', `u!done-${at}`);
     const before = table.examined();

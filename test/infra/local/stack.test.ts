@@ -12,7 +12,7 @@ const quiet = { port: 0, quiet: true };
 const STACK_MS_MAX = 60_000;
 
 it(
-  'keeps its ports when a part comes back, so that nobody else has to be told',
+  'keeps its ports when a part restarts',
   async () => {
     const stack = await startStack({ ...quiet, state: folderForTest(), parts: ['blob', 'sqs', 'functions'] });
     try {

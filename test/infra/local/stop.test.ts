@@ -131,7 +131,7 @@ describe.skipIf(process.platform === 'win32')('the stack leaves nothing behind',
     await expectNothingLeft(run);
   });
 
-  it('and a port in use is one line', async () => {
+  it('a port in use is reported in one line', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     onTestFinished(() => void server.close());
     await once(server, 'listening');

@@ -214,18 +214,18 @@ describe('C7 M3 deploy scans the files that it places', () => {
 });
 
 describe('C7 M3 a name reaches no other version', () => {
-  it('of a file: weights stay in the version of their network', async () => {
+  it('a file: weights stay in the version of their network', async () => {
     // After the eight letters of "network/" the path leads upwards.
     const external = ['abcdefgh../2/model.onnx'];
     const files = { 'abcdefgh../2/model.onnx': onnxOf() };
     expect(await deployed([await craft({ graph: { external }, files })])).toBe('unsafe');
   });
 
-  it.each(['config.pbtxt', 'auricle-deployed.json', 'CONFIG.PBTXT', '1'])('of a part called %s', async (name) => {
+  it.each(['config.pbtxt', 'auricle-deployed.json', 'CONFIG.PBTXT', '1'])('a part called %s', async (name) => {
     expect(await deployed([await craft({ parts: { vocab: name }, files: { [name]: '{}\n' } })])).toBe('artifact');
   });
 
-  it('of two pipelines with one folder name, also after case folding', async () => {
+  it('two pipelines with one folder name, also after case folding', async () => {
     const one = await craft({ name: 'a', graph: { role: 'b-c' } });
     const other = await craft({ name: 'a-b', graph: { role: 'c' } });
     expect(await deployed([one])).toBe('ok');
@@ -237,7 +237,7 @@ describe('C7 M3 a name reaches no other version', () => {
     expect(await deployed([await craft({ name: 'a-b', graph: { role: 'c' } }), folded], true)).toBe('artifact');
   });
 
-  it('of a network that an engine would load', async () => {
+  it('a network that an engine would load', async () => {
     put('m/1/model.onnx', onnxOf());
     put('m/2/model.onnx', 'no network');
     const config = { ...emptyMessage('ModelConfig'), default_model_filename: '../2/model.onnx' };

@@ -70,7 +70,7 @@ describe('M1 develop: .nemo', () => {
     expect(left).toEqual([]);
   });
 
-  it('where nothing can be made', async () => {
+  it('in a place where no folder can be made', async () => {
     const folder = folderForTest();
     const source = path.join(folder, 'tiny.nemo');
     writeFileSync(source, nemoOf([config, weights]));

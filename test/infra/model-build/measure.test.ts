@@ -193,7 +193,7 @@ describe('A15 latency: windows until they agree', () => {
     return measureWindows({ recordings, ask, parallel, now: () => clock });
   }
 
-  it('of all of a recording, for a second of it', async () => {
+  it('are times of a whole recording, for a second of it', async () => {
     expect(await trial([cut(4)], () => 10)).toEqual(ok([5, 5, 5]));
     // Below a second of audio a fixed cost dominates: counted as live traffic is.
     expect(await trial([cut(0.5)], () => 10)).toEqual(ok([20, 20, 20]));
@@ -293,7 +293,7 @@ describe('A15 recordings', () => {
     expect(await digest('RIFF', [row({ file: 'b.wav' })])).toBe('unreadable');
   });
 
-  it('are taken evenly when there are more than are asked for', () => {
+  it('are sampled evenly when there are too many', () => {
     expect(spread([0, 1, 2, 3, 4, 5], 3)).toEqual([0, 2, 4]);
     expect(spread([0, 1], 3)).toEqual([0, 1]);
   });

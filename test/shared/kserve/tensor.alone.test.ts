@@ -113,7 +113,7 @@ describe('a tensor', () => {
     expect(texts.ok && texts.value.map((one) => [...one])).toEqual([[0xc3, 0xa4], [255]]);
   });
 
-  it('of BOOL holds 0 and 1 only', () => {
+  it('BOOL holds 0 and 1 only', () => {
     const tensor = { name: 'x', datatype: 'BOOL' as const, shape: [2] };
     expect(checkTensor({ ...tensor, bytes: Uint8Array.of(0, 1) }).ok).toBe(true);
     expect(checkTensor({ ...tensor, bytes: Uint8Array.of(0, 2) }).ok).toBe(false);

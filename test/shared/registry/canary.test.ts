@@ -66,7 +66,7 @@ describe('C7: INCONCLUSIVE extends, never promotes', () => {
     expect(decideCanary(passing, 0)).toEqual({ move: 'promote', verdict: 'PASS' });
   });
 
-  it('after a day without a verdict a person is asked', () => {
+  it('after a day without a verdict a person must decide', () => {
     const run = heard(last(), enough, 0);
     const day = limits.canaryStepSeconds.value * 1_000;
     expect([decideCanary(run, day).move, decideCanary(run, day + 1).move]).toEqual(['hold', 'ask']);

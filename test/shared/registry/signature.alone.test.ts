@@ -134,7 +134,7 @@ describe('A15: signatures of other tools', () => {
     expect((await verifyFiles(opened.value.manifest, inMemory({ ...files, empty: text('y') }))).ok).toBe(false);
   });
 
-  it('a key’s hint is the one that it writes', () => {
+  it('a key’s hint equals the signed one', () => {
     expect(hintOf(fromBase64(key) as Uint8Array)).toBe(signed.verificationMaterial.publicKey.hint);
   });
 });

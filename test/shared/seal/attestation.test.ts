@@ -85,7 +85,7 @@ const detail = async (token: string, under: AttestationPolicy = policy, at = now
 };
 
 describe('A21 C5 attestation', () => {
-  it('of a container group gives the keys it binds', async () => {
+  it('a container group’s gives the keys it binds', async () => {
     const result = await verifyAttestation(await mint({}), policy, now);
     expect(result).toEqual({
       ok: true,
@@ -100,12 +100,12 @@ describe('A21 C5 attestation', () => {
     });
   });
 
-  it('of a virtual machine has the claims of the processor nested', async () => {
+  it('a virtual machine’s nests the processor’s claims', async () => {
     const result = await verifyAttestation(await mint(machine({})), policy, now);
     expect(result).toMatchObject({ ok: true, value: { sealKey: publicJwk, signKey: signJwk, agent: 'pool-a-0' } });
   });
 
-  it('of the local stack counts only in development', async () => {
+  it('the local stack’s counts only in development', async () => {
     const token = await mint({ claims: { ...blank(flat), iss: local, nbf: undefined } });
     expect(await detail(token)).toBe('accepted');
     expect(await detail(token, { ...policy, development: false })).toBe('attestation: development issuer');

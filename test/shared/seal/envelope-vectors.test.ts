@@ -82,7 +82,7 @@ describe('C5 A21 T4 vectors of sealed files', () => {
     expect(records).toEqual([vectors.record0, vectors.record1, vectors.record2]);
   });
 
-  it('of one message open with other code than sealed it', async () => {
+  it('one message opens with an independent implementation', async () => {
     const binding = { info: Buffer.from('auricle zone key 1'), aad: Buffer.from('request') };
     const box = sealBase(zone, inputs.ephemeral, binding.info, binding.aad, Buffer.from('{"keys":[]}'));
     const opened = await unwrap(await privateKey(), box, binding);

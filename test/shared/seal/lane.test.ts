@@ -147,7 +147,7 @@ describe('C5 the keys of a lane', () => {
 });
 
 describe('A21 several messages as one', () => {
-  it('come back; nothing else is one', () => {
+  it('come back; any other bytes are refused', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 200 }), { minLength: 1 }), (messages) => {
         const packed = packMessages(messages);

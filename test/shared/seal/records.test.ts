@@ -114,7 +114,7 @@ describe.each(aeads)('C5 A21 records with %s', (_, aead) => {
       () => frame(0n, 0, new Uint8Array(limits.sealRecordBytes.value)),
       'record 0: length out of bounds',
     ],
-  ])('of a peer with the key that sends %s', async (_, record, detail) => {
+  ])('a peer with the key that sends %s', async (_, record, detail) => {
     const { opened, refusal } = await openAll(await opener(), [await record()]);
     expect([opened, refusal?.detail]).toEqual([[], detail]);
   });

@@ -118,7 +118,7 @@ describe('A15: SM2 and OpenSSL', () => {
   beforeAll(() => writeFileSync(at('message'), 'a revision'));
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  it.skipIf(!/^OpenSSL 3/.test(version))('both ways, with the one that is installed (OpenSSL 3 only)', () => {
+  it.skipIf(!/^OpenSSL 3/.test(version))('both ways, with the installed OpenSSL 3', () => {
     openssl('ecparam', '-genkey', '-name', 'SM2', '-noout', '-out', 'private');
     openssl('pkey', '-in', 'private', '-pubout', '-out', 'public');
     const id = ['-sigopt', 'distid:1234567812345678'];

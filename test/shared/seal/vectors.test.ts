@@ -33,7 +33,7 @@ const official: Official = JSON.parse(
 );
 
 describe('C5 A21 vectors of RFC 9605', () => {
-  it('of the header, all of them, both ways', () => {
+  it('headers, all of them, both ways', () => {
     expect(official.header.length).toBe(289);
     for (const { kid, ctr, encoded } of official.header) {
       expect(hex(encodeHeader(BigInt(kid), BigInt(ctr)))).toBe(encoded);
@@ -45,7 +45,7 @@ describe('C5 A21 vectors of RFC 9605', () => {
     }
   });
 
-  it('of the header refuse truncated and overlong forms', () => {
+  it('headers refuse truncated and overlong forms', () => {
     for (const { encoded } of official.header)
       for (let length = 0; length < encoded.length; length += 2)
         expect(decodeHeader(unhex(encoded.slice(0, length)))).toBeUndefined();
@@ -61,7 +61,7 @@ describe('C5 A21 vectors of RFC 9605', () => {
   };
 
   it.each(aeads.flatMap(([name, aead]) => [4, 5].map((id) => [name, id, aead] as const)))(
-    'of encryption with %s, suite %i',
+    'encryption with %s, suite %i',
     async (_, id, aead) => {
       const row = rows[id] as Suite;
       const vector = official.sframe.find(({ cipher_suite }) => cipher_suite === id);

@@ -49,7 +49,7 @@ describe('A5 the sequence of a request, as the edge looks for it', () => {
     expect(await find(json)).toMatchObject({ found: wanted, whole: Buffer.byteLength(json) });
   });
 
-  it('is in the JSON part only, however it arrives, and no more than that is waited for', async () => {
+  it('is in the JSON part only, in any chunks, and nothing more is awaited', async () => {
     const json = named(7);
     const tail = Buffer.alloc(500_000, named(8));
     const headerLength = String(json.length);
@@ -71,7 +71,7 @@ describe('A5 the sequence of a request, as the edge looks for it', () => {
     ).toMatchObject({ found: '7' });
   });
 
-  it('a length that is none stands for the whole, as the agent will read it', async () => {
+  it('an invalid length means the whole body, as the agent reads it', async () => {
     expect(await find(named(7), { headerLength: 'many' })).toMatchObject({ found: '7' });
     expect(await find(named(7), { headerLength: '9999999' })).toMatchObject({ found: '7' });
   });
@@ -90,7 +90,7 @@ describe('A5 the sequence of a request, as the edge looks for it', () => {
     }
   });
 
-  it('packed messages are unpacked as far as the JSON goes, and never further than their bound', async () => {
+  it('packed messages are unpacked to the JSON’s end, within their bound', async () => {
     const json = named(7);
     const packed = gzipSync(Buffer.concat([Buffer.from(json), Buffer.alloc(100_000)]));
     expect(await find(packed, { encoding: 'gzip', headerLength: String(json.length) })).toMatchObject({ found: '7' });

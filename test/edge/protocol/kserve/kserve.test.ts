@@ -136,7 +136,7 @@ describe('T2 C10 an inference', () => {
     expect(agent.seen.map(({ ticket }) => ticket.class)).toEqual(['default', 'realtime']);
   });
 
-  it('C4 R1 is recorded: the attempt, the route and how it ended, with the sound it used', async () => {
+  it('C4 R1 is recorded: attempt, route and end, with its audio', async () => {
     const name = unique();
     const agent = await startAgent(name);
     agent.script = async function* (received) {
@@ -214,7 +214,7 @@ describe('A5 sequences over HTTP', () => {
     expect(JSON.stringify([first, named, bob])).not.toMatch(/alice|bob|process 1/);
   });
 
-  it('one that the first agent does not have may be with the second; if not, the caller reads Triton’s words', async () => {
+  it('a sequence unknown to the first agent goes to the second, else Triton’s error', async () => {
     const name = unique();
     const [one, other] = [await startAgent(name), await startAgent(name, { zone: 'us', pool: 'eks-test' })];
     const unknown = { type: 'refusal', reason: 'sequence_unknown', params: { sequence: 7, model: name } } as const;
@@ -275,7 +275,7 @@ describe('answers of every size', () => {
     expect(Buffer.compare(Buffer.from(await answer.arrayBuffer()), Buffer.from(large))).toBe(0);
   });
 
-  it.each(['cut', 'short', 'refused'] as const)('a large one that ends wrong (%s) does not look whole', async (how) => {
+  it.each(['cut', 'short', 'refused'] as const)('a large one with a bad end (%s) does not look whole', async (how) => {
     const name = unique();
     const agent = await startAgent(name);
     agent.script = async function* (received) {

@@ -10,7 +10,7 @@ import type { Manifest } from '../../../../shared/audit/bundle/manifest.ts';
 import { verifyBundle } from '../../../../shared/audit/verify/verify-bundle.ts';
 import { ExportedLog, readerOf, signedAgain, ZONE } from './exported-log.ts';
 
-describe('C9 corruption matrix: by whoever makes the export and has the key of the log', () => {
+describe('C9 corruption matrix: by the holder of the log’s key while making the export', () => {
   /** An export that is made of another row than was asked for, and signed by the log. */
   const madeOf = async (
     more: Partial<NewExport>,
@@ -39,7 +39,7 @@ describe('C9 corruption matrix: by whoever makes the export and has the key of t
     return verifyBundle(readerOf(files), { now: story.now });
   };
 
-  it('from a time on, as it was asked for: nothing is wrong', async () => {
+  it('from a time on, as requested: no finding', async () => {
     expect((await madeOf({}, {})).verdict).toBe('unwitnessed');
   });
 
@@ -54,7 +54,7 @@ describe('C9 corruption matrix: by whoever makes the export and has the key of t
     }
   });
 
-  it('of a narrower range than the export was asked for, by time or by numbers', async () => {
+  it('a narrower range than requested, by time or by numbers', async () => {
     const later = await madeOf({}, { query: { from: 0 } }, 'anchoring');
     const numbered = await madeOf({}, { query: { tseq_from: 25 } }, 'anchoring');
     const shorter = await madeOf({ query: { tseq_from: 5 } }, { query: { tseq_from: 15 } }, 'anchoring');
@@ -63,7 +63,7 @@ describe('C9 corruption matrix: by whoever makes the export and has the key of t
       expect(report.findings).toContainEqual({ stage: 'numbers', verdict: 'invalid', text });
   });
 
-  it('of a profile that shows less than the one that it was asked for', async () => {
+  it('a profile that shows less than requested', async () => {
     const report = await madeOf({}, { redaction: 'auditor-min' }, 'anchoring');
     expect(report.verdict).toBe('invalid');
   });
@@ -133,7 +133,7 @@ describe("C9 corruption matrix: the log's own word that an outbox was broken off
       });
   });
 
-  it('is not missing where the first life says that it ends, or is named by the second', async () => {
+  it('a gap between lives named by either life is no finding', async () => {
     const epoch = '2f7c9a30-7c3f-4f1e-8f0e-5a5f0f5b0f11';
     for (const story of [await twoLives({ last: 4 }), await twoLives(undefined, { previous: epoch, previousLast: 3 })])
       expect(await findingsOf(story)).toEqual({ verdict: 'unwitnessed', texts: [] });

@@ -86,7 +86,7 @@ describe('C9 corruption matrix: where a log begins and ends', () => {
     expect((await verdictOf(copy(), { policy: encode(`${policy[0]}\nquorum none\n`) })).verdict).toBe('unwitnessed');
   });
 
-  it('one flipped bit in what ties it to other years, by anybody and by whoever signs it again', async () => {
+  it('one flipped bit in a link to other years, signed again or not', async () => {
     for (const [path, bytes] of [...made].filter(([one]) => one.startsWith('links/'))) {
       const files = copy().set(path, bytes.with(bytes.length >> 1, (bytes[bytes.length >> 1] as number) ^ 1));
       expect((await verdictOf(files)).verdict, path).toBe('invalid');
@@ -130,7 +130,7 @@ describe('C9 corruption matrix: where a log begins and ends', () => {
     });
   });
 
-  it('an earlier number than the last one before it, one of another tenant, and one of another story', async () => {
+  it('an earlier number, another tenant or another history in the link before', async () => {
     expect(await found(await again(await putLink(copy(), '2026/before', [log, 2026, 'ann', 8])))).toEqual({
       ...{ verdict: 'incomplete', texts: ['number 9 of the tenant is missing'] },
     });
@@ -146,7 +146,7 @@ describe('C9 corruption matrix: where a log begins and ends', () => {
       });
   });
 
-  it('a later number than the next one, and a later log that goes on from another story', async () => {
+  it('a number too late, or a later log of another history', async () => {
     const shown = readReceipt(made.get(link('2028/after').receipt) as Uint8Array);
     const later = await again(
       await putLink(copy(), '2028/after', [log, 2028, 'ann', 16], encode(shown?.checkpoint ?? '')),
@@ -208,7 +208,7 @@ describe('C9 corruption matrix: where a log begins and ends', () => {
     expect(texts).toContain('links/2028/opening.json does not go on from the log before it');
   });
 
-  it('the export of another year than was asked for', async () => {
+  it('an export of another year than requested', async () => {
     for (const change of [{ year: 2026, origin: 'audit.example/eu/2026' }, { query: {} }]) {
       const asked = await log.ask('ann', { formats: [], query: { year: 2027 } });
       const kept = await findExport(log.rows, ZONE, 'ann', asked.id);

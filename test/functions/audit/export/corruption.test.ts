@@ -72,7 +72,7 @@ describe('C9 corruption matrix: nothing is wrong', () => {
   });
 });
 
-describe('C9 corruption matrix: by anybody', () => {
+describe('C9 corruption matrix: without any key', () => {
   it('one flipped bit in every file there is', async () => {
     for (const [path, bytes] of made) {
       for (const at of [0, bytes.length >> 1, bytes.length - 2]) {
@@ -90,7 +90,7 @@ describe('C9 corruption matrix: by anybody', () => {
     }
   });
 
-  it('a file more among those that say something', async () => {
+  it('an extra file among the derived ones', async () => {
     const report = await verdictOf(copy().set('derived/more.csv', encode('log\r\n')));
     expect(report).toMatchObject({ verdict: 'invalid', findings: [{ stage: 'files' }] });
   });
@@ -126,7 +126,7 @@ describe('C9 corruption matrix: by anybody', () => {
   });
 });
 
-describe('C9 corruption matrix: by whoever has the key of the log', () => {
+describe('C9 corruption matrix: by a holder of the log’s key', () => {
   it.each([
     ['one entry', [7]],
     ['several entries in a row', [10, 11, 12, 13]],
@@ -143,7 +143,7 @@ describe('C9 corruption matrix: by whoever has the key of the log', () => {
     expect(report.findings).toContainEqual(expect.objectContaining({ stage: 'inclusion' }));
   });
 
-  it('entries left out with their hashes put into the proofs: a hole in the numbers', async () => {
+  it('entries left out, their hashes moved into the proofs: a gap in the numbers', async () => {
     const { hashLeaf } = await import('../../../../shared/audit/tree.ts');
     const files = copy();
     const lines = linesIn(files);
@@ -221,7 +221,7 @@ describe('C9 corruption matrix: by whoever has the key of the log', () => {
     expect(report.findings).toContainEqual(expect.objectContaining({ stage: 'consistency', verdict: 'invalid' }));
   });
 
-  it('another bit in any hash between the entries, one hash less, one more, two swapped', async () => {
+  it('a flipped, missing, extra or swapped hash between the entries', async () => {
     const proofs = Uint8Array.from(made.get('proofs/subtrees.bin') as Uint8Array);
     expect(proofs.length).toBeGreaterThan(64);
     const swapped = Uint8Array.from([...proofs.subarray(32, 64), ...proofs.subarray(0, 32), ...proofs.subarray(64)]);
@@ -242,7 +242,7 @@ describe('C9 corruption matrix: by whoever has the key of the log', () => {
     }
   });
 
-  it('another first checkpoint: any bit, cut off, of a stranger, of another log, of another size', async () => {
+  it('another first checkpoint: changed, cut, foreign signer, other log or other size', async () => {
     const start = made.get('checkpoints/start.txt') as Uint8Array;
     const [, size = '', root = ''] = decode(start).split('\n');
     const stranger = (await openSigningKey(new Uint8Array(32).fill(9))).signer(ORIGIN);
@@ -400,7 +400,7 @@ describe('C9 corruption matrix: checkpoints as notes', () => {
     expect((await bare(noteOf() + strange(100).join(''))).verdict).toBe('invalid');
   });
 
-  it('a signature that is not canonical base64, a wrong one of a known key, one of the future', async () => {
+  it('a non-canonical signature, a wrong one of a known key, a future one', async () => {
     const [text = '', signatures = ''] = noteOf().split('\n\n');
     expect((await withNote(`${text}\n\n${signatures.replace(/(\S)=+\n/, '$1\n')}`)).verdict).toBe('invalid');
     const [log1 = '', witness = ''] = signatures.split('\n');
@@ -424,7 +424,7 @@ describe('C9 corruption matrix: checkpoints as notes', () => {
     expect(report.verdict).toBe('unwitnessed');
   });
 
-  it('a checkpoint nobody witnessed, where the policy wants a witness', async () => {
+  it('a checkpoint without witness under a policy that requires one', async () => {
     const files = await log.export('ann', { formats: [] });
     expect((await verdictOf(files)).verdict).toBe('unwitnessed');
   });
@@ -434,7 +434,7 @@ describe('C9 corruption matrix: what the reader knows', () => {
   const headAt = async (size: number, root: Uint8Array) =>
     encode(await signNote(`${ORIGIN}\n${size}\n${Buffer.from(root).toString('base64')}\n`, [logKey.signer(ORIGIN)]));
 
-  it('the same head, and an earlier one that the bundle has, are as they should be', async () => {
+  it('the same head, or an earlier one of the bundle, gives no finding', async () => {
     for (const path of ['checkpoints/end.txt', 'checkpoints/start.txt']) {
       expect((await verdictOf(copy(), { head: made.get(path) as Uint8Array })).verdict, path).toBe('witnessed');
     }

@@ -26,7 +26,7 @@ const verify = (log: ExportedLog, files: ReadonlyMap<string, Uint8Array>) =>
   verifyBundle(readerOf(files), { now: log.now });
 
 describe('C9 A21 an export of a tenant', () => {
-  it('holds all its numbers up to the leaf that says that it was made, and verifies', async () => {
+  it('verifies, with all numbers up to the leaf of its own creation', async () => {
     const log = new ExportedLog();
     await log.write('ann', 300);
     await log.write('bob', 400);
@@ -43,7 +43,7 @@ describe('C9 A21 an export of a tenant', () => {
     expect(files.get('proofs/subtrees.bin')?.length).toBeLessThan(1_000);
   });
 
-  it('of an hour begins there, discloses what was asked for, and goes on to itself', async () => {
+  it('an export of an hour starts there, discloses the requested fields, ends with itself', async () => {
     const log = new ExportedLog();
     await log.write('ann', 10);
     const from = log.now + 1;
@@ -79,7 +79,7 @@ describe('C9 A21 an export of a tenant', () => {
     expect((await verify(log, first)).verdict).toBe('unwitnessed');
   });
 
-  it('of the log of a later year shows where the one before ended', async () => {
+  it('a later year’s export shows where the log before ended', async () => {
     const log = new ExportedLog();
     await log.write('ann', 3);
     await log.write('bob', 3);
@@ -311,7 +311,7 @@ describe('A21 the job of an export', () => {
     ]);
   });
 
-  it('is given up when the log never takes its leaf, and when a step fails again and again', async () => {
+  it('fails when the log never takes its leaf or a step keeps failing', async () => {
     const log = new ExportedLog();
     await log.write('ann', 1);
     const asked = await log.ask('ann');
@@ -327,7 +327,7 @@ describe('A21 the job of an export', () => {
     expect(await log.row(other)).toMatchObject({ state: 'failed', reason: 'step_failed' });
   });
 
-  it('is refused where it cannot be put on record, and beyond what may be made at a time', async () => {
+  it('is refused when it cannot be recorded or too many are open', async () => {
     const log = new ExportedLog();
     await log.write('ann', 1);
     for (let count = 0; count < limits.auditExportsOpen.value; count += 1) await log.ask('ann');
@@ -337,7 +337,7 @@ describe('A21 the job of an export', () => {
     await expect(new ExportedLog().ask('bob')).rejects.toThrow('audit_closed');
   });
 
-  it('is refused beyond what a tenant may have in a day, with when to come again', async () => {
+  it('is refused past the tenant’s daily limit, with a time to retry', async () => {
     const log = new ExportedLog();
     await log.write('ann', 1);
     const first = await log.finish(await log.ask('ann', { formats: [] }));
@@ -357,7 +357,7 @@ describe('A21 the job of an export', () => {
     expect(await log.ask('ann')).toMatchObject({ state: 'anchoring' });
   });
 
-  it('is refused while what lies there is too much, until enough of it has expired', async () => {
+  it('is refused while stored exports are too large, until some expire', async () => {
     const log = new ExportedLog();
     await log.write('ann', 1);
     const row = await log.finish(await log.ask('ann', { formats: [] }));
@@ -376,7 +376,7 @@ describe('A21 the job of an export', () => {
     expect(refusalOf(unheard, row.created + 1)).toBeUndefined();
   });
 
-  it('of many that are asked for at the same moment, as many are made as may be, and places are free again', async () => {
+  it('fifty concurrent requests make as many exports as allowed and free their slots', async () => {
     const log = new ExportedLog();
     await log.write('ann', 1);
     for (let round = 0; round < 2; round += 1) {
@@ -389,7 +389,7 @@ describe('A21 the job of an export', () => {
     expect(await log.ask('bob')).toMatchObject({ state: 'anchoring' });
   });
 
-  it('many that are done keep nobody from theirs, and count against nobody', async () => {
+  it('finished exports of others neither delay nor count', async () => {
     const log = new ExportedLog();
     await log.write('bob', 1);
     const kept = await log.ask('ann');
@@ -412,7 +412,7 @@ describe('A21 the job of an export', () => {
     expect(created).toEqual(created.toSorted().toReversed());
   });
 
-  it('its files go after a week, and the log still says that it was made', async () => {
+  it('its files expire after a week; the log still records the export', async () => {
     const log = new ExportedLog();
     await log.write('ann', 3);
     const row = await log.finish(await log.ask('ann'));

@@ -47,7 +47,7 @@ async function ask(
 
 const asked = { tenant: 'ann', request: 'r1', purpose: 'audit', formats: ['csv'], redaction: 'full', query: {} };
 
-describe('A21 what the edge asks of exports', () => {
+describe('A21 endpoints for exports', () => {
   it('makes one, lists it, shows its files and gives them, and is on record', async () => {
     const made = exportStatus.parse((await ask(onCreate, 'ann', { body: asked })).jsonBody);
     expect(made).toMatchObject({ state: 'accepted', tenant: 'ann', zone: 'eu' });
@@ -76,7 +76,7 @@ describe('A21 what the edge asks of exports', () => {
     ]);
   });
 
-  it('says in the log who asked and who fetches, each by name, and hides it', async () => {
+  it('records requester and reader in the log, each hidden by commitment', async () => {
     const [asker, reader] = [`c1:${'a'.repeat(64)}`, `c1:${'b'.repeat(64)}`];
     const drafts: EventDraft[] = [];
     const own = {
@@ -107,7 +107,7 @@ describe('A21 what the edge asks of exports', () => {
     expect(await ask(onList, 'ann', { params: { tenant: 'ann' }, ...named })).toMatchObject({ status: 401 });
   });
 
-  it('is nobody else’s, and no file that is not one of a bundle', async () => {
+  it('other tenants and other files get 404', async () => {
     const made = exportStatus.parse((await ask(onCreate, 'ann', { body: asked })).jsonBody);
     const row = await log.finish({ tenant: 'ann', id: made.id } as never);
     const place = { tenant: 'ann', id: row.id };
@@ -134,7 +134,7 @@ describe('A21 the stream of a tenant', () => {
   const page = async (from?: string, tenant = 'ann') => streamPage.parse((await answerOf(from, tenant)).jsonBody);
   const year = new Date().getUTCFullYear();
 
-  it('has its leaves in full, each with its place and hash, and none of others', async () => {
+  it('returns full leaves with place and hash, of its tenant only', async () => {
     const { data, next, ended } = await page();
     expect([ended, readCursor(next)?.year]).toEqual([true, year]);
     const own = data.filter(({ subject }) => subject !== undefined);
@@ -144,7 +144,7 @@ describe('A21 the stream of a tenant', () => {
     expect(data.every(({ data: one }) => /^[0-9a-f]{64}$/.test(one.leaf_hash))).toBe(true);
   });
 
-  it('begins again at any place, ends where the log does, and refuses a place after that', async () => {
+  it('resumes at any index, ends with the log, and refuses later indexes', async () => {
     const all = (await page()).data.map(({ data }) => data.index);
     for (const at of [1, 7, 21, 300, 325]) {
       for (const cursor of [`${at}`, `${year}-${at}`])
@@ -159,7 +159,7 @@ describe('A21 the stream of a tenant', () => {
       });
   });
 
-  it('is not given to whom cannot be put on record', async () => {
+  it('is refused when the reader cannot be recorded', async () => {
     const refused: TellStream = async () => no(refuse('audit_unavailable'));
     const answer = await answerOf(undefined, 'ann', refused);
     expect(answer.status).toBe(503);

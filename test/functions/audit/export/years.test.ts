@@ -60,7 +60,7 @@ describe('C9 A21 an export of a year that has ended', () => {
     expect(report.facts).toMatchObject({ tseq: [1, 3], disclosed: 3, purposeShown: false });
   });
 
-  it('of a year in which the tenant has nothing, shows that', async () => {
+  it('a year without records of the tenant is shown as empty', async () => {
     const files = await exported('ann', 2027);
     expect(manifestOf(files).range.tseq).toEqual([4, 3]);
     expect(linesOf(files).map(({ leaf }) => leaf.type)).toEqual(['shard.open', 'shard.close']);
@@ -72,7 +72,7 @@ describe('C9 A21 an export of a year that has ended', () => {
     expect((await verify(none)).verdict).toBe('unwitnessed');
   });
 
-  it('of the newest log goes back over a year without the tenant to where it was last', async () => {
+  it('the newest log’s export links back over an empty year to the last record', async () => {
     const files = await exported('ann', 2029);
     expect(manifestOf(files).links?.before.map(({ entry }) => entry)).toEqual([
       'links/2027/opening.json',
@@ -101,7 +101,7 @@ describe('C9 A21 an export of a year that has ended', () => {
     expect(linesOf(await exported('ann', 2026, { from: Date.UTC(2026, 11, 1) }))[0]?.leaf.tseq).toBe(3);
   });
 
-  it('is refused where there is no such log, and of what that log cannot have', async () => {
+  it('is refused for a log that does not exist, and for times outside it', async () => {
     const rule = async (query: object) => {
       const refused = await log.refusal('ann', { query });
       return `${refused.params?.field}: ${refused.params?.rule}`;
@@ -148,7 +148,7 @@ describe('C9 A21 an export of a year that has ended', () => {
   });
 });
 
-describe('C9 A21 an export that is asked for as a year ends', () => {
+describe('C9 A21 an export requested as a year ends', () => {
   const asUsual = async (query: object) => {
     const story = new ExportedLog();
     story.now = Date.UTC(2027, 0, 1) - 30_000;
@@ -158,7 +158,7 @@ describe('C9 A21 an export that is asked for as a year ends', () => {
     return { story, row: await story.finish(asked) };
   };
 
-  it('is of the log that took it in, or of the year that it names', async () => {
+  it('is of the log that took it, or of the year that it names', async () => {
     const newest = await asUsual({});
     expect(manifestOf(newest.story.files(newest.row))).toMatchObject({ log: { year: 2027 }, range: { tseq: [6, 6] } });
     const named = await asUsual({ year: 2026 });
@@ -167,7 +167,7 @@ describe('C9 A21 an export that is asked for as a year ends', () => {
       expect((await verify(story.files(row), story.now)).verdict).toBe('unwitnessed');
   });
 
-  it('and of a time in that year has to be asked for again', async () => {
+  it('fails with year_ended when its time range lies in the ended year', async () => {
     expect((await asUsual({ from: Date.UTC(2026, 5, 1) })).row).toMatchObject({
       state: 'failed',
       reason: 'year_ended',

@@ -79,7 +79,7 @@ describe('recognition of a recording', () => {
         },
       },
     ],
-  ])('is refused, and nobody waits for ever, when %s', async (_, scene) => {
+  ])('is refused without hanging when %s', async (_, scene) => {
     const { recognition } = begin(scene);
     expect(await addMany(recognition)).toMatchObject({ ok: false, refusal: { reason: 'internal' } });
     const outcome = await recognition.finish();
@@ -99,7 +99,7 @@ describe('recognition of a recording', () => {
     await added;
   });
 
-  it('splits a segment whose event would not fit a record, between words and without a gap', async () => {
+  it('splits a segment too large for a record between words, without a gap', async () => {
     const words = Array.from({ length: 1_500 }, (_, i) => word(`word${i}`.padEnd(40, 'x'), i % 20));
     const { recognition, segments } = begin({ decoder: hearing(words) });
     await recognition.add(utterance);

@@ -38,7 +38,7 @@ describe('resampling to 16 kHz', () => {
     expect(decibels(power(middle(convert(input, rate, 16_000))) / power(input))).toBeLessThan(-70);
   });
 
-  it('is almost as clean for a rate nobody uses', () => {
+  it('is almost as clean at an unusual rate', () => {
     const out = convert(tone(1_000, 44_101, 1), 44_101, 16_000);
     const ideal = tone(1_000, 16_000, 1);
     const error = middle(out).map((sample, i) => sample - (ideal[i + 1_000] ?? 0));

@@ -119,7 +119,7 @@ describe('dispatcher', () => {
     expect(dispatcher.queued()).toMatchObject({ realtime: 1, batch: limits.queuedUtterances.value - 1 });
   });
 
-  it('a bug in a piece of work is a refusal, and its slot is free again', async () => {
+  it('an exception in a task is a refusal, and frees its slot', async () => {
     const { engine } = manualEngine();
     const dispatcher = createDispatcher({ engine, slots: 1, now: () => 0 });
     const { signal } = new AbortController();
@@ -183,7 +183,7 @@ describe('A8 C6 an engine that hangs', () => {
     ]);
   });
 
-  it('loses whoever is at it and whoever waits for it, at once and without another try; who comes later may ask', async () => {
+  it('fails in-flight and queued requests at once, without retry; accepts new ones', async () => {
     const { asked, run, pass, dispatcher } = await workshop(1);
     const atIt = run();
     await pass(silence - 1);
@@ -201,7 +201,7 @@ describe('A8 C6 an engine that hangs', () => {
     expect(later.end).toMatchObject({ ok: true });
   });
 
-  it('is told from one that is slow: as long as anybody is answered, nobody is sent away', async () => {
+  it('differs from a slow one: while answers arrive no request fails', async () => {
     const { asked, run, pass } = await workshop(2);
     const slow = run();
     for (let answered = 2; answered < 6; answered++) {
@@ -216,7 +216,7 @@ describe('A8 C6 an engine that hangs', () => {
     expect(slow.end).toMatchObject({ ok: true });
   });
 
-  it('that has never answered for a model has the whole time of a lost one', async () => {
+  it('without a first answer for a model gets the whole timeout', async () => {
     const { engine } = manualEngine();
     const dispatcher = createDispatcher({ engine, slots: 1, now: Date.now });
     let ended = false;

@@ -118,7 +118,7 @@ describe.each(implementations)('engine client and $name', ({ absent, start }) =>
 });
 
 describe('a request of a sequence (A5)', () => {
-  it('says which sequence, and where in it, and has no time limit inside the engine', async () => {
+  it('sends sequence id and position, and no timeout inside the engine', async () => {
     const double = await startEngineDouble();
     const engine = createKserveEngine(double.url, 1);
     const samples = new Float32Array(160);

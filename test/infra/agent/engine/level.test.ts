@@ -15,7 +15,7 @@ describe('A2: classes and the priority levels of an engine', () => {
     expect(classes.map((name) => levelOf(name, levels))).toEqual(expected);
   });
 
-  it('a wish is never sooner than the class, never beyond the last, and no class overtakes a more urgent one', () => {
+  it('a requested priority never beats the class, nor a more urgent class', () => {
     for (let levels = 0; levels <= 10; levels++) {
       for (const wish of [0, 1, 2, 3, 4, 5, 9, 2 ** 32, 2 ** 53]) {
         const given = classes.map((name) => levelOf(name, levels, wish));
@@ -28,7 +28,7 @@ describe('A2: classes and the priority levels of an engine', () => {
     }
   });
 
-  it('A18: an ensemble has the levels that all of its steps have; steps without levels do not count', () => {
+  it('A18: an ensemble has the levels common to its steps that have any', () => {
     const queues = (...levels: number[]) => levels.map((count, at) => ({ model: String(at), levels: count }));
     expect(commonLevels(queues(4, 0, 2))).toBe(2);
     expect(commonLevels(queues(0, 0))).toBe(0);
@@ -36,7 +36,7 @@ describe('A2: classes and the priority levels of an engine', () => {
   });
 });
 
-describe('A18: where the requests of a model wait', () => {
+describe('A18: the queues of a model', () => {
   const step = (...names: string[]) => ({ ensemble_scheduling: { step: names.map((model_name) => ({ model_name })) } });
   const levels = (count: number | string) => ({ dynamic_batching: { priority_levels: count } });
   const read = (configs: Record<string, object>) =>
@@ -49,7 +49,7 @@ describe('A18: where the requests of a model wait', () => {
       expect(await read({ m: config })).toEqual([{ model: 'm', levels: 0 }]);
   });
 
-  it('of an ensemble in those of its steps and of theirs, each once', async () => {
+  it('an ensemble has those of its steps, nested, each once', async () => {
     const configs = { m: step('a', 'b', 'a'), a: levels(4), b: step('a', 'c'), c: {} };
     expect(await read(configs)).toEqual([
       { model: 'a', levels: 4 },
@@ -57,7 +57,7 @@ describe('A18: where the requests of a model wait', () => {
     ]);
   });
 
-  it('is not known when a step is not told, a configuration is none, or there is no end of steps', async () => {
+  it('are unknown for a missing step, a bad configuration or endless steps', async () => {
     await expect(read({ m: step('a') })).rejects.toThrow('no a');
     await expect(read({ m: levels('many') })).rejects.toThrow();
     const endless = readQueues('0', async (model) => step(String(Number(model) + 1)));

@@ -42,12 +42,12 @@ describe('the engine’s metrics (R14)', () => {
     expect(text).not.toMatch(/^nv_/m);
   });
 
-  it('are not asked for unless the agent knows where', async () => {
+  it('are not fetched unless configured', async () => {
     bench = await startBench();
     expect(await (await fetch(`${bench.agent.url}/metrics`)).text()).not.toContain('auricle_agent_engine_metrics_up');
   });
 
-  it('bring no name that the agent has, no foreign name and no end of the page', () => {
+  it('keep neither own names, foreign names nor an end of page', () => {
     const odd = `auricle_agent_slots_used 7\n# TYPE go_threads gauge\ngo_threads 1\n${page}# EOF\n`;
     expect(ownLines(odd)).toBe(page);
     const own = 'auricle_engine_sequences{model="m",version="1"} 2\n';

@@ -52,7 +52,7 @@ describe('A2: an urgent utterance overtakes', () => {
     expect(draw(queue, noTurns, 2, 0).start.map(({ id }) => id)).toEqual([3, 2]);
   });
 
-  it('inside a class and tenant the earliest deadline is first, then the first to come', () => {
+  it('orders by deadline, then arrival, inside a class and tenant', () => {
     const queue = fill([utterance(1, 'default', 50), utterance(2, 'default', 20), utterance(3, 'default', 20)]);
     expect(draw(queue, noTurns, 3, 0).start.map(({ id }) => id)).toEqual([2, 3, 1]);
   });
@@ -114,7 +114,7 @@ describe('queue with deadlines', () => {
     expect(enqueue(full, utterance(2, 'batch'), 0, 1)).toMatchObject({ ok: false, refusal: { reason: 'pool_busy' } });
   });
 
-  it('A2: a full queue gives the place of the newest batch utterance to a realtime one', () => {
+  it('A2: a full queue displaces the newest batch utterance for a realtime one', () => {
     const full = fill([utterance(1, 'batch', 50), utterance(2, 'batch', 50)]);
     const added = enqueue(full, utterance(3, 'realtime', 50), 0, 2);
     expect(added).toMatchObject({ ok: true, value: { queue: [{ id: 3 }, { id: 1 }], displaced: [{ id: 2 }] } });

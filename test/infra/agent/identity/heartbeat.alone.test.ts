@@ -172,7 +172,7 @@ describe('heartbeat (shared/pool/PROTOCOL.md)', () => {
     expect(await (await fetch(`${bench.agent.url}/metrics`)).text()).toContain('auricle_agent_failed_models 1\n');
   });
 
-  it('takes the release map of the roster, and tells at once which one it goes by (C7, T1)', async () => {
+  it('takes the roster’s release map and confirms its generation at once (C7, T1)', async () => {
     const functions = await generateKeyPair('ES256');
     const keys = { keys: [{ ...(await exportJWK(functions.publicKey)), alg: 'ES256' }] };
     roster = await startRoster();
@@ -199,10 +199,10 @@ describe('heartbeat (shared/pool/PROTOCOL.md)', () => {
   });
 });
 
-describe('what the log says about the connection', () => {
+describe('log lines about the connection', () => {
   const told = () => bench.lines.map((line) => JSON.parse(line)).filter(({ event }) => /connect|waiting/.test(event));
 
-  it('waits for an edge that is not there yet, and calls it lost only after it was', async () => {
+  it('waits for an absent edge, and logs a loss only after a connection', async () => {
     const place = createServer();
     await new Promise<void>((resolve) => place.listen(0, '127.0.0.1', resolve));
     const { port } = place.address() as AddressInfo;

@@ -42,7 +42,7 @@ const signed = (generation: number, one: ModelRelease, { privateKey } = function
     .setProtectedHeader({ alg: 'ES256', typ })
     .sign(privateKey);
 
-it('C7, T1: goes by the newest map it was told, and by it again after a restart', async () => {
+it('C7, T1: uses the newest map it received, also after a restart', async () => {
   const map = await open();
   expect([map.generation(), map.part(of(C))]).toEqual([0, 'full']);
   await map.take(await signed(7, { stable: A, before: B, canary: { revision: C, share: 0.05 } }));
@@ -56,7 +56,7 @@ it('C7, T1: goes by the newest map it was told, and by it again after a restart'
   expect(events).toEqual(['release', 'release-refused', 'release-refused']);
 });
 
-it('C7: believes nobody but the functions, on the way and on the disk', async () => {
+it('C7: accepts maps signed by the functions only, from wire and disk', async () => {
   const map = await open();
   for (const one of [
     await signed(1, { stable: A }, stranger),
@@ -70,7 +70,7 @@ it('C7: believes nobody but the functions, on the way and on the disk', async ()
   expect((await open()).generation()).toBe(0);
 });
 
-it('T1: a roll back needs nothing but the map; what is taken back ends when no edge can ask for it any more', async () => {
+it('T1: a rollback needs only the map; the old revision stays for a grace period', async () => {
   const map = await open();
   await map.take(await signed(1, { stable: A, before: B, canary: { revision: C, share: 0.05 } }));
   await map.take(await signed(2, { stable: B, before: A }));
@@ -81,7 +81,7 @@ it('T1: a roll back needs nothing but the map; what is taken back ends when no e
   expect(limits.releaseGraceMs.value).toBeGreaterThan(limits.snapshotAgeMs.value + limits.snapshotWaitMs.value);
 });
 
-it('without keys of the functions it takes none, and says so to nobody', async () => {
+it('without keys of the functions takes none, and logs nothing', async () => {
   const map = await openReleaseMap({ keys: undefined, stateDir, now: () => now, log: (event) => events.push(event) });
   await map.take(await signed(1, { stable: B }));
   expect([map.generation(), map.part(of(A))]).toEqual([undefined, 'full']);

@@ -96,7 +96,7 @@ const keyring = (send: typeof fetch, change: Partial<ZoneKeyringOptions> = {}) =
 const facts = { tenant: 'dev', upload: '01890a5d-ac96-774b-bcce-b302099a8057', name: 'upload' };
 
 describe('C5 A21 T4 the key of a zone', () => {
-  it('is given to an attested agent of the zone, once, and opens the files of that zone only', async () => {
+  it('is released to an attested agent once, and opens its zone’s files only', async () => {
     const { asked, send } = serve();
     const ring = keyring(send);
     const [one, two] = await Promise.all([ring.held(), ring.held()]);
@@ -116,7 +116,7 @@ describe('C5 A21 T4 the key of a zone', () => {
     expect(lines.at(-1)).toBe('released eu to pool-eu-0 of pool-eu');
   });
 
-  it('is asked for again when the settings name a newer one', async () => {
+  it('is fetched again when the settings name a newer one', async () => {
     const newer = await generateZoneKey();
     const later = { ...zones, eu: [newer, ...(zones.eu ?? [])] };
     const { asked, send } = serve(authority(true, later));
@@ -156,7 +156,7 @@ describe('C5 A21 T4 the key of a zone', () => {
     expect(await keyring(send, { zone: 'us' }).held()).toMatchObject({ refusal: { reason: 'zone_unserved' } });
   });
 
-  it('is not given to an agent that is not attested, nor to a request that is old or without a pool token', async () => {
+  it('is refused without attestation, with an old request, or without pool token', async () => {
     const told = async (send: typeof fetch, change = {}) => {
       const held = await keyring(send, change).held();
       return held.ok ? 'held' : held.refusal.reason;
@@ -173,7 +173,7 @@ describe('C5 A21 T4 the key of a zone', () => {
     expect(await authority()('Bearer x', {}, now)).toMatchObject({ refusal: { reason: 'token_invalid' } });
   });
 
-  it('of somebody else is not taken: it would open to them what the agent seals', async () => {
+  it('a foreign key is refused: it would open what the agent seals', async () => {
     const theirs = { eu: [await generateZoneKey()] };
     expect(await keyring(serve(authority(true, theirs)).send).held()).toMatchObject({
       refusal: { reason: 'seal_broken', detail: 'release: not the key of the zone' },

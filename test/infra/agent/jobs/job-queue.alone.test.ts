@@ -51,7 +51,7 @@ afterAll(async () => {
 });
 
 describe('the queue of a zone, as SQS speaks (C2, C11)', () => {
-  it('gives a job to one agent, and to nobody once it is removed', async () => {
+  it('gives a job to one agent, and to none after its removal', async () => {
     await send('one');
     const [message] = await queue.receive(5, forever);
     expect(message).toMatchObject({ body: 'one', receives: 1 });
@@ -59,7 +59,7 @@ describe('the queue of a zone, as SQS speaks (C2, C11)', () => {
     await queue.remove(message?.receipt ?? '');
   });
 
-  it('gives one that failed again, counts, and puts it aside after its last try', async () => {
+  it('redelivers a failed job, counts, and moves it aside after the last try', async () => {
     await send('poison');
     for (const receives of [1, 2, 3]) {
       const [message] = await queue.receive(1, forever);
@@ -103,7 +103,7 @@ describe('the queue of a zone, as SQS speaks (C2, C11)', () => {
     late.close();
   });
 
-  it('of several models each has its turn, and a busy one does not hide the others', async () => {
+  it('models take turns, and a busy one does not hide the others', async () => {
     const client = openClient();
     const names = ['a', 'b', 'c'].map((model) => jobQueue('turns', 'eu', model));
     for (const QueueName of names) await client.send(new CreateQueueCommand({ QueueName }));
@@ -124,7 +124,7 @@ describe('the queue of a zone, as SQS speaks (C2, C11)', () => {
     both.close();
   });
 
-  it('a job of a model that an agent does not serve is not seen by it, and loses no try', async () => {
+  it('an agent never receives a job for a model it does not serve', async () => {
     const client = openClient();
     const [own, other] = [jobQueue('models', 'eu', 'own'), jobQueue('models', 'eu', 'other')];
     for (const QueueName of [own, other]) await client.send(new CreateQueueCommand({ QueueName }));

@@ -28,8 +28,8 @@ function begin(slots: number, most: number) {
   return { going, dispatcher, share, task };
 }
 
-describe('batch work and those who are in a hurry (C11, A2)', () => {
-  it('leaves a slot free, so that a request never waits for a piece to end', async () => {
+describe('batch work beside urgent requests (C11, A2)', () => {
+  it('leaves a slot free, so that requests never wait for a piece', async () => {
     const { going, dispatcher, share, task } = begin(3, 2);
     for (const name of ['b1', 'b2', 'b3', 'b4']) void share.run(task(name, 'batch'));
     await turns();
@@ -43,7 +43,7 @@ describe('batch work and those who are in a hurry (C11, A2)', () => {
     expect(going.map(({ name }) => name)).toEqual(['b1', 'b2', 'live', 'b3']);
   });
 
-  it('goes behind everybody when all slots are taken', async () => {
+  it('queues behind all others when every slot is taken', async () => {
     const { going, dispatcher, share, task } = begin(1, 1);
     void dispatcher.run(task('first', 'default'));
     void share.run(task('b1', 'batch'));
@@ -57,7 +57,7 @@ describe('batch work and those who are in a hurry (C11, A2)', () => {
     expect(going.map(({ name }) => name)).toEqual(['first', 'second', 'b1']);
   });
 
-  it('gives its place in the line back when nobody wants it any more', async () => {
+  it('leaves the queue when cancelled', async () => {
     const { going, share, task } = begin(2, 1);
     const cancel = new AbortController();
     void share.run(task('b1', 'batch'));

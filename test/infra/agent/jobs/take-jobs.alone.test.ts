@@ -111,7 +111,7 @@ function begin({ most = 2, fail = 0, ...more }: Scene = {}) {
 const settled = { timeout: 5_000, interval: 1 };
 
 describe('an agent takes jobs (C11)', () => {
-  it('only while it has room, and removes those that are done, unwanted or refused', async () => {
+  it('takes jobs while it has capacity, and removes done, unwanted and refused ones', async () => {
     const { double, ends, taker, lines } = begin();
     double.put(...[0, 1, 2, 3].map((piece) => messageOf(jobOf(piece), `r${piece}`)));
     await expect.poll(() => ends.size, settled).toBe(2);
@@ -136,7 +136,7 @@ describe('an agent takes jobs (C11)', () => {
     await expect.poll(() => double.asked.length, settled).toBeGreaterThan(0);
   });
 
-  it('leaves one that failed in the queue, for longer each time, until the queue puts it aside', async () => {
+  it('leaves a failed job in the queue, for longer each time, until moved aside', async () => {
     const { double, ends } = begin({ most: 1 });
     for (const receives of [1, 2, 4]) {
       double.put(messageOf(jobOf(receives), `r${receives}`, receives));
@@ -147,7 +147,7 @@ describe('an agent takes jobs (C11)', () => {
     expect(retrySeconds(30)).toBe(limits.jobRetryMaxSeconds.value);
   });
 
-  it('takes fewer while the others that jobs need are away: five tries should outlive them', async () => {
+  it('takes fewer while its dependencies are unreachable, so that five tries outlive them', async () => {
     vi.useFakeTimers();
     let taken = 0;
     const { double } = begin({
@@ -163,7 +163,7 @@ describe('an agent takes jobs (C11)', () => {
     expect(taken).toBeLessThan(15);
   });
 
-  it('gives back what nobody can read and what is for another zone', async () => {
+  it('gives back unreadable jobs and jobs of another zone', async () => {
     const { double, lines, registry } = begin();
     const { piece: _, ...noPiece } = jobOf(0);
     double.put(
@@ -226,7 +226,7 @@ describe('an agent that stops', () => {
     expect(ends.has('1')).toBe(false);
   });
 
-  it('does not wait for somebody who does not answer', async () => {
+  it('does not wait for a hanging job', async () => {
     const { double, taker } = begin({ doJob: () => new Promise(() => {}) });
     double.put(messageOf(jobOf(0), 'r0'));
     await expect.poll(() => taker.busy(), settled).toBe(1);

@@ -79,7 +79,7 @@ describe('T2 a request for tensors', () => {
     expect(got.refusal).toMatchObject({ reason: 'version_unknown', params: { model: 'adder', version: '9' } });
   });
 
-  it('of a version', async () => {
+  it('sends the version', async () => {
     await infer({}, { head: { version: '3' } });
     expect(engine.seen[0]?.path).toBe('adder/versions/3/infer');
   });
@@ -104,7 +104,7 @@ describe('T2 a request for tensors', () => {
     expect(await seen({ temperature: 0.5 })).toMatchObject({ temperature: 0.5 });
   });
 
-  it.each(classes)('A2: a level that the model does not have raises nobody (%s)', async (name) => {
+  it.each(classes)('A2: a level that the model lacks raises no request (%s)', async (name) => {
     const own = classes.indexOf(name) + 1;
     for (const priority of [0, 1, own, 4, 5, 9, Number.MAX_SAFE_INTEGER]) {
       await infer({ parameters: { priority } }, { claims: { class: name } });
@@ -135,7 +135,7 @@ describe('T2 a request for tensors', () => {
   );
 });
 
-describe('T2 what is refused', () => {
+describe('T2 refused requests', () => {
   const tensor = { name: 'X', datatype: 'FP32', shape: [1, 1], data: [1] };
   const rows: [string, unknown, RegExp][] = [
     ['no JSON', 'nonsense', /failed to parse/],
@@ -168,7 +168,7 @@ describe('T2 what is refused', () => {
     expect((await infer({}, { head: { sequence: '5' } })).refusal).toMatchObject(conflict);
   });
 
-  it.each(['gzip', 'deflate'] as const)('what is not %s', async (encoding) => {
+  it.each(['gzip', 'deflate'] as const)('a body that is not %s', async (encoding) => {
     const { refusal } = await ask({ body: Buffer.from('{"inputs":[]}'), head: { encoding } });
     expect(refusal).toMatchObject({ reason: 'tensors_invalid' });
   });
@@ -196,7 +196,7 @@ describe('T2 what is refused', () => {
     [503, 'Request timeout expired', { reason: 'pool_busy' }],
     [500, 'a traceback with secrets', { reason: 'engine_failed' }],
     [404, 'not found', { reason: 'misdirected' }],
-  ])('what the engine says with %i', async (status, error, refusal) => {
+  ])('an engine answer of %i', async (status, error, refusal) => {
     engine.next = [{ status, error }];
     const got = await infer();
     expect(got.refusal).toMatchObject(refusal);
@@ -222,7 +222,7 @@ describe('T2 what is refused', () => {
     expect(outcomeOfRefusal(refusal.reason as Reason)).toBe('neutral');
   });
 
-  it('an answer that is no number, as JSON: whose it is, and what to ask for', async () => {
+  it('a non-finite answer as JSON names the tensor and the binary form', async () => {
     for (const [value, what] of [
       [Number.NaN, 'NaN'],
       [Number.NEGATIVE_INFINITY, 'infinite number'],
@@ -249,7 +249,7 @@ describe('T2 what is refused', () => {
     expect((await infer()).refusal).toMatchObject({ reason: 'engine_failed' });
   });
 
-  it('a model that is not served, and a task nobody knows', async () => {
+  it('a model that is not served, and an unknown task', async () => {
     expect(await ask({ head: { model: 'other' }, claims: { model: 'other' } })).toMatchObject({ status: 421 });
     expect((await ask({ head: { task: 'load' as never } })).refusal).toMatchObject({ reason: 'seal_broken' });
     expect((await ask({ head: { model: 'other' }, claims: { model: 'adder' } })).refusal).toMatchObject({
@@ -265,7 +265,7 @@ describe('T2 what is refused', () => {
   });
 });
 
-describe('T2 what a model is', () => {
+describe('T2 descriptions of a model', () => {
   it.each([
     ['metadata', { name: 'adder' }],
     ['config', { sequence_batching: {} }],
@@ -370,7 +370,7 @@ describe('A5 sequences of callers', () => {
     );
   const told = () => engine.seen.map(({ request: { parameters } }) => parameters);
 
-  it('START and END reach the engine under an id of ours; the caller reads its own', async () => {
+  it('START and END reach the engine under our id; the caller reads its own', async () => {
     const first = await step(7, 'start');
     await step(7);
     await step(7, 'end');
@@ -417,7 +417,7 @@ describe('A5 sequences of callers', () => {
     expect((await of('alice')(false)).refusal).toBeDefined();
   });
 
-  it('a caller that vanishes: the engine hears an END, and the next step hears that it must start', async () => {
+  it('a vanished caller: the engine gets END, the next step must START', async () => {
     engine.idleMicros = 20_000;
     await step('gone', 'start');
     await expect.poll(() => told().at(-1), patience).toMatchObject({ sequence_start: false, sequence_end: true });
@@ -428,7 +428,7 @@ describe('A5 sequences of callers', () => {
     engine.idleMicros = 1_000_000;
   });
 
-  it('C6 an engine that has lost it is told as Triton would, and a new START works', async () => {
+  it('C6 a sequence lost by the engine answers as Triton does; a new START works', async () => {
     await step('lost', 'start');
     engine.next = [{ status: 400, error: 'inference request for x must specify the START flag on the first request' }];
     expect((await step('lost')).refusal).toMatchObject({ reason: 'sequence_unknown', params: { sequence: 'lost' } });

@@ -134,7 +134,7 @@ describe('raw bodies', () => {
 });
 
 describe('records of an answer', () => {
-  it('are events or pieces of a body, and nothing else is believed', () =>
+  it('decode as events or body pieces, and as nothing but these', () =>
     fc.assert(
       fc.property(fc.uint8Array(), (bytes) => {
         expect(readCallRecord(encodeBody(bytes))).toEqual({ type: 'body', bytes });
@@ -217,7 +217,7 @@ describe('server-sent frames', () => {
       }),
     ));
 
-  it('one without an end is a failure, and so is one that is too long', async () => {
+  it('an unterminated or overlong one is a failure', async () => {
     expect(await collect([Buffer.from('data: 1\n\ndata: 2')])).toEqual(['data: 1', 'engine_failed']);
     expect(await collect([Buffer.alloc(2 ** 20 + 1, 'x')])).toEqual(['engine_failed']);
   });
@@ -260,7 +260,7 @@ describe('R1 a request for a generation', () => {
   });
 });
 
-describe('what a request names (T2)', () => {
+describe('fields of a request (T2)', () => {
   const one = { name: 'X', datatype: 'FP32', shape: [1, 1], data: [1] };
   const dimensions = (count: number) => Array.from({ length: count }, () => 1);
   const ask = (change: object, outputs?: object[]) =>

@@ -17,14 +17,14 @@ const heard = (changes: Partial<Tally> = {}): Tally => ({
 });
 const failed = (reason: Reason) => no(refuse(reason));
 
-describe('C7: what is counted of a recording', () => {
-  it('is how long a second of sound took, without the time that the caller took', () => {
+describe('C7: counts of a recording', () => {
+  it('have the time for a second of sound, without the caller’s own delay', () => {
     expect(streamOf(heard({ waited: 400 }), done, 3_400)).toEqual({ outcome: 'served', milliseconds: 200 });
     const short = heard({ heard: { seconds: 0.2, speechSeconds: 0.1 } });
     expect(streamOf(short, done, 1_100)).toEqual({ outcome: 'served', milliseconds: 100 });
   });
 
-  it('is that it was broken, where that is the revision’s own fault, and nothing where it is not', () => {
+  it('count a failure for the revision’s own faults only', () => {
     for (const reason of ['engine_failed', 'internal', 'deadline_passed'] as const) {
       expect(streamOf(heard(), failed(reason), 2_000)?.outcome).toBe('failed');
     }
@@ -40,7 +40,7 @@ describe('C7: what is counted of a recording', () => {
     expect(streamOf(heard({ segments: 0, heard: silence }), done, 2_000)?.outcome).toBe('served');
   });
 
-  it('of a copy is how far it is from what was served', () => {
+  it('compare a copy with the served text', () => {
     const copy = { served: 'one two three', said: ['one', 'two four'] };
     expect(streamOf(heard({ copy }), done, 2_000)).toMatchObject({
       outcome: 'served',
@@ -53,7 +53,7 @@ describe('C7: what is counted of a recording', () => {
   });
 });
 
-describe('C7: what is told of it', () => {
+describe('C7: reports of counts', () => {
   const sent: { report: LiveReport; text: string; headers: Headers; url: string; proof: string }[] = [];
   let status = 200;
   const lines: string[] = [];
@@ -96,7 +96,7 @@ describe('C7: what is told of it', () => {
   }
   const beat = (times = 1) => vi.advanceTimersByTimeAsync(times * limits.liveReportSeconds.value * 1_000);
 
-  it('all counts each time, signed for these very ones; what was not taken is in the next', async () => {
+  it('carry all counts, signed; refused ones are in the next report', async () => {
     const book = new LiveBook();
     const teller = start(book);
     book.ended(testDescription, heard(), done, 2_000);
@@ -126,7 +126,7 @@ describe('C7: what is told of it', () => {
     expect(sent).toHaveLength(4);
   });
 
-  it('says now and then which revisions are here, and nothing else while nothing happens', async () => {
+  it('name the present revisions now and then, even while idle', async () => {
     const teller = start(new LiveBook());
     await beat();
     expect(sent[0]?.report.models).toEqual([{ model: 'test-en', revision: testDescription.revision }]);
@@ -137,7 +137,7 @@ describe('C7: what is told of it', () => {
     await teller.stop();
   });
 
-  it('of more revisions than a report holds, those that were counted last', () => {
+  it('with more revisions than fit, the last counted are reported', () => {
     const book = new LiveBook();
     const most = limits.liveReportRevisions.value;
     for (let at = 0; at < most + 5; at += 1) book.ended({ ...testDescription, name: `m-${at}` }, heard(), done, 2_000);

@@ -69,13 +69,13 @@ describe('A18: models that the agent serves', () => {
     expect(seen.size).toBe(4);
   });
 
-  it('are left out when they name a file that is not there, and the others are served', async () => {
+  it('are left out when they name a missing file, and the others served', async () => {
     write('cut/config.pbtxt', ensemble(parameter('language_model', 'missing.gz')));
     expect((await read()).map(({ description }) => description.name)).toEqual(['speech']);
     expect(broken).toEqual([expect.stringMatching(/^cut: .*missing\.gz/)]);
   });
 
-  it('are named with the reason when they carry parameters and cannot be served; others are not mentioned', async () => {
+  it('are logged with a reason when they have parameters but cannot be served', async () => {
     const wrong = (text: string) => ensemble().replace('string_value: "16000"', text);
     write('rate/config.pbtxt', wrong('string_value: "8000"'));
     write('typo/config.pbtxt', 'platfrom: "ensemble"');
@@ -88,14 +88,14 @@ describe('A18: models that the agent serves', () => {
     );
   });
 
-  it('have their files digested piece by piece, as a network may be larger than memory', async () => {
+  it('are digested by pieces, as a network may be larger than memory', async () => {
     vi.mocked(readFile).mockClear();
     expect(await revision()).toMatch(/^sha256:[0-9a-f]{64}$/);
     const whole = vi.mocked(readFile).mock.calls.map(([file]) => path.basename(String(file)));
     expect(new Set(whole)).toEqual(new Set(['config.pbtxt']));
   });
 
-  it('are read again at once when nothing has changed, and anew where something has', async () => {
+  it('are cached when unchanged, and read again when changed', async () => {
     const digests: KnownDigests = new Map();
     const again = async () =>
       (await readRepository(repository, { now: 0, onBroken: () => {}, digests }))[0]?.description.revision;
@@ -167,7 +167,7 @@ describe('A18: models that the agent serves', () => {
       expect(broken).toEqual([]);
     });
 
-    it('get windows of 300 ms, 100 ms apart, when it says nothing else', async () => {
+    it('use windows of 300 ms, 100 ms apart, by default', async () => {
       write('speech-stream/config.pbtxt', stream(''));
       expect((await read())[0]?.live).toEqual({ model: 'speech-stream', windowSamples: 4_800, hopSamples: 1_600 });
     });

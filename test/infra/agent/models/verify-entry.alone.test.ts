@@ -91,7 +91,7 @@ function flipLastByte(file: string) {
   utimesSync(file, atime, mtime);
 }
 
-describe('A15: what is served has been signed', () => {
+describe('A15: only signed revisions are served', () => {
   it.each([
     ['P-256', () => ann, 'sha256', '.sig'],
     ['SM2', () => bob, 'sm3', '.sm2.sig'],
@@ -119,7 +119,7 @@ describe('A15: what is served has been signed', () => {
     ]);
   });
 
-  it('a file more or fewer, a signature of nobody, none at all, and one of two that does not hold', async () => {
+  it('an extra or missing file, an unknown, absent or broken signature', async () => {
     const why = async (strict = true) => {
       const { served, lines } = open(strict);
       expect(await served()).toEqual([]);
@@ -155,7 +155,7 @@ describe('A15: what is served has been signed', () => {
     expect(lines[0]?.[1]).toMatchObject({ model: 'other', detail: expect.stringContaining('is not signed') });
   });
 
-  it('a link among its files, whatever it leads to: no digest covers what an engine would follow', async () => {
+  it('any link among its files, which no digest covers', async () => {
     await sign(ann);
     const elsewhere = path.join(folder, 'elsewhere');
     mkdirSync(elsewhere, { recursive: true });
@@ -196,7 +196,7 @@ describe('A15: what is served has been signed', () => {
     expect(await open().served()).toEqual([]);
   });
 
-  it('files that change under an engine are noticed without being read, whatever their date says', async () => {
+  it('files changed under an engine are noticed unread, whatever their date', async () => {
     await sign(ann);
     const { read, served, lines } = open();
     const [model] = await read();
@@ -212,14 +212,14 @@ describe('A15: what is served has been signed', () => {
     expect([await served(), await served(), lines.length]).toEqual([[], [], 1]);
   });
 
-  it('a development pool serves what nobody has signed, and says so once', async () => {
+  it('a development pool serves unsigned revisions, and logs it once', async () => {
     const { served, lines } = open(false);
     expect(await served()).toHaveLength(1);
     expect(await served()).toHaveLength(1);
     expect(lines.map(([event]) => event)).toEqual(['model-unsigned']);
   });
 
-  it('a network as large as they come: one byte at its end, and no more memory than a piece of it', async () => {
+  it('a network of any size: its last byte counts, in constant memory', async () => {
     // Holes take no room and are read like everything else.
     const size = seeds > 200 ? 500_000_000 : 32_000_000;
     truncateSync(network, size - 1);
@@ -235,7 +235,7 @@ describe('A15: what is served has been signed', () => {
 });
 
 describe('A16: a switch hashes nothing', () => {
-  it('what was put aside and comes back is known', async () => {
+  it('a folder moved away and back is still cached', async () => {
     const known: KnownDigests = new Map();
     const find = async () => (await digestRevision(repository, ['speech', 'network'], [], known)).revision;
     const first = await find();

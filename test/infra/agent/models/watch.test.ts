@@ -144,7 +144,7 @@ describe('watching the engine', () => {
     expect(lines).toEqual(['engine-ready', 'model-loaded', 'engine-lost', 'engine-ready']);
   });
 
-  it('says that it never found the engine, and why: after some looks, then ever more rarely', async () => {
+  it('logs that the engine was never found, with reason, ever more rarely', async () => {
     const state = { up: false, loaded: new Set(['a']), reason: 'ECONNREFUSED' };
     const { watch, lines, fields } = begin(state);
     const { value: first } = limits.engineUnreachableLooks;
@@ -165,7 +165,7 @@ describe('watching the engine', () => {
     expect(lines).toEqual(['engine-ready', 'model-broken: it has no AUDIO, AUDIO_LENGTH']);
   });
 
-  it('does not serve a model whose vocabulary has another length (A18)', async () => {
+  it('does not serve a model with a vocabulary of another length (A18)', async () => {
     const { watch, lines } = begin({ up: true, loaded: new Set(['a']), columns: 4 });
     await watch.look();
     expect(names(watch)).toEqual([]);
@@ -206,7 +206,7 @@ describe('watching the engine', () => {
     expect(told).toEqual(['loaded a a', 'unloaded a a', 'loaded a c']);
   });
 
-  it('A15: offers no model whose files have changed until they have been read again, the engine saying nothing', async () => {
+  it('A15: withholds a changed model until its files are read again', async () => {
     const digests: Record<string, string> = {};
     const offered: (string | undefined)[] = [];
     const files = {
@@ -265,7 +265,7 @@ describe('watching the engine', () => {
     expect([...(await watch.statistics()).keys()]).toEqual(['a']);
   });
 
-  it('R14: tells the waiting of steps once each, however many ensembles share them, and of ensembles the rest', async () => {
+  it('R14: reports the queue time of shared steps once, and of ensembles the rest', async () => {
     const [own, shared] = [
       { model: 'own', levels: 4 },
       { model: 'shared', levels: 4 },
@@ -284,7 +284,7 @@ describe('watching the engine', () => {
     });
   });
 
-  it('A2: knows the levels of what is loaded, and serves nothing whose configuration is not told', async () => {
+  it('A2: reads the levels of loaded models, and serves none without configuration', async () => {
     const state: Parameters<typeof engineOf>[0] = { up: true, loaded: new Set(['a']), queues: {} };
     const { watch, lines } = begin(state);
     await watch.look();

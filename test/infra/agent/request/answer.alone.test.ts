@@ -79,7 +79,7 @@ describe('the sealed answer', () => {
     expect(types()).toEqual(['refusal']);
   });
 
-  it('says that it is alive at the promised pace, and one at a time when nobody reads', async () => {
+  it('sends keepalives at the promised pace, one at a time when unread', async () => {
     open();
     await vi.advanceTimersByTimeAsync(3 * limits.keepaliveMs.value);
     expect(types()).toEqual(['keepalive', 'keepalive', 'keepalive']);
@@ -106,7 +106,7 @@ describe('the sealed answer', () => {
     expect(response.listenerCount('drain')).toBe(0);
   });
 
-  it('an event that does not fit a segment is a bug, not a long record', async () => {
+  it('an event larger than a segment is a bug', async () => {
     const answer = open();
     const fields = { prompt: ['x'.repeat(limits.answerEventBytes.value)] };
     await expect(answer.send({ type: 'form', fields })).rejects.toThrow('too long');

@@ -52,7 +52,7 @@ async function settled(read: () => number): Promise<number> {
 }
 
 describe('back-pressure', () => {
-  it('reads no further than the utterances in flight: a 64 MB upload waits at the edge (C5)', async () => {
+  it('reads no further than the utterances in flight: a 64 MB upload waits (C5)', async () => {
     bench = await startBench({ AURICLE_SLOTS: '2' });
     const open = close();
     const second = Buffer.from(wavFile(voice(1)).subarray(44));

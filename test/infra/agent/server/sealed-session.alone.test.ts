@@ -47,7 +47,7 @@ describe('C5 requests in a sealed session', () => {
     expect(await ask({ ...lane, lane: 6 })).toMatchObject({ status: 200, whole: true });
   });
 
-  it('of two sessions may have the same number', async () => {
+  it('lanes of two sessions may have the same number', async () => {
     const [one, other] = [await openSession(), await openSession()];
     expect(await ask({ ...one, lane: 1 })).toMatchObject({ status: 200 });
     expect(await ask({ ...other, lane: 1 })).toMatchObject({ status: 200 });
@@ -107,7 +107,7 @@ describe('C5 A21 a sealed session refuses', () => {
     expect(await ask(lane)).toMatchObject({ status: 400, reason: 'seal_broken' });
   });
 
-  it('a ticket over another key than the one that was sealed with', async () => {
+  it('a ticket over another key than the seal’s', async () => {
     const [one, other] = [await openSession(), await openSession()];
     const mixed = { ticket: one.ticket, setup: other.setup };
     expect(await ask(mixed)).toMatchObject({ status: 403, reason: 'ticket_invalid' });

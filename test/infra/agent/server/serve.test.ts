@@ -48,7 +48,7 @@ it.each([
   expect(socket.closed).toBe(true);
 });
 
-it('a refused body that goes on and ends leaves the connection to the next request', async () => {
+it('a refused body that ends leaves the connection for the next request', async () => {
   const { socket } = await say(60_000, begin('POST /v1/short'), /403/);
   let heard = '';
   const answered = new Promise<void>((resolve) =>

@@ -81,7 +81,7 @@ describe('C5 R1 a sealed unary request, offline', () => {
     expect(segment?.words.map(({ word }) => word)).toEqual(known ? words : ['good', 'morning']);
   });
 
-  it('tells the form before the first segment when a stream was asked for ahead of the file', async () => {
+  it('sends the form before the first segment when stream precedes the file', async () => {
     const { events } = await ask({ body: audioForm(spoken, [{ name: 'stream', value: 'true' }]) });
     expect(events.map(({ type }) => type).filter((type) => type !== 'keepalive')).toEqual([
       'ready',
@@ -93,7 +93,7 @@ describe('C5 R1 a sealed unary request, offline', () => {
     expect(only(events, 'segment')[0]).toMatchObject({ text: 'hello', words: [] });
   });
 
-  it('refuses a field that comes behind the file once the form was told', async () => {
+  it('refuses a field behind the file once the form was sent', async () => {
     const body = formBytes([
       { name: 'stream', value: 'true' },
       { name: 'file', value: spoken, filename: 'a.wav' },
@@ -107,7 +107,7 @@ describe('C5 R1 a sealed unary request, offline', () => {
     });
   });
 
-  it('C7: of a copy it says only that it is over', async () => {
+  it('C7: a copy is answered with its end only', async () => {
     const before = bench.engine.seen.length;
     const { events, whole } = await ask({ head: { mirror: { text: 'hello' } } });
     expect(whole).toBe(true);
@@ -257,7 +257,7 @@ describe('refusals inside the sealed answer', () => {
     bench.engine.failures = [500, 500];
     expect(await sealed({})).toMatchObject({ reason: 'engine_failed' });
   });
-  it('but not an engine that fails once', async () => {
+  it('an engine that fails once is retried', async () => {
     bench.engine.failures = [503];
     expect((await ask()).events.at(-1)?.type).toBe('final');
   });
@@ -267,7 +267,7 @@ describe('refusals inside the sealed answer', () => {
   });
 });
 
-describe('what surrounds a request', () => {
+describe('the surroundings of a request', () => {
   it('cancels the inference when the edge goes away', async () => {
     bench.engine.gate = new Promise(() => {});
     const before = bench.engine.dropped;

@@ -97,7 +97,7 @@ const talk = wavFile(
 const file = { name: 'file', value: talk, filename: 'a.wav' };
 
 describe('a form that goes wrong behind its file', () => {
-  it('is refused at once, and the voice detector lives as long as somebody listens', async () => {
+  it('is refused at once, and the voice detector lives until the last reader', async () => {
     const answers: (() => void)[] = [];
     const { logProbs, frames } = spell('a');
     const value = new Map([
@@ -132,7 +132,7 @@ describe('a form that goes wrong behind its file', () => {
 });
 
 describe('the head', () => {
-  it('with a content type longer than any form needs is a form that is wrong, not a broken seal', async () => {
+  it('an overlong content type is form_invalid, not seal_broken', async () => {
     const contentType = `${multipart}; note=${'x'.repeat(limits.contentTypeCharacters.value)}`;
     const { outcome } = begin({ body: formBytes([]), head: { contentType } });
     expect(await outcome).toMatchObject({ ok: false, refusal: { reason: 'form_invalid' } });

@@ -79,7 +79,7 @@ describe('a blob is read', () => {
     expect(place.seen.at(-1)?.headers['if-match']).toBe('"v1"');
   });
 
-  it('and never taken for whole when it is not', async () => {
+  it('is never taken for whole when cut', async () => {
     const place = await open(half, status(500));
     const { failure, bytes } = await readAll(place);
     expect(failure).toMatchObject({ reason: 'uploads_unavailable' });
@@ -87,7 +87,7 @@ describe('a blob is read', () => {
     expect(place.seen).toHaveLength(limits.blobTries.value);
   });
 
-  it('and what is gone or replaced is not asked for again', async () => {
+  it('is not read again when gone or replaced', async () => {
     for (const [code, reason] of [
       [404, 'upload_audio_gone'],
       [412, 'upload_changed'],
@@ -98,12 +98,12 @@ describe('a blob is read', () => {
     }
   });
 
-  it('and replaced while it was read', async () => {
+  it('is refused when replaced while it was read', async () => {
     const place = await open(half, status(412));
     expect((await readAll(place, '"v1"')).failure?.reason).toBe('upload_changed');
   });
 
-  it('as it lies there: nobody unpacks what its owner calls packed', async () => {
+  it('is read as stored, without decompression', async () => {
     const packed = gzipSync(Buffer.alloc(1_000_000));
     const place = await open((_, response) =>
       response.writeHead(200, { 'content-length': packed.length, 'content-encoding': 'gzip' }).end(packed),
@@ -116,7 +116,7 @@ describe('a blob is read', () => {
     expect(await readAll(place)).toEqual({ bytes: Buffer.alloc(0), failure: undefined });
   });
 
-  it('and the address is in no word about it', async () => {
+  it('keeps its address out of errors', async () => {
     const place = await open(status(500));
     expect(JSON.stringify((await readAll(place)).failure)).not.toContain('sig=');
   });
@@ -155,13 +155,13 @@ describe('a blob is written once (C11)', () => {
     [409, 'BlobAlreadyExists'],
     [403, 'UnauthorizedBlobOverwrite'],
     [412, 'ConditionNotMet'],
-  ])('and %s %s is as good as written', async (code, error) => {
+  ])('%s %s counts as written', async (code, error) => {
     const place = await open(status(code, error));
     expect(await place.storage.write(place.url, made, {}, forever)).toEqual({ ok: true, value: 'exists' });
     expect(place.seen).toHaveLength(1);
   });
 
-  it('again when it is not known whether it was, made anew each time', async () => {
+  it('is repeated with a new body when the result is unknown', async () => {
     let times = 0;
     const place = await open(
       status(500),
@@ -177,7 +177,7 @@ describe('a blob is written once (C11)', () => {
   });
 
   it.each(['AuthenticationFailed', 'AuthorizationPermissionMismatch', ''])(
-    'and an address that does not write any more (403 %s) is neither, and not worth another try',
+    'a 403 %s is final: neither written nor worth a retry',
     async (error) => {
       const place = await open(status(403, error));
       expect(await place.storage.write(place.url, made, {}, forever)).toEqual({ ok: true, value: 'closed' });
@@ -185,7 +185,7 @@ describe('a blob is written once (C11)', () => {
     },
   );
 
-  it('nor is one that expired after an attempt whose answer was lost', async () => {
+  it('an address that expired after a lost answer is closed', async () => {
     const place = await open(
       (incoming, response) => incoming.on('end', () => response.destroy()).resume(),
       status(403, 'AuthenticationFailed'),
@@ -194,7 +194,7 @@ describe('a blob is written once (C11)', () => {
     expect(place.seen).toHaveLength(2);
   });
 
-  it('and a no before everything was sent is heard', async () => {
+  it('a refusal before the whole body was sent is read', async () => {
     const large = 64 * 1024 * 1024;
     const place = await open((_, response) => {
       response.writeHead(409, { 'x-ms-error-code': 'BlobAlreadyExists', connection: 'close' }).end();

@@ -51,7 +51,7 @@ const undisturbed = await (async () => {
 const idsOf = (asked: readonly Asked[]) => [...new Set(asked.map(({ id }) => id))];
 
 describe('the breaker of a stream (A8)', () => {
-  it('starts the sequence again when a step is not answered in 200 ms, and loses nothing', async () => {
+  it('restarts a sequence after 200 ms without an answer, without loss', async () => {
     const { engine, time, live } = scene();
     engine.hold = (number) => (number === 5 ? never : undefined);
     const session = await startSession({ live });
@@ -99,7 +99,7 @@ describe('the breaker of a stream (A8)', () => {
     expect(idsOf(engine.asked)).toHaveLength(20 * 2 + 1);
   });
 
-  it('asks an engine that is slow and not stuck for the same only once or twice', async () => {
+  it('retries a slow engine once or twice only', async () => {
     const { engine, time, live } = scene();
     engine.hold = () => new Promise((resolve) => void time.clock.after(300, resolve));
     const { value: events } = await pass(time, playFrom(await startSession({ live }), chunks));
@@ -124,7 +124,7 @@ describe('the breaker of a stream (A8)', () => {
     expect(idsOf(engine.asked)).toHaveLength(2);
   });
 
-  it('lets a pause of the whole engine cost a few sequences, and the others an answer that comes late', async () => {
+  it('an engine-wide pause costs a few sequences; the others get late answers', async () => {
     const { engine, time, live } = scene(512);
     let wake = () => {};
     const awake = new Promise<void>((resolve) => {
@@ -146,7 +146,7 @@ describe('the breaker of a stream (A8)', () => {
     expect(idsOf(engine.asked).length).toBeLessThanOrEqual(60 * 2 + 2 * REBUILDS);
   });
 
-  it('gives all streams up in time when the engine never wakes, also those that had no place to try again', async () => {
+  it('gives up all streams in time when the engine never wakes', async () => {
     const { engine, time, live } = scene(512);
     engine.hold = () => never;
     const sessions = await Promise.all(Array.from({ length: 60 }, () => startSession({ live })));
@@ -261,7 +261,7 @@ describe('an engine that is restarted, forgets or fails (R1)', () => {
 });
 
 describe('bounds of a stream', () => {
-  it('is not heard further than it can be recognised: the audio waits at the edge', async () => {
+  it('reads no further than it recognises: audio waits at the edge', async () => {
     const { engine, live } = scene();
     engine.hold = () => never;
     const session = await startSession({ live });
@@ -316,7 +316,7 @@ describe('an edge that does not read', () => {
 });
 
 describe('a client that sends a second of sound at once', () => {
-  it('does not have its sequence sent again each second: a window is kept for the pause', async () => {
+  it('keeps a window for the pause instead of resending its sequence each second', async () => {
     const { engine, time, live } = scene();
     const session = await startSession({ live });
     const whole = linear16(joinSamples(silence(0.4), voice(8), silence(1)));
@@ -335,7 +335,7 @@ describe('a client that sends a second of sound at once', () => {
 type Fate = 'answer' | 'stall' | 'lost' | 'forget' | 'slow';
 
 describe('whatever happens', () => {
-  it('MUST 67: ends every sequence; windows come in order, one at a time (A5, A8)', async () => {
+  it('MUST 67: ends every sequence; windows arrive in order, singly (A5, A8)', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(

@@ -160,7 +160,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 describe('fuzzing of the link', () => {
-  it('any records in any order end a stream at most with a refusal (20,000 inputs in CI)', async () => {
+  it('any records end a stream at most with a refusal (20,000 inputs in CI)', async () => {
     const anyRecords = fc.asyncProperty(
       open,
       fc.array(step, { minLength: 4, maxLength: 24 }),
@@ -208,7 +208,7 @@ describe('fuzzing of the link', () => {
     expect(engine.open.size).toBe(0);
   }, 240_000);
 
-  it('bytes that nobody sealed end it at once', async () => {
+  it('unsealed bytes end it at once', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.uint8Array({ maxLength: 200 }), { minLength: 1, maxLength: 4 }),

@@ -103,7 +103,7 @@ describe('the link of a stream', () => {
     expect(time.timers()).toBe(0);
   });
 
-  it('does not give up one whose messages it leaves unread', async () => {
+  it('does not time out a peer with unread messages', async () => {
     const { time, socket, control, receive } = await scene();
     control.gate = new Promise(() => {});
     for (let i = 0; i < 10; i++) await receive(60_000);
@@ -146,7 +146,7 @@ describe('the link of a stream', () => {
     expect((await events()).length).toBeGreaterThan(0);
   });
 
-  it('waits for nobody who is gone', async () => {
+  it('does not wait for a closed socket', async () => {
     const { socket, link } = await scene();
     socket.clogged = true;
     while (!link.congested()) link.send(interim('word '.repeat(2_000)));

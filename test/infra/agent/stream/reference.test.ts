@@ -117,7 +117,7 @@ describe('live streams with the reference model on the embedded engine', () => {
     expect(textIn(link)).toBe(textOf('balance.opus'));
   });
 
-  it('an Ogg Opus stream in pieces, gone on with from a checkpoint inside its second utterance', async () => {
+  it('an Ogg Opus stream in pieces, resumed inside its second utterance', async () => {
     const format = { encoding: 'ogg-opus', rate: 48_000, channels: 1 } as const;
     const clip = read('balance.opus');
     // A recorder that was started again: one logical stream behind the other, a second of silence between them.
@@ -144,7 +144,7 @@ describe('live streams with the reference model on the embedded engine', () => {
     expect([...told(first), ...told(second)]).toEqual(told(calm, (seconds) => expect.closeTo(seconds, 1)));
   });
 
-  it('sequences that are ended while they wait are built again, and the words are the same (A5, A8)', async () => {
+  it('sequences ended while parked are rebuilt with the same words (A5, A8)', async () => {
     // Any wait is too long for this one.
     const after: Clock['after'] = (ms, run) => systemClock.after(ms === limits.sequenceParkMs.value ? 0 : ms, run);
     const hasty = await start({ ...systemClock, after });

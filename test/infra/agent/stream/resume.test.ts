@@ -138,7 +138,7 @@ describe('a stream that moves to another agent (R1, A4)', () => {
     );
   }, 120_000);
 
-  it('also in the middle of a speech without an end, which is cut at its longest', async () => {
+  it('also inside endless speech, which is cut at its longest', async () => {
     const format = { encoding: 'linear16', rate: 16_000, channels: 1 } as const;
     const sound = joinSamples(silence(0.3), voice(26), silence(0.1), voice(22), silence(1));
     const script = cutUp(linear16(sound), [3_200]);

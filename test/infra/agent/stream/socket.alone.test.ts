@@ -135,7 +135,7 @@ describe('a WebSocket of the agent', () => {
     await gone;
   });
 
-  it('destroys a connection whose peer never answers the close frame', async () => {
+  it('destroys a connection that never answers the close frame', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     try {
       const { client, gone, socket } = await meet();

@@ -53,7 +53,7 @@ function pieces(bytes: Uint8Array, size: number): Uint8Array[] {
 }
 
 describe('silence that unpacks for ever', () => {
-  it('is refused when a message holds more than minutes of it, without being unpacked first', async () => {
+  it('is refused undecoded when a message holds minutes of it', async () => {
     const source = await open(ogg);
     const pages = Array.from({ length: 120 }, () => silentPage(1, 255));
     const bomb = new Uint8Array(Buffer.concat(pages));
@@ -81,7 +81,7 @@ describe('PCM of a stream', () => {
     expect(await decode(pcm('linear32'), [new Uint8Array(samples.buffer)])).toEqual(samples);
   });
 
-  it('floats that are none are silence, and those out of range as loud as can be', async () => {
+  it('NaN samples become silence, and out-of-range ones full scale', async () => {
     const wild = new Uint8Array(
       Float32Array.of(Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 7).buffer,
     );
@@ -136,7 +136,7 @@ async function decodeFile(): Promise<Float32Array> {
 }
 
 describe('Opus of a stream: a phone', () => {
-  it('is decoded packet by packet, and from Ogg pages cut anywhere, as the file is', async () => {
+  it('decodes the same by packets, by Ogg pages cut anywhere, and as file', async () => {
     const whole = await decodeFile();
     const live = await decode(ogg, pieces(file, 300));
     // The end of a file may be trimmed by its last page; who is live does not know yet.
@@ -150,31 +150,28 @@ describe('Opus of a stream: a phone', () => {
   it.each([
     ['opus', opus, packets],
     ['ogg-opus', ogg, pieces(file, 200)],
-  ] as const)(
-    '%s goes on from a place before what is wanted, and then sounds the same',
-    async (_name, format, chunks) => {
-      const whole = await decode(format, chunks);
-      const source = await open(format);
-      let position = 0;
-      let heard = 0;
-      const moves: { wanted: number; position: number; skip: number }[] = [];
-      for (const [i, chunk] of chunks.entries()) {
-        const sound = source.push(position, chunk);
-        position += chunk.length;
-        heard += sound.ok ? sound.value.length : 0;
-        if (i % 20 === 19 && heard > 4_000) moves.push({ wanted: heard - 2_000, ...source.locate(heard - 2_000) });
-      }
-      expect(moves.length).toBeGreaterThanOrEqual(2);
-      const bytes = joinBytes(chunks);
-      for (const { wanted, position: from, skip } of moves) {
-        const rest = format === ogg ? [bytes.subarray(from)] : chunks.slice(startsOf(chunks).indexOf(from));
-        const again = await decode(format, rest, { position: from, frame: wanted - skip }, skip);
-        expect(again.length).toBe(whole.length - wanted);
-        const error = Math.max(...again.map((sample, i) => Math.abs(sample - (whole[wanted + i] ?? 0))));
-        expect(error).toBeLessThan(0.02);
-      }
-    },
-  );
+  ] as const)('%s resumes before the wanted position and then sounds the same', async (_name, format, chunks) => {
+    const whole = await decode(format, chunks);
+    const source = await open(format);
+    let position = 0;
+    let heard = 0;
+    const moves: { wanted: number; position: number; skip: number }[] = [];
+    for (const [i, chunk] of chunks.entries()) {
+      const sound = source.push(position, chunk);
+      position += chunk.length;
+      heard += sound.ok ? sound.value.length : 0;
+      if (i % 20 === 19 && heard > 4_000) moves.push({ wanted: heard - 2_000, ...source.locate(heard - 2_000) });
+    }
+    expect(moves.length).toBeGreaterThanOrEqual(2);
+    const bytes = joinBytes(chunks);
+    for (const { wanted, position: from, skip } of moves) {
+      const rest = format === ogg ? [bytes.subarray(from)] : chunks.slice(startsOf(chunks).indexOf(from));
+      const again = await decode(format, rest, { position: from, frame: wanted - skip }, skip);
+      expect(again.length).toBe(whole.length - wanted);
+      const error = Math.max(...again.map((sample, i) => Math.abs(sample - (whole[wanted + i] ?? 0))));
+      expect(error).toBeLessThan(0.02);
+    }
+  });
 
   it('refuses what is no packet, no page, or has too many channels', async () => {
     const packet = (await open(opus)).push(0, Uint8Array.of(0xff, 0xff, 0xff, 0xff));
@@ -248,7 +245,7 @@ function unitsOf(samples: Float32Array): Float32Array[] {
   );
 }
 
-describe('what hears goes on elsewhere as if nothing had happened', () => {
+describe('detectors resume elsewhere without a difference', () => {
   it('the voice detector (A4): same memory, same decisions, at any unit', async () => {
     const units = unitsOf(sound);
     const first = await createVoiceDetector();
@@ -360,7 +357,7 @@ describe('the live cutter (A4)', () => {
     );
   });
 
-  it('ends after as much silence as was asked for, and not before', () => {
+  it('ends after exactly the requested silence', () => {
     for (const [endpointingMs, units] of [
       [10, 1],
       [50, 1],
@@ -377,7 +374,7 @@ describe('the live cutter (A4)', () => {
     }
   });
 
-  it('keeps an engine in work during a long pause: no more than half a second is held back', () => {
+  it('holds back at most half a second during a long pause', () => {
     for (const endpointingMs of [600, 2_000, 10_000, false] as const) {
       const live = createLiveCutter(endpointingMs);
       for (let i = 0; i < 150; i++) {

@@ -62,7 +62,7 @@ describe('a live stream (R1)', () => {
     await link.event('final');
   });
 
-  it('asks the engine for windows of 300 ms, 100 ms apart (A4), in the class of the ticket (A2)', async () => {
+  it('runs windows of 300 ms, 100 ms apart (A4), in the ticket’s class (A2)', async () => {
     const from = bench.sequences.asked.length;
     const link = await bench.dial({ claims: { class: 'interactive' } });
     await link.open();
@@ -109,7 +109,7 @@ describe('a live stream (R1)', () => {
     expect(bench.sequences.open.size).toBe(0);
   });
 
-  it('tells when somebody begins and stops to speak, and when no word was heard for a while', async () => {
+  it('reports start and stop of speech, and a time without words', async () => {
     const link = await bench.dial();
     await link.open({ options: { interim: false, endpointingMs: 300, utteranceEndMs: 1_000 } });
     await link.audio(linear16(joinSamples(silence(0.5), voice(1), silence(2))));
@@ -175,7 +175,7 @@ describe('a live stream (R1)', () => {
 });
 
 describe('interims (A6)', () => {
-  it('come at most once a window, are sure or have grown, and say which words will stay', async () => {
+  it('come once a window at most, when sure or grown, with stable words', async () => {
     const from = bench.sequences.asked.length;
     const link = await bench.dial();
     await link.open();
@@ -199,7 +199,7 @@ describe('interims (A6)', () => {
     }
   });
 
-  it('are not sent to whoever wants none', async () => {
+  it('are not sent when disabled', async () => {
     const link = await bench.dial();
     await link.open({ options: { interim: false, endpointingMs: 600 } });
     await link.audio(linear16(sound));
@@ -209,14 +209,14 @@ describe('interims (A6)', () => {
   });
 });
 
-describe('who is let in: refused in plain HTTP, as for a short request', () => {
+describe('admission: refused in plain HTTP, as for a short request', () => {
   const plain = (over: Parameters<StreamBench['dial']>[0]) =>
     bench.dial(over).then(
       () => 'let in',
       (error) => `${error.status} ${error.reason}`,
     );
 
-  it('a ticket of somebody else, for somebody else, or used before', async () => {
+  it('a ticket of another issuer, for another agent, or used before', async () => {
     const { privateKey } = await generateKeyPair('ES256');
     expect(await plain({ ticket: await bench.edge.ticket({ aud: 'agent-1' }, privateKey) })).toBe('403 ticket_invalid');
     expect(await plain({ claims: { aud: 'agent-2' } })).toBe('403 ticket_invalid');
@@ -255,7 +255,7 @@ describe('who is let in: refused in plain HTTP, as for a short request', () => {
     await stopping;
   });
 
-  it('nobody while the engine is away', async () => {
+  it('every stream while the engine is unreachable', async () => {
     const other = await startStreamBench();
     other.sequences.ready = false;
     await expect
@@ -271,7 +271,7 @@ describe('who is let in: refused in plain HTTP, as for a short request', () => {
     await other.stop();
   });
 
-  it('whoever does not ask for a WebSocket, or elsewhere', async () => {
+  it('a request without upgrade, or to another path', async () => {
     const answer = await fetch(`${bench.agent.url}/v1/stream`);
     expect([answer.status, await answer.json()]).toEqual([426, { reason: 'upgrade_missing' }]);
     const socket = new WebSocket(`${bench.agent.url.replace('http', 'ws')}/v1/short`);
@@ -300,7 +300,7 @@ describe('who is let in: refused in plain HTTP, as for a short request', () => {
   });
 });
 
-describe('what the edge may not send ends the stream with a refusal', () => {
+describe('forbidden messages of the edge end the stream with a refusal', () => {
   const open = () => encodeControl(openControl());
   const cases: [name: string, send: (link: LinkDouble) => Promise<unknown>, reason: string][] = [
     ['audio before open', (link) => link.audioAt(0, new Uint8Array(2)), 'seal_broken'],
@@ -366,7 +366,7 @@ describe('what the edge may not send ends the stream with a refusal', () => {
 });
 
 describe('bounds of a stream', () => {
-  it('ends when its ticket does, and is told', async () => {
+  it('ends with its ticket, with a reason', async () => {
     const link = await bench.dial({ claims: { deadlineMs: 150 } });
     await link.open();
     expect((await refusalOf(link)).reason).toBe('deadline_passed');
@@ -382,7 +382,7 @@ describe('bounds of a stream', () => {
     await quiet.stop();
   });
 
-  it('streams that are left when the agent has to stop are sent to another pool, and their sequences end', async () => {
+  it('streams left at shutdown move to another pool, and their sequences end', async () => {
     const other = await startStreamBench({ AURICLE_DRAIN_MS: '50' });
     const link = await other.dial();
     await link.open();

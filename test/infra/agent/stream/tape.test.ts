@@ -11,7 +11,7 @@ const ints = fc
   .map((some) => Int16Array.from({ length: some.length * 97 }, (_, i) => (some[i % some.length] as number) ^ (i & 15)));
 
 describe('sound of a stream in 16 bits', () => {
-  it('comes out as it went in, in pieces of any length, as integers and as floats', () => {
+  it('returns its input for pieces of any length, integers and floats', () => {
     fc.assert(
       fc.property(fc.array(ints, { maxLength: 12 }), fc.boolean(), (pieces, floats) => {
         const tape = createTape();
@@ -28,7 +28,7 @@ describe('sound of a stream in 16 bits', () => {
     );
   });
 
-  it('what is too loud for 16 bits is as loud as can be', () => {
+  it('too loud for 16 bits is clipped', () => {
     const tape = createTape();
     tape.push(Float32Array.of(1, -1, 1.5, -7, 0.99999), () => {});
     expect([...tape.rest()]).toEqual([32_767, -32_768, 32_767, -32_768, 32_767]);
@@ -54,7 +54,7 @@ describe('sound of a stream in 16 bits', () => {
     expect(mine.slice(4).every((unit) => unit.every((sample) => sample === 1))).toBe(true);
   });
 
-  it('an utterance reads windows across its units, and knows when nobody reads it any more', () => {
+  it('an utterance reads windows across units, and reports when released', () => {
     const tape = createTape();
     const utterance = createUtterance(0);
     const sound = Int16Array.from({ length: 3 * UNIT_SAMPLES }, (_, i) => i - 900);

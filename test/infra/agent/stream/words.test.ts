@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { isWorth } from '../../../../infra/pool/agent/stream/words.ts';
 
-describe('A6: an interim is pushed when its confidence is over 0.8 or more of it will stay, and it says something new', () => {
+describe('A6: an interim is sent if new, and confident or more stable', () => {
   const said = { text: 'one two', stable: 1 };
   const cases: [
     name: string,

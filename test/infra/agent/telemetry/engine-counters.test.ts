@@ -6,7 +6,7 @@ import { grownBy, registerEngineCounters } from '../../../../infra/pool/agent/te
 const second = 1e9;
 
 describe('R14: counters of the engine on the page of the agent', () => {
-  it('grow by what came since, also when the engine counts anew', () => {
+  it('grow by the difference, also after an engine restart', () => {
     expect([grownBy(0, 7), grownBy(7, 7), grownBy(7, 9), grownBy(9, 0), grownBy(9, 2)]).toEqual([7, 0, 2, 0, 2]);
   });
 
@@ -21,7 +21,7 @@ describe('R14: counters of the engine on the page of the agent', () => {
     );
   }
 
-  it('go on when the model is loaded again, and stay while the engine does not answer', async () => {
+  it('continue after a reload, and stay while the engine is silent', async () => {
     let counts: Record<string, EngineCounts> = {};
     const registry = new Registry();
     registerEngineCounters(registry, async () => new Map(Object.entries(counts)));
@@ -38,7 +38,7 @@ describe('R14: counters of the engine on the page of the agent', () => {
     expect(await registry.metrics()).toMatch(/^# TYPE auricle_agent_engine_requests_total counter$/m);
   });
 
-  it('share one reading between those who scrape at once: two that overtook each other would look like a reload', async () => {
+  it('concurrent scrapes share one reading, so that none looks like a reload', async () => {
     const answers: ((counts: ReadonlyMap<string, EngineCounts>) => void)[] = [];
     const registry = new Registry();
     registerEngineCounters(registry, () => new Promise((resolve) => answers.push(resolve)));

@@ -39,7 +39,7 @@ const tone = (samples: number) => Float32Array.from({ length: samples }, (_, at)
 const answer = (sound: Float32Array) => ok(new Map([['AUDIO', fp32Tensor('AUDIO', sound, [1, sound.length])]]));
 
 describe('T3: a speaker', () => {
-  it('asks for what the network was taught: places of characters, a speaker, a rate; with the least urgency', async () => {
+  it('sends character ids, speaker and rate at the lowest urgency', async () => {
     const { speaker, asked, numbers } = open(() => answer(tone(1_600)));
     const spoken = await speaker.speak('Ab? c', { voice: 'bob', rate: 1.5 }, never);
     expect(spoken.ok && spoken.value.length).toBe(1_600);
@@ -75,7 +75,7 @@ describe('T3: a speaker', () => {
     ['voice_unknown', 'hello', { voice: 'eve' }],
     ['field_invalid', 'hello', { rate: 0.4 }],
     ['field_invalid', 'hello', { rate: Number.NaN }],
-  ])('refuses with %s, and asks nobody', async (reason, text, wishes) => {
+  ])('refuses %s without calling the engine', async (reason, text, wishes) => {
     const { speaker, asked } = open(() => answer(tone(10)));
     expect(await speaker.speak(text, wishes, never)).toMatchObject({ ok: false, refusal: { reason } });
     expect(asked).toHaveLength(0);
@@ -132,7 +132,7 @@ describe('T3: the voice of the repository', () => {
     expect(await recognise(await say(text, { voice }))).toBe(heard);
   });
 
-  it('says the same text in the same way, faster and slower as it is told', { timeout: 30_000 }, async () => {
+  it('speaks the same text identically, faster or slower by rate', { timeout: 30_000 }, async () => {
     const text = 'The weather will be fine tomorrow.';
     const [once, again] = [await say(text), await say(text)];
     expect(Buffer.compare(Buffer.from(once.buffer), Buffer.from(again.buffer))).toBe(0);

@@ -58,7 +58,7 @@ describe('T3: text is spelled out before a voice reads it', () => {
     expect(cardinalWords('9'.repeat(40)).split(' ')).toHaveLength(40);
   });
 
-  it('whatever comes, only what the voice knows goes on, in pieces that are short enough and lose no word', () => {
+  it('any text becomes speakable pieces that are short and lose no word', () => {
     const parts = [
       'Dr.',
       'no. 7',
@@ -94,7 +94,7 @@ describe('T3: text is spelled out before a voice reads it', () => {
     }
   });
 
-  it('long text is cut at a full stop rather than a comma, at a comma rather than a space', () => {
+  it('long text is cut at full stops, else commas, else spaces', () => {
     const texts = (text: string) => cutSpoken(text, 30).map((piece) => piece.text);
     expect(texts('the first is short. then, well, it goes on and on')).toEqual([
       'the first is short.',

@@ -146,7 +146,7 @@ describe('blobs and queues', () => {
 describe('events of blobs', () => {
   const put = (name: string) => blobs.getContainerClient('notices').getBlockBlobClient(name).upload('x', 1);
 
-  it('are lost and come twice as it was asked for', async () => {
+  it('are lost and repeated as configured', async () => {
     for (const name of ['lost', 'twice', 'once']) await put(name);
     await expect
       .poll(async () => (await messages('noticed').catch(() => [])).sort(), PATIENCE)
@@ -207,7 +207,7 @@ describe('two hosts on one storage account', () => {
 });
 
 describe('timers', () => {
-  it('run when asked by the administration route', async () => {
+  it('run by the administration route', async () => {
     const response = await fetch(at('/admin/functions/tick'), { method: 'POST' });
     expect(response.status).toBe(202);
     expect(await messages('ticks')).toEqual([JSON.stringify({ pastDue: false })]);

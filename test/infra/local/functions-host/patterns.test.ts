@@ -29,7 +29,7 @@ describe('blob paths', () => {
 });
 
 describe('templates', () => {
-  it('take settings, and refuse one that is not set', () => {
+  it('take settings, and refuse an unset one', () => {
     expect(fillSettings('%A%/x', { A: 'in' })).toBe('in/x');
     expect(() => fillSettings('%B%/x', {})).toThrow('%B%');
   });

@@ -67,7 +67,7 @@ describe('A4: speech in units of 50 ms', () => {
     ]);
   });
 
-  it('cuts what is too long behind its quietest unit, and holds no more than one utterance', () => {
+  it('cuts overlong speech after its quietest unit, and buffers one utterance at most', () => {
     const most = units(limits.utteranceSeconds.value);
     const { pieces, most: held } = cut(`${'#'.repeat(300)},${'#'.repeat(most)}`);
     expect(pieces[0]).toEqual([0, 301]);

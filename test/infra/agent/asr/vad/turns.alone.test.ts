@@ -99,7 +99,7 @@ async function measure(bytes: Uint8Array) {
   return { most, seconds, heard };
 }
 
-describe('fairness: a few bytes that stand for hours leave turns to everybody else', () => {
+describe('fairness: small files of long audio leave turns to others', () => {
   it.each<[string, number, Uint8Array]>([
     ['FLAC', (FRAMES * 65_535) / 8_000, nativeFlac],
     ['FLAC in Ogg', (FRAMES * 65_535) / 8_000, oggFlac],
@@ -114,7 +114,7 @@ describe('fairness: a few bytes that stand for hours leave turns to everybody el
     expect(most).toBeLessThanOrEqual(2 * limits.turnSeconds.value);
   });
 
-  it('FLAC is unpacked one frame at a time, when it is asked for', async () => {
+  it('FLAC is decoded one frame at a time, on demand', async () => {
     const sound = decodeSound(once(Buffer.concat([flacHead(), ...flacFrames(2), clip('mono-8k.flac')])));
     const first = await sound.next();
     if (first.done || !first.value.ok) throw new Error('no block');
@@ -123,7 +123,7 @@ describe('fairness: a few bytes that stand for hours leave turns to everybody el
     await sound.return(undefined);
   });
 
-  it('stops when nobody waits for the rest, in the middle of what has arrived', async () => {
+  it('stops on abort in the middle of the received bytes', async () => {
     const abort = new AbortController();
     let seconds = 0;
     const decodeAll = async () => {
@@ -137,7 +137,7 @@ describe('fairness: a few bytes that stand for hours leave turns to everybody el
   });
 });
 
-describe('digital silence is cheap, and nothing else changes by it', () => {
+describe('digital silence is cheap and changes no result', () => {
   const pieces = [silence(0.5), voice(0.4), silence(3), voice(0.3), silence(1.3), voice(0.2), silence(0.2)];
   const speech = joinSamples(...pieces);
 

@@ -73,7 +73,7 @@ function make(idleMs = 1_000) {
 const reasonOf = (result: Result<unknown>) => (result.ok ? 'ok' : result.refusal.reason);
 
 describe('A5 one sequence of a caller', () => {
-  it('needs a START, has one id at the engine, and is over with its END', async () => {
+  it('needs a START, has one id at the engine, and ends with END', async () => {
     const { sequences, told, step } = make();
     expect(reasonOf(await step())).toBe('sequence_unknown');
     await step({ start: true });
@@ -164,7 +164,7 @@ describe('A5 one sequence of a caller', () => {
     expect(clock.waiting()).toBe(0);
   });
 
-  it('a START of an open one of a named session ends it and begins another', async () => {
+  it('a START of an open sequence in a named session restarts it', async () => {
     const session = 'a process';
     const { ended, told, step } = make();
     await step({ session, start: true });
@@ -176,7 +176,7 @@ describe('A5 one sequence of a caller', () => {
     expect(told.at(-1)?.id).toBe(told[1]?.id);
   });
 
-  it('steps that wait behind a START of their own sequence find the old one lost', async () => {
+  it('steps queued behind a START of their sequence find the old one lost', async () => {
     const session = 'a process';
     const { sequences, step } = make();
     let release = () => {};
@@ -196,7 +196,7 @@ describe('A5 one sequence of a caller', () => {
 });
 
 describe('A5 a caller that vanishes', () => {
-  it('is ended before the engine forgets, with zeros in the shapes of its last step', async () => {
+  it('is ended before the engine’s timeout, with zeros shaped as its last step', async () => {
     const { clock, ended, sequences, told, step } = make(1_000);
     await step({ start: true });
     await clock.pass(700);
@@ -224,7 +224,7 @@ describe('A5 a caller that vanishes', () => {
     expect(ended[0]?.inputs[0]?.bytes).toEqual(new Uint8Array(8));
   });
 
-  it('everything that is open is ended at the close, what ended by itself is not', async () => {
+  it('close ends every open sequence, and none that has ended', async () => {
     const { ended, sequences, step } = make();
     await step({ start: true, id: 1 });
     await step({ start: true, end: true, id: 2 });
@@ -255,7 +255,7 @@ describe('A5 a step that goes wrong', () => {
   });
 
   it.each(['engine_failed', 'deadline_passed', 'pool_busy'] as const)(
-    'with %s nobody knows its state: it is ended, and those that wait hear that it is lost',
+    'after %s its state is unknown: it ends, and queued steps are lost',
     async (reason) => {
       const { ended, sequences, step } = make();
       await step({ start: true });
@@ -316,7 +316,7 @@ describe('C4 sequences of different callers', () => {
     expect(reasonOf(await step({ id: 1 }))).toBe('ok');
   });
 
-  it('whatever callers do, the engine hears a START first and nothing behind an END, for every id', () =>
+  it('for any calls, the engine sees START first and nothing after END, per id', () =>
     fc.assert(
       fc.asyncProperty(
         fc.array(

@@ -199,7 +199,7 @@ describe('T3 a document is spoken', () => {
     check(await read(double), book);
   });
 
-  it('what has nothing to say is silence, and the manifest says so', async () => {
+  it('text without speech becomes silence, and the manifest says so', async () => {
     const blocks = [['One.', '* * *', 'Two.']];
     const double = await bench(blocks);
     expect(await double.finish()).toMatchObject({ type: 'done' });
@@ -243,7 +243,7 @@ describe('T3 a document is spoken', () => {
     expect(double.blobs.has('1/transcript')).toBe(false);
   });
 
-  it('lets go of every result, and reads again only what is too long to be kept', async () => {
+  it('releases every result, and reads only oversized ones again', async () => {
     const sentence = (at: number) => `Sentence number ${at}.`;
     const many = Array.from({ length: 60 }, (_, at) => sentence(at));
     const double = await bench([many], undefined, { pieceSeconds: 30 });
@@ -318,7 +318,7 @@ describe('T3 a text that cannot be spoken is refused, for a reason', () => {
   });
 });
 
-describe('A21 the task `document` opens nothing for anybody else', () => {
+describe('A21 the task `document` opens nothing for other callers', () => {
   it('another tenant, another name, a head that is none', async () => {
     const double = await bench(book);
     await double.finish();

@@ -82,7 +82,7 @@ async function begin(status: number, body: string) {
 const refusal = (reason: string) => JSON.stringify({ error: { reason } });
 
 describe('opening a job at the back office (C11)', () => {
-  it('shows the pool token, and a proof by the attested key for this job alone', async () => {
+  it('sends the pool token and a proof by the attested key for this job', async () => {
     const { office, seen, signKey } = await begin(200, JSON.stringify(opened));
     expect(await office.open(job)).toEqual({ ok: true, value: opened });
     const [asked] = seen;
@@ -98,7 +98,7 @@ describe('opening a job at the back office (C11)', () => {
   it.each([
     [409, 'upload_status_wrong'],
     [404, 'upload_unknown'],
-  ])('%s %s: nobody wants it any more', async (status, reason) => {
+  ])('%s %s: the job is unwanted', async (status, reason) => {
     const { office } = await begin(status, refusal(reason));
     expect(await office.open(job)).toEqual({ ok: true, value: undefined });
   });
@@ -114,7 +114,7 @@ describe('opening a job at the back office (C11)', () => {
     expect(await office.open(job)).toMatchObject({ ok: false, refusal: { reason: 'uploads_unavailable' } });
   });
 
-  it('and without an answer it stays there, too', async () => {
+  it('without an answer the job stays in the queue', async () => {
     const { office } = await begin(200, '{}');
     for (const stop of stops.splice(0)) stop();
     expect(await office.open(job)).toMatchObject({ ok: false, refusal: { reason: 'uploads_unavailable' } });

@@ -35,7 +35,7 @@ describe('advice on recordings (M6)', () => {
     expect(advise(hissing(5), 48_000, 'opus')).toEqual(['lossy']);
   });
 
-  it('a rate under 16 kHz is noticed, and not called resampled: nobody has hidden it', () => {
+  it('a rate under 16 kHz is reported as low, not as resampled', () => {
     expect(advise(convert(hissing(5, 8_000), 8_000, 16_000), 8_000)).toEqual(['rate_low']);
   });
 

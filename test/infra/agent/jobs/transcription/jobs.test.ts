@@ -47,7 +47,7 @@ describe('a recording of one piece (C11)', () => {
     expect(facts(double, 'transcript')).toEqual({ seconds: 4, pieces: 1, bytes: double.row.bytes, agent: 'agent-1' });
   });
 
-  it('that nobody has sealed is sealed from then on', async () => {
+  it('a plain upload is sealed from then on', async () => {
     const double = await makeShop();
     await double.upload(wavFile(voice(2)), false);
     expect((await double.do('plan')).type).toBe('done');
@@ -74,7 +74,7 @@ describe('a recording of one piece (C11)', () => {
 });
 
 describe('a long recording (C11, T4)', () => {
-  it('is cut, recognised piece by piece, and put together in order with the right times', async () => {
+  it('is cut, recognised by pieces, and merged in order with right times', async () => {
     const double = await makeShop({ pieceSeconds: 10 });
     const whole = await makeShop();
     await double.upload(wavFile(talk()));
@@ -96,7 +96,7 @@ describe('a long recording (C11, T4)', () => {
     expect(facts(double, 'transcript')).toMatchObject({ seconds: 26, bytes: double.row.bytes });
   });
 
-  it('whose pieces were recognised out of order and twice comes out the same', async () => {
+  it('pieces recognised out of order and twice give the same transcript', async () => {
     const make = async (order: number[]) => {
       const double = await makeShop({ pieceSeconds: 10 });
       double.say = (samples) => 'abcdefgh'.slice(0, 1 + (samples % 7));
@@ -110,7 +110,7 @@ describe('a long recording (C11, T4)', () => {
     expect(await make([2, 0, 2, 1, 0])).toBe(await make([0, 1, 2]));
   });
 
-  it('of eleven minutes of silence is a transcript without words (M6)', async () => {
+  it('eleven minutes of silence give a transcript without words (M6)', async () => {
     const double = await makeShop({ pieceSeconds: 300 });
     await double.upload(compressed(660));
     expect(await double.doAll()).toEqual({ type: 'done', seconds: expect.closeTo(663.5, 0) });
@@ -119,7 +119,7 @@ describe('a long recording (C11, T4)', () => {
     expect(facts(double, 'transcript')?.warnings).toEqual(['rate_low', 'no_speech']);
   });
 
-  it('whose pieces are of one cut and its plan of another is not put together', async () => {
+  it('pieces and plan of different cuts are not merged', async () => {
     const double = await makeShop({ pieceSeconds: 12 });
     await double.upload(wavFile(talk()));
     // One version cuts elsewhere than the other, and died before its plan.
@@ -262,7 +262,7 @@ describe('bad input is an outcome with a reason, never an endless retry (C11)', 
     ['work', '1/pieces/0'],
     ['merge', '1/results/0'],
     ['merge', '1/plan'],
-  ] as const)('T4: a %s job whose %s storage has lost ends the run and says so', async (kind, lost) => {
+  ] as const)('T4: a %s job ends the run when storage has lost its %s', async (kind, lost) => {
     const double = await makeShop({ pieceSeconds: 10 });
     await double.upload(wavFile(talk()));
     expect((await double.do('plan')).type).toBe('done');
@@ -274,7 +274,7 @@ describe('bad input is an outcome with a reason, never an endless retry (C11)', 
   });
 });
 
-describe('what may pass leaves the job in the queue', () => {
+describe('transient failures leave the job in the queue', () => {
   it.each([true, false])('storage that breaks while the file is read (sealed: %s)', async (sealed) => {
     const double = await makeShop();
     await double.upload(wavFile(voice(3)), sealed);
@@ -293,7 +293,7 @@ describe('what may pass leaves the job in the queue', () => {
   });
 
   it.each(['1/pieces/1', '1/plan', '1/results/1', '1/transcript', '1/refusal'])(
-    'a write of %s that came through without an answer is found done the next time',
+    'a write of %s that succeeded without an answer is found next time',
     async (name) => {
       const double = await makeShop({ pieceSeconds: 10 });
       await double.upload(name === '1/refusal' ? new Uint8Array(0) : wavFile(talk()));
@@ -410,7 +410,7 @@ describe('an address that does not write any more (T4)', () => {
     return () => times;
   };
 
-  it('is asked for again, and the outcome is written there', async () => {
+  it('is renewed, and the outcome is written there', async () => {
     const double = await makeShop();
     await double.upload(wavFile(voice(2)));
     const times = opens(double);
@@ -428,7 +428,7 @@ describe('an address that does not write any more (T4)', () => {
     expect(double.written.filter((name) => name === '1/transcript')).toHaveLength(2);
   });
 
-  it('and the outcome has counted meanwhile: nobody wants another, and the job is done', async () => {
+  it('and the outcome counted meanwhile: the job is done', async () => {
     const double = await makeShop();
     await double.upload(wavFile(voice(2)));
     opens(double, (times) => {
@@ -439,7 +439,7 @@ describe('an address that does not write any more (T4)', () => {
     expect(double.written.filter((name) => name === '1/transcript')).toHaveLength(1);
   });
 
-  it('and no other one does: later, by the queue', async () => {
+  it('and no renewed address works: the queue retries later', async () => {
     const double = await makeShop();
     await double.upload(wavFile(voice(2)));
     const closed = { name: '1/transcript', trouble: 'closed' } as const;
@@ -449,7 +449,7 @@ describe('an address that does not write any more (T4)', () => {
   });
 });
 
-it('a job that nobody wants any more is not worked on', async () => {
+it('an unwanted job is dropped', async () => {
   const double = await makeShop();
   await double.upload(wavFile(voice(2)));
   double.unwanted = true;

@@ -72,7 +72,7 @@ describe('the task `outcome`: the transcript of an upload for the edge (C11)', (
     expect((await ask(double)).result).toMatchObject({ ok: false, refusal: { reason: 'transcript_gone' } });
   });
 
-  it('never says the end of one that was cut', async () => {
+  it('never ends normally when it was cut', async () => {
     const double = await done();
     const stored = double.blobs.get('1/transcript');
     if (!stored) throw new Error('no transcript');

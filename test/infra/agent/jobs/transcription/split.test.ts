@@ -39,14 +39,14 @@ describe('a recording is cut at silences (C11)', () => {
     expect(pieces.map(({ start }) => start / SECOND)).toEqual([0, expect.closeTo(17.75, 2)]);
   });
 
-  it('and not at an earlier pause, which would make many small pieces', () => {
+  it('not at an earlier pause, which would make many small pieces', () => {
     const recording = joinSamples(voice(6), silence(1), voice(10), silence(0.8), voice(5));
     const [, second] = cut(recording, 20 * SECOND);
     expect((second?.start ?? 0) / SECOND).toBeGreaterThan(17);
     expect((second?.start ?? 0) / SECOND).toBeLessThan(17.8);
   });
 
-  it('and what fits into one piece is not cut, to the sample', () => {
+  it('audio that fits one piece is not cut, to the sample', () => {
     expect(cut(voice(10), 10 * SECOND)).toHaveLength(1);
     expect(cut(joinSamples(voice(10), new Float32Array(1)), 10 * SECOND)).toHaveLength(2);
   });
