@@ -27,7 +27,3 @@ export function bigEndian(value: bigint, length: number): Uint8Array {
   }
   return bytes;
 }
-
-export async function sha256(bytes: Uint8Array): Promise<Uint8Array> {
-  return new Uint8Array(await crypto.subtle.digest('SHA-256', bytes as BufferSource));
-}

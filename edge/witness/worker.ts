@@ -4,10 +4,11 @@
 import { readCheckpoint } from '../../shared/audit/checkpoint.ts';
 import { formatSignature, openNote, splitNote } from '../../shared/audit/note.ts';
 import { readWitnessRequest, SIZE_TYPE } from '../../shared/audit/witness-request.ts';
-import { ascii, sha256 } from '../../shared/bytes.ts';
+import { ascii } from '../../shared/bytes.ts';
 import { toHex } from '../../shared/hex.ts';
 import { limits } from '../../shared/limits.ts';
 import { readBounded } from '../../shared/read-bounded.ts';
+import { sha256 } from '../../shared/sha256.ts';
 import { readWitnessSettings, type WitnessBindings, type WitnessSettings } from './settings.ts';
 
 export { Seen } from './seen.ts';
@@ -16,7 +17,7 @@ const say = (status: number, text = '', type = 'text/plain; charset=utf-8'): Res
   new Response(text, { status, headers: { 'content-type': type, 'cache-control': 'no-store' } });
 
 /** Name of the object that holds the state of a log. */
-const nameOf = async (origin: string): Promise<string> => toHex(await sha256(ascii(origin)));
+const nameOf = (origin: string): string => toHex(sha256(ascii(origin)));
 
 async function addCheckpoint(request: Request, env: WitnessBindings, settings: WitnessSettings): Promise<Response> {
   const body = await readBounded(request.body, limits.auditWitnessBytes.value);
@@ -29,7 +30,7 @@ async function addCheckpoint(request: Request, env: WitnessBindings, settings: W
   if (!verifiers) return say(404, 'not a log that this witness looks at\n');
   const opened = await openNote(asked.checkpoint, verifiers);
   if (!opened) return say(403, 'not signed by the log\n');
-  const seen = env.SEEN.getByName(await nameOf(origin));
+  const seen = env.SEEN.getByName(nameOf(origin));
   const answer = await seen.advance(asked.old, asked.proof, { size, root });
   if (answer.status === 409) return say(409, `${answer.size}\n`, SIZE_TYPE);
   if (answer.status !== 200) return say(answer.status, 'not what the log was, grown\n');

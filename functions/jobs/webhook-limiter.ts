@@ -2,6 +2,7 @@
 // has a few deliveries in flight, and a receiver that only times out is not called for a while, so that no
 // tenant waits for another's receiver.
 import { limits } from '../../shared/limits.ts';
+import { TenantLimiter } from '../http/limiter.ts';
 import type { Posted } from './post.ts';
 import { TIMED_OUT } from './post.ts';
 
@@ -22,7 +23,7 @@ interface Silence {
 }
 
 export function createWebhookLimiter(now: () => number): WebhookLimiter {
-  const inFlight = new Map<string, number>();
+  const inFlight = new TenantLimiter(Number.POSITIVE_INFINITY, limits.webhooksAtOnce.value);
   const silent = new Map<string, Silence>();
   const isClosed = (name: string) => (silent.get(name)?.until ?? 0) > now();
 
@@ -41,14 +42,11 @@ export function createWebhookLimiter(now: () => number): WebhookLimiter {
       // A host may be that of many tenants: what one of them finds there says nothing of it to the others.
       const names = [tenant, `${tenant} ${host}`];
       if (names.some(isClosed)) return 'hangs';
-      const own = inFlight.get(tenant) ?? 0;
-      if (own >= limits.webhooksAtOnce.value) return 'full';
-      inFlight.set(tenant, own + 1);
+      const release = inFlight.acquire(tenant);
+      if (typeof release === 'number') return 'full';
       return {
         end(posted) {
-          const left = (inFlight.get(tenant) ?? 1) - 1;
-          if (left > 0) inFlight.set(tenant, left);
-          else inFlight.delete(tenant);
+          release();
           for (const name of names) note(name, 'failure' in posted && posted.failure === TIMED_OUT);
         },
       };

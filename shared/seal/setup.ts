@@ -6,9 +6,10 @@ import {
   type RecipientContext,
   type SenderContext,
 } from 'hpke';
-import { ascii, bigEndian, concat, sha256 } from '../bytes.ts';
+import { ascii, bigEndian, concat } from '../bytes.ts';
 import { refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
+import { sha256 } from '../sha256.ts';
 import { type SuiteId, suites } from './suites.ts';
 
 const profile = 'auricle seal 1';
@@ -51,7 +52,7 @@ export async function setupSender(publicJwk: JsonWebKey, suite: SuiteId, attesta
   const { kty, crv, x, y } = publicJwk;
   const bare = { kty, crv, x, y } as JsonWebKey;
   const publicKey = await crypto.subtle.importKey('jwk', bare, { name: 'ECDH', namedCurve: 'P-256' }, true, []);
-  const { encapsulatedSecret, ctx } = await hpke.SetupSender(publicKey, { info: await setupInfo(suite, attestation) });
+  const { encapsulatedSecret, ctx } = await hpke.SetupSender(publicKey, { info: setupInfo(suite, attestation) });
   return { enc: encapsulatedSecret, suite, ...keysOf(ctx, suite) };
 }
 
@@ -62,7 +63,7 @@ export async function setupRecipient(
   suite: SuiteId,
   attestation: string,
 ): Promise<Result<SealSetup>> {
-  const info = await setupInfo(suite, attestation);
+  const info = setupInfo(suite, attestation);
   try {
     const ctx = await hpke.SetupRecipient(privateKey, enc, { info });
     return ok({ enc, suite, ...keysOf(ctx, suite) });
@@ -72,13 +73,13 @@ export async function setupRecipient(
   }
 }
 
-async function setupInfo(suite: SuiteId, attestation: string): Promise<Uint8Array> {
-  return concat(ascii(profile), bigEndian(BigInt(suite), 2), await sha256(ascii(attestation)));
+function setupInfo(suite: SuiteId, attestation: string): Uint8Array {
+  return concat(ascii(profile), bigEndian(BigInt(suite), 2), sha256(ascii(attestation)));
 }
 
 function keysOf(ctx: SenderContext | RecipientContext, suite: SuiteId): Pick<SealSetup, 'keysFor' | 'laneKeysFor'> {
   const derive = (purpose: string) => async (ticket: string) => {
-    const digest = await sha256(ascii(ticket));
+    const digest = sha256(ascii(ticket));
     const key = (direction: keyof RequestKeys) =>
       ctx.Export(concat(ascii(`${purpose} ${direction}`), digest), suites[suite].Nh);
     const [request, answer] = await Promise.all([key('request'), key('answer')]);

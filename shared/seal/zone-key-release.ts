@@ -1,10 +1,11 @@
 import { base64url, compactVerify, importJWK, type JWK } from 'jose';
 import { z } from 'zod';
-import { ascii, concat, sha256 } from '../bytes.ts';
+import { ascii, concat } from '../bytes.ts';
 import { describeOffset } from '../clock-offset.ts';
 import { limits } from '../limits.ts';
 import { refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
+import { sha256 } from '../sha256.ts';
 import { type AttestationPolicy, type FindKeys, verifyAttestation } from './attestation.ts';
 import type { SealPrivateKey } from './setup.ts';
 import { type unwrap, type Wrapped, wrap } from './wrap.ts';
@@ -36,9 +37,9 @@ const proofPayload = z.strictObject({
 export type ReleaseProof = z.infer<typeof proofPayload>;
 
 /** Builds that payload. `now` in ms since 1970. */
-export async function describeRelease(zone: string, attestation: string, now: number): Promise<ReleaseProof> {
+export function describeRelease(zone: string, attestation: string, now: number): ReleaseProof {
   const nonce = base64url.encode(crypto.getRandomValues(new Uint8Array(16)));
-  const digest = base64url.encode(await sha256(ascii(attestation)));
+  const digest = base64url.encode(sha256(ascii(attestation)));
   return { v: 1, zone, iat: Math.floor(now / 1_000), nonce, attestation: digest };
 }
 
@@ -80,7 +81,7 @@ export async function decideRelease(
   const { signKey, sealKey, agent } = attested.value;
   const said = await readProof(proof, signKey);
   if (!said) return refused('the request is not signed by the attested key');
-  if (said.attestation !== base64url.encode(await sha256(ascii(attestation)))) {
+  if (said.attestation !== base64url.encode(sha256(ascii(attestation)))) {
     return refused('the request is for another attestation');
   }
   const age = now / 1_000 - said.iat;
@@ -111,13 +112,13 @@ export async function answerRelease(
   request: ReleaseRequest,
 ): Promise<ReleaseAnswer> {
   const keys = privateJwks.map(({ kty, crv, x, y, d }) => ({ kty, crv, x, y, d }));
-  const box = await wrap(sealKey, ascii(JSON.stringify({ keys })), await bindingOf(request));
+  const box = await wrap(sealKey, ascii(JSON.stringify({ keys })), bindingOf(request));
   return { v: 1, enc: base64url.encode(box.enc), wrapped: base64url.encode(box.wrapped) };
 }
 
-async function bindingOf({ attestation, proof }: ReleaseRequest) {
-  const info = concat(ascii('auricle zone key 1'), await sha256(ascii(attestation)));
-  return { info, aad: await sha256(ascii(proof)) };
+function bindingOf({ attestation, proof }: ReleaseRequest) {
+  const info = concat(ascii('auricle zone key 1'), sha256(ascii(attestation)));
+  return { info, aad: sha256(ascii(proof)) };
 }
 
 /** Opens with the private half of the attested `enc` key; `undefined` when that does not fit. */
@@ -145,7 +146,7 @@ export async function openRelease(
   let json: unknown;
   try {
     const box = { enc: base64url.decode(answer.enc), wrapped: base64url.decode(answer.wrapped) };
-    plaintext = await open(box, await bindingOf(request));
+    plaintext = await open(box, bindingOf(request));
     json = plaintext && JSON.parse(new TextDecoder().decode(plaintext));
   } catch {
     plaintext = undefined;

@@ -1,6 +1,5 @@
 // Files of a bundle in a folder, an archive, or dropped on a page.
 
-import { sha256 } from '../../bytes.ts';
 import { toHex } from '../../hex.ts';
 import type { FileDigest } from '../bundle/manifest.ts';
 
@@ -12,4 +11,6 @@ export interface BundleFiles {
   digest?(path: string): Promise<Omit<FileDigest, 'path'> | undefined>;
 }
 
-export const digestOf = async (bytes: Uint8Array): Promise<string> => toHex(await sha256(bytes));
+/** SHA-256 of a whole file, by WebCrypto: parts have megabytes. */
+export const digestOf = async (bytes: Uint8Array): Promise<string> =>
+  toHex(new Uint8Array(await crypto.subtle.digest('SHA-256', bytes as BufferSource)));

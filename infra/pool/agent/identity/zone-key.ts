@@ -69,7 +69,7 @@ async function askFor(
   expected: readonly ZoneKey[],
 ): Promise<Result<HeldZoneKeys>> {
   const { token: attestation } = keys.current();
-  const proof = await keys.sign(await describeRelease(zone, attestation, now()), RELEASE_TYPE);
+  const proof = await keys.sign(describeRelease(zone, attestation, now()), RELEASE_TYPE);
   const request = { attestation, proof };
   let answer: { status: number; body: unknown };
   try {
