@@ -1,3 +1,4 @@
+import { backOffMs } from '../../shared/back-off.ts';
 import { streamClientLimits as limits } from '../../shared/limits/stream-client.ts';
 import type { OpenOptions } from './contract.ts';
 
@@ -6,6 +7,8 @@ const passing: ReadonlySet<string> = new Set([
   ...['internal', 'pool_lost', 'pool_busy', 'no_pool', 'engine_failed', 'edge_busy', 'deadline_passed'],
   ...['identity_unavailable', 'audit_unavailable', 'storage_full', 'allowance_concurrent'],
 ]);
+
+const BACK_OFF = { firstMs: limits.clientFirstPauseMs.value, maxMs: limits.clientPauseMs.value };
 
 /** Decides retries of a client and their pauses. Times are handed in. */
 export class Perseverance {
@@ -59,7 +62,6 @@ export class Perseverance {
   next(now: number, random: number): { readonly attempt: number; readonly pauseMs: number } | undefined {
     if (now - this.#since > this.#patienceMs) return undefined;
     this.#attempt += 1;
-    const pause = Math.min(limits.clientFirstPauseMs.value * 2 ** (this.#attempt - 1), limits.clientPauseMs.value);
-    return { attempt: this.#attempt, pauseMs: pause * (0.5 + random / 2) };
+    return { attempt: this.#attempt, pauseMs: backOffMs(this.#attempt - 1, BACK_OFF, random) };
   }
 }

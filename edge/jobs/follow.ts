@@ -1,9 +1,15 @@
+import { Limiter } from '../../shared/limiter.ts';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import type { Result } from '../../shared/result.ts';
 import { EVENT_STREAM } from '../http/openai-stream.ts';
 import { refuseWith } from '../http/refuse.ts';
-import { followAs } from './followers.ts';
+
+/** Age after which a follower's slot is free, ms: its client does not read, and it makes no request. */
+const QUIET_MS = 3 * limits.uploadWaitSeconds.value * 1_000;
+
+/** Followers of each tenant in this isolate: each holds a request to the functions open. */
+const followers = new Limiter(limits.uploadFollowers.value, QUIET_MS);
 
 /** A resource with a sequence number that rises with each change. */
 interface Following<T extends { readonly seq: number }> {
@@ -17,7 +23,7 @@ interface Following<T extends { readonly seq: number }> {
    */
   look(after: number, waitSeconds: number, signal: AbortSignal): Promise<Result<{ readonly value: T | undefined }>>;
   isOver(row: T): boolean;
-  tell(row: T): unknown;
+  show(row: T): unknown;
 }
 
 /**
@@ -26,11 +32,11 @@ interface Following<T extends { readonly seq: number }> {
  */
 export async function follow<T extends { readonly seq: number }>(
   request: Request,
-  { tenant, now, look, isOver, tell }: Following<T>,
+  { tenant, now, look, isOver, show }: Following<T>,
 ): Promise<Response> {
   const known = readSeq(request.headers.get('last-event-id'));
   const frame = (row: T): string =>
-    `id: ${row.seq}\nevent: ${isOver(row) ? 'end' : 'change'}\ndata: ${JSON.stringify(tell(row))}\n\n`;
+    `id: ${row.seq}\nevent: ${isOver(row) ? 'end' : 'change'}\ndata: ${JSON.stringify(show(row))}\n\n`;
   // The first lookup precedes the answer, so that a refusal is an ordinary one and an ended resource is
   // visible.
   const gone = new AbortController();
@@ -38,14 +44,14 @@ export async function follow<T extends { readonly seq: number }>(
   if (!first.ok) return refuseWith(first.refusal);
   const row = first.value.value;
   let pending: T | undefined = row && (row.seq > known || isOver(row)) ? row : undefined;
-  const place = followAs(tenant, now);
-  if (!place) return refuseWith(refuse('allowance_concurrent', { limit: limits.uploadFollowers.value }));
+  const slot = followers.enter(tenant, now());
+  if (!slot) return refuseWith(refuse('allowance_concurrent', { limit: limits.uploadFollowers.value }));
   let seq = known;
   let failures = 0;
 
   const next = async (): Promise<{ text: string; over: boolean }> => {
     if (!pending) {
-      place.touch();
+      slot.renew(now());
       const news = await look(seq, limits.uploadWaitSeconds.value, gone.signal);
       // The functions may be restarting; after several failures the stream ends, and the client reconnects.
       if (!news.ok) return { text: ': unavailable\n\n', over: ++failures >= limits.followFailures.value };
@@ -59,7 +65,7 @@ export async function follow<T extends { readonly seq: number }>(
     return { text: frame(row), over: isOver(row) };
   };
   const end = () => {
-    place.leave();
+    slot.leave();
     gone.abort();
   };
   return new Response(stream(next, end), { headers: { 'content-type': EVENT_STREAM, 'cache-control': 'no-store' } });
@@ -77,10 +83,10 @@ function stream(next: () => Promise<{ text: string; over: boolean }>, end: () =>
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const told = await next();
+        const chunk = await next();
         if (over) return;
-        controller.enqueue(encoder.encode(told.text));
-        if (!told.over) return;
+        controller.enqueue(encoder.encode(chunk.text));
+        if (!chunk.over) return;
         end();
         controller.close();
       },

@@ -57,7 +57,7 @@ export function jobHandlers<Row extends JobRow>(kind: JobKind<Row>): JobHandlers
           return callJob({ kind, id, method: 'GET', below, waitSeconds, signal }, row, claims.value, context);
         },
         isOver: isEnded,
-        tell: show,
+        show,
       });
     },
 

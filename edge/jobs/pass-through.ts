@@ -30,14 +30,6 @@ export function readBody(request: Request, context: RequestContext): ReadBytes {
   };
 }
 
-class Broken extends Error {
-  readonly refusal: Refusal;
-  constructor(refusal: Refusal) {
-    super(refusal.reason);
-    this.refusal = refusal;
-  }
-}
-
 /**
  * Relays a file from a caller to the address of its upload, sealed to the key of the zone on the way: storage
  * never holds it unsealed, and the edge buffers one block. Ends the session and the run of the grant. Deletes
@@ -91,17 +83,19 @@ async function send(
 ): Promise<Result<undefined>> {
   const limit = Math.min(grant.maxBytes, limits.uploadBytes.value);
   const facts = { tenant: asked.tenant, upload: grant.id, name: 'upload' };
+  let failure: Refusal | undefined;
   const plain = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
+        const fail = (refusal: Refusal) => {
+          failure = refusal;
+          controller.error(new Error(refusal.reason));
+        };
         const piece = await read();
-        if (!piece.ok) return controller.error(new Broken(piece.refusal));
-        if (!piece.value) {
-          if (counted.bytes > 0) return controller.close();
-          return controller.error(new Broken(refuse('audio_empty')));
-        }
+        if (!piece.ok) return fail(piece.refusal);
+        if (!piece.value) return counted.bytes > 0 ? controller.close() : fail(refuse('audio_empty'));
         counted.bytes += piece.value.byteLength;
-        if (counted.bytes > limit) controller.error(new Broken(refuse('upload_too_large', { limit })));
+        if (counted.bytes > limit) fail(refuse('upload_too_large', { limit }));
         else controller.enqueue(piece.value);
       },
     },
@@ -110,7 +104,7 @@ async function send(
   try {
     return await sendBlocks(await sealFile(facts, grant.zoneKey as ZoneKey, plain), grant, runtime);
   } catch (error) {
-    if (error instanceof Broken) return no(error.refusal);
+    if (failure) return no(failure);
     if (signal.aborted) return no(slow);
     throw error;
   }

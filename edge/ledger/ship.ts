@@ -1,12 +1,15 @@
 import { ackName, acknowledgement, openAck, originOfAck } from '../../shared/audit/delivery.ts';
 import { isEd25519Text, keysIn, yearOfName } from '../../shared/audit/key-years.ts';
 import { openVerifier } from '../../shared/audit/note.ts';
+import { backOffMs } from '../../shared/back-off.ts';
 import { fromBase64 } from '../../shared/base64.ts';
 import { limits } from '../../shared/limits.ts';
 import { signService } from '../functions/call-functions.ts';
 import { type Bindings, readSettings, type Settings } from '../settings.ts';
 import type { AuditLog } from '../settings-schema.ts';
 import type { Outbox } from './outbox.ts';
+
+const BACK_OFF = { firstMs: limits.auditAskMs.value, maxMs: limits.auditRetryMs.value };
 
 /** Tenant of outboxes without one: the fleet's operators. */
 const FLEET = '@fleet';
@@ -68,7 +71,8 @@ export class Shipper {
     this.#failures += 1;
     // Events in flight may be lost with the answer.
     this.#sent = 0;
-    return Math.min(limits.auditRetryMs.value, limits.auditAskMs.value * 2 ** Math.min(this.#failures - 1, 10));
+    // Without jitter: each Gate fails at times of its own.
+    return backOffMs(this.#failures - 1, BACK_OFF, 1);
   }
 
   /** Makes one call. Returns the delay until the next; `undefined` on failure. */

@@ -1,3 +1,4 @@
+import { Limiter, type Slot } from '../../shared/limiter.ts';
 import { limits } from '../../shared/limits.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import { late, within } from '../clock.ts';
@@ -10,6 +11,7 @@ import { readTranscriptEvent } from './read-event.ts';
 /** A copy of a served recording for a revision on trial. */
 export interface Mirror {
   readonly to: Attempt;
+  readonly slot: Slot;
   readonly claims: Pick<Claims, 'tenant' | 'audit'>;
   readonly model: string;
   /** Head of the request that was served. */
@@ -17,24 +19,19 @@ export interface Mirror {
   readonly body: readonly Uint8Array[];
   /** The transcript that was served. */
   readonly text: string;
-  /** Tells whether the record of the request is durable; `undefined` while the request has no end. */
+  /** Reports whether the record of the request is durable; `undefined` while the request has no end. */
   readonly recorded: () => Promise<boolean> | undefined;
 }
 
-/** Deadlines of the copies in flight, ms since 1970. A request that the runtime drops never removes its own. */
-let deadlines: number[] = [];
+/** Copies in flight. */
+const mirrors = new Limiter(limits.mirrorsAtOnce.value, limits.mirrorMs.value);
 
-/** Reports whether another copy may be sent. */
-export function hasMirrorSlot(now: number): boolean {
-  deadlines = deadlines.filter((until) => until > now);
-  return deadlines.length < limits.mirrorsAtOnce.value;
-}
+/** Takes a slot for another copy, if there is one. */
+export const enterMirror = (now: number): Slot | undefined => mirrors.enter('', now);
 
 /** Sends a copy after the caller was served and discards the answer. The agent on trial counts its own failures. */
 export async function sendMirror(mirror: Mirror, context: RequestContext): Promise<void> {
   const { runtime } = context;
-  const until = runtime.now() + limits.mirrorMs.value;
-  deadlines.push(until);
   const hangUp = new AbortController();
   try {
     await runtime.after(limits.mirrorDelayMs.value).rings;
@@ -45,8 +42,7 @@ export async function sendMirror(mirror: Mirror, context: RequestContext): Promi
   } catch {
     // Counted by the agent.
   } finally {
-    const at = deadlines.indexOf(until);
-    if (at >= 0) deadlines.splice(at, 1);
+    mirror.slot.leave();
   }
 }
 

@@ -10,7 +10,7 @@ import { Answer, agentRefusal, type Ended, type ReadEvent } from './answer.ts';
 import { AttemptPlan } from './attempt-plan.ts';
 import { dial } from './dial.ts';
 import { type Outcome, outcomeOfRefusal } from './memory.ts';
-import { hasMirrorSlot, sendMirror } from './mirror.ts';
+import { enterMirror, sendMirror } from './mirror.ts';
 import type { Attempt, RouteRequest } from './pick.ts';
 import { answerTimeLeft } from './retry.ts';
 import { SUITE } from './setups.ts';
@@ -266,14 +266,15 @@ export class Relay<E extends { readonly type: string } | Ended> implements Relay
   #sendMirror(now: number): void {
     const { mirror: to } = this.#plan;
     const body = to && this.#body.whole();
-    if (!body || !hasMirrorSlot(now)) return;
     const text = this.#text;
-    if (Buffer.byteLength(text) > limits.mirrorTextBytes.value) return;
+    if (!body || Buffer.byteLength(text) > limits.mirrorTextBytes.value) return;
+    const slot = enterMirror(now);
+    if (!slot) return;
     this.#note(to, 'mirrored', now);
     const { claims } = this.#session;
     const { hints, head } = this.#agentRequest;
     const recorded = () => this.#session.ended;
-    const mirror = { to, claims, model: hints.model, head, body, text, recorded };
+    const mirror = { to, slot, claims, model: hints.model, head, body, text, recorded };
     this.#context.waitUntil(sendMirror(mirror, this.#context));
   }
 

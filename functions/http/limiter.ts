@@ -1,30 +1,32 @@
 // A limiter of concurrent work, over all tenants and for each. Work beyond a bound is refused at once.
 import type { HttpResponseInit } from '@azure/functions';
+import { Limiter } from '../../shared/limiter.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { answerNo } from './answer.ts';
 
 export class TenantLimiter {
-  readonly #all: number;
-  readonly #each: number;
-  readonly #running = new Map<string, number>();
-  #count = 0;
+  readonly #bounds: { readonly all: number; readonly each: number };
+  readonly #all: Limiter;
+  readonly #each: Limiter;
 
   constructor(all: number, each: number) {
-    this.#all = all;
-    this.#each = each;
+    this.#bounds = { all, each };
+    this.#all = new Limiter(all);
+    this.#each = new Limiter(each);
   }
 
   /** Takes a slot. Returns its release, or the bound that is reached. */
   acquire(tenant: string): (() => void) | number {
-    const own = this.#running.get(tenant) ?? 0;
-    if (own >= this.#each || this.#count >= this.#all) return own >= this.#each ? this.#each : this.#all;
-    this.#running.set(tenant, own + 1);
-    this.#count += 1;
+    const own = this.#each.enter(tenant);
+    if (!own) return this.#bounds.each;
+    const slot = this.#all.enter('');
+    if (!slot) {
+      own.leave();
+      return this.#bounds.all;
+    }
     return () => {
-      this.#count -= 1;
-      const left = (this.#running.get(tenant) ?? 1) - 1;
-      if (left > 0) this.#running.set(tenant, left);
-      else this.#running.delete(tenant);
+      slot.leave();
+      own.leave();
     };
   }
 

@@ -347,7 +347,7 @@ describe('C2 C11 an upload', () => {
         return new Promise(() => {});
       },
       isOver: () => false,
-      tell: (row) => row,
+      show: (row) => row,
     });
     const reader = answer.body?.getReader();
     await reader?.read();
