@@ -22,10 +22,10 @@ export async function refused(response: Response): Promise<Answer> {
   const body = await response.text();
   const id = response.headers.get('x-request-id');
   const parsed = refusal.safeParse(jsonOf(body));
-  const said = parsed.success
+  const words = parsed.success
     ? `${parsed.data.error.message}${parsed.data.error.code ? ` (${parsed.data.error.code})` : ''}`
     : 'the answer is not one of this edge';
-  const text = `${response.status}: ${said}${id ? `, request ${id}` : ''}`;
+  const text = `${response.status}: ${words}${id ? `, request ${id}` : ''}`;
   const value = parsed.success
     ? { ...parsed.data, status: response.status, request: id }
     : { error: { message: text } };

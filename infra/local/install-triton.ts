@@ -15,11 +15,11 @@ export type InstallMessage = { doing: string } | { installed: Installed } | { pr
 const tritonFolder = (): string => path.resolve(process.env.AURICLE_TRITON ?? path.join(ROOT, '.auricle/triton'));
 
 /**
- * Returns the installed Triton. The first call downloads it and reports progress to `say`. An abort of
+ * Returns the installed Triton. The first call downloads it and reports progress to `log`. An abort of
  * `signal` ends the installation and keeps its finished parts. Throws a one-line StartProblem, for example
  * without Python.
  */
-export function ensureTriton(signal: AbortSignal, say: (line: string) => void): Promise<Installed> {
+export function ensureTriton(signal: AbortSignal, log: (line: string) => void): Promise<Installed> {
   const folder = tritonFolder();
   const child = fork(path.join(import.meta.dirname, 'part/install-triton.ts'), [], {
     cwd: ROOT,
@@ -33,12 +33,12 @@ export function ensureTriton(signal: AbortSignal, say: (line: string) => void): 
   signal.addEventListener('abort', giveUp, { once: true });
   const outcome = new Promise<Installed>((resolve, reject) => {
     let announced = false;
-    child.on('message', (told: InstallMessage) => {
-      if ('installed' in told) return resolve(told.installed);
-      if ('problem' in told) return reject(new StartProblem(`--engine triton: ${told.problem}`));
-      if (!announced) say(`triton: the first start installs it into ${folder} (275 MB), which takes a while`);
+    child.on('message', (message: InstallMessage) => {
+      if ('installed' in message) return resolve(message.installed);
+      if ('problem' in message) return reject(new StartProblem(`--engine triton: ${message.problem}`));
+      if (!announced) log(`triton: the first start installs it into ${folder} (275 MB), which takes a while`);
       announced = true;
-      say(`triton: ${told.doing}`);
+      log(`triton: ${message.doing}`);
     });
     child.once('error', reject);
     child.once('exit', (code, by) => reject(new StartProblem(`the installation of Triton ended with ${by ?? code}`)));

@@ -315,13 +315,13 @@ function planAgent(pool: Pool, { state, ports, identity }: PartsPlan, edgeUrl: s
 
 function planEdge(state: string, port: number, ports: Ports, identity: Identity): Part {
   const zones = zonesOf();
-  const backOffice = `http://${HOST}:${ports.functions}`;
+  const functionsUrl = `http://${HOST}:${ports.functions}`;
   const bindings = {
     ISSUERS: JSON.stringify([issuerOf(identity, [...scopes, 'pool'])]),
     ATTESTATION: JSON.stringify(attestation(identity)),
     ZONES: JSON.stringify(zones),
     SERVICE_KEYS: JSON.stringify(identity.service.jwks),
-    BACK_OFFICES: JSON.stringify(Object.fromEntries(zones.map((zone) => [zone, backOffice]))),
+    BACK_OFFICES: JSON.stringify(Object.fromEntries(zones.map((zone) => [zone, functionsUrl]))),
     AUDIT_LOGS: JSON.stringify(
       Object.fromEntries(zones.map((zone) => [zone, { origin: AUDIT_ORIGIN, key: identity.audit.publicKey }])),
     ),

@@ -31,16 +31,16 @@ async function look(url: string, token: string, poolNames: string[]): Promise<st
     await health.body?.cancel();
     if (!health.ok) return `/healthz answers ${health.status}`;
     if (poolNames.length === 0) return 'serving';
-    const ask = (path: string) =>
+    const get = (path: string) =>
       fetch(`${url}${path}`, {
         headers: { authorization: `Bearer ${token}` },
         signal: AbortSignal.timeout(2_000),
       });
-    const response = await ask('/v1/models');
+    const response = await get('/v1/models');
     if (!response.ok) return `/v1/models answers ${response.status}`;
     const joined = evaluateServing(await response.json(), poolNames);
     if (joined === 'serving') return joined;
-    const pools = await ask('/v1/pools');
+    const pools = await get('/v1/pools');
     return pools.ok ? withReasons(joined, await pools.json()) : joined;
   } catch (error) {
     return error instanceof Error ? error.message : 'no answer';

@@ -88,8 +88,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       return choose(models === undefined ? parts : parts.map((part) => onModels(part, models)), options.parts);
     };
     const needsTriton = options.engine === 'triton' && plan().some(({ name }) => name.startsWith('engine-'));
-    const say = (line: string) => process.stderr.write(`${line}\n`);
-    const triton = needsTriton ? await Promise.race([aborted(given), ensureTriton(given, say)]) : undefined;
+    const print = (line: string) => process.stderr.write(`${line}\n`);
+    const triton = needsTriton ? await Promise.race([aborted(given), ensureTriton(given, print)]) : undefined;
     const { present, missing } = splitByCode(plan(triton));
     await Promise.race([
       aborted(given),

@@ -21,20 +21,20 @@ const marks: Readonly<Record<State, string>> = { good: 'âœ“', fair: '!', bad: 'â
 
 export function outlookOf({ verdict, facts }: Pick<Report, 'verdict' | 'facts'>): Outlook {
   const vouched = facts.trust === 'policy given';
-  const say = (state: State, title: string, advice?: string): Outlook => ({
+  const describe = (state: State, title: string, advice?: string): Outlook => ({
     ...{ state, mark: marks[state], title },
     ...(advice !== undefined && { advice }),
   });
-  const fair = (title: string) => say('fair', title, vouched ? undefined : OWN_KEYS);
-  if (verdict === 'witnessed' && vouched) return say('good', 'Valid, complete, witnessed');
+  const fair = (title: string) => describe('fair', title, vouched ? undefined : OWN_KEYS);
+  if (verdict === 'witnessed' && vouched) return describe('good', 'Valid, complete, witnessed');
   if (verdict === 'witnessed') return fair('Consistent and complete; no key from outside vouches for it');
   if (verdict === 'unwitnessed' && vouched) return fair('Valid and complete, not witnessed');
   if (verdict === 'unwitnessed')
     return fair('Consistent and complete; not witnessed, no key from outside vouches for it');
   if (verdict === 'incomplete') return fair('Something is missing; what is here agrees');
-  if (verdict === 'diverged') return say('bad', 'Not the log that is known');
-  if (verdict === 'invalid') return say('bad', 'Not valid');
+  if (verdict === 'diverged') return describe('bad', 'Not the log that is known');
+  if (verdict === 'invalid') return describe('bad', 'Not valid');
   const what =
     'Drop the folder of an export, or a zip or tar archive of it. It has a manifest.json and a manifest.note.';
-  return say('none', 'This is no export', what);
+  return describe('none', 'This is no export', what);
 }

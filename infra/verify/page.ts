@@ -8,7 +8,7 @@ import { outlookOf } from './outlook.ts';
 import { Overview } from './overview.ts';
 import { element, make, rowOf } from './page-elements.ts';
 
-const said = element('said');
+const statusLine = element('said');
 const result = element('result');
 const entries = new EntriesTable();
 /** Files of the last export; a policy given later applies to the same export. */
@@ -21,7 +21,7 @@ const bytesIn = async (id: string): Promise<Uint8Array | undefined> => {
 
 async function verify(files: Promise<BundleFiles>): Promise<void> {
   given = files;
-  said.textContent = 'Verifying …';
+  statusLine.textContent = 'Verifying …';
   result.hidden = true;
   try {
     const [policy, head] = [await bytesIn('policy'), await bytesIn('head')];
@@ -35,7 +35,7 @@ async function verify(files: Promise<BundleFiles>): Promise<void> {
     if (given === files) show(report, overview, performance.now() - started);
   } catch (error) {
     const why = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-    said.textContent = `This browser could not verify it (${why}). Try a newer one, or \`node verify.mjs\`.`;
+    statusLine.textContent = `This browser could not verify it (${why}). Try a newer one, or \`node verify.mjs\`.`;
   }
 }
 
@@ -49,7 +49,7 @@ function show(report: Report, overview: Overview, ms: number): void {
   element('summary').textContent = state === 'none' ? '' : summary;
   element('advice').textContent = advice;
   element('when').textContent = `Verified ${timeText(Date.now())} by verify.html, code ${exit}.`;
-  said.textContent = `${title}. Code ${exit}, ${(ms / 1_000).toFixed(1)} s.`;
+  statusLine.textContent = `${title}. Code ${exit}, ${(ms / 1_000).toFixed(1)} s.`;
   const rows = factsOf(report, overview);
   element('facts').replaceChildren(...rows.map(([name, value]) => rowOf(name, value)));
   const list = element('findings');

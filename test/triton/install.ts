@@ -10,6 +10,6 @@ export const schemaFolder = `${folder}-schema`;
 
 /** Runs before all files, in the process that may reach a package index. */
 export async function setup(): Promise<void> {
-  await installTriton({ folder, say: (line) => console.log(`triton: ${line}`) });
+  await installTriton({ folder, log: (line) => console.log(`triton: ${line}`) });
   await installSchema(schemaFolder);
 }

@@ -17,7 +17,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 describe('T2: the installation of Triton', () => {
   it('is done once', async () => {
     const said: string[] = [];
-    await installTriton({ folder: installation, say: (line) => said.push(line) });
+    await installTriton({ folder: installation, log: (line) => said.push(line) });
     expect(said).toEqual([]);
   });
 
@@ -31,7 +31,7 @@ describe('T2: the installation of Triton', () => {
     await truncate(stub, 1_000);
     await unlink(path.join(backends, 'python/libtriton_python.so'));
     const said: string[] = [];
-    await installTriton({ folder: copy, say: (line) => said.push(line) });
+    await installTriton({ folder: copy, log: (line) => said.push(line) });
     expect(said).toEqual([]);
     expect((await stat(stub)).size).toBe(size);
     expect((await stat(server)).ino).toBe(before.ino);

@@ -29,7 +29,7 @@ export interface LogObservation {
   /** Reports whether the key was given or remembered. */
   readonly pinned: boolean;
   /** Local times of the health request and of its answer. */
-  readonly asked: number;
+  readonly sentAt: number;
   readonly answered: number;
   readonly health: AuditHealth | undefined;
   /** Refusal in place of the health. */
@@ -41,37 +41,37 @@ export interface LogObservation {
 /** Evaluates the facts. Pure. */
 export function checkLog(seen: LogObservation): Check[] {
   const { zone, signed, problem, pinned, health } = seen;
-  const say = (check: string, good: boolean | undefined, detail: string): Check => ({
+  const report = (check: string, good: boolean | undefined, detail: string): Check => ({
     ...{ zone, check, detail },
     outcome: good === undefined ? 'skip' : good ? 'ok' : 'fail',
   });
-  const reached = say('log reachable', problem === undefined, problem ?? `${signed} entries`);
+  const reached = report('log reachable', problem === undefined, problem ?? `${signed} entries`);
   if (problem !== undefined || signed === undefined) return [reached];
-  const key = say(
+  const key = report(
     'signed by its key',
     true,
     pinned ? 'the key that was known before' : 'seen for the first time: run audit verify, and keep its key elsewhere',
   );
   if (!health)
-    return [reached, key, say('health', false, seen.unhealthy ?? 'the functions do not say how the log is doing')];
-  return [reached, key, ...judgeHealth(seen, health, say)];
+    return [reached, key, report('health', false, seen.unhealthy ?? 'the functions do not say how the log is doing')];
+  return [reached, key, ...judgeHealth(seen, health, report)];
 }
 
-type Say = (check: string, good: boolean | undefined, detail: string) => Check;
+type Report = (check: string, good: boolean | undefined, detail: string) => Check;
 /** At most `most` ms old, and not further ahead than writers' clocks may differ. */
 const isPast = (age: number, most: number): boolean => age <= most && age >= -limits.auditClockMs.value;
 const seconds = (ms: number): string => `${Math.round(ms / 100) / 10} s`;
 
-function judgeHealth({ asked, answered, witnessed }: LogObservation, health: AuditHealth, say: Say): Check[] {
+function judgeHealth({ sentAt, answered, witnessed }: LogObservation, health: AuditHealth, report: Report): Check[] {
   const { at, log, intake, outboxes, locked, development, fullStores = [] } = health;
-  const offset = Math.max(0, Math.abs(at - (asked + answered) / 2) - (answered - asked) / 2);
+  const offset = Math.max(0, Math.abs(at - (sentAt + answered) / 2) - (answered - sentAt) / 2);
   const age = at - (log?.last ?? 0);
   const behind = (log?.size ?? 0) - (log?.published ?? 0);
   const { doctorClockMs, doctorWaitMs, doctorFreshMs, auditIntakeList } = limits;
   const outbox = (name: string, one: { waiting: number; oldestMs: number } | undefined): Check[] =>
     one
       ? [
-          say(
+          report(
             `outbox of the ${name}`,
             one.oldestMs <= doctorWaitMs.value,
             `${one.waiting} wait, the oldest for ${seconds(one.oldestMs)}`,
@@ -79,23 +79,25 @@ function judgeHealth({ asked, answered, witnessed }: LogObservation, health: Aud
         ]
       : [];
   return [
-    say('checkpoint fresh', isPast(age, doctorFreshMs.value), `the last entry is ${seconds(age)} old`),
-    say('published', ...judgePublished(behind, age, log?.unsigned)),
-    say('clock', offset <= doctorClockMs.value, clockText(at - (asked + answered) / 2, offset)),
-    say(
+    report('checkpoint fresh', isPast(age, doctorFreshMs.value), `the last entry is ${seconds(age)} old`),
+    report('published', ...judgePublished(behind, age, log?.unsigned)),
+    report('clock', offset <= doctorClockMs.value, clockText(at - (sentAt + answered) / 2, offset)),
+    report(
       'intake',
       intake.waiting < auditIntakeList.value && intake.oldestMs <= doctorWaitMs.value,
       `${intake.waiting} deliveries wait, the oldest for ${seconds(intake.oldestMs)}`,
     ),
     ...outbox('gate', outboxes.gate),
     ...outbox('roster', outboxes.roster),
-    say('nothing missing', ...judgeGaps(health)),
-    say('one history', ...judgeHistory(health)),
-    say('room', !log?.full, log?.full ? 'none for new outboxes: their events wait' : 'for new outboxes'),
-    ...(fullStores.length > 0 ? [say('storage', false, `full, so writes are refused: ${fullStores.join(', ')}`)] : []),
-    say('witnessed', ...judgeWitnessed(health, witnessed, answered)),
+    report('nothing missing', ...judgeGaps(health)),
+    report('one history', ...judgeHistory(health)),
+    report('room', !log?.full, log?.full ? 'none for new outboxes: their events wait' : 'for new outboxes'),
+    ...(fullStores.length > 0
+      ? [report('storage', false, `full, so writes are refused: ${fullStores.join(', ')}`)]
+      : []),
+    report('witnessed', ...judgeWitnessed(health, witnessed, answered)),
     // A policy may be unlocked or last one day: a client cannot tell that it suffices.
-    say('write once', locked || development ? undefined : false, lockOf(locked, development)),
+    report('write once', locked || development ? undefined : false, lockOf(locked, development)),
   ];
 }
 
@@ -204,11 +206,11 @@ async function look(
   const base = `${edge}${prefix}`;
   const known = key ?? recall(base)?.vkey;
   const reader = await openReader(base, known ?? named, headers);
-  const seen = { zone, pinned: known !== undefined, signed: undefined, health: undefined, asked: 0, answered: 0 };
+  const seen = { zone, pinned: known !== undefined, signed: undefined, health: undefined, sentAt: 0, answered: 0 };
   if (!reader) return { ...seen, problem: 'its key is not one' };
   try {
     const { note, checkpoint } = await fetchCheckpoint(reader);
-    const asked = Date.now();
+    const sentAt = Date.now();
     const answer = await fetch(`${edge}/v1/audit/health?zone=${encodeURIComponent(zone)}`, { headers });
     const answered = Date.now();
     const unhealthy = answer.ok ? undefined : (await refused(answer)).text;
@@ -219,8 +221,8 @@ async function look(
     const judged = policy?.ok ? await (await openJudge(policy.value))(seenBy, latest) : undefined;
     const at = Math.min(...(judged?.witnesses ?? []).map(({ time }) => time)) * 1_000;
     const witnessed = judged?.quorum && judged.witnesses.length > 0 ? { size: judged.checkpoint.size, at } : undefined;
-    const told = unhealthy !== undefined && { unhealthy };
-    return { ...seen, signed: checkpoint.size, asked, answered, health, ...told, witnessed };
+    const refusal = unhealthy !== undefined && { unhealthy };
+    return { ...seen, signed: checkpoint.size, sentAt, answered, health, ...refusal, witnessed };
   } catch (error) {
     if (error instanceof Refused) return { ...seen, problem: (await refused(error.response)).text };
     return { ...seen, problem: error instanceof Error ? error.message : 'no reason given' };

@@ -38,12 +38,13 @@ export const privacyVerbs: ReadonlyMap<string, (given: Arguments, headers: Heade
     [
       'erasures',
       (given: Arguments, headers: Headers) =>
-        ask(given, headers, { path: '/erasures', schema: waiting, lineOf: lineOfWaiting }),
+        query(given, headers, { path: '/erasures', schema: waiting, lineOf: lineOfWaiting }),
     ],
     ['hold', setHold],
     [
       'holds',
-      (given: Arguments, headers: Headers) => ask(given, headers, { path: '/holds', schema: held, lineOf: lineOfHold }),
+      (given: Arguments, headers: Headers) =>
+        query(given, headers, { path: '/holds', schema: held, lineOf: lineOfHold }),
     ],
     ['release', release],
   ]);
@@ -56,14 +57,14 @@ function erase(given: Arguments, headers: Headers): Promise<Answer> | Answer {
   if (!erasureBasis.safeParse(basis).success) return wrong(`"${basis}" is no basis: ${bases}`);
   const body = { subject, commitment, basis, zone };
   const lineOf = (one: z.infer<typeof erased>) => lineOfErased(one, basis);
-  return ask(given, headers, { path: '/erasures', body, schema: erased, lineOf });
+  return query(given, headers, { path: '/erasures', body, schema: erased, lineOf });
 }
 
 function setHold(given: Arguments, headers: Headers): Promise<Answer> | Answer {
   const { subject, commitment, basis, zone, reason, id } = given;
   if (reason === undefined) return wrong('why? --reason "case 7"');
   const body = { subject, commitment, basis, zone, reason, id };
-  return ask(given, headers, { path: '/holds', body, schema: held, lineOf: lineOfHold });
+  return query(given, headers, { path: '/holds', body, schema: held, lineOf: lineOfHold });
 }
 
 function release(given: Arguments, headers: Headers): Promise<Answer> | Answer {
@@ -71,7 +72,7 @@ function release(given: Arguments, headers: Headers): Promise<Answer> | Answer {
   const { reason, zone } = given;
   if (reason === undefined) return wrong('why? --reason "case 7 is over"');
   const path = `/holds/${encodeURIComponent(id)}/release`;
-  return ask(given, headers, { path, body: { reason, zone }, schema: released, lineOf: lineOfReleased });
+  return query(given, headers, { path, body: { reason, zone }, schema: released, lineOf: lineOfReleased });
 }
 
 interface AuditRequest<S extends z.ZodType> {
@@ -83,7 +84,7 @@ interface AuditRequest<S extends z.ZodType> {
   readonly lineOf: (one: z.infer<S>) => string;
 }
 
-export async function ask<S extends z.ZodType>(
+export async function query<S extends z.ZodType>(
   { edge, zone }: Arguments,
   headers: Headers,
   { path, body, schema, lineOf }: AuditRequest<S>,

@@ -32,12 +32,12 @@ export type ExportArguments = Pick<
 
 export interface ExportEnv {
   pause(ms: number): Promise<void>;
-  tell(line: string): void;
+  print(line: string): void;
 }
 
 export const realEnv: ExportEnv = {
   pause: (ms) => new Promise((settle) => setTimeout(settle, ms)),
-  tell: (line) => void process.stderr.write(`${line}\n`),
+  print: (line) => void process.stderr.write(`${line}\n`),
 };
 
 export async function exportAudit(given: ExportArguments, headers: Headers, world = realEnv): Promise<Answer> {
@@ -61,7 +61,7 @@ export async function exportAudit(given: ExportArguments, headers: Headers, worl
   for (const [at, file] of done.files.entries()) {
     const failed = await fetchFile(`${edge}/v1/audit/exports/${id}/files`, file, out, headers);
     if (failed) return failed;
-    if (at % 50 === 49) world.tell(`${at + 1} of ${done.files.length} files`);
+    if (at % 50 === 49) world.print(`${at + 1} of ${done.files.length} files`);
   }
   rmSync(journal);
   const head = await knownHead(given, headers);
@@ -116,8 +116,8 @@ async function knownHead({ edge, zone, year }: Pick<ExportArguments, 'edge' | 'z
   return note !== undefined && checkpoint && checkpoint.size > 0 ? { note, size: checkpoint.size } : undefined;
 }
 
-async function waitFor(url: string, headers: Headers, { pause, tell }: ExportEnv) {
-  let told = '';
+async function waitFor(url: string, headers: Headers, { pause, print }: ExportEnv) {
+  let printed = '';
   for (;;) {
     const response = await fetch(url, { headers });
     if (!response.ok) return refused(response);
@@ -127,8 +127,8 @@ async function waitFor(url: string, headers: Headers, { pause, tell }: ExportEnv
       status.size === undefined
         ? 'waits for the log'
         : `${status.entries} entries, ${status.scanned} of ${status.size} looked through`;
-    if (line !== told) tell(line);
-    told = line;
+    if (line !== printed) print(line);
+    printed = line;
     await pause(limits.auditExportPollMs.value);
   }
 }

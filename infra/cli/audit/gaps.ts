@@ -3,14 +3,14 @@ import { z } from 'zod';
 import { gap } from '../../../shared/audit/gaps.ts';
 import { type Answer, refused, wrong } from '../answer.ts';
 import type { Arguments } from '../options.ts';
-import { ask } from './erase.ts';
+import { query } from './erase.ts';
 
 const zoned = gap.extend({ zone: z.string() });
 
 type Headers = Record<string, string>;
 
 export const listGaps = (given: Arguments, headers: Headers): Promise<Answer> =>
-  ask(given, headers, { path: '/gaps', schema: zoned, lineOf: lineOfGap });
+  query(given, headers, { path: '/gaps', schema: zoned, lineOf: lineOfGap });
 
 export async function acceptGap(given: Arguments, headers: Headers): Promise<Answer> {
   const [, place = ''] = given.operands;

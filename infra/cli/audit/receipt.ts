@@ -24,24 +24,24 @@ export async function verifyReceiptFile({ receipt = '', policy, entry }: Given, 
   const [read, bytes] = [readReceipt(readFileSync(receipt)), readFileSync(file)];
   const parts = read && splitNote(new TextEncoder().encode(read.checkpoint));
   const checkpoint = parts && readCheckpoint(parts.text);
-  if (!read || !checkpoint) return tell('invalid', `${receipt} is no receipt`);
+  if (!read || !checkpoint) return answerOf('invalid', `${receipt} is no receipt`);
   const { origin, size } = checkpoint;
   const names = believed.value.logs.map(({ key }) => key.name);
   if (!names.includes(origin))
     return wrong(`the policy ${policy} has no key of ${origin}, whose receipt this is: it names ${names.join(', ')}`);
   const judge = await openJudge(believed.value);
   if (!(await judge(new TextEncoder().encode(read.checkpoint))))
-    return tell('invalid', `the checkpoint in ${receipt} is not signed by ${origin}`);
+    return answerOf('invalid', `the checkpoint in ${receipt} is not signed by ${origin}`);
   const judged = await verifyReceipt(read, bytes, judge, latestAt(now));
-  if (!judged) return tell('invalid', `${receipt} does not show that ${file} is in ${origin}`);
+  if (!judged) return answerOf('invalid', `${receipt} does not show that ${file} is in ${origin}`);
   const seen = judged.witnesses.map(({ name }) => name);
   const witnessed = judged.quorum && seen.length > 0;
   const text = `entry ${read.index} of ${origin}, as it is in ${file}, is in the log of ${size} entries, witnessed by ${seen.join(', ') || 'nobody'}`;
   const more = { origin, index: read.index, size, witnesses: judged.witnesses, leaf: readLeaf(bytes) };
-  return tell(witnessed ? 'witnessed' : 'unwitnessed', text, more);
+  return answerOf(witnessed ? 'witnessed' : 'unwitnessed', text, more);
 }
 
-const tell = (verdict: Verdict, detail: string, more: object = {}): Answer => ({
+const answerOf = (verdict: Verdict, detail: string, more: object = {}): Answer => ({
   exit: verdicts[verdict],
   text: `${verdict}: ${detail}`,
   value: { verdict, detail, ...more },

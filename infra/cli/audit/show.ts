@@ -41,8 +41,8 @@ export async function tail(found: FoundLog, type: string | undefined): Promise<A
 function lineOf({ index, leaf }: Entry): string {
   if (!leaf) return `${index}  (written by a newer version)`;
   const { t, type, tn = '-', req = '', action = '', status = '', reason = '' } = leaf as Leaf & Record<string, unknown>;
-  const said = [action, status, reason].filter((part) => part !== '').join(' ');
-  return [String(index).padStart(6), new Date(t.origin).toISOString(), type.padEnd(19), tn, req, said]
+  const words = [action, status, reason].filter((part) => part !== '').join(' ');
+  return [String(index).padStart(6), new Date(t.origin).toISOString(), type.padEnd(19), tn, req, words]
     .join('  ')
     .trimEnd();
 }

@@ -14,7 +14,7 @@ import { fetchCheckpoint, Invalid, walkLog } from './log.ts';
 import { fileOf, recall, remember } from './memory.ts';
 import { findWitnessed, type Witnessed } from './witness.ts';
 
-interface Said {
+interface Findings {
   readonly size?: number;
   readonly root?: string;
   readonly detail: string;
@@ -23,23 +23,23 @@ interface Said {
   readonly accepted?: readonly string[];
 }
 
-const tell = (verdict: Verdict, said: Said): Answer => ({
+const answerOf = (verdict: Verdict, findings: Findings): Answer => ({
   exit: verdicts[verdict],
-  text: `${verdict}: ${[said.detail, ...(said.holes ?? []), ...(said.accepted ?? [])].join('\n  ')}`,
-  value: { verdict, ...said },
+  text: `${verdict}: ${[findings.detail, ...(findings.holes ?? []), ...(findings.accepted ?? [])].join('\n  ')}`,
+  value: { verdict, ...findings },
 });
 
-interface Told {
+interface VerifyOptions {
   /** The auditor's own policy; it overrides the policy that the log suggests. */
   readonly policy?: string | undefined;
   readonly now?: number;
 }
 
-export async function verifyLog(found: FoundLog, { policy, now = Date.now() }: Told): Promise<Answer> {
+export async function verifyLog(found: FoundLog, { policy, now = Date.now() }: VerifyOptions): Promise<Answer> {
   const { base, vkey, reader } = found;
   const before = recall(base);
   if (before && before.vkey !== vkey)
-    return tell('diverged', { detail: `the key is not the one that was seen before, which is in ${fileOf(base)}` });
+    return answerOf('diverged', { detail: `the key is not the one that was seen before, which is in ${fileOf(base)}` });
   try {
     // Fetched before the checkpoint, so that the checkpoint's log is at least as long.
     const witnessed = await findWitnessed(reader, policy, now);
@@ -53,29 +53,34 @@ export async function verifyLog(found: FoundLog, { policy, now = Date.now() }: T
     });
     const undecided = await readLater(found, { ...checkpoint, origin: reader.verifier.name }, holes, now);
     const { open, accepted } = holes.found(now);
-    const said = {
+    const findings = {
       size: checkpoint.size,
       root: Buffer.from(checkpoint.root).toString('base64'),
       ...(accepted.length > 0 && { accepted }),
     };
     const other = earlier.find(({ size, root }) => !equalBytes(roots.get(size) ?? new Uint8Array(), root));
     if (other) {
-      const who = other === seen ? 'seen before' : 'witnessed';
-      const detail = `the log of ${said.size} entries is not the one of ${other.size} that was ${who}, grown`;
-      return tell('diverged', { ...said, detail });
+      const origin = other === seen ? 'seen before' : 'witnessed';
+      const detail = `the log of ${findings.size} entries is not the one of ${other.size} that was ${origin}, grown`;
+      return answerOf('diverged', { ...findings, detail });
     }
     remember(base, { vkey, note: new TextDecoder().decode(note) });
     if (open.length > 0) {
-      const detail = [`${said.size} entries with holes`, ...(undecided === undefined ? [] : [undecided])].join('; ');
-      return tell('incomplete', { ...said, detail, holes: open });
+      const detail = [`${findings.size} entries with holes`, ...(undecided === undefined ? [] : [undecided])].join(
+        '; ',
+      );
+      return answerOf('incomplete', { ...findings, detail, holes: open });
     }
     const since = seen ? `, grown from ${seen.size}` : '';
-    const { verdict, text } = judgeWitnessed(witnessed, said.size, now);
-    return tell(verdict, { ...said, detail: `${said.size} entries are as they were signed${since}; ${text}` });
+    const { verdict, text } = judgeWitnessed(witnessed, findings.size, now);
+    return answerOf(verdict, {
+      ...findings,
+      detail: `${findings.size} entries are as they were signed${since}; ${text}`,
+    });
   } catch (error) {
     const anew = error instanceof Invalid ? await signedAnew(found) : undefined;
-    if (anew !== undefined) return tell('diverged', { detail: anew });
-    if (error instanceof Invalid) return tell('invalid', { detail: error.message });
+    if (anew !== undefined) return answerOf('diverged', { detail: anew });
+    if (error instanceof Invalid) return answerOf('invalid', { detail: error.message });
     throw error;
   }
 }

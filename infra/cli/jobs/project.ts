@@ -29,10 +29,10 @@ export async function project(given: Arguments, headers: Headers, world: UploadE
   if (what === 'list') return list(given, headers, world);
   // Any other first word is the name of a file.
   if (id === '') return make(what, given, headers, world);
-  if (what === 'delete') return ask(url, 'DELETE', headers, world);
-  if (what === 'rerun') return ask(`${url}/rerun`, 'POST', headers, world);
-  if (what === 'save') return tell(url, { ...given, wait: true }, headers, world);
-  return what === 'edit' ? edit(url, given, headers, world) : ask(url, 'GET', headers, world);
+  if (what === 'delete') return fetchState(url, 'DELETE', headers, world);
+  if (what === 'rerun') return fetchState(`${url}/rerun`, 'POST', headers, world);
+  if (what === 'save') return saveWhenDone(url, { ...given, wait: true }, headers, world);
+  return what === 'edit' ? edit(url, given, headers, world) : fetchState(url, 'GET', headers, world);
 }
 
 const page = z.object({ data: z.array(projectState.extend({ created: z.string() })) });
@@ -75,7 +75,7 @@ async function make(file: string, given: Arguments, headers: Headers, world: Upl
   }
   const { grants: _, ...shown } = begun;
   if (given.wait || given.out !== undefined)
-    return tell(`${given.edge}/v1/projects/${begun.id}`, given, headers, world);
+    return saveWhenDone(`${given.edge}/v1/projects/${begun.id}`, given, headers, world);
   return { exit: 0, text: projectLine(begun), value: shown };
 }
 
@@ -98,24 +98,24 @@ function describe(file: string, content: string, given: Arguments): { body: obje
     ...(callback !== undefined && { callback }),
   };
   const title = path.basename(file, path.extname(file));
-  let asked: z.infer<typeof projectFile> = { documents: [{ title, text: content }] };
+  let described: z.infer<typeof projectFile> = { documents: [{ title, text: content }] };
   if (path.extname(file).toLowerCase() === '.json') {
     const parsed = projectFile.safeParse(jsonOf(content));
     if (!parsed.success) return 'it does not describe a project: it needs documents with text or blocks';
-    asked = parsed.data;
+    described = parsed.data;
   }
-  if (plain) return { body: { ...named, ...asked, sealed: false }, files: [] };
+  if (plain) return { body: { ...named, ...described, sealed: false }, files: [] };
   const files: Uint8Array[] = [];
-  for (const { text: words, blocks } of asked.documents) {
+  for (const { text: words, blocks } of described.documents) {
     const read = readDocument(words ?? blocks ?? '');
     if (!read.ok) return publicText(read.refusal);
     files.push(encodeDocument(read.value));
   }
-  const documents = asked.documents.map((one) => ({
+  const documents = described.documents.map((one) => ({
     ...(one.title !== undefined && { title: one.title }),
     content_type: 'application/json',
   }));
-  return { body: { ...named, ...asked, documents, sealed: true }, files };
+  return { body: { ...named, ...described, documents, sealed: true }, files };
 }
 
 /** Seals and uploads one document. Returns what failed. */
@@ -145,7 +145,7 @@ async function put(
   return `document ${index} was not sent: ${why}`;
 }
 
-async function ask(url: string, method: string, headers: Headers, { fetch: send }: UploadEnv): Promise<Answer> {
+async function fetchState(url: string, method: string, headers: Headers, { fetch: send }: UploadEnv): Promise<Answer> {
   const response = await send(url, { method, headers });
   if (!response.ok) return refused(response);
   const value = projectState.parse(await response.json());
@@ -157,14 +157,14 @@ async function edit(url: string, given: Arguments, headers: Headers, world: Uplo
   const change = { document, segment, text: words, plain: given.plain };
   const done = await editProject(url, change, headers, world.fetch);
   if ('exit' in done) return done;
-  if (given.wait || given.out !== undefined) return tell(url, given, headers, world);
+  if (given.wait || given.out !== undefined) return saveWhenDone(url, given, headers, world);
   return { exit: 0, text: projectLine(done.edited), value: done.edited };
 }
 
 /** Waits for the end and saves the audio. */
-async function tell(url: string, given: Arguments, headers: Headers, world: UploadEnv): Promise<Answer> {
+async function saveWhenDone(url: string, given: Arguments, headers: Headers, world: UploadEnv): Promise<Answer> {
   const { fetch: send, pause } = world;
-  const changed = (now: ProjectState) => world.say(projectLine(now));
+  const changed = (now: ProjectState) => world.print(projectLine(now));
   const end = await follow(url, headers, { fetch: send, pause, changed }, projectState);
   if (end instanceof Response) return refused(end);
   if (end.status !== 'done') return { exit: 1, text: projectLine(end), value: end };

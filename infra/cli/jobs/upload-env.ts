@@ -7,7 +7,7 @@ export interface UploadEnv {
   readonly now: () => number;
   readonly pause: (attempt: number) => Promise<void>;
   readonly folder: string;
-  readonly say: (line: string) => void;
+  readonly print: (line: string) => void;
 }
 
 export const realEnv = (): UploadEnv => ({
@@ -18,5 +18,5 @@ export const realEnv = (): UploadEnv => ({
       setTimeout(settle, Math.min(limits.uploadPauseMs.value, 250 * 2 ** attempt) * (0.5 + Math.random() / 2)),
     ),
   folder: journalFolder(process.env),
-  say: (line) => void process.stderr.write(`${line}\n`),
+  print: (line) => void process.stderr.write(`${line}\n`),
 });

@@ -14,8 +14,8 @@ type Pending = z.infer<z.ZodObject<typeof pendingShape>>;
 /** Returns what a line says of them, empty where nothing is to come. */
 export function pendingWords({ waiting, callback, callback_attempts: tries = 0 }: Pending): string {
   const wait = waiting ? `, waiting for ${waiting.for} since ${waiting.since}` : '';
-  const told = (callback === 'pending' && tries > 0) || callback === 'failed';
-  return told ? `${wait}, callback ${callback} after ${tries} attempts` : wait;
+  const notified = (callback === 'pending' && tries > 0) || callback === 'failed';
+  return notified ? `${wait}, callback ${callback} after ${tries} attempts` : wait;
 }
 
 /** Members of an upload that the command line reads. */

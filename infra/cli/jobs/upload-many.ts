@@ -41,7 +41,7 @@ export async function uploadMany(
   const files = await listFiles(given.operands);
   if (typeof files === 'string') return wrong(files);
   const progress = createProgress(screen);
-  const quiet: UploadEnv = { ...world, say: () => {} };
+  const quiet: UploadEnv = { ...world, print: () => {} };
   let failed = 0;
   const stepAll = async (verb: string, of: readonly Sent[], next: (one: Sent) => Promise<Sent>): Promise<Sent[]> => {
     let done = 0;
@@ -50,7 +50,7 @@ export async function uploadMany(
       done += 1;
       failed += after.answer.exit === 0 ? 0 : 1;
       if (screen.isTTY) progress.show(`${done} of ${of.length} files ${verb}${failed > 0 ? `, ${failed} failed` : ''}`);
-      else world.say(lineOf(after));
+      else world.print(lineOf(after));
       return after;
     });
   };

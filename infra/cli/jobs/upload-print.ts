@@ -45,7 +45,7 @@ export async function printEnd(
   world: UploadEnv,
 ): Promise<Answer> {
   const { fetch: send, pause } = world;
-  const changed = (upload: UploadState) => world.say(line(upload));
+  const changed = (upload: UploadState) => world.print(line(upload));
   const end = await followUpload(url, headers, { fetch: send, pause, changed });
   if (end instanceof Response) return refused(end);
   if (end.status !== 'done') return { exit: 1, text: line(end), value: end };

@@ -40,8 +40,8 @@ export async function upload(
   const facts = await look(file);
   if (typeof facts === 'string') return wrong(`${file} ${facts}`);
   const { size: bytes, mtimeMs: modified } = facts;
-  const asked = askedOf(given, file, bytes);
-  const name = { edge: given.edge, file: path.resolve(file), bytes, modified, asked };
+  const request = requestOf(given, file, bytes);
+  const name = { edge: given.edge, file: path.resolve(file), bytes, modified, asked: request };
   const before = findJournal(world.folder, name, world.now());
   const waits = before ? await stillWaits(given, headers, before, world) : 'no';
   if (waits === 'no') before?.remove();
@@ -49,18 +49,18 @@ export async function upload(
   if ('exit' in journal) return journal;
   const { id } = journal.begun;
   const url = `${given.edge}/v1/uploads/${id}`;
-  const tell = async () => {
+  const report = async () => {
     if (given.wait) return printEnd(url, given, headers, world);
-    const told = await printUpload(url, 'GET', headers, world);
-    return told.exit === 0 ? { ...told, note: `npx auricle uploads wait ${id} prints its transcript` } : told;
+    const shown = await printUpload(url, 'GET', headers, world);
+    return shown.exit === 0 ? { ...shown, note: `npx auricle uploads wait ${id} prints its transcript` } : shown;
   };
   if (waits === 'taken') {
     journal.remove();
-    return tell();
+    return report();
   }
   try {
     const target = targetOf(journal.begun);
-    const progress = (sent: number, of: number) => world.say(`${id}: sent ${Math.floor((sent / of) * 100)} %`);
+    const progress = (sent: number, of: number) => world.print(`${id}: sent ${Math.floor((sent / of) * 100)} %`);
     await sendFile(file, bytes, { target, journal, fetch: world.fetch, pause: world.pause, progress });
     journal.remove();
   } catch (error) {
@@ -69,7 +69,7 @@ export async function upload(
     const text = `${file} was not sent: ${error.message}${error.again ? '; run the same command to go on' : ''}`;
     return { exit: 1, text, value: { error: { message: text }, id } };
   }
-  return tell();
+  return report();
 }
 
 /** Returns the facts of a readable file, or why it cannot be sent. */
@@ -94,7 +94,7 @@ const UNREADABLE: Readonly<Record<string, string>> = {
 };
 
 /** Returns the body of the request. */
-function askedOf(given: Arguments, file: string, bytes: number): Record<string, unknown> {
+function requestOf(given: Arguments, file: string, bytes: number): Record<string, unknown> {
   const { model, language, plain, zone, callback, keepDays } = given;
   return {
     model,

@@ -68,16 +68,16 @@ async function sendOne(
     const milliseconds = since();
     const body = jsonOf(text);
     if (!response.ok) {
-      const said = refused.safeParse(body).data?.error;
+      const apiError = refused.safeParse(body).data?.error;
       const request = response.headers.get('x-request-id') ?? undefined;
-      const words = said?.message ?? `${url} answers ${response.status} ${response.statusText}`.trimEnd();
+      const words = apiError?.message ?? `${url} answers ${response.status} ${response.statusText}`.trimEnd();
       const message = withRequest(words, request);
-      return { milliseconds, code: said?.code ?? `http_${response.status}`, message, audioSeconds: 0 };
+      return { milliseconds, code: apiError?.code ?? `http_${response.status}`, message, audioSeconds: 0 };
     }
-    const said = answered.safeParse(body).data;
-    const audioSeconds = said === undefined ? 0 : 'duration' in said ? said.duration : said.usage.seconds;
-    const heard = spoken.safeParse(body).data?.text ?? (fields.response_format === 'text' ? text : undefined);
-    const other = expected && heard !== undefined ? wordProblem(wordsOf(heard), expected) : undefined;
+    const answer = answered.safeParse(body).data;
+    const audioSeconds = answer === undefined ? 0 : 'duration' in answer ? answer.duration : answer.usage.seconds;
+    const transcript = spoken.safeParse(body).data?.text ?? (fields.response_format === 'text' ? text : undefined);
+    const other = expected && transcript !== undefined ? wordProblem(wordsOf(transcript), expected) : undefined;
     if (other !== undefined) return { milliseconds, code: WORDS_DIFFER, message: other, audioSeconds: 0 };
     return { milliseconds, code: undefined, audioSeconds };
   } catch (error) {

@@ -160,7 +160,7 @@ function judge(
   { expected, pass }: Play,
 ): Pick<StreamOutcome, 'code' | 'message'> {
   const count = Math.floor((frames * FRAME_SECONDS) / pass + 1e-6);
-  const heard = spoken.flatMap(({ words }) => words);
-  const message = expected && wordProblem(heard, expected, { count, tail: expected.length });
+  const received = spoken.flatMap(({ words }) => words);
+  const message = expected && wordProblem(received, expected, { count, tail: expected.length });
   return message === undefined ? { code: undefined } : { code: WORDS_DIFFER, message };
 }

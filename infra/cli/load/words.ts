@@ -28,13 +28,13 @@ export interface Passes {
 
 /** Returns how a transcript differs, `undefined` when it does not. */
 export function wordProblem(
-  heard: readonly string[],
+  received: readonly string[],
   expected: readonly string[],
   { count, tail }: Passes = { count: 1, tail: 0 },
 ): string | undefined {
   const whole = Array.from({ length: count }, () => expected).flat();
-  const at = whole.findIndex((word, index) => word !== heard[index]);
-  if (at >= 0) return `word ${at + 1} is "${heard[at] ?? ''}", and "${whole[at]}" was expected`;
+  const at = whole.findIndex((word, index) => word !== received[index]);
+  if (at >= 0) return `word ${at + 1} is "${received[at] ?? ''}", and "${whole[at]}" was expected`;
   const most = whole.length + tail;
-  return heard.length > most ? `${heard.length} words were heard, and at most ${most} expected` : undefined;
+  return received.length > most ? `${received.length} words were heard, and at most ${most} expected` : undefined;
 }

@@ -47,13 +47,13 @@ export async function runImport(given: Words): Promise<BuildResult<Answer>> {
   const text = [`${file}: "${manifest.name}", networks ${networks}`, ...advice.map((line) => `note: ${line}`)].join(
     '\n',
   );
-  const { classes, graphs: found, settings: said, parts: beside } = manifest;
+  const { classes, graphs: found, settings: declared, parts: beside } = manifest;
   const value = {
     file,
     name: manifest.name,
     classes,
     graphs: found.map(({ role }) => role),
-    settings: said,
+    settings: declared,
     parts: beside,
     advice,
   };

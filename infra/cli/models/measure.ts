@@ -36,9 +36,9 @@ function readAgainst(text: string, name: string, repository: string): BuildResul
 
 /** A15: what the first gate asks for, measured and written for `auricle model promote … --evidence`. */
 export async function runMeasure(given: Words): Promise<BuildResult<Answer>> {
-  const told = readFlags(given, flags);
-  if (!told.ok) return told;
-  const read = told.value;
+  const parsed = readFlags(given, flags);
+  if (!parsed.ok) return parsed;
+  const read = parsed.value;
   const [repository = '', name = ''] = given.operands;
   const { out, recordings, language, parallel = '1' } = read;
   if (out === undefined) return problem('written', 'where to? --out FILE');
@@ -57,7 +57,7 @@ export async function runMeasure(given: Words): Promise<BuildResult<Answer>> {
       name,
       parallel: Number(parallel),
       tool: TOOL,
-      say: (line) => void process.stderr.write(`${line}\n`),
+      log: (line) => void process.stderr.write(`${line}\n`),
       ...(engine.value && { engine: engine.value.url }),
       ...(sla !== undefined && { sla }),
       ...(recordings !== undefined && { recordings }),

@@ -19,14 +19,14 @@ import {
   unknownRevision,
 } from './registry.ts';
 
-interface Asked {
+interface NamedRevision {
   readonly model: string;
   /** The revision, or the transition. */
   readonly named: string;
   readonly key: SigningKey;
 }
 
-async function readAsked(given: Arguments): Promise<Asked | Answer> {
+async function readNamed(given: Arguments): Promise<NamedRevision | Answer> {
   const [, model = '', named = ''] = given.operands;
   const file = keyFileOf(given);
   if (file === undefined) return wrong(NO_KEY);
@@ -35,10 +35,10 @@ async function readAsked(given: Arguments): Promise<Asked | Answer> {
 }
 
 /** The revision that is named, and where it stands. */
-async function findAsked(
+async function findNamed(
   given: Arguments,
   headers: Headers,
-  { model, named }: Asked,
+  { model, named }: NamedRevision,
 ): Promise<{ readonly revision: string; readonly at: Standing } | Answer> {
   const state = await fetchState(given, headers, model);
   if ('exit' in state) return state;
@@ -65,10 +65,10 @@ function readStanding(text: string): Standing | undefined {
 }
 
 export async function promote(given: Arguments, headers: Headers): Promise<Answer> {
-  const asked = await readAsked(given);
-  if ('exit' in asked) return asked;
-  const { model, key } = asked;
-  const found = await findAsked(given, headers, asked);
+  const request = await readNamed(given);
+  if ('exit' in request) return request;
+  const { model, key } = request;
+  const found = await findNamed(given, headers, request);
   if ('exit' in found) return found;
   const { revision, at: from } = found;
   const to = given.to === undefined ? nextOf(from) : readStanding(given.to);
@@ -101,10 +101,10 @@ function readEvidence(file: string): { readonly value: Evidence[] } | Answer {
 export async function takeover(given: Arguments, headers: Headers): Promise<Answer> {
   const { reason } = given;
   if (!reason) return wrong('why? --reason WHY');
-  const asked = await readAsked(given);
-  if ('exit' in asked) return asked;
-  const { model, key } = asked;
-  const found = await findAsked(given, headers, asked);
+  const request = await readNamed(given);
+  if ('exit' in request) return request;
+  const { model, key } = request;
+  const found = await findNamed(given, headers, request);
   if ('exit' in found) return found;
   const { revision, at } = found;
   const statement = { model, revision, from: at, to: at, at: Date.now(), evidence: [], reason };
@@ -112,9 +112,9 @@ export async function takeover(given: Arguments, headers: Headers): Promise<Answ
 }
 
 export async function approve(given: Arguments, headers: Headers): Promise<Answer> {
-  const asked = await readAsked(given);
-  if ('exit' in asked) return asked;
-  const { model, named: id, key } = asked;
+  const request = await readNamed(given);
+  if ('exit' in request) return request;
+  const { model, named: id, key } = request;
   const kept = await callRegistry(
     { edge: given.edge, headers },
     `${encodeURIComponent(model)}/transitions/${encodeURIComponent(id)}`,
@@ -133,7 +133,7 @@ export async function approve(given: Arguments, headers: Headers): Promise<Answe
 async function send(
   given: Arguments,
   headers: Headers,
-  { model, key }: Pick<Asked, 'model' | 'key'>,
+  { model, key }: Pick<NamedRevision, 'model' | 'key'>,
   payload: Uint8Array,
 ): Promise<Answer> {
   const body = { envelope: await signPayload(payload, key) };

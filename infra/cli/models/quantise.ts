@@ -13,9 +13,9 @@ import { readFlags, type Words } from './words.ts';
 /** A15, A22: writes an 8-bit model beside its source. The gates measure its loss of accuracy. */
 export async function runQuantise(given: Words): Promise<BuildResult<Answer>> {
   if (given.flags.watch) return runWatch(given);
-  const told = readFlags(given, ['out', 'static', 'calibrate', 'features', 'samples']);
-  if (!told.ok) return told;
-  const read = told.value;
+  const parsed = readFlags(given, ['out', 'static', 'calibrate', 'features', 'samples']);
+  if (!parsed.ok) return parsed;
+  const read = parsed.value;
   const [folder, ...more] = given.operands;
   const { out, calibrate, features, samples } = read;
   if (folder === undefined || out === undefined || more.length > 0)
@@ -46,9 +46,9 @@ const watchFlags = ['edge', 'token', 'state', 'key', 'as', 'out', 'calibrate', '
 
 /** Quantises revisions that missed their targets, as the edge lists them. */
 async function runWatch(given: Words): Promise<BuildResult<Answer>> {
-  const told = readFlags(given, watchFlags, ['models', 'watch', 'once']);
-  if (!told.ok) return told;
-  const read = told.value;
+  const parsed = readFlags(given, watchFlags, ['models', 'watch', 'once']);
+  if (!parsed.ok) return parsed;
+  const read = parsed.value;
   const { out, calibrate, samples } = read;
   const place = readPlace({ edge: read.edge, state: read.state }, process.env);
   if ('problem' in place) return problem('written', place.problem);
@@ -77,7 +77,7 @@ async function runWatch(given: Words): Promise<BuildResult<Answer>> {
       key,
       ...(source && { calibrate: source }),
       once: given.flags.once !== undefined,
-      say: (line) => void process.stderr.write(`${line}\n`),
+      print: (line) => void process.stderr.write(`${line}\n`),
     });
     return ok(answered);
   } catch (error) {

@@ -203,10 +203,10 @@ const log: Run = async (given, headers) => {
 const readTime = (text: string): number => (/^\d{1,15}$/.test(text) ? Number(text) : Date.parse(text));
 
 function showEntry(one: Entry): string {
-  return `${String(one.seq).padStart(4)}  ${new Date(one.at).toISOString()}  ${saidOf(one)}`;
+  return `${String(one.seq).padStart(4)}  ${new Date(one.at).toISOString()}  ${describe(one)}`;
 }
 
-function saidOf(one: Entry): string {
+function describe(one: Entry): string {
   if (one.type === 'alias') return `${one.alias}: ${shortOf(one.from)} → ${shortOf(one.revision)}`;
   if (one.type === 'revision') {
     const origin = one.made ? `, ${one.made.method} of ${shortOf(one.made.from)}` : '';

@@ -33,7 +33,7 @@ export interface Watch {
   readonly calibrate?: { readonly folder: string; readonly count?: number };
   /** Ends when nothing is wanted. */
   readonly once: boolean;
-  readonly say: (line: string) => void;
+  readonly print: (line: string) => void;
 }
 
 export interface MadeRevision {
@@ -55,7 +55,7 @@ export async function watchRevisions(watch: Watch): Promise<Answer> {
       const made = await makeWanted(watch, model);
       if ('exit' in made) {
         if (watch.once) return made;
-        watch.say(made.text);
+        watch.print(made.text);
         continue;
       }
       all.push(...made);
@@ -88,7 +88,7 @@ async function makeOne(
 ): Promise<MadeRevision | Answer | undefined> {
   const { revision: from } = row;
   const named = `${model} ${shortOf(from)}, ${method}`;
-  if (method === 'static' && !watch.calibrate) return void watch.say(`${named}: wants --calibrate`);
+  if (method === 'static' && !watch.calibrate) return void watch.print(`${named}: wants --calibrate`);
   const kept = await callRegistry(watch, `${model}/revisions/${from}`, storedRevision);
   if ('exit' in kept) return kept;
   const manifest = readManifest(readPayload(Buffer.from(kept.value.bundle.dsseEnvelope.payload, 'base64')));
@@ -97,7 +97,7 @@ async function makeOne(
     return giveUp(watch, row, { model, from, method }, 'it was signed as a folder, and not as parts of a repository');
   }
   const source = manifest && (await findSource(watch.repositories, manifest, from));
-  if (!source) return void watch.say(`${named}: its files are in none of these folders`);
+  if (!source) return void watch.print(`${named}: its files are in none of these folders`);
   const folder = path.join(watch.out, `${model}-${shortOf(from)}-${method}`);
   const { calibrate } = watch;
   const made: BuildResult<QuantisedRevision> = existsSync(folder)
@@ -110,7 +110,7 @@ async function makeOne(
   const registered = await register(watch, { model, folder, parts: source.parts, made: { from, method, parameters } });
   if ('exit' in registered) return registered;
   const { revision } = registered.value;
-  watch.say(`${named}: ${revision}, in ${folder}`);
+  watch.print(`${named}: ${revision}, in ${folder}`);
   return { ...facts, revision, folder };
 }
 
@@ -170,11 +170,11 @@ async function giveUp(
   const at = Math.max(Date.now(), row.since);
   const payload = writeStatement({ model, revision: from, from: stands, to: stands, at, evidence });
   const body = { envelope: await signPayload(payload, watch.key) };
-  const told = await callRegistry(watch, `${encodeURIComponent(model)}/transitions`, transitionRow, {
+  const listed = await callRegistry(watch, `${encodeURIComponent(model)}/transitions`, transitionRow, {
     method: 'POST',
     body,
   });
-  if ('exit' in told) return told;
-  watch.say(`${model} ${shortOf(from)}, ${method}: ${problem}`);
+  if ('exit' in listed) return listed;
+  watch.print(`${model} ${shortOf(from)}, ${method}: ${problem}`);
   return { ...wanted, problem };
 }

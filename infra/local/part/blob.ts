@@ -81,7 +81,7 @@ const servers: Server[] = [
   ),
 ];
 
-const capacity = new Capacity({ folder, now: () => performance.now(), say: (line) => console.error(line) });
+const capacity = new Capacity({ folder, now: () => performance.now(), log: (line) => console.error(line) });
 for (const { httpServer, metadataStore, extentMetadataStore } of servers) {
   const stores = [metadataStore, ...(extentMetadataStore ? [extentMetadataStore] : [])];
   flushFirst(

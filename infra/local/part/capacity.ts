@@ -9,7 +9,7 @@ const RESERVE_BYTES = 4 * 2 ** 20;
 /** Lifetime of a cached disk measurement, ms: a walk over the files takes a millisecond. */
 const HELD_MS = 200;
 /** Interval of log lines about full storage, ms. */
-const SAID_MS = 60_000;
+const LOG_MS = 60_000;
 const GROWING: readonly (string | undefined)[] = ['PUT', 'POST', 'PATCH', 'MERGE'];
 
 export interface CapacityOptions {
@@ -17,13 +17,13 @@ export interface CapacityOptions {
   /** Returns the time, ms. */
   now(): number;
   /** Reports full storage to the operator, once a minute. */
-  say(line: string): void;
+  log(line: string): void;
 }
 
 export class Capacity {
   readonly #options: CapacityOptions;
   #known: { readonly full: boolean; readonly at: number } | undefined;
-  #said = Number.NEGATIVE_INFINITY;
+  #loggedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: CapacityOptions) {
     this.#options = options;
@@ -34,16 +34,16 @@ export class Capacity {
    * account.
    */
   get full(): boolean {
-    const { folder, now, say } = this.#options;
+    const { folder, now, log } = this.#options;
     const at = now();
     if (this.#known && at - this.#known.at < HELD_MS) return this.#known.full;
     const quota = readQuota(folder);
     const { bavail, bsize } = statfsSync(folder);
     const full = bavail * bsize < RESERVE_BYTES || (quota !== undefined && bytesIn(folder) >= quota);
     this.#known = { full, at };
-    if (full && at - this.#said >= SAID_MS) {
-      this.#said = at;
-      say(`storage is full: ${folder} takes nothing more`);
+    if (full && at - this.#loggedAt >= LOG_MS) {
+      this.#loggedAt = at;
+      log(`storage is full: ${folder} takes nothing more`);
     }
     return full;
   }

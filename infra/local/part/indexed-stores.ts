@@ -37,7 +37,7 @@ type Listing = [
 export interface BlobStore {
   readonly db: Database;
   init(): Promise<void>;
-  listBlobs(...asked: Listing): Promise<[blobs: Blob[], prefixes: unknown[], marker: string]>;
+  listBlobs(...params: Listing): Promise<[blobs: Blob[], prefixes: unknown[], marker: string]>;
 }
 
 interface Entity extends Stored {
@@ -71,7 +71,7 @@ export interface TableStore {
     rows: Entity[],
     most: number,
   ): { readonly nextPartitionKeyResponse?: string; readonly nextRowKeyResponse?: string };
-  queryTableEntities(...asked: Querying): Promise<[Entity[], string | undefined, string | undefined]>;
+  queryTableEntities(...params: Querying): Promise<[Entity[], string | undefined, string | undefined]>;
 }
 
 /** Counts rows that queries have read so far. */
@@ -103,9 +103,9 @@ export function indexBlobs(store: BlobStore): Indexed {
     const blocks = store.db.getCollection<Stored>('$BLOCKS_COLLECTION$');
     indexes.push(byName, byChange, indexFields(blocks, ['accountName', 'containerName', 'blobName']));
     const listBlobs = store.listBlobs.bind(store);
-    store.listBlobs = async (...asked) => {
-      const [, account, container, , , , most = PAGE, marker = ''] = asked;
-      if (!marker.startsWith(CHANGED_AFTER)) return listBlobs(...asked);
+    store.listBlobs = async (...params) => {
+      const [, account, container, , , , most = PAGE, marker = ''] = params;
+      if (!marker.startsWith(CHANGED_AFTER)) return listBlobs(...params);
       const after = Number(marker.slice(CHANGED_AFTER.length));
       const prefix = `${account}${END}${container}${END}`;
       const page: Blob[] = [];
@@ -157,8 +157,8 @@ export function indexTables(store: TableStore): Indexed {
   };
   // Reads by key find their row in the index, too.
   const getEntities = store.getEntityCollection.bind(store);
-  store.getEntityCollection = (...asked) => {
-    const entities = getEntities(...asked);
+  store.getEntityCollection = (...params) => {
+    const entities = getEntities(...params);
     index(entities);
     return entities;
   };

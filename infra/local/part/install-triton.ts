@@ -5,15 +5,15 @@ import type { InstallMessage } from '../install-triton.ts';
 import { holdLifeline } from './lifeline.ts';
 
 holdLifeline();
-const tell = (told: InstallMessage) => new Promise((settle) => process.send?.(told, undefined, {}, settle));
+const send = (message: InstallMessage) => new Promise((settle) => process.send?.(message, undefined, {}, settle));
 try {
   const installed = await installTriton({
     folder: process.env.AURICLE_TRITON ?? '',
-    say: (doing) => void tell({ doing }),
+    log: (doing) => void send({ doing }),
   });
-  await tell({ installed });
+  await send({ installed });
 } catch (error) {
   if (!(error instanceof InstallProblem)) throw error;
-  await tell({ problem: error.message });
+  await send({ problem: error.message });
 }
 process.exit(0);

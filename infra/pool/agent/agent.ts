@@ -29,16 +29,16 @@ async function listen(server: Server, { host, port }: Settings): Promise<string>
 
 /** Starts an agent: keys, attestation, engine watch, server, heartbeat. Resolves when it listens. */
 export async function startAgent(settings: Settings, overrides: AgentOverrides = {}): Promise<Agent> {
-  const backend = await openBackend(settings, overrides, () => desk);
-  const serving = openServing(backend, () => desk);
-  const desk: AgentContext = serving.desk;
+  const backend = await openBackend(settings, overrides, () => context);
+  const serving = openServing(backend, () => context);
+  const context: AgentContext = serving.context;
   const { host, calls, streamMetrics } = serving;
   const { keys, watch, failures, outbox, log, workers, engine } = backend;
-  const server = createAgentServer(desk, {
-    ready: () => watch.ready() && !desk.draining(),
+  const server = createAgentServer(context, {
+    ready: () => watch.ready() && !context.draining(),
     failed: failures.list,
   });
-  const serveStream = createStreamDoor(desk, host, streamMetrics);
+  const serveStream = createStreamDoor(context, host, streamMetrics);
   server.on('upgrade', (request, connection, head) => void serveStream(request, connection, head));
   let url = '';
   const uplink = await openUplink(backend, serving, () => url);
@@ -51,9 +51,9 @@ export async function startAgent(settings: Settings, overrides: AgentOverrides =
   log('started');
 
   async function stop(): Promise<void> {
-    log('stopping', { count: desk.busy() + desk.streams.size() });
-    desk.drain();
-    await Promise.all([desk.empty(settings.drainMs), uplink.stopJobs(settings.drainMs)]);
+    log('stopping', { count: context.busy() + context.streams.size() });
+    context.drain();
+    await Promise.all([context.empty(settings.drainMs), uplink.stopJobs(settings.drainMs)]);
     await host.close(limits.agentGoodbyeMs.value);
     await calls.close();
     // The roster acknowledges it now, or the next agent with this state directory sends it.

@@ -51,16 +51,16 @@ interface MetricsParts {
   readonly watch: ReturnType<typeof createEngineWatch>;
   readonly failures: ReturnType<typeof createLoadFailures>;
   readonly workers: StreamWorkers | undefined;
-  readonly desk: () => AgentContext;
+  readonly context: () => AgentContext;
 }
 
-function openMetrics({ settings, dispatcher, watch, failures, workers, desk }: MetricsParts): Metrics {
+function openMetrics({ settings, dispatcher, watch, failures, workers, context }: MetricsParts): Metrics {
   return createMetrics({
     queued: dispatcher.queued,
-    busy: () => desk().busy(),
+    busy: () => context().busy(),
     slotsUsed: dispatcher.busy,
     engineReady: watch.ready,
-    draining: () => desk().draining(),
+    draining: () => context().draining(),
     failedModels: () => failures.list().length,
     engine: watch.statistics,
     ...(workers && { workers: () => workers.metrics() }),
@@ -68,8 +68,8 @@ function openMetrics({ settings, dispatcher, watch, failures, workers, desk }: M
   });
 }
 
-/** Opens the keys, the engine and the models of an agent. `desk` is called when metrics are read. */
-export async function openBackend(settings: Settings, overrides: AgentOverrides, desk: () => AgentContext) {
+/** Opens the keys, the engine and the models of an agent. `context` is called when metrics are read. */
+export async function openBackend(settings: Settings, overrides: AgentOverrides, context: () => AgentContext) {
   const { agent, engineUrl, serviceKeys, slots, stateDir } = settings;
   const now = overrides.now ?? Date.now;
   const log = createLog(agent, now, overrides.write ?? ((line) => void process.stdout.write(line)));
@@ -108,7 +108,7 @@ export async function openBackend(settings: Settings, overrides: AgentOverrides,
       metrics.served(milliseconds);
     },
   });
-  const metrics = openMetrics({ settings, dispatcher, watch, failures, workers, desk });
+  const metrics = openMetrics({ settings, dispatcher, watch, failures, workers, context });
   /** Returns a served model unless its revision was withdrawn: begun work ends, new work is refused. */
   const model = (name: string) => {
     const found = watch.model(name);

@@ -26,7 +26,7 @@ function openKeyring({ settings, keys, outbox, now }: Backend) {
 }
 
 /** Opens everything that requests and streams need of an agent. */
-export function openServing(backend: Backend, desk: () => AgentContext) {
+export function openServing(backend: Backend, context: () => AgentContext) {
   const { settings, now, log, keepaliveMs, workers, engine, keys, watch, serviceTime, dispatcher, metrics } = backend;
   const { agent, engineUrl, slots, streams } = settings;
   const calls = createCalls({ engineUrl, dispatcher, levels: watch.levels, now });
@@ -36,7 +36,7 @@ export function openServing(backend: Backend, desk: () => AgentContext) {
     slots: stepSlotsOf(settings),
     capacity: streams,
     registry: metrics.registry,
-    open: () => desk().streams.size(),
+    open: () => context().streams.size(),
   });
   const host: StreamHost =
     workers ?? createStreamHost({ agent, keepaliveMs, live, log, onUtterance: metrics.utterance });
@@ -53,7 +53,7 @@ export function openServing(backend: Backend, desk: () => AgentContext) {
     engineReady: watch.ready,
     files: keyring && { keyring, storage: createStorage() },
   });
-  return { desk: opened, host, streamMetrics: live.metrics, calls, keyring, book };
+  return { context: opened, host, streamMetrics: live.metrics, calls, keyring, book };
 }
 
 export type Serving = ReturnType<typeof openServing>;

@@ -7,7 +7,7 @@ import { createHeartbeat } from './identity/heartbeat.ts';
 import { openSuites } from './identity/keys.ts';
 import { createRenewal } from './identity/renewal.ts';
 import { openBatch } from './jobs/batch.ts';
-import { createLiveTeller } from './live-counts/report.ts';
+import { createLiveReporter } from './live-counts/report.ts';
 import type { Serving } from './serving.ts';
 
 const readToken = ({ settings }: Backend) => readFileSync(settings.poolTokenFile, 'utf8').trim();
@@ -25,22 +25,22 @@ async function openTaker(backend: Backend, { keyring }: Serving) {
 }
 
 /** Returns what reports live counts to the functions; `undefined` where the settings name none. */
-function openTeller(backend: Backend, { book }: Serving) {
+function openReporter(backend: Backend, { book }: Serving) {
   const { settings, keys, now, watch, log } = backend;
   if (!settings.batch) return undefined;
   const { functionsUrl: url } = settings.batch;
   const token = () => readToken(backend);
-  return createLiveTeller({ url, agent: settings.agent, keys, token, now, book, describe: watch.descriptions, log });
+  return createLiveReporter({ url, agent: settings.agent, keys, token, now, book, describe: watch.descriptions, log });
 }
 
-function loadOf({ failures, dispatcher, serviceTime, watch }: Backend, { desk }: Serving): Load {
+function loadOf({ failures, dispatcher, serviceTime, watch }: Backend, { context }: Serving): Load {
   const failed = failures.list().slice(0, limits.loadFailures.value);
   return {
-    busy: desk.busy(),
-    streams: desk.streams.size(),
+    busy: context.busy(),
+    streams: context.streams.size(),
     queued: dispatcher.queued(),
     serviceMs: serviceTime.mean(),
-    draining: desk.draining(),
+    draining: context.draining(),
     engineReady: watch.ready(),
     ...(failed.length > 0 && { failed }),
   };
@@ -63,14 +63,14 @@ export async function openUplink(backend: Backend, serving: Serving, url: () => 
   const { settings, keys, outbox, releaseMap, log, now } = backend;
   const { agent, edgeUrl } = settings;
   const taker = await openTaker(backend, serving);
-  const teller = openTeller(backend, serving);
+  const reporter = openReporter(backend, serving);
   const heartbeat = createHeartbeat({
     ...{ edgeUrl, keys, outbox, log, now, release: releaseMap },
     token: () => readToken(backend),
     describe: () => describe(backend, url()),
     load: () => loadOf(backend, serving),
     onDrain() {
-      serving.desk.drain();
+      serving.context.drain();
       taker?.drain();
     },
     onStale: (pauseMs) => renewal.renewAfter(pauseMs),
@@ -81,11 +81,11 @@ export async function openUplink(backend: Backend, serving: Serving, url: () => 
     start() {
       heartbeat.start();
       taker?.start();
-      teller?.start();
+      reporter?.start();
     },
     stopJobs: async (milliseconds: number) => taker?.stop(milliseconds),
     async stop() {
-      await Promise.all([heartbeat.stop(), teller?.stop()]);
+      await Promise.all([heartbeat.stop(), reporter?.stop()]);
       renewal.stop();
     },
   };

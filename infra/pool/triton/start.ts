@@ -118,10 +118,10 @@ async function launch(options: StartOptions, ports: number[]): Promise<Triton> {
       PYTHONDONTWRITEBYTECODE: '1',
     },
   });
-  let said = '';
+  let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
-      said = (said + text).slice(-limits.tritonLogCharacters.value);
+      output = (output + text).slice(-limits.tritonLogCharacters.value);
       onLog(text);
     });
   }
@@ -135,7 +135,7 @@ async function launch(options: StartOptions, ports: number[]): Promise<Triton> {
   const up = await Promise.race([untilReady(url, watch.signal), failed]).catch(String);
   if (up !== true) {
     await end(child, ended);
-    throw new Error(`Triton did not start: ${complaintIn(said) ?? up}`);
+    throw new Error(`Triton did not start: ${complaintIn(output) ?? up}`);
   }
   return {
     url,
@@ -150,11 +150,11 @@ async function launch(options: StartOptions, ports: number[]): Promise<Triton> {
 /** Status of one look, on a connection of its own: Triton would wait for a kept one when it stops. */
 const look = (url: string) =>
   new Promise<number>((resolve) => {
-    const asked = get(url, { agent: false }, (answer) => {
+    const request = get(url, { agent: false }, (answer) => {
       answer.resume();
       resolve(answer.statusCode ?? 0);
     });
-    asked.once('error', () => resolve(0));
+    request.once('error', () => resolve(0));
   });
 
 async function untilReady(url: string, signal: AbortSignal): Promise<true | string> {

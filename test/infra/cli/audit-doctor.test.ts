@@ -32,7 +32,7 @@ const well: LogObservation = {
   zone: 'eu',
   signed: 700,
   pinned: true,
-  asked: NOW - 20,
+  sentAt: NOW - 20,
   answered: NOW + 20,
   health,
   witnessed: { size: 700, at: NOW - 2_000 },
@@ -80,7 +80,7 @@ describe('C9 auricle audit doctor', () => {
       { log: { ...log, size: 701, last: NOW - limits.doctorWaitMs.value - 1 } },
     ],
     ['a key did not sign what is published', 'published', {}, { log: { ...log, unsigned: ['p256'] } }],
-    ['its clock is another', 'clock', { asked: NOW - 1_520, answered: NOW - 1_480 }, {}],
+    ['its clock is another', 'clock', { sentAt: NOW - 1_520, answered: NOW - 1_480 }, {}],
     ['deliveries pile up', 'intake', {}, { intake: { waiting: limits.auditIntakeList.value, oldestMs: 10 } }],
     ['a delivery is stuck', 'intake', {}, { intake: { waiting: 1, oldestMs: limits.doctorWaitMs.value + 1 } }],
     ['an outbox is stuck', 'outbox of the gate', {}, { outboxes: { gate: { waiting: 9, oldestMs: 120_000 } } }],
@@ -106,7 +106,7 @@ describe('C9 auricle audit doctor', () => {
   });
 
   it('names the clock of the functions', () => {
-    const ahead = checkLog({ ...well, asked: NOW - 600_020, answered: NOW - 599_980 });
+    const ahead = checkLog({ ...well, sentAt: NOW - 600_020, answered: NOW - 599_980 });
     expect(ahead.find(({ check }) => check === 'clock')).toMatchObject({
       outcome: 'fail',
       detail: "the functions' clock is 600 s ahead, or this machine's is wrong",
@@ -127,7 +127,9 @@ describe('C9 auricle audit doctor', () => {
   it('says what it cannot tell, and believes what may be so for a moment', () => {
     expect(wrongIn({ health: undefined })).toEqual(['health']);
     // A slow answer says less about the clock, and witnesses are asked after publishing.
-    expect(wrongIn({ asked: NOW - 3_000, answered: NOW + 20, witnessed: { size: 690, at: NOW - 30_000 } })).toEqual([]);
+    expect(wrongIn({ sentAt: NOW - 3_000, answered: NOW + 20, witnessed: { size: 690, at: NOW - 30_000 } })).toEqual(
+      [],
+    );
     // An idle log needs no newer cosignature.
     expect(wrongIn({ witnessed: { size: 700, at: LONG_AGO } })).toEqual([]);
     expect(wrongIn({}, { log: { ...log, size: 702 } })).toEqual([]);

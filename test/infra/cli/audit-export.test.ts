@@ -79,7 +79,7 @@ afterAll(() => {
 const strangerKey = async () =>
   formatVerifierKey('stranger.example/eu/2026', (await openSigningKey(new Uint8Array(32).fill(9))).publicKey);
 
-const world = { pause: async () => {}, tell: () => {} };
+const world = { pause: async () => {}, print: () => {} };
 const take = (out: string, more = {}) =>
   exportAudit(
     {

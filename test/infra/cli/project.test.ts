@@ -124,7 +124,7 @@ async function auricle(...given: string[]) {
     now: Date.now,
     pause: async () => {},
     folder,
-    say: (line) => void said.push(line),
+    print: (line) => void said.push(line),
   };
   const read = readArguments(['project', ...given, '--edge', 'http://edge.test']);
   if ('problem' in read) return wrong(read.problem);

@@ -61,7 +61,7 @@ const world = (): UploadEnv => ({
   now: () => Date.UTC(2026, 0, 1),
   pause: async () => {},
   folder: path.join(folder, 'journals'),
-  say: (line) => lines.push(line),
+  print: (line) => lines.push(line),
 });
 
 function write(...names: string[]): string {

@@ -132,7 +132,7 @@ const world = (): UploadEnv => ({
     if (cloud.dieAfter < 0) throw new Died();
   },
   folder: journals(),
-  say: (line) => said.push(line),
+  print: (line) => said.push(line),
 });
 
 const read = (...words: string[]) => readArguments(['upload', '--edge', 'http://edge.test', ...words]);

@@ -32,7 +32,7 @@ async function auricle(...words: string[]) {
     now: Date.now,
     pause: async () => {},
     folder: '/nowhere',
-    say: () => {},
+    print: () => {},
   };
   const given = readArguments(['uploads', '--edge', 'http://edge.test', ...words]);
   if ('problem' in given) return { answer: wrong(given.problem), asked };

@@ -4,7 +4,7 @@ import { gunzipSync } from 'node:zlib';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createDecoder, type WordDecoder } from '../../../infra/pool/agent/asr/decode/decoder.ts';
-import { type HeardWindow, openStream } from '../../../infra/pool/training/reference/stream.ts';
+import { openStream, type WindowResult } from '../../../infra/pool/training/reference/stream.ts';
 import { randomOf } from './tables.ts';
 
 const root = path.join(import.meta.dirname, '../../..');
@@ -58,8 +58,8 @@ async function infer(sounds: Float32Array[], network: InferenceSession) {
   return { items, speech: SPEECH!.data as Float32Array };
 }
 
-async function collect(windows: AsyncIterable<HeardWindow>): Promise<HeardWindow[]> {
-  const collected: HeardWindow[] = [];
+async function collect(windows: AsyncIterable<WindowResult>): Promise<WindowResult[]> {
+  const collected: WindowResult[] = [];
   for await (const window of windows) collected.push(window);
   return collected;
 }
@@ -126,7 +126,7 @@ describe('A24 the reference model and the decoder', () => {
     const listener = await openStream(repository);
     for (const { text, sound } of spoken) {
       const { logProbs, frames } = (await infer([sound], whole)).items[0]!;
-      const heard = await collect(listener.hear(sound));
+      const heard = await collect(listener.run(sound));
       expect(heard.reduce((sum, window) => sum + window.frames, 0)).toBe(frames);
       expect(heard.flatMap((window) => [...window.logProbs])).toEqual([...logProbs]);
 
@@ -177,7 +177,7 @@ describe('A24 the reference model and the decoder', () => {
     expect(Math.max(...speech)).toBeLessThan(0.01);
     // Less than one window of 25 ms is no frame: what is left at the end of a stream often is that short.
     expect(items[1]?.frames).toBe(0);
-    const short = await collect((await openStream(repository)).hear(new Float32Array(399)));
+    const short = await collect((await openStream(repository)).run(new Float32Array(399)));
     expect(short.map(({ frames }) => frames)).toEqual([0]);
     for (const { logProbs, frames } of items) {
       const decoding = decoder.begin();

@@ -32,13 +32,13 @@ describe('A1: forming a batch', () => {
   const patient = 'dynamic_batching { preferred_batch_size: [2, 4] max_queue_delay_microseconds: 100 }';
 
   it('does nothing with an empty queue or without a free instance', () => {
-    expect(decide([], policyOf(patient), true, 0)).toEqual({ expired: [], send: [], askAt: undefined });
-    expect(decide(several(8), policyOf(patient), false, 1e9)).toEqual({ expired: [], send: [], askAt: undefined });
+    expect(decide([], policyOf(patient), true, 0)).toEqual({ expired: [], send: [], wakeAt: undefined });
+    expect(decide(several(8), policyOf(patient), false, 1e9)).toEqual({ expired: [], send: [], wakeAt: undefined });
   });
 
   it('waits for a preferred size until the oldest request reaches the delay', () => {
     const queue = [waits({ enqueuedAt: 10 })];
-    expect(decide(queue, policyOf(patient), true, 50)).toMatchObject({ send: [], askAt: 110 });
+    expect(decide(queue, policyOf(patient), true, 50)).toMatchObject({ send: [], wakeAt: 110 });
     expect(decide(queue, policyOf(patient), true, 110).send).toHaveLength(1);
   });
 
@@ -83,7 +83,7 @@ describe('A1: forming a batch', () => {
       'dynamic_batching { preferred_batch_size: [16, 32, 64] max_queue_delay_microseconds: 50000 }',
       64,
     );
-    expect(decide(several(15), policy, true, 0)).toMatchObject({ send: [], askAt: 50_000 });
+    expect(decide(several(15), policy, true, 0)).toMatchObject({ send: [], wakeAt: 50_000 });
     for (const [queued, sent] of [
       [16, 16],
       [31, 16],
@@ -155,7 +155,7 @@ describe('A2: priorities and queue policy', () => {
     for (const free of [true, false]) {
       expect(turns(decide(queue, policy, free, 51).expired)).toEqual([queue[0]!.turn]);
     }
-    expect(decide(queue, policy, false, 50)).toMatchObject({ expired: [], askAt: 51 });
+    expect(decide(queue, policy, false, 50)).toMatchObject({ expired: [], wakeAt: 51 });
   });
 
   it('DELAY moves an overdue request behind its level without dropping it', () => {
@@ -211,12 +211,12 @@ describe('A1 A2: random queues', () => {
         let now = 1000;
         for (let step = 0; queue.length > 0; step++) {
           if (step > 200) throw new Error('the queue does not empty');
-          const { expired, send, askAt } = decide(queue, policy, true, now);
+          const { expired, send, wakeAt } = decide(queue, policy, true, now);
           const gone = new Set<unknown>([...expired, ...send]);
           queue = queue.filter((one) => !gone.has(one));
           if (gone.size > 0 || queue.length === 0) continue;
-          expect(askAt).toBeGreaterThan(now);
-          now = askAt!;
+          expect(wakeAt).toBeGreaterThan(now);
+          now = wakeAt!;
         }
       }),
     );

@@ -11,7 +11,7 @@ it('C11: is full at its quota, warns once a minute, and recovers', () => {
   const folder = folderForTest();
   const lines: string[] = [];
   let now = 0;
-  const capacity = new Capacity({ folder, now: () => now, say: (line) => lines.push(line) });
+  const capacity = new Capacity({ folder, now: () => now, log: (line) => lines.push(line) });
   const later = (ms: number) => {
     now += ms;
     return capacity.full;

@@ -104,7 +104,7 @@ describe('A15 load: the engine’s description', () => {
     const folder = write(folderForTest(), { 'test-en/config.pbtxt': text, 'test-en/tokens.txt': named });
     const revision = await readRevision(folder, 'test-en');
     if (!revision.ok) throw new Error(revision.refusal.text);
-    return checkLoad(revision.value, { ask: engineClient(double.url), infer: none }, TOOL);
+    return checkLoad(revision.value, { fetchPage: engineClient(double.url), infer: none }, TOOL);
   }
 
   it('passes when it is ready and describes itself as its folder does', async () => {
@@ -125,7 +125,7 @@ describe('A15 load: the engine’s description', () => {
     expect(unready.verdict).toBe('FAIL');
     const parts = new Map([['test-en', configOf(ensemble())]]);
     const model = { folder: '', description: { revision: 'sha256:0' } } as never;
-    const gone = await checkLoad({ model, parts }, { ask: async () => undefined, infer: none }, TOOL);
+    const gone = await checkLoad({ model, parts }, { fetchPage: async () => undefined, infer: none }, TOOL);
     expect(gone).toMatchObject({ verdict: 'FAIL', facts: { problem: 'the engine does not answer' } });
   });
 
@@ -146,7 +146,7 @@ describe('A15 load: the engine’s description', () => {
       beside -= 1;
       return frames;
     };
-    return checkLoad({ model, parts }, { ask: async () => ({ body: '{}' }), infer }, TOOL);
+    return checkLoad({ model, parts }, { fetchPage: async () => ({ body: '{}' }), infer }, TOOL);
   }
   const answer = (samples: number) =>
     ({ ok: true, value: new Map([['FRAMES', int32Tensor('FRAMES', Int32Array.of(samples >> 9), [1, 1])]]) }) as const;
@@ -185,12 +185,12 @@ describe('A15 latency: windows until they agree', () => {
 
   /** Runs requests whose duration depends on their number. */
   function trial(recordings: readonly Cut[], takes: (request: number) => number, parallel = 1) {
-    let [clock, asked] = [0, 0];
-    const ask = async () => {
-      clock += takes(asked++);
+    let [clock, called] = [0, 0];
+    const infer = async () => {
+      clock += takes(called++);
       return ok(undefined);
     };
-    return measureWindows({ recordings, ask, parallel, now: () => clock });
+    return measureWindows({ recordings, infer, parallel, now: () => clock });
   }
 
   it('are times of a whole recording, for a second of it', async () => {
@@ -224,15 +224,15 @@ describe('A15 latency: windows until they agree', () => {
   });
 
   it('several callers share a window, and a request that fails ends it', async () => {
-    let asked = 0;
-    const ask = async () => (asked++ < 3 ? ok(undefined) : problem('engine', 'gone'));
-    const failed = await measureWindows({ recordings: [cut(1)], ask, parallel: 4, now: () => 0 });
+    let called = 0;
+    const infer = async () => (called++ < 3 ? ok(undefined) : problem('engine', 'gone'));
+    const failed = await measureWindows({ recordings: [cut(1)], infer, parallel: 4, now: () => 0 });
     expect(failed).toEqual(problem('engine', 'gone'));
-    asked = Number.NEGATIVE_INFINITY;
+    called = Number.NEGATIVE_INFINITY;
     let many = 0;
     const counted = await measureWindows({
       recordings: [cut(1)],
-      ask: async () => {
+      infer: async () => {
         many += 1;
         return ok(undefined);
       },
@@ -308,10 +308,10 @@ describe('A15 quality: word errors of two revisions', () => {
       speaker: `s${at % many}`,
     })),
   });
-  const asked = { language: 'en', tool: TOOL };
+  const called = { language: 'en', tool: TOOL };
 
   it('is counted by speaker, in words as they are counted everywhere', async () => {
-    const heard = await measureQuality({ ...asked, list: listOf(2, 3) }, async ({ speaker }) =>
+    const heard = await measureQuality({ ...called, list: listOf(2, 3) }, async ({ speaker }) =>
       ok({ after: speaker === 's0' ? 'one two three' : 'ONE TWO THREE FOUR', before: 'won two three' }),
     );
     expect(heard).toEqual(
@@ -330,7 +330,7 @@ describe('A15 quality: word errors of two revisions', () => {
   });
 
   it('is absent when one recording cannot be decoded', async () => {
-    const heard = await measureQuality({ ...asked, list: listOf(2, 3) }, async ({ file }) =>
+    const heard = await measureQuality({ ...called, list: listOf(2, 3) }, async ({ file }) =>
       file === '4' ? problem('engine', 'gone') : ok({ after: '', before: '' }),
     );
     expect(heard).toEqual(problem('engine', 'gone'));
@@ -339,7 +339,9 @@ describe('A15 quality: word errors of two revisions', () => {
   it('measured evidence opens the first gate, worse recognition does not', async () => {
     const list = listOf(limits.qualitySpeakers.value, limits.qualityUtterances.value);
     const evidenceOf = async (after: string): Promise<Evidence[]> => {
-      const quality = await measureQuality({ ...asked, list }, async () => ok({ after, before: 'one two three four' }));
+      const quality = await measureQuality({ ...called, list }, async () =>
+        ok({ after, before: 'one two three four' }),
+      );
       if (!quality.ok) throw new Error(quality.refusal.text);
       return [
         await scan({ 'speech/1/model.onnx': onnxOf() }),

@@ -20,11 +20,11 @@ export interface Recording {
 export async function recogniseRecording({ sound, recognition, metrics }: Recording): Promise<Result<RecordingTotals>> {
   const detector = await createVoiceDetector();
   try {
-    for await (const hearing of listen(sound, detector)) {
-      if (!hearing.ok) return hearing;
-      if (hearing.value.type === 'heard') return ok(hearing.value.heard);
-      metrics.utterance(hearing.value.utterance.samples.length / MODEL_RATE);
-      const added = await recognition.add(hearing.value.utterance);
+    for await (const event of listen(sound, detector)) {
+      if (!event.ok) return event;
+      if (event.value.type === 'totals') return ok(event.value.totals);
+      metrics.utterance(event.value.utterance.samples.length / MODEL_RATE);
+      const added = await recognition.add(event.value.utterance);
       if (!added.ok) return added;
     }
     return no(refuse('internal', undefined, 'recording without an end'));

@@ -63,10 +63,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       })
       .finally(unwatch);
     if (outcome.ok) {
-      patience.heard(task.model, now() - began);
+      patience.answered(task.model, now() - began);
       return ok(outcome.value);
     }
-    if (outcome.status !== undefined) patience.heard(task.model);
+    if (outcome.status !== undefined) patience.answered(task.model);
     // The request's own time ran out, as opposed to the engine's.
     if (task.signal.aborted || (timeout.aborted && left < limits.engineMs.value)) return gone;
     if (lost.signal.aborted) return silent;
@@ -90,16 +90,16 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     });
   }
 
-  async function inferTwice(task: Task, asked: number): Promise<Answer> {
-    if (patience.lostSince(asked)) return silent;
+  async function inferTwice(task: Task, queuedAt: number): Promise<Answer> {
+    if (patience.lostSince(queuedAt)) return silent;
     const answer = await attempt(task);
     return !answer.ok && answer.retryable ? attempt(task) : answer;
   }
 
   return {
     run(task) {
-      const asked = now();
-      return hold(task, () => inferTwice(task, asked));
+      const queuedAt = now();
+      return hold(task, () => inferTwice(task, queuedAt));
     },
     hold,
     queued: slots.queued,

@@ -19,10 +19,10 @@ export function commonLevels(queues: readonly EngineQueue[]): number {
 
 /**
  * Returns the priority level of a class among `levels`; 0 when there are none. With fewer levels than
- * classes, neighbours share one; no class ever comes before a more urgent one. `wish` may name a later level,
+ * classes, neighbours share one; no class ever comes before a more urgent one. `requested` may name a later level,
  * but none beyond the last.
  */
-export function levelOf(name: RequestClass, levels: number, wish = 0): number {
+export function levelOf(name: RequestClass, levels: number, requested = 0): number {
   const own = Math.ceil(((classes.indexOf(name) + 1) * Math.min(levels, classes.length)) / classes.length);
-  return Math.min(Math.max(own, wish), levels);
+  return Math.min(Math.max(own, requested), levels);
 }

@@ -16,7 +16,7 @@ export function silentAfter(usualMs: number | undefined): number {
  */
 export function createPatience(now: () => number) {
   const usual = new Map<string, number>();
-  let heardAt = Number.NEGATIVE_INFINITY;
+  let answeredAt = Number.NEGATIVE_INFINITY;
   let lostAt = Number.NEGATIVE_INFINITY;
 
   return {
@@ -25,7 +25,7 @@ export function createPatience(now: () => number) {
       const began = now();
       let timer: NodeJS.Timeout | undefined;
       const look = () => {
-        const left = Math.max(began, heardAt) + silentAfter(usual.get(model)) - now();
+        const left = Math.max(began, answeredAt) + silentAfter(usual.get(model)) - now();
         if (left > 0) {
           timer = setTimeout(look, left);
           return;
@@ -37,13 +37,13 @@ export function createPatience(now: () => number) {
       return () => clearTimeout(timer);
     },
     /** The engine has said something; `milliseconds` is what an inference took. */
-    heard(model: string, milliseconds?: number): void {
-      heardAt = now();
+    answered(model: string, milliseconds?: number): void {
+      answeredAt = now();
       if (milliseconds === undefined) return;
       const before = usual.get(model) ?? milliseconds;
       usual.set(model, before + SMOOTHING * (milliseconds - before));
     },
     /** Whether the engine was given up since then: who has waited for it so long would wait in vain. */
-    lostSince: (at: number): boolean => lostAt >= at && lostAt >= heardAt,
+    lostSince: (at: number): boolean => lostAt >= at && lostAt >= answeredAt,
   };
 }

@@ -34,13 +34,13 @@ export function enqueue(
   now: number,
   capacity: number = limits.queuedUtterances.value,
 ): Result<Enqueued> {
-  const room = queue.length < capacity ? { queue, displaced: [] } : makeRoom(queue, waiting, now, capacity);
-  if (!room) return no(refuse('pool_busy', undefined, 'utterance queue is full'));
-  const at = room.queue.findIndex((other) => before(waiting, other) < 0);
-  return ok({ ...room, queue: room.queue.toSpliced(at < 0 ? room.queue.length : at, 0, waiting) });
+  const placed = queue.length < capacity ? { queue, displaced: [] } : displace(queue, waiting, now, capacity);
+  if (!placed) return no(refuse('pool_busy', undefined, 'utterance queue is full'));
+  const at = placed.queue.findIndex((other) => before(waiting, other) < 0);
+  return ok({ ...placed, queue: placed.queue.toSpliced(at < 0 ? placed.queue.length : at, 0, waiting) });
 }
 
-function makeRoom(queue: Queue, waiting: Waiting, now: number, total: number): Enqueued | undefined {
+function displace(queue: Queue, waiting: Waiting, now: number, total: number): Enqueued | undefined {
   const holdings = queue.toSorted((a, b) => a.id - b.id).map((one) => ({ ...one, size: 1, waiting: true }));
   const capacity = { total, reserved: Math.floor(total * limits.classShare.value), lends: true };
   const admission = decideAdmission(holdings, { ...waiting, size: 1 }, capacity, now);

@@ -55,9 +55,9 @@ export function createSlots({ slots, capacity, now }: SlotsOptions) {
   async function begin(work: Work, { onStart }: Place): Promise<void> {
     busy++;
     onStart?.();
-    const tell = await work.begin();
+    const finish = await work.begin();
     busy--;
-    tell();
+    finish();
     if (waiting.size > 0) pump();
   }
 

@@ -63,7 +63,7 @@ class RosterHeartbeat implements Heartbeat {
   #staleHellos = 0;
   #stopped = false;
   /** Last cause of a missing connection in the log: it is logged once, not at each attempt. */
-  #told = '';
+  #logged = '';
   /** Whether there was a connection ever. Before it, an edge that is not there yet is no fault. */
   #met = false;
   /** Status of an edge that is there and wants no socket. */
@@ -74,7 +74,7 @@ class RosterHeartbeat implements Heartbeat {
   #sending: Promise<void> = Promise.resolve();
   #announced = '';
   #awaited: { seq: number; ids: string[] } | undefined;
-  #heardAt = 0;
+  #answeredAt = 0;
   #beats = 0;
 
   constructor(options: HeartbeatOptions) {
@@ -147,7 +147,7 @@ class RosterHeartbeat implements Heartbeat {
     const message = parsed.data;
     if (message.type === 'welcome') {
       this.#attempts = 0;
-      this.#told = '';
+      this.#logged = '';
       this.#met = true;
       this.#options.log('connected');
       clearInterval(this.#beat);
@@ -176,7 +176,8 @@ class RosterHeartbeat implements Heartbeat {
     this.#beats++;
     if (this.#beats * limits.heartbeatMs.value > limits.reconnectMaxMs.value) this.#staleHellos = 0;
     // A socket whose other end vanished without a word stays open for minutes; the pong tells.
-    if ((this.#beats - this.#heardAt) * limits.heartbeatMs.value > limits.heartbeatGoneMs.value) return to.terminate();
+    if ((this.#beats - this.#answeredAt) * limits.heartbeatMs.value > limits.heartbeatGoneMs.value)
+      return to.terminate();
     to.ping();
     void this.#report(to);
     this.#sendEvents(to);
@@ -200,15 +201,15 @@ class RosterHeartbeat implements Heartbeat {
     this.#socket = next;
     next.on('open', () => {
       this.#beats = 0;
-      this.#heardAt = 0;
+      this.#answeredAt = 0;
       this.#answered = '';
       this.#hello(next);
     });
     next.on('pong', () => {
-      this.#heardAt = this.#beats;
+      this.#answeredAt = this.#beats;
     });
     next.on('message', (data) => {
-      this.#heardAt = this.#beats;
+      this.#answeredAt = this.#beats;
       try {
         this.#onMessage(next, String(data));
       } catch {
@@ -230,9 +231,9 @@ class RosterHeartbeat implements Heartbeat {
         : this.#met
           ? describeClose(code, reason)
           : 'waiting for the edge';
-      if (this.#told !== why)
+      if (this.#logged !== why)
         this.#options.log(this.#answered || this.#met ? 'disconnected' : 'waiting', { detail: why });
-      this.#told = why;
+      this.#logged = why;
       this.#retry();
     });
   }

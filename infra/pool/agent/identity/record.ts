@@ -5,9 +5,9 @@ import { type AuditEvent, auditEvent } from '../../../../shared/audit/event.ts';
 import { eventId } from '../../../../shared/audit/event-id.ts';
 import { limits } from '../../../../shared/limits.ts';
 
-type Told<T> = T extends AuditEvent ? Omit<T, 'v' | 'id' | 'at' | 'producer'> : never;
+type Unstamped<T> = T extends AuditEvent ? Omit<T, 'v' | 'id' | 'at' | 'producer'> : never;
 /** An event without the members that the outbox adds: agent, id, time. */
-export type AgentEvent = Told<Extract<AuditEvent, { type: 'keys' | 'model.revision' | 'gap' }>>;
+export type AgentEvent = Unstamped<Extract<AuditEvent, { type: 'keys' | 'model.revision' | 'gap' }>>;
 
 export interface Outbox {
   /** Takes an event over: it is on disk when this returns. */
@@ -36,12 +36,12 @@ export function openOutbox(folder: string, agent: string, now: () => number): Ou
   const file = path.join(folder, 'outbox.ndjson');
   let events = readEvents(file);
 
-  const complete = (told: AgentEvent): AuditEvent => ({
+  const complete = (event: AgentEvent): AuditEvent => ({
     v: 1,
     id: eventId(now(), randomBytes(10)),
     at: now(),
     producer: agent,
-    ...told,
+    ...event,
   });
 
   function save() {
@@ -51,8 +51,8 @@ export function openOutbox(folder: string, agent: string, now: () => number): Ou
   }
 
   return {
-    record(told) {
-      events = trimOutbox([...events, complete(told)], limits.agentOutboxEvents.value, (lost) => {
+    record(event) {
+      events = trimOutbox([...events, complete(event)], limits.agentOutboxEvents.value, (lost) => {
         // A gap that is itself given up counts for what it stood for.
         const count = lost.reduce((sum, event) => sum + (event.type === 'gap' ? event.lost : 1), 0);
         const from = lost[0]?.type === 'gap' ? lost[0].from : (lost[0]?.at ?? 0);

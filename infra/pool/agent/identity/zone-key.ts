@@ -37,14 +37,14 @@ export interface ZoneKeyringOptions {
 export function createZoneKeyring(options: ZoneKeyringOptions): ZoneKeyring {
   const { release, zone } = options;
   let held: HeldZoneKeys | undefined;
-  let asking: Promise<Result<HeldZoneKeys>> | undefined;
+  let pending: Promise<Result<HeldZoneKeys>> | undefined;
 
   /** Read at each use: keys are renewed by putting a new one first. */
   const expected = (): readonly ZoneKey[] => zoneKeys.parse(readJson(release.zoneKeysFile))[zone] ?? [];
   const find = (kid: string) => expected().find((key) => key.kid === kid);
 
-  async function ask(): Promise<Result<HeldZoneKeys>> {
-    const released = await askFor(options, expected());
+  async function fetchKeys(): Promise<Result<HeldZoneKeys>> {
+    const released = await requestKeys(options, expected());
     if (released.ok) {
       held = released.value;
       options.onReleased?.([...held.keys()]);
@@ -56,15 +56,15 @@ export function createZoneKeyring(options: ZoneKeyringOptions): ZoneKeyring {
     find,
     async held(wanted) {
       if (held && (wanted === undefined || held.has(wanted) || !find(wanted))) return ok(held);
-      asking ??= ask().finally(() => {
-        asking = undefined;
+      pending ??= fetchKeys().finally(() => {
+        pending = undefined;
       });
-      return asking;
+      return pending;
     },
   };
 }
 
-async function askFor(
+async function requestKeys(
   { release, zone, keys, poolTokenFile, now, fetch: send = fetch }: ZoneKeyringOptions,
   expected: readonly ZoneKey[],
 ): Promise<Result<HeldZoneKeys>> {

@@ -46,7 +46,7 @@ export async function openBatch(options: BatchOptions): Promise<Taker> {
   const shop: Workshop = {
     agent: settings.agent,
     now,
-    backOffice: createJobsClient({
+    jobsClient: createJobsClient({
       url: batch.functionsUrl,
       agent: settings.agent,
       keys,
@@ -60,7 +60,7 @@ export async function openBatch(options: BatchOptions): Promise<Taker> {
     model: options.model,
   };
   /** Reports whether no request waits and the engine has a free slot. */
-  const hasRoom = () => {
+  const isIdle = () => {
     const queued = dispatcher.queued();
     return options.ready() && classes.every((name) => queued[name] === 0) && dispatcher.busy() < settings.slots;
   };
@@ -71,7 +71,7 @@ export async function openBatch(options: BatchOptions): Promise<Taker> {
       zone: settings.zone,
       doJob: (job, stopped) => doJob(shop, job, stopped),
       // While others are at work their pieces use the spare slots; further jobs overlap what is no recognising.
-      room: (busy) => (hasRoom() ? most - busy : 0),
+      capacity: (busy) => (isIdle() ? most - busy : 0),
       metrics: batchMetrics,
       log: options.log,
       now,

@@ -35,7 +35,7 @@ export async function doJob(shop: Workshop, job: UploadJob, stopped: AbortSignal
   const signal = AbortSignal.any([stopped, late, unwanted.signal]);
   let watching: NodeJS.Timeout | undefined;
   try {
-    const opened = await shop.backOffice.open(job);
+    const opened = await shop.jobsClient.open(job);
     if (!opened.ok) return failed(opened.refusal);
     if (!opened.value) return { type: 'unwanted' };
     const { zoneKeyId } = opened.value.upload;
@@ -69,12 +69,12 @@ const refuseLost = (verdict: Verdict): Verdict =>
 
 /** An upload may be cancelled at any time: who works on it asks now and then. What cannot be asked is still wanted. */
 function watch({ shop, job, forget }: Task): NodeJS.Timeout {
-  let asking = false;
+  let polling = false;
   return setInterval(async () => {
-    if (asking) return;
-    asking = true;
-    const opened = await shop.backOffice.open(job);
-    asking = false;
+    if (polling) return;
+    polling = true;
+    const opened = await shop.jobsClient.open(job);
+    polling = false;
     if (opened.ok && !opened.value) forget();
   }, shop.wantedMs ?? limits.jobWantedMs.value);
 }

@@ -27,7 +27,7 @@ export function createBatchMetrics(registry: Registry, busy: () => number) {
   });
   return {
     ended: (kind: JobKind | 'unreadable', outcome: string) => jobs.inc({ kind, outcome }),
-    heard: (kind: JobKind, sound: number) => seconds.inc({ kind }, sound),
+    recorded: (kind: JobKind, sound: number) => seconds.inc({ kind }, sound),
     took: (kind: JobKind, milliseconds: number) => took.observe({ kind }, milliseconds / 1_000),
   };
 }

@@ -12,7 +12,7 @@ export interface TakerOptions {
   readonly zone: string;
   readonly doJob: (job: UploadJob, stopped: AbortSignal) => Promise<JobEnd>;
   /** How many jobs may be taken now, `busy` being at work. */
-  readonly room: (busy: number) => number;
+  readonly capacity: (busy: number) => number;
   readonly metrics: BatchMetrics;
   readonly log: Log;
   readonly now: () => number;
@@ -85,7 +85,7 @@ export function createTaker(options: TakerOptions): Taker {
 
   async function settle({ receipt, receives }: Message, job: UploadJob, end: JobEnd): Promise<void> {
     metrics.ended(job.kind, end.type === 'failed' || end.type === 'refused' ? end.refusal.reason : end.type);
-    if (end.type === 'done' && end.seconds !== undefined) metrics.heard(job.kind, end.seconds);
+    if (end.type === 'done' && end.seconds !== undefined) metrics.recorded(job.kind, end.seconds);
     if (end.type === 'failed' || end.type === 'refused') {
       const { reason, detail } = end.refusal;
       log(`job-${end.type}`, { job: job.kind, reason, count: receives, ...(detail !== undefined && { detail }) });
@@ -138,12 +138,12 @@ export function createTaker(options: TakerOptions): Taker {
   async function loop(): Promise<void> {
     while (!draining.signal.aborted) {
       if (troubles > 0) await rest(pauseOf(troubles, random()), draining.signal);
-      const room = options.room(jobs.size);
-      if (room <= 0) {
+      const capacity = options.capacity(jobs.size);
+      if (capacity <= 0) {
         await rest(pauseMs, draining.signal);
         continue;
       }
-      for (const message of await receive(room)) {
+      for (const message of await receive(capacity)) {
         const job: Promise<void> = handle(message).finally(() => jobs.delete(job));
         jobs.add(job);
       }

@@ -15,7 +15,7 @@ export async function describeModel(work: AgentRequest, head: CallHead): Promise
   const timeout = AbortSignal.timeout(limits.engineMs.value);
   const signal = AbortSignal.any([work.signal, timeout]);
   const path = `${modelPath(head.model, head.version)}${suffix}`;
-  const answer = await work.desk.calls.door.call({ method: 'GET', path, signal });
+  const answer = await work.context.calls.client.call({ method: 'GET', path, signal });
   const body = answer.ok ? await readWhole(answer.value) : answer;
   if (!answer.ok || !body.ok) return body as Result<never>;
   const { status } = answer.value;

@@ -27,15 +27,15 @@ const reserved = [
 
 /** Triton's generate extension: JSON in, one JSON or a stream of them out. */
 export async function generate(work: AgentRequest, head: CallHead): Promise<Result<number>> {
-  const { calls } = work.desk;
+  const { calls } = work.context;
   const body = await readBody(work.records, head.encoding, calls.budget);
   if (!body.ok) return body;
   try {
     const checked = checkMessage(body.value.bytes);
     if (!checked.ok) return checked;
-    const { ticket, signal, deadline, desk, onStart } = work;
+    const { ticket, signal, deadline, context, onStart } = work;
     const place = { class: ticket.class, tenant: ticket.tenant, deadline, signal, onStart };
-    const done = await desk.dispatcher.hold(place, () => ask(work, head, body.value.bytes));
+    const done = await context.dispatcher.hold(place, () => callEngine(work, head, body.value.bytes));
     return done.ok ? ok(soundSeconds(work.model, checked.value)) : done;
   } finally {
     body.value.release();
@@ -69,23 +69,23 @@ function watchSilence() {
 }
 
 /** Holds its slot until the last frame was taken: the engine is at work until then. */
-async function ask(work: AgentRequest, head: CallHead, body: Uint8Array): Promise<Result<undefined>> {
+async function callEngine(work: AgentRequest, head: CallHead, body: Uint8Array): Promise<Result<undefined>> {
   const streams = head.task === 'generate_stream';
   const silence = watchSilence();
   try {
-    const asked = await work.desk.calls.door.call({
+    const called = await work.context.calls.client.call({
       method: 'POST',
       path: `${modelPath(head.model, head.version)}/${head.task}`,
       headers: { 'content-type': 'application/json', accept: streams ? 'text/event-stream' : 'application/json' },
       chunks: [body],
       signal: AbortSignal.any([work.signal, silence.signal]),
     });
-    const isStream = asked.ok && asked.value.status === 200 && streams;
-    const passed = !asked.ok
-      ? asked
+    const isStream = called.ok && called.value.status === 200 && streams;
+    const passed = !called.ok
+      ? called
       : isStream
-        ? await passFrames(work, asked.value, silence.touch)
-        : await passWhole(work, head, asked.value);
+        ? await passFrames(work, called.value, silence.touch)
+        : await passWhole(work, head, called.value);
     return silence.signal.aborted ? no(refuse('deadline_passed')) : passed;
   } finally {
     silence.stop();

@@ -22,7 +22,7 @@ const HEADER_LENGTH = 'inference-header-content-length';
 
 /** One request for tensors, from its body to the answer. Gives the seconds of sound in it. */
 export async function infer(work: AgentRequest, head: CallHead): Promise<Result<number>> {
-  const { calls } = work.desk;
+  const { calls } = work.context;
   const body = await readBody(work.records, head.encoding, calls.budget);
   if (!body.ok) return body;
   try {
@@ -45,32 +45,32 @@ export async function infer(work: AgentRequest, head: CallHead): Promise<Result<
 }
 
 function run(work: AgentRequest, head: CallHead, checked: Checked): Promise<Result<InferResponse>> {
-  const { desk, ticket, deadline } = work;
+  const { context, ticket, deadline } = work;
   const { sequence } = checked;
-  if (!sequence) return ask(work, head, checked);
+  if (!sequence) return callEngine(work, head, checked);
   const { model, version, caller, session } = head;
   const step = { tenant: ticket.tenant, caller, session, model, version, ...sequence };
   // A step that was begun is finished: cancelling it would cancel the whole sequence, at some engines silently.
   const { signal: never } = new AbortController();
-  return desk.calls.sequences.step({ ...step, inputs: checked.request.inputs }, (engine) => {
-    const atMost = Math.min(deadline, desk.now() + limits.callMs.value);
-    return ask({ ...work, signal: never, deadline: atMost }, head, checked, engine);
+  return context.calls.sequences.step({ ...step, inputs: checked.request.inputs }, (engine) => {
+    const atMost = Math.min(deadline, context.now() + limits.callMs.value);
+    return callEngine({ ...work, signal: never, deadline: atMost }, head, checked, engine);
   });
 }
 
 /** Waits for a slot and calls the engine once: a caller's model need not be idempotent. */
-function ask(
-  { desk, ticket, onStart, signal, deadline }: AgentRequest,
+function callEngine(
+  { context, ticket, onStart, signal, deadline }: AgentRequest,
   head: CallHead,
   checked: Checked,
   step?: EngineStep,
 ): Promise<Result<InferResponse>> {
   const place = { class: ticket.class, tenant: ticket.tenant, deadline, signal, onStart };
-  return desk.dispatcher.hold(place, async () => {
-    const left = Math.min(deadline - desk.now(), limits.callMs.value);
+  return context.dispatcher.hold(place, async () => {
+    const left = Math.min(deadline - context.now(), limits.callMs.value);
     if (left <= 0) return no(refuse('deadline_passed'));
     // Later than its class is the caller's choice, sooner is not, nor a level that does not exist.
-    const priority = levelOf(ticket.class, desk.calls.levels(head.model), checked.priority);
+    const priority = levelOf(ticket.class, context.calls.levels(head.model), checked.priority);
     const body = encodeInferRequest({
       inputs: checked.request.inputs,
       ...(checked.request.outputs.length > 0 && { outputs: checked.request.outputs.map(({ name }) => name) }),
@@ -83,11 +83,11 @@ function ask(
     });
     if (!body.ok) return no(refuse('tensors_invalid', { rule: body.refusal.reason }));
     const timeout = AbortSignal.timeout(left);
-    const began = desk.now();
+    const began = context.now();
     const { headers, chunks } = body.value;
     const path = `${modelPath(head.model, head.version)}/infer`;
     const both = AbortSignal.any([signal, timeout]);
-    const answer = await desk.calls.door.call({ method: 'POST', path, headers, chunks, signal: both });
+    const answer = await context.calls.client.call({ method: 'POST', path, headers, chunks, signal: both });
     const whole = answer.ok ? await readWhole(answer.value) : answer;
     if (timeout.aborted) return no(refuse('deadline_passed'));
     if (!answer.ok || !whole.ok) return whole as Result<never>;
@@ -96,7 +96,7 @@ function ask(
     if (status !== 200) {
       const own = checked.timeoutMicros;
       // The clock counts whole milliseconds.
-      const passedMicros = (desk.now() - began + 1) * 1_000 >= own ? own : 0;
+      const passedMicros = (context.now() - began + 1) * 1_000 >= own ? own : 0;
       return no(engineRefusal({ status, body: whole.value }, head, { sequence, passedMicros }));
     }
     const decoded = decodeInferResponse(whole.value, told[HEADER_LENGTH] as string | undefined);

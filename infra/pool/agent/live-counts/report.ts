@@ -6,7 +6,7 @@ import type { Keys } from '../identity/keys.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { LiveBook } from './book.ts';
 
-export interface LiveTellerOptions extends Omit<FunctionsOptions, 'keys'> {
+export interface LiveReporterOptions extends Omit<FunctionsOptions, 'keys'> {
   readonly keys: Pick<Keys, 'boot' | 'current' | 'sign'>;
   readonly book: Pick<LiveBook, 'models'>;
   readonly describe: () => readonly ModelDescription[];
@@ -17,34 +17,34 @@ export interface LiveTellerOptions extends Omit<FunctionsOptions, 'keys'> {
  * Tells the functions what became of recordings: all counts each time, so that whatever got lost is in the next. Where
  * nothing is new it says so now and then only.
  */
-export function createLiveTeller({ book, describe, log, ...asking }: LiveTellerOptions) {
-  const began = asking.now();
+export function createLiveReporter({ book, describe, log, ...options }: LiveReporterOptions) {
+  const began = options.now();
   let seq = 0;
-  let told = '';
+  let lastSent = '';
   let quiet = 0;
   let failing = false;
   let timer: NodeJS.Timeout | undefined;
-  let telling: Promise<void> | undefined;
+  let sending: Promise<void> | undefined;
 
-  async function tell(withinMs: number): Promise<void> {
+  async function send(withinMs: number): Promise<void> {
     const models = book.models(describe());
     const text = JSON.stringify(models);
-    const isNews = text !== told;
+    const isNews = text !== lastSent;
     quiet = isNews ? 0 : quiet + 1;
     if (!isNews && quiet < limits.liveQuietReports.value) return;
     quiet = 0;
     seq += 1;
-    const report = JSON.stringify({ v: 1, boot: asking.keys.boot, began, seq, models } satisfies LiveReport);
+    const report = JSON.stringify({ v: 1, boot: options.keys.boot, began, seq, models } satisfies LiveReport);
     try {
       const call = { path: '/api/agents/live', job: liveProofOf(report), body: { report }, withinMs };
-      const response = await callFunctions(asking, call);
+      const response = await callFunctions(options, call);
       await response.body?.cancel();
       if (response.status !== 200) throw new Error(`status ${response.status}`);
-      told = text;
+      lastSent = text;
       failing = false;
     } catch (error) {
       // Once, not at each attempt.
-      if (!failing) log('live-untold', { detail: error instanceof Error ? error.name : 'unknown' });
+      if (!failing) log('live-report-failed', { detail: error instanceof Error ? error.name : 'unknown' });
       failing = true;
     }
   }
@@ -53,8 +53,8 @@ export function createLiveTeller({ book, describe, log, ...asking }: LiveTellerO
     start() {
       timer = setInterval(() => {
         // One at a time: a slow answer must not let a crowd of them gather.
-        telling ??= tell(limits.liveReportMs.value).finally(() => {
-          telling = undefined;
+        sending ??= send(limits.liveReportMs.value).finally(() => {
+          sending = undefined;
         });
       }, limits.liveReportSeconds.value * 1_000);
       timer.unref();
@@ -63,8 +63,8 @@ export function createLiveTeller({ book, describe, log, ...asking }: LiveTellerO
     async stop(): Promise<void> {
       clearInterval(timer);
       if (!timer) return;
-      await telling;
-      await tell(limits.agentGoodbyeMs.value);
+      await sending;
+      await send(limits.agentGoodbyeMs.value);
     },
   };
 }

@@ -12,17 +12,17 @@ export interface Tally {
   isRecording: boolean;
   /** Time in which the caller's bytes had not come yet, ms. */
   waited: number;
-  heard: RecordingTotals | undefined;
+  totals: RecordingTotals | undefined;
   segments: number;
   /** A mirrored copy: the transcript that callers got, and the one of this revision, which no caller gets. */
-  copy: { readonly served: string; readonly said: string[] } | undefined;
+  copy: { readonly served: string; readonly texts: string[] } | undefined;
 }
 
 export const newTally = (began: number): Tally => ({
   began,
   isRecording: false,
   waited: 0,
-  heard: undefined,
+  totals: undefined,
   segments: 0,
   copy: undefined,
 });
@@ -32,17 +32,17 @@ const OWN: ReadonlySet<Reason> = new Set(['engine_failed', 'internal', 'deadline
 
 /** `undefined` when nothing can be said of the revision. */
 export function streamOf(tally: Tally, outcome: Result<unknown>, now: number): LiveStream | undefined {
-  const { isRecording, began, waited, heard, segments, copy } = tally;
+  const { isRecording, began, waited, totals, segments, copy } = tally;
   if (!isRecording) return undefined;
   if (!outcome.ok) return OWN.has(outcome.refusal.reason) ? { outcome: 'failed', milliseconds: 0 } : undefined;
-  if (!heard) return undefined;
-  const compared = copy && compareAnswers(copy.served, copy.said.join(' '));
+  if (!totals) return undefined;
+  const compared = copy && compareAnswers(copy.served, copy.texts.join(' '));
   const isEmpty =
-    segments === 0 && (compared ? compared.words > 0 : heard.speechSeconds >= limits.liveSpeechSeconds.value);
+    segments === 0 && (compared ? compared.words > 0 : totals.speechSeconds >= limits.liveSpeechSeconds.value);
   return {
     outcome: isEmpty ? 'empty' : 'served',
     // A recording under a second counts as one: most of its time is the fixed cost of a request.
-    milliseconds: Math.max(0, now - began - waited) / Math.max(1, heard.seconds),
+    milliseconds: Math.max(0, now - began - waited) / Math.max(1, totals.seconds),
     ...(compared && { compared }),
   };
 }

@@ -44,13 +44,13 @@ export function createModelSource({
   /** Revision of each model whose refusal was audited. */
   const refused = new Map<string, string>();
   /** Last logged line of each model that is not served. */
-  const said = new Map<string, string>();
+  const logged = new Map<string, string>();
   let models: ServedModel[] = [];
 
   function onBroken(model: string, detail: string, revision?: string) {
     const line = `${revision} ${detail}`;
-    if (said.get(model) === line) return;
-    said.set(model, line);
+    if (logged.get(model) === line) return;
+    logged.set(model, line);
     log(revision === undefined ? 'model-broken' : 'model-refused', { model, detail, ...(revision && { revision }) });
     if (!entry || revision === undefined || refused.get(model) === revision) return;
     refused.set(model, revision);
@@ -75,7 +75,7 @@ export function createModelSource({
           ...(speaker && { speaker }),
         };
         next.push({ ...(same ?? { description, ...able }), unchanged: model.unchanged });
-        said.delete(name);
+        logged.delete(name);
       } catch (error) {
         onBroken(name, error instanceof Error ? error.message : 'its decoder does not load');
       }

@@ -26,7 +26,7 @@ export interface EngineWatchOptions {
 }
 
 /** Said of a model whose tensors or configuration the engine does not tell. */
-const UNTOLD = 'the engine does not describe it';
+const UNDESCRIBED = 'the engine does not describe it';
 
 /** Names at the engine of what is served, live halves included. */
 const namesIn = (models: ReadonlyMap<string, ServedModel>): ReadonlySet<string> =>
@@ -53,7 +53,7 @@ class EngineWatch {
   readonly #changed = new Set<string>();
   /** Failed looks at an engine that was never ready, and the count at which the next line is due. */
   #inVain = 0;
-  #sayAt = limits.engineUnreachableLooks.value;
+  #logAt = limits.engineUnreachableLooks.value;
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
   #stopped = false;
@@ -95,22 +95,22 @@ class EngineWatch {
   /** Requests and time of computing of what is served; time of waiting of the queues behind it, each once however many share it. */
   readonly statistics = async (): Promise<ReadonlyMap<string, EngineCounts>> => {
     const signal = AbortSignal.timeout(limits.heartbeatMs.value);
-    const asked = namesIn(this.#served);
-    const waiting = new Set([...asked].flatMap((name) => this.#queues.get(name) ?? []).map(({ model }) => model));
-    const names = [...new Set([...asked, ...waiting])];
+    const served = namesIn(this.#served);
+    const waiting = new Set([...served].flatMap((name) => this.#queues.get(name) ?? []).map(({ model }) => model));
+    const names = [...new Set([...served, ...waiting])];
     const read = await Promise.all(names.map((name) => this.#options.engine.statistics(name, signal)));
     return new Map(
       names.flatMap((name, i) => {
         if (!read[i]?.ok) return [];
         const { requests, computeNs, queueNs } = read[i].value;
-        return [[name, { ...(asked.has(name) && { requests, computeNs }), ...(waiting.has(name) && { queueNs }) }]];
+        return [[name, { ...(served.has(name) && { requests, computeNs }), ...(waiting.has(name) && { queueNs }) }]];
       }),
     );
   };
 
   readonly descriptions = () => [...this.#served.values()].map(({ description }) => description);
 
-  #tell(action: 'loaded' | 'unloaded', { name, revision }: ModelDescription) {
+  #record(action: 'loaded' | 'unloaded', { name, revision }: ModelDescription) {
     this.#options.record({ type: 'model.revision', agent: this.#options.agent, action, model: name, revision });
     this.#options.log(`model-${action}`, { model: name, revision });
   }
@@ -118,7 +118,7 @@ class EngineWatch {
   /** Returns how a model does not fit the requests and answers of the agent, or undefined when it does. */
   async #findMisfit({ recogniser, speaker }: ServedModel, name: string, signal: AbortSignal) {
     const metadata = await this.#options.engine.metadata(name, signal);
-    if (!metadata.ok) return UNTOLD;
+    if (!metadata.ok) return UNDESCRIBED;
     if (!recogniser && !speaker) return undefined;
     const wanted = recogniser ? modelTensors : speakTensors;
     const { inputs, outputs } = metadata.value;
@@ -142,7 +142,7 @@ class EngineWatch {
     }
     if (before) return true;
     const found = await this.#options.engine.queues(name, signal);
-    const misfit = found.ok ? await this.#findMisfit(model, name, signal) : UNTOLD;
+    const misfit = found.ok ? await this.#findMisfit(model, name, signal) : UNDESCRIBED;
     if (found.ok) this.#queues.set(name, found.value);
     if (misfit === undefined) return true;
     if (this.#misfits.get(name) !== misfit) this.#options.log('model-broken', { model: name, detail: misfit });
@@ -186,10 +186,10 @@ class EngineWatch {
   }
 
   /** An engine that starts beside the agent takes its time, so the first looks are silent; then each line takes twice as long. */
-  #tellUnreachable(reason: string): void {
+  #logUnreachable(reason: string): void {
     this.#inVain += 1;
-    if (this.#inVain < this.#sayAt) return;
-    this.#sayAt *= 2;
+    if (this.#inVain < this.#logAt) return;
+    this.#logAt *= 2;
     this.#options.log('engine-unreachable', { reason, count: this.#inVain });
   }
 
@@ -201,7 +201,7 @@ class EngineWatch {
       }),
       this.#options.failures?.look(),
     ]);
-    if (!nowReady && !this.#wasReady) this.#tellUnreachable(reason);
+    if (!nowReady && !this.#wasReady) this.#logUnreachable(reason);
     if (nowReady !== this.#ready) this.#options.log(nowReady ? 'engine-ready' : 'engine-lost');
     const back = nowReady && !this.#ready && this.#wasReady;
     this.#ready = nowReady;
@@ -230,8 +230,8 @@ class EngineWatch {
     const fresh = [...next.values()].filter(
       ({ description: { name, revision } }) => revisionIn(before, name) !== revision,
     );
-    for (const { description } of old) this.#tell('unloaded', description);
-    for (const { description } of fresh) this.#tell('loaded', description);
+    for (const { description } of old) this.#record('unloaded', description);
+    for (const { description } of fresh) this.#record('loaded', description);
     const now = namesIn(next);
     for (const name of namesIn(before)) if (!now.has(name)) this.#gone.add(name);
     for (const name of now) this.#gone.delete(name);

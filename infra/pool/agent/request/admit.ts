@@ -26,7 +26,7 @@ export interface Doorway {
 
 /** Everything that is answered in plain HTTP: who asks, whether it is for us, whether there is room. */
 export async function admit(
-  desk: Pick<AgentContext, 'now' | 'readTicket' | 'model' | 'replays' | 'keys'>,
+  context: Pick<AgentContext, 'now' | 'readTicket' | 'model' | 'replays' | 'keys'>,
   headers: IncomingMessage['headers'],
   { enter, serves = () => true }: Doorway,
 ): Promise<Result<Admitted>> {
@@ -36,19 +36,19 @@ export async function admit(
     return no(refuse('ticket_invalid', undefined, 'headers'));
   }
   if (encText.length > limits.encapsulatedCharacters.value) return no(refuse('ticket_invalid', undefined, 'enc'));
-  const now = desk.now();
-  const read = await desk.readTicket(token, now);
+  const now = context.now();
+  const read = await context.readTicket(token, now);
   if (!read.ok) return read;
   const ticket = read.value;
   const enc = new Uint8Array(Buffer.from(encText, 'base64url'));
   if (sha256(enc) !== ticket.enc) return no(refuse('ticket_invalid', undefined, 'enc'));
-  const model = desk.model(ticket.model);
+  const model = context.model(ticket.model);
   if (!model || !serves(model)) return no(refuse('misdirected', undefined, 'model'));
   const entered = enter(ticket);
   if (!entered.ok) return entered;
-  const fresh = desk.replays.admit(ticket, now);
+  const fresh = context.replays.admit(ticket, now);
   if (!fresh.ok) return fresh;
-  const setup = await desk.keys.setup({ enc, suite: ticket.suite, attestationDigest: ticket.att, now });
+  const setup = await context.keys.setup({ enc, suite: ticket.suite, attestationDigest: ticket.att, now });
   if (!setup.ok) return setup;
   const { request, answer } = await setup.value.keysFor(token);
   return ok({ ticket, model, requestKey: request, answerKey: answer });

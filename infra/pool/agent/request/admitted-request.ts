@@ -7,7 +7,7 @@ import type { Answer } from './answer.ts';
 import type { Facts } from './ticket.ts';
 /** One short request that was let in, before its head was read. */
 export interface AdmittedRequest {
-  readonly desk: AgentContext;
+  readonly context: AgentContext;
   readonly ticket: Facts;
   readonly model: ServedModel;
   readonly answer: Answer;

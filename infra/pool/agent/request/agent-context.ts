@@ -9,7 +9,7 @@ import type { ServedModel } from '../models/served-model.ts';
 import type { ZoneFiles } from '../storage/files.ts';
 import { bugFields, type Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { type Entry, openRoom, type Room } from './in-flight.ts';
+import { countWork, type Entry, type WorkCounter } from './in-flight.ts';
 import type { ReadSession } from './read-session.ts';
 import { createRequestSlots, type RequestSlots } from './request-slots.ts';
 import type { createReplayCache, createTicketReader } from './ticket.ts';
@@ -59,7 +59,7 @@ export interface AgentContext extends AgentContextOptions {
   /** Short requests being worked on. */
   busy(): number;
   /** Counts live streams. */
-  readonly streams: Pick<Room, 'enter' | 'full' | 'size'>;
+  readonly streams: Pick<WorkCounter, 'enter' | 'full' | 'size'>;
   draining(): boolean;
   drain(): void;
   /** Resolves when all work has ended. Aborts it after `milliseconds`. */
@@ -73,9 +73,9 @@ function secondsUntilFree(ahead: number, { serviceMs, slots }: Pace): number {
 
 /** Opens the context of requests and counts them. */
 export function openAdmission(parts: AgentContextOptions): AgentContext {
-  const short = openRoom(Number.POSITIVE_INFINITY);
+  const short = countWork(Number.POSITIVE_INFINITY);
   const slots = createRequestSlots(parts.now);
-  const streams = openRoom(parts.streamsMax);
+  const streams = countWork(parts.streamsMax);
   let draining = false;
   return {
     ...parts,

@@ -10,7 +10,7 @@ export interface Entry {
 }
 
 /** Counts one kind of work in and out. */
-export interface Room {
+export interface WorkCounter {
   enter(): Entry;
   /** Reports whether more is inside than fits, an entry just made included. */
   full(): boolean;
@@ -20,7 +20,7 @@ export interface Room {
   empty(milliseconds: number): Promise<void>;
 }
 
-export function openRoom(most: number): Room {
+export function countWork(most: number): WorkCounter {
   const inside = new Set<AbortController>();
   const drain = new AbortController();
   let onEmpty = () => {};

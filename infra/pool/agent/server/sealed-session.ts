@@ -58,13 +58,13 @@ const invalid = (detail: string) => no(refuse('ticket_invalid', undefined, `sess
  * `limits.agentHeaderMs` to arrive. Every refusal is plain HTTP.
  */
 export async function admitRequest(
-  desk: Pick<AgentContext, 'now' | 'readSession' | 'model' | 'replays'>,
+  context: Pick<AgentContext, 'now' | 'readSession' | 'model' | 'replays'>,
   incoming: IncomingMessage,
   enter: Doorway['enter'],
 ): Promise<Result<AdmittedRequest>> {
   const token = incoming.headers['auricle-ticket'];
   if (typeof token !== 'string') return invalid('no ticket');
-  const session = await desk.readSession(token, desk.now());
+  const session = await context.readSession(token, context.now());
   if (!session.ok) return session;
   const reader = bodyOf(incoming).getReader();
   const late = setTimeout(() => reader.cancel().catch(() => {}), limits.agentHeaderMs.value);
@@ -74,7 +74,7 @@ export async function admitRequest(
     const admitted =
       number === undefined
         ? invalid('number')
-        : await admitFirst({ desk, enter, session: session.value, number, reader, start });
+        : await admitFirst({ context, enter, session: session.value, number, reader, start });
     if (!admitted.ok) await reader.cancel().catch(() => {});
     return admitted;
   } finally {
@@ -94,7 +94,7 @@ async function readStart(reader: ReadableStreamDefaultReader<Uint8Array>): Promi
 }
 
 interface FirstRecord {
-  readonly desk: Pick<AgentContext, 'now' | 'model' | 'replays'>;
+  readonly context: Pick<AgentContext, 'now' | 'model' | 'replays'>;
   readonly enter: Doorway['enter'];
   readonly session: SealedSession;
   readonly number: number;
@@ -103,7 +103,7 @@ interface FirstRecord {
 }
 
 async function admitFirst({
-  desk,
+  context,
   enter,
   session: { name, keys },
   number,
@@ -117,16 +117,16 @@ async function admitFirst({
   if (first.done || !first.value.ok) return invalid('no facts');
   const facts = requestFacts.safeParse(parse(first.value.value.plaintext)).data;
   if (!facts) return invalid('facts');
-  const now = desk.now();
+  const now = context.now();
   const expires = facts.iat + limits.ticketSeconds.value;
   const skew = limits.clockSkewSeconds.value;
   if (facts.iat > now / 1_000 + skew || expires + skew <= now / 1_000) return invalid('facts of another time');
-  const model = desk.model(facts.model);
+  const model = context.model(facts.model);
   if (!model) return no(refuse('misdirected', undefined, 'model'));
   const entered = enter(facts);
   if (!entered.ok) return entered;
   // Two answers under one number would share nonces.
-  const fresh = desk.replays.admit({ jti: `${name} ${number}`, exp: expires }, now);
+  const fresh = context.replays.admit({ jti: `${name} ${number}`, exp: expires }, now);
   if (!fresh.ok) return fresh;
   return ok({ ticket: facts, model, sealer, records });
 }

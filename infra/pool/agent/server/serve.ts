@@ -13,7 +13,7 @@ export interface Health {
 }
 
 type Route = (
-  desk: AgentContext,
+  context: AgentContext,
   health: Health,
   incoming: IncomingMessage,
   response: ServerResponse,
@@ -24,12 +24,12 @@ const answerText = (response: ServerResponse, status: number, text: string, type
 };
 
 const routes: Record<string, Route> = {
-  'POST /v1/short': (desk, _, incoming, response) => serveUnary(desk, incoming, response),
+  'POST /v1/short': (context, _, incoming, response) => serveUnary(context, incoming, response),
   // A WebSocket comes by another way; this is for who asks without one.
-  'GET /v1/stream': (_desk, _health, _incoming, response) =>
+  'GET /v1/stream': (_context, _health, _incoming, response) =>
     answerText(response, 426, '{"reason":"upgrade_missing"}', 'application/json'),
-  'GET /healthz': (_desk, _health, _incoming, response) => answerText(response, 200, 'ok\n'),
-  'GET /readyz': (_desk, health, _incoming, response) =>
+  'GET /healthz': (_context, _health, _incoming, response) => answerText(response, 200, 'ok\n'),
+  'GET /readyz': (_context, health, _incoming, response) =>
     answerText(
       response,
       health.ready() ? 200 : 503,
@@ -39,8 +39,8 @@ const routes: Record<string, Route> = {
         '',
       ].join('\n'),
     ),
-  'GET /metrics': async (desk, _health, _incoming, response) =>
-    answerText(response, 200, await desk.metrics.text(), desk.metrics.contentType),
+  'GET /metrics': async (context, _health, _incoming, response) =>
+    answerText(response, 200, await context.metrics.text(), context.metrics.contentType),
 };
 
 /** Bounds the rest of a body after its answer to `ms`, so that it does not hold the connection. */
@@ -55,7 +55,7 @@ function endLingering(incoming: IncomingMessage, response: ServerResponse, ms: n
 
 /** The agent's HTTP server, not listening yet. `lingerMs` as in the limits, shorter in tests. */
 export function createAgentServer(
-  desk: AgentContext,
+  context: AgentContext,
   health: Health,
   lingerMs: number = limits.agentLingerMs.value,
 ): Server {
@@ -77,8 +77,8 @@ export function createAgentServer(
         discard(incoming);
         return answerText(response, 404, 'not found\n');
       }
-      Promise.resolve(route(desk, health, incoming, response)).catch((error) => {
-        desk.bug(error);
+      Promise.resolve(route(context, health, incoming, response)).catch((error) => {
+        context.bug(error);
         response.destroy();
       });
     },

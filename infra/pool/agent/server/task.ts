@@ -34,15 +34,15 @@ function readHead(record: Result<Opened> | undefined): Result<unknown> {
 }
 
 /** Says `ready`, reads the head and does what it asks for. Emits everything but a refusal. */
-export async function serveTask(asked: AdmittedRequest): Promise<Result<undefined>> {
-  const { name, revision } = asked.model.description;
-  await asked.answer.send({ type: 'ready', agent: asked.desk.agent, model: name, revision });
-  const first = await asked.records.next();
+export async function serveTask(request: AdmittedRequest): Promise<Result<undefined>> {
+  const { name, revision } = request.model.description;
+  await request.answer.send({ type: 'ready', agent: request.context.agent, model: name, revision });
+  const first = await request.records.next();
   const head = readHead(first.done ? undefined : first.value);
   if (!head.ok) return head;
   const task = tasked.safeParse(head.value).data?.task ?? '';
   const serve = Object.hasOwn(tasks, task) ? tasks[task] : undefined;
   if (!serve) return no(refuse('seal_broken', undefined, 'head is not understood'));
-  if (!queued.has(task)) asked.onStart?.();
-  return serve({ ...asked, head: head.value });
+  if (!queued.has(task)) request.onStart?.();
+  return serve({ ...request, head: head.value });
 }

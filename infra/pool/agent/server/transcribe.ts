@@ -64,8 +64,8 @@ export function checkForm(fields: Fields, hints: Pick<Head, 'model' | 'language'
 }
 
 /** A field that has changed since the form was told. */
-function lateField(told: Fields, all: Fields): string | undefined {
-  return Object.keys(all).find((name) => all[name]?.length !== told[name]?.length);
+function lateField(announced: Fields, all: Fields): string | undefined {
+  return Object.keys(all).find((name) => all[name]?.length !== announced[name]?.length);
 }
 
 /** How long was waited for them is noted. */
@@ -84,7 +84,7 @@ async function* plaintexts(
 }
 
 interface Work {
-  readonly desk: Pick<AgentContext, 'agent' | 'dispatcher' | 'metrics' | 'now'>;
+  readonly context: Pick<AgentContext, 'agent' | 'dispatcher' | 'metrics' | 'now'>;
   readonly ticket: Pick<Ticket, 'class' | 'model' | 'tenant'>;
   readonly model: ServedModel;
   readonly answer: Pick<Answer, 'send'>;
@@ -103,24 +103,24 @@ const muted = (answer: Work['answer']): Work['answer'] => ({
 });
 
 /** How segments leave: counted, and without their words once it is known that the form asks for none. */
-function createTeller(answer: Work['answer'], tally: Tally) {
-  const teller = {
+function createSegmentSender(answer: Work['answer'], tally: Tally) {
+  const sender = {
     /**
      * Words are sent until the form is known, since its answer may need them; a bare recording needs none.
      */
     wordy: true,
-    async tell(segment: Segment): Promise<void> {
+    async send(segment: Segment): Promise<void> {
       tally.segments += 1;
-      tally.copy?.said.push(segment.text);
-      await answer.send(teller.wordy ? segment : { ...segment, words: [] });
+      tally.copy?.texts.push(segment.text);
+      await answer.send(sender.wordy ? segment : { ...segment, words: [] });
     },
   };
-  return teller;
+  return sender;
 }
 
 /** Reads the body, recognises, and emits everything but a refusal. */
 export async function transcribe(work: Work): Promise<Result<undefined>> {
-  const { desk, ticket, model, records, signal, deadline, tally } = work;
+  const { context, ticket, model, records, signal, deadline, tally } = work;
   const { name, revision, languages } = model.description;
   const read = readHead(work.head, ticket);
   if (!read.ok) return read;
@@ -128,65 +128,67 @@ export async function transcribe(work: Work): Promise<Result<undefined>> {
   if (!recogniser) return no(refuse('misdirected', undefined, 'the model does not recognise speech'));
   tally.isRecording = true;
   const { mirror } = read.value;
-  if (mirror) tally.copy = { served: mirror.text, said: [] };
+  if (mirror) tally.copy = { served: mirror.text, texts: [] };
   const answer = mirror ? muted(work.answer) : work.answer;
-  const teller = createTeller(answer, tally);
+  const sender = createSegmentSender(answer, tally);
   const recognition = createRecognition({
     recogniser,
-    dispatcher: desk.dispatcher,
+    dispatcher: context.dispatcher,
     class: ticket.class,
     tenant: ticket.tenant,
     deadline,
     signal,
     onStart: work.onStart,
-    onSegment: teller.tell,
+    onSegment: sender.send,
   });
-  let heard: RecordingTotals | undefined;
-  let told: Fields | undefined;
+  let totals: RecordingTotals | undefined;
+  let announced: Fields | undefined;
 
   /**
    * A caller who asked for a stream before the file hears segments while it still sends. Then the form is settled:
    * fields behind the file come too late.
    */
-  async function tellEarly(before: Fields, hints: Head): Promise<void> {
+  async function announceEarly(before: Fields, hints: Head): Promise<void> {
     const form = checkForm(before, hints, languages);
     if (!form.ok || !form.value.stream) return;
-    told = before;
-    teller.wordy = form.value.wordy;
+    announced = before;
+    sender.wordy = form.value.wordy;
     await answer.send({ type: 'form', fields: form.value.fields });
   }
 
-  async function hear(bytes: AsyncIterable<Uint8Array>, before: Fields): Promise<Result<undefined>> {
-    if (read.ok) await tellEarly(before, read.value);
-    const all = await recogniseRecording({ sound: decodeSound(bytes, signal), recognition, metrics: desk.metrics });
+  async function recogniseBody(bytes: AsyncIterable<Uint8Array>, before: Fields): Promise<Result<undefined>> {
+    if (read.ok) await announceEarly(before, read.value);
+    const all = await recogniseRecording({ sound: decodeSound(bytes, signal), recognition, metrics: context.metrics });
     if (!all.ok) return all;
-    heard = all.value;
-    tally.heard = heard;
+    totals = all.value;
+    tally.totals = totals;
     return ok(undefined);
   }
 
-  const body = plaintexts(records, tally, desk.now);
+  const body = plaintexts(records, tally, context.now);
   const isForm = read.value.dialect === 'openai-audio';
-  const fields = isForm ? await readMultipart(read.value.contentType, body, hear) : await readRaw(body, hear);
+  const fields = isForm
+    ? await readMultipart(read.value.contentType, body, recogniseBody)
+    : await readRaw(body, recogniseBody);
   if (!fields.ok) return fields;
   const form = checkForm(fields.value, read.value, languages);
   if (!form.ok) return form;
-  if (isForm) teller.wordy = form.value.wordy;
-  if (!told) await answer.send({ type: 'form', fields: form.value.fields });
-  const late = told && lateField(told, fields.value);
+  if (isForm) sender.wordy = form.value.wordy;
+  if (!announced) await answer.send({ type: 'form', fields: form.value.fields });
+  const late = announced && lateField(announced, fields.value);
   if (late !== undefined)
     return no(refuse('field_invalid', { field: late, rule: 'must come before the file in a stream' }));
   const segments = await recognition.finish();
   if (!segments.ok) return segments;
-  if (!heard) return no(refuse('internal', undefined, 'recording without an end'));
-  desk.metrics.heard(ticket.class, heard);
+  if (!totals) return no(refuse('internal', undefined, 'recording without an end'));
+  context.metrics.recorded(ticket.class, totals);
   await answer.send({
     type: 'final',
     model: name,
     revision,
     language: form.value.language,
-    durationSeconds: heard.seconds,
-    speechSeconds: heard.speechSeconds,
+    durationSeconds: totals.seconds,
+    speechSeconds: totals.speechSeconds,
     segments: segments.value,
   });
   return ok(undefined);

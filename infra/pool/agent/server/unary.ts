@@ -21,33 +21,33 @@ function answerPlainly(response: ServerResponse, incoming: IncomingMessage, refu
 
 /** Serves one unary request (`POST /v1/short`) from its first header to its last record. Never rejects. */
 export async function serveUnary(
-  desk: AgentContext,
+  context: AgentContext,
   incoming: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   incoming.on('error', () => {});
   response.on('error', () => {});
-  const entry = desk.enter();
+  const entry = context.enter();
   let slot: Result<RequestSlot> | undefined;
   const takeSlot = ({ class: name, tenant, deadlineMs }: Facts) => {
-    const taken = desk.takeSlot({ class: name, tenant, deadline: desk.now() + deadlineMs });
-    slot = taken.ok ? taken : no(desk.withRetry(taken.refusal, name));
+    const taken = context.takeSlot({ class: name, tenant, deadline: context.now() + deadlineMs });
+    slot = taken.ok ? taken : no(context.withRetry(taken.refusal, name));
     return slot;
   };
   try {
-    const admitted = await admitRequest(desk, incoming, takeSlot);
+    const admitted = await admitRequest(context, incoming, takeSlot);
     if (!admitted.ok || !slot?.ok) {
       const refusal = admitted.ok ? refuse('internal', undefined, 'no slot') : admitted.refusal;
-      desk.report(refusal);
+      context.report(refusal);
       return answerPlainly(response, incoming, refusal);
     }
-    const answer = openAnswer(response, admitted.value.sealer, desk.keepaliveMs, limits.agentHoldMs.value);
+    const answer = openAnswer(response, admitted.value.sealer, context.keepaliveMs, limits.agentHoldMs.value);
     const work = { ...admitted.value, answer, stopped: entry.signal, slot: slot.value };
-    const outcome = await serve(desk, work, response);
-    if (!outcome.ok) desk.report(outcome.refusal);
-    else desk.metrics.request('ok');
+    const outcome = await serve(context, work, response);
+    if (!outcome.ok) context.report(outcome.refusal);
+    else context.metrics.request('ok');
   } catch (error) {
-    desk.bug(error);
+    context.bug(error);
     response.destroy();
   } finally {
     if (slot?.ok) slot.value.leave();
@@ -63,7 +63,7 @@ interface AdmittedWork extends Pick<AdmittedRequest, 'ticket' | 'model' | 'recor
 }
 
 async function serve(
-  desk: AgentContext,
+  context: AgentContext,
   { ticket, model, records, answer, stopped, slot }: AdmittedWork,
   response: ServerResponse,
 ): Promise<Result<undefined>> {
@@ -81,16 +81,16 @@ async function serve(
     cancel.signal.addEventListener('abort', () => resolve(no(cancel.signal.reason as Refusal)), { once: true });
   });
   try {
-    const tally = newTally(desk.now());
+    const tally = newTally(context.now());
     const deadline = tally.began + ticket.deadlineMs;
     const { signal } = cancel;
     const onStart = slot.start;
-    const done = serveTask({ desk, ticket, model, answer, records, signal, deadline, tally, onStart });
+    const done = serveTask({ context, ticket, model, answer, records, signal, deadline, tally, onStart });
     const outcome = await Promise.race([done, cancelled]);
-    desk.book.ended(model.description, tally, outcome, desk.now());
+    context.book.ended(model.description, tally, outcome, context.now());
     response.off('close', onClose);
     if (!outcome.ok) {
-      await answer.refuse(desk.withRetry(outcome.refusal, ticket.class));
+      await answer.refuse(context.withRetry(outcome.refusal, ticket.class));
       // Work that still runs for this request must stop; its late errors are dropped.
       done.catch(() => {});
       cancel.abort(outcome.refusal);

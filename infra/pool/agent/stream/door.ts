@@ -13,13 +13,13 @@ const PATH = '/v1/stream';
 
 /** Admits the live streams of an agent, which come as upgrades of its HTTP server, and hands them to `host`. */
 export function createStreamDoor(
-  desk: AgentContext,
+  context: AgentContext,
   host: Pick<StreamHost, 'serve'>,
   metrics: Pick<StreamMetrics, 'ended'>,
 ) {
   function report({ reason, detail }: Refusal) {
     metrics.ended(reason);
-    desk.log('stream-refused', { reason, ...(detail !== undefined && { detail }) });
+    context.log('stream-refused', { reason, ...(detail !== undefined && { detail }) });
   }
 
   /** Serves one stream from its first header to its last record. Never rejects. */
@@ -29,10 +29,10 @@ export function createStreamDoor(
     if ((request.url ?? '').split('?')[0] !== PATH) {
       return refuseUpgrade(connection, 404, '{"reason":"route_unknown"}');
     }
-    const entry = desk.streams.enter();
+    const entry = context.streams.enter();
     try {
-      const admitted = await admit(desk, request.headers, {
-        enter: () => (desk.streams.full() || !desk.engineReady() ? no(refuse('pool_busy')) : ok(undefined)),
+      const admitted = await admit(context, request.headers, {
+        enter: () => (context.streams.full() || !context.engineReady() ? no(refuse('pool_busy')) : ok(undefined)),
         serves: ({ description }) => description.live === true,
       });
       if (!admitted.ok) {
@@ -46,7 +46,7 @@ export function createStreamDoor(
       else if (outcome) report(outcome.refusal);
     } catch (error) {
       metrics.ended('internal');
-      desk.log('bug', bugFields(error));
+      context.log('bug', bugFields(error));
       connection.destroy();
     } finally {
       entry.leave();

@@ -22,14 +22,14 @@ export function createSequenceEnds(engine: Pick<Engine, 'infer'>, clock: Clock) 
   let busy = 0;
   let onIdle = () => {};
 
-  async function tell({ model, id, inputs }: SequenceEnd): Promise<void> {
+  async function send({ model, id, inputs }: SequenceEnd): Promise<void> {
     for (let attempt = 0; attempt < limits.sequenceEndTries.value; attempt++) {
       const cancel = new AbortController();
       const late = clock.after(limits.sequenceIdleMs.value, () => cancel.abort());
       const given = new Promise<'late'>((resolve) => {
         cancel.signal.addEventListener('abort', () => resolve('late'), { once: true });
       });
-      const asked = engine.infer({
+      const call = engine.infer({
         model,
         inputs,
         outputs: ['FRAMES'],
@@ -38,7 +38,7 @@ export function createSequenceEnds(engine: Pick<Engine, 'infer'>, clock: Clock) 
         signal: cancel.signal,
         sequence: { id, start: false, end: true },
       });
-      const outcome = await Promise.race([asked, given]);
+      const outcome = await Promise.race([call, given]);
       late();
       // Any answer will do: one that knows of no such sequence has ended it already.
       if (outcome !== 'late' && (outcome.ok || !outcome.retryable)) return;
@@ -51,7 +51,7 @@ export function createSequenceEnds(engine: Pick<Engine, 'infer'>, clock: Clock) 
       const next = waiting.shift();
       if (!next) break;
       busy++;
-      void tell(next).then(() => {
+      void send(next).then(() => {
         busy--;
         pump();
       });

@@ -237,7 +237,7 @@ export class Hearing {
       if (this.#known.length === 0 && this.#cutter.speaking()) this.#open();
       return;
     }
-    const cut = this.#cutter.push({ samples, voiced: this.#detector.hears(samples) });
+    const cut = this.#cutter.push({ samples, voiced: this.#detector.hasVoice(samples) });
     if (cut) {
       this.#close(cut);
       // Before the next utterance begins: an agent that resumes here must not wait for its end.
@@ -285,7 +285,7 @@ export class Hearing {
       rest.length > 0
         ? {
             samples: rest,
-            voiced: this.#detector.hears(Object.assign(new Int16Array(UNIT_SAMPLES), rest)),
+            voiced: this.#detector.hasVoice(Object.assign(new Int16Array(UNIT_SAMPLES), rest)),
           }
         : undefined;
     const all = this.#cutter.end(last);

@@ -34,13 +34,13 @@ export interface LinkParts {
 const NORMAL = 1000;
 const encoder = new TextEncoder();
 /** Memory that most events fit into; sealing copies them. */
-const eventRoom = new Uint8Array(16_384);
+const eventBuffer = new Uint8Array(16_384);
 
 function encodeEvent(event: LinkEvent): Uint8Array {
   const text = JSON.stringify(event);
   // A character takes three bytes at most.
-  if (3 * text.length > eventRoom.length) return encoder.encode(text);
-  return eventRoom.subarray(0, encoder.encodeInto(text, eventRoom).written);
+  if (3 * text.length > eventBuffer.length) return encoder.encode(text);
+  return eventBuffer.subarray(0, encoder.encodeInto(text, eventBuffer).written);
 }
 
 export const openLink = (parts: LinkParts): Link => new SocketLink(parts);
@@ -206,10 +206,10 @@ class SocketLink implements Link {
       return;
     }
     this.#sentAt = clock.now();
-    socket.send(record, final ? () => this.#sayFarewell() : this.#notifyFlow);
+    socket.send(record, final ? () => this.#sendFarewell() : this.#notifyFlow);
   }
 
-  #sayFarewell(): void {
+  #sendFarewell(): void {
     this.#notifyFlow();
     this.#parts.socket.close(NORMAL);
   }

@@ -62,11 +62,11 @@ const readers: Readonly<Partial<Record<Encoding, Reader>>> = {
 };
 
 /** For a second of 16-bit samples that need no arithmetic; longer messages get a place of their own. */
-const room = new Uint8Array(2 * MODEL_RATE);
+const scratch = new Uint8Array(2 * MODEL_RATE);
 
 /** Samples as they come. A processor reads them whole only where they lie even, and in records they do not. */
 function takeInts(bytes: Uint8Array, samples: number): Int16Array {
-  const place = 2 * samples <= room.length ? room : new Uint8Array(2 * samples);
+  const place = 2 * samples <= scratch.length ? scratch : new Uint8Array(2 * samples);
   place.set(2 * samples === bytes.length ? bytes : bytes.subarray(0, 2 * samples));
   return new Int16Array(place.buffer, 0, samples);
 }

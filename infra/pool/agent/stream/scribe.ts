@@ -50,13 +50,13 @@ export class Scribe {
   #done = 0;
   #ended = false;
   /** End of the audio received so far, in seconds. */
-  #heardUntil = 0;
+  #receivedUntil = 0;
   #wake = () => {};
   /** Nothing waits to be written, and nothing is being written. */
   #idle = false;
-  #onRoom: (() => void)[] = [];
+  #onDrain: (() => void)[] = [];
   /** Buffer of the window that is being recognised: there is one at a time, and they are long. */
-  readonly #room: Float32Array;
+  readonly #scratch: Float32Array;
   /** Sound comes in pieces with pauses that sequences do not survive: the last window of each waits for the pause. */
   #bursts = false;
   #holdUntil = 0;
@@ -69,7 +69,7 @@ export class Scribe {
     this.#options = parts.options;
     this.#index = parts.index;
     this.#lastWord = parts.lastWord;
-    this.#room = new Float32Array(parts.live.windowSamples);
+    this.#scratch = new Float32Array(parts.live.windowSamples);
     parts.signal.addEventListener('abort', () => this.#endPause(), { once: true });
   }
 
@@ -78,8 +78,8 @@ export class Scribe {
     while (!this.#parts.signal.aborted) {
       const item = this.#items.shift();
       if (item) {
-        const settled = item.type === 'utterance' ? await this.#write(item.utterance) : ok(this.#tell(item));
-        this.#tellRoom();
+        const settled = item.type === 'utterance' ? await this.#write(item.utterance) : ok(this.#deliver(item));
+        this.#resumeReaders();
         if (!settled.ok) return settled;
         continue;
       }
@@ -110,9 +110,9 @@ export class Scribe {
   }
 
   /** So much was heard, in seconds: nothing that waits to be written can hold a word any more. */
-  heard(until: number) {
-    this.#heardUntil = until;
-    this.#judgeHeard();
+  received(until: number) {
+    this.#receivedUntil = until;
+    this.#judgeIdleSilence();
   }
 
   options(next: StreamOptions) {
@@ -127,9 +127,9 @@ export class Scribe {
   }
 
   /** Resolves when more may be heard. */
-  room(): Promise<void> {
+  drained(): Promise<void> {
     if (!this.full() || this.#parts.signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => this.#onRoom.push(resolve));
+    return new Promise((resolve) => this.#onDrain.push(resolve));
   }
 
   segments(): number {
@@ -140,12 +140,12 @@ export class Scribe {
     // The later of two checkpoints replaces the earlier when no word lies between them.
     if (item.type === 'capture' && this.#items.at(-1)?.type === 'capture') this.#items.pop();
     // An idle scribe sends it at once.
-    if (this.#idle && item.type !== 'utterance' && !this.#parts.signal.aborted) return this.#tell(item);
+    if (this.#idle && item.type !== 'utterance' && !this.#parts.signal.aborted) return this.#deliver(item);
     this.#items.push(item);
     this.#wake();
   }
 
-  #tell(item: Exclude<Item, { type: 'utterance' }>) {
+  #deliver(item: Exclude<Item, { type: 'utterance' }>) {
     if (item.type === 'event') this.#parts.send(item.event);
     else this.#parts.checkpoint(item.capture, this.#index, this.#lastWord);
   }
@@ -155,10 +155,10 @@ export class Scribe {
     for (const item of this.#items) if (item.type === 'utterance') samples += item.utterance.samples();
     return samples;
   }
-  #tellRoom() {
-    if (this.#onRoom.length === 0 || (this.full() && !this.#parts.signal.aborted)) return;
-    const resumes = this.#onRoom;
-    this.#onRoom = [];
+  #resumeReaders() {
+    if (this.#onDrain.length === 0 || (this.full() && !this.#parts.signal.aborted)) return;
+    const resumes = this.#onDrain;
+    this.#onDrain = [];
     for (const resume of resumes) resume();
   }
 
@@ -172,8 +172,9 @@ export class Scribe {
   }
 
   /** Nothing that waits to be written can hold a word any more. */
-  #judgeHeard() {
-    if (!this.#current && !this.#items.some((item) => item.type === 'utterance')) this.#judgeSilence(this.#heardUntil);
+  #judgeIdleSilence() {
+    if (!this.#current && !this.#items.some((item) => item.type === 'utterance'))
+      this.#judgeSilence(this.#receivedUntil);
   }
 
   async #transcribe(utterance: LiveUtterance): Promise<Result<undefined>> {
@@ -194,7 +195,7 @@ export class Scribe {
         this.#holdUntil = this.#parts.clock.now() + limits.sequenceHoldMs.value;
         this.#done = number * this.#parts.live.hopSamples + window.samples.length;
         this.#parts.onWindow(words.until());
-        this.#tellRoom();
+        this.#resumeReaders();
         if (utterance.discarded()) return ok(undefined);
         if (window.last) break;
         this.#look(utterance, words);
@@ -236,7 +237,7 @@ export class Scribe {
       const rest =
         number > 0 && this.#bursts && !utterance.has(number + 1, shape) ? this.#holdUntil - this.#parts.clock.now() : 0;
       if (rest <= 0) {
-        const window = utterance.window(number, shape, this.#room);
+        const window = utterance.window(number, shape, this.#scratch);
         if (window) return window;
       }
       await this.#pause((resume) => {
@@ -270,7 +271,7 @@ export class Scribe {
     const result = await this.#transcribe(utterance);
     utterance.release();
     this.#current = undefined;
-    this.#judgeHeard();
+    this.#judgeIdleSilence();
     return result;
   }
 }

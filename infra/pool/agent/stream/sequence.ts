@@ -116,7 +116,7 @@ export class Sequence {
   async #step(window: Window): Promise<StepOutcome> {
     if (!this.#current) return { ok: false, why: 'gone', detail: 'no sequence' };
     const start = !this.#current.begun;
-    const asked = this.#parts.clock.now();
+    const sentAt = this.#parts.clock.now();
     const outcome = await this.#parts.steps.run({
       model: this.#parts.live.model,
       inputs: inputsOf(window.samples),
@@ -131,7 +131,7 @@ export class Sequence {
     if (outcome.ok) {
       this.#current.next++;
       this.#parts.onStep?.();
-    } else this.#lostMs += this.#parts.clock.now() - asked;
+    } else this.#lostMs += this.#parts.clock.now() - sentAt;
     return outcome;
   }
 

@@ -11,11 +11,11 @@ import type { ServedModel } from '../models/served-model.ts';
 import type { Ticket } from '../request/ticket.ts';
 import { bugDetail } from '../telemetry/log.ts';
 import { readCheckpoint, writeCheckpoint } from './checkpoint.ts';
-import { createEar } from './ear.ts';
 import { createHearing, type Hearing } from './hearing.ts';
 import type { Link } from './link.ts';
 import { openSource } from './open-source.ts';
 import type { LiveParts } from './parts.ts';
+import { createReceiver } from './receiver.ts';
 import { createScribe, type Scribe } from './scribe.ts';
 import type { Source } from './source.ts';
 import { firstLimit } from './stall.ts';
@@ -47,11 +47,11 @@ export interface Session {
 /** Returns the language of the stream. Refuses one that the model does not have. */
 function judgeLanguage({ description }: ServedModel, wanted: string | undefined): Result<string> {
   const [first] = description.languages;
-  const asked = isOpen(wanted) ? undefined : wanted;
-  if (!servesLanguage(description.languages, asked) || first === undefined) {
-    return no(refuse('language_unknown', { model: description.name, language: String(asked) }));
+  const requested = isOpen(wanted) ? undefined : wanted;
+  if (!servesLanguage(description.languages, requested) || first === undefined) {
+    return no(refuse('language_unknown', { model: description.name, language: String(requested) }));
   }
-  return ok(asked ?? first);
+  return ok(requested ?? first);
 }
 
 /** Parts of a session whose `open` was accepted. */
@@ -149,18 +149,18 @@ function startSession(parts: SessionParts, accepted: Accepted): Session {
     (result) => result.ok || parts.onRefusal(result.refusal),
     (error) => parts.onRefusal(refuse('internal', undefined, bugDetail(error))),
   );
-  const ear = createEar({
+  const ear = createReceiver({
     hearing,
     scribe,
     clock: live.clock,
     position: open.from?.position ?? 0,
-    heard: (position) => link.send({ type: 'heard', position, time: hearing.time() / MODEL_RATE, cut }),
+    acknowledge: (position) => link.send({ type: 'heard', position, time: hearing.time() / MODEL_RATE, cut }),
   });
   return {
     take(message) {
       if (signal.aborted) return ok(undefined);
       if (!scribe.full() && !link.congested()) return ear.take(message);
-      return Promise.all([scribe.room(), link.flowing()]).then(() =>
+      return Promise.all([scribe.drained(), link.flowing()]).then(() =>
         signal.aborted ? ok(undefined) : ear.take(message),
       );
     },

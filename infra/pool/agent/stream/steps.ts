@@ -67,10 +67,10 @@ const failed = (why: Exclude<StepOutcome, { ok: true }>['why'], detail: string):
 });
 
 /** Sends one step, which has a slot. */
-function askEngine(engine: Pick<Engine, 'infer'>, clock: Clock, step: Step): Promise<StepOutcome> {
+function inferStep(engine: Pick<Engine, 'infer'>, clock: Clock, step: Step): Promise<StepOutcome> {
   return new Promise((resolve) => {
     const cancel = new AbortController();
-    const asked = clock.now();
+    const sentAt = clock.now();
     let over: AbortController | undefined;
     let settled = false;
     let stopClock = clock.after(step.stallMs, () => void late());
@@ -89,7 +89,7 @@ function askEngine(engine: Pick<Engine, 'infer'>, clock: Clock, step: Step): Pro
       cancel.abort(DONE);
     }
     const gone = () => giveUp(failed('gone', 'given up'));
-    const stalled = () => giveUp(failed('stalled', `no answer in ${clock.now() - asked} ms`));
+    const stalled = () => giveUp(failed('stalled', `no answer in ${clock.now() - sentAt} ms`));
 
     /**
      * Returns whether the answer is there after all. When this process was held up, its timers run before what has come
@@ -101,7 +101,7 @@ function askEngine(engine: Pick<Engine, 'infer'>, clock: Clock, step: Step): Pro
     }
     async function late() {
       over = new AbortController();
-      stopClock = clock.after(Math.max(0, asked + limits.streamPatienceMs.value - clock.now()), () => void tooLate());
+      stopClock = clock.after(Math.max(0, sentAt + limits.streamPatienceMs.value - clock.now()), () => void tooLate());
       if (!(await answered()) && (await step.mayGiveUp(over.signal))) stalled();
     }
     async function tooLate() {
@@ -142,7 +142,7 @@ export function createSteps({ engine, slots: most, capacity, clock }: StepsOptio
           { class: step.class, deadline, signal: step.signal },
           {
             async begin() {
-              const outcome = await askEngine(engine, clock, step);
+              const outcome = await inferStep(engine, clock, step);
               return () => resolve(outcome);
             },
             giveUp: (why) => resolve(failed('unsent', UNSENT[why])),

@@ -42,13 +42,13 @@ export interface LiveUtterance {
   discarded(): boolean;
   /**
    * Window `number`, once it is known whether it is the last one: one with nothing behind it may yet be. `undefined`
-   * until then. Its samples lie in `room`, if that is given.
+   * until then. Its samples lie in `scratch`, if that is given.
    */
-  window(number: number, shape: WindowShape, room?: Float32Array): Window | undefined;
+  window(number: number, shape: WindowShape, scratch?: Float32Array): Window | undefined;
   /** Whether `window` has that one. */
   has(number: number, shape: WindowShape): boolean;
   /** Calls back once when it has that window or is discarded; only the last caller. */
-  whenReady(number: number, shape: WindowShape, tell: () => void): void;
+  whenReady(number: number, shape: WindowShape, notify: () => void): void;
 }
 
 export function createUtterance(start: number): LiveUtterance {
@@ -66,13 +66,13 @@ export function createUtterance(start: number): LiveUtterance {
 
   function wake() {
     if (!discarded && !has(wanted)) return;
-    const tell = onReady;
+    const notify = onReady;
     onReady = () => {};
-    tell();
+    notify();
   }
 
-  function read(from: number, to: number, room: Float32Array | undefined): Float32Array {
-    const out = room ? room.subarray(0, to - from) : new Float32Array(to - from);
+  function read(from: number, to: number, scratch: Float32Array | undefined): Float32Array {
+    const out = scratch ? scratch.subarray(0, to - from) : new Float32Array(to - from);
     for (let at = from; at < to; ) {
       const unit = units[Math.floor(at / UNIT_SAMPLES)] as Int16Array;
       const inside = at % UNIT_SAMPLES;
@@ -106,15 +106,15 @@ export function createUtterance(start: number): LiveUtterance {
     samples: () => total,
     closing: () => closing,
     discarded: () => discarded,
-    window(number, { windowSamples, hopSamples }, room) {
+    window(number, { windowSamples, hopSamples }, scratch) {
       const from = number * hopSamples;
-      if (total > from + windowSamples) return { samples: read(from, from + windowSamples, room), last: false };
-      return closing && { samples: read(Math.min(from, total), total, room), last: true };
+      if (total > from + windowSamples) return { samples: read(from, from + windowSamples, scratch), last: false };
+      return closing && { samples: read(Math.min(from, total), total, scratch), last: true };
     },
     has: (number, { windowSamples, hopSamples }) => has(number * hopSamples + windowSamples),
-    whenReady(number, { windowSamples, hopSamples }, tell) {
+    whenReady(number, { windowSamples, hopSamples }, notify) {
       wanted = number * hopSamples + windowSamples;
-      onReady = tell;
+      onReady = notify;
       wake();
     },
   };

@@ -111,10 +111,10 @@ export function createWords({ decoder, frameSeconds }: Recogniser, start: number
       last = event;
       return { event, lastWordEnd };
     },
-    /** All scores of the utterance's `heard` samples are there. */
-    async finish({ ending, samples }: Closing, heard: number, index: number): Promise<Result<LiveSegment[]>> {
+    /** All scores of the utterance's samples are there. */
+    async finish({ ending, samples }: Closing, decoded: number, index: number): Promise<Result<LiveSegment[]>> {
       // Words that were cut off at its end begin the next utterance.
-      const own = samples < heard ? Math.min(frames, Math.round(samples / MODEL_RATE / frameSeconds)) : frames;
+      const own = samples < decoded ? Math.min(frames, Math.round(samples / MODEL_RATE / frameSeconds)) : frames;
       const kept = rows(own);
       if (own < frames) await decodeAgain(kept);
       const sum = kept.reduce((total, row) => total + sumBest(row), 0);

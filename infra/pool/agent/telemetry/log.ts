@@ -43,7 +43,7 @@ export type LogEvent =
   | 'job-unreadable'
   | 'queue-lost'
   | 'queue-back'
-  | 'live-untold'
+  | 'live-report-failed'
   | 'bug';
 
 export type Log = (event: LogEvent, fields?: LogFields) => void;

@@ -113,7 +113,7 @@ export function createMetrics(levels: Levels) {
 
   return {
     request: (outcome: string) => requests.inc({ outcome }),
-    heard(name: RequestClass, { seconds, speechSeconds }: { seconds: number; speechSeconds: number }) {
+    recorded(name: RequestClass, { seconds, speechSeconds }: { seconds: number; speechSeconds: number }) {
       audio.inc({ class: name }, seconds);
       speech.inc({ class: name }, speechSeconds);
     },

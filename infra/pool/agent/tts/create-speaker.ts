@@ -37,7 +37,7 @@ function numbersOf(text: string, symbols: string): Int32Array {
   });
 }
 
-function checkWishes(
+function checkOptions(
   { voice, rate = 1 }: SpeechOptions,
   voices: readonly string[],
 ): Result<{ voice: number; rate: number }> {
@@ -85,10 +85,10 @@ export function createSpeaker({ model, parameters, run, now }: SpeakerOptions): 
   return {
     model,
     sampleRate,
-    async speak(text, wishes, signal) {
+    async speak(text, options, signal) {
       const { value: most } = limits.projectSegmentChars;
       if (text.length > most) return no(refuse('text_too_long', { limit: most, unit: 'characters' }));
-      const wanted = checkWishes(wishes, voices);
+      const wanted = checkOptions(options, voices);
       if (!wanted.ok) return wanted;
       const { voice, rate } = wanted.value;
       const pieces = cutSpoken(spellOut(text), limits.speakChars.value);

@@ -17,5 +17,5 @@ export interface Speaker {
    * Mono 16-bit PCM without leading or trailing silence beyond 50 ms. Refuses text that has nothing to say
    * (`text_unspeakable`) and engine faults.
    */
-  speak(text: string, wishes: SpeechOptions, signal: AbortSignal): Promise<Result<Int16Array>>;
+  speak(text: string, options: SpeechOptions, signal: AbortSignal): Promise<Result<Int16Array>>;
 }

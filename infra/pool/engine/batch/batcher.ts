@@ -105,7 +105,7 @@ export class Batcher {
     this.#cancelAlarm = undefined;
     for (;;) {
       const now = this.#clock.now();
-      const { expired, send, askAt } = decide(this.#queue, this.#policy, this.#free.length > 0, now);
+      const { expired, send, wakeAt } = decide(this.#queue, this.#policy, this.#free.length > 0, now);
       const leaving = new Set<Job>([...expired, ...send]);
       this.#queue = this.#queue.filter((job) => !leaving.has(job));
       for (const job of expired) job.finish(refuse('UNAVAILABLE', 'Request timeout expired', 'REJECTED'));
@@ -113,7 +113,7 @@ export class Batcher {
         void this.#send(this.#free.shift()!, send, now);
         continue;
       }
-      if (askAt !== undefined) this.#cancelAlarm = this.#clock.alarm(askAt, () => this.#advance());
+      if (wakeAt !== undefined) this.#cancelAlarm = this.#clock.alarm(wakeAt, () => this.#advance());
       if (this.#queue.length === 0 && this.#sending === 0) this.#emptied?.();
       return;
     }

@@ -21,7 +21,7 @@ export interface Decision<W extends Waiting> {
   /** Leave the queue as one batch; empty when none may go yet. */
   readonly send: readonly W[];
   /** Time of the next decision if nothing arrives before; undefined when only an arrival can change it. */
-  readonly askAt: number | undefined;
+  readonly wakeAt: number | undefined;
 }
 
 /**
@@ -31,14 +31,15 @@ export interface Decision<W extends Waiting> {
 export function admit(
   queue: readonly Waiting[],
   policy: BatchPolicy,
-  wish: { priority: number; timeoutUs: number },
+  requested: { priority: number; timeoutUs: number },
   now: number,
 ): Result<{ level: number; expiresAt: number }, 'full'> {
-  const level = wish.priority === 0 || wish.priority > policy.levels ? policy.defaultLevel : wish.priority;
+  const level =
+    requested.priority === 0 || requested.priority > policy.levels ? policy.defaultLevel : requested.priority;
   const { maxQueued, timeoutUs: usual, mayShorten } = policy.policyOf(level);
   const queued = queue.reduce((count, waiting) => (waiting.level === level ? count + 1 : count), 0);
   if (queued >= maxQueued) return no('full');
-  const timeoutUs = mayShorten && wish.timeoutUs > 0 && wish.timeoutUs < usual ? wish.timeoutUs : usual;
+  const timeoutUs = mayShorten && requested.timeoutUs > 0 && requested.timeoutUs < usual ? requested.timeoutUs : usual;
   return ok({ level, expiresAt: timeoutUs === 0 ? 0 : now + timeoutUs });
 }
 
@@ -105,14 +106,14 @@ export function decide<W extends Waiting>(
   const deadlines = live
     .filter(({ expiresAt }) => expiresAt !== 0 && expiresAt >= now)
     .map((waiting) => waiting.expiresAt + 1);
-  if (!free || live.length === 0) return { expired, send: [], askAt: earliest(deadlines) };
+  if (!free || live.length === 0) return { expired, send: [], wakeAt: earliest(deadlines) };
 
   const { count, size, best, closed } = walk(live, policy);
   const pending = live.slice(0, count);
   const oldest = Math.min(...pending.map((waiting) => waiting.enqueuedAt));
   const overdue = policy.delayUs > 0 && now - oldest >= policy.delayUs;
-  const send = (requests: number): Decision<W> => ({ expired, send: live.slice(0, requests), askAt: undefined });
+  const send = (requests: number): Decision<W> => ({ expired, send: live.slice(0, requests), wakeAt: undefined });
   if (best > 0 && !overdue) return send(best);
   if (closed || size >= (policy.preferred.at(-1) ?? 0) || overdue || policy.delayUs === 0) return send(count);
-  return { expired, send: [], askAt: earliest([oldest + policy.delayUs, ...deadlines]) };
+  return { expired, send: [], wakeAt: earliest([oldest + policy.delayUs, ...deadlines]) };
 }

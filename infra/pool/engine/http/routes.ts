@@ -12,7 +12,7 @@ import { generate } from './generate.ts';
 import { infer } from './infer.ts';
 import { modelMetadata, serverMetadata } from './metadata.ts';
 
-type Act = (repository: Repository, asked: EngineRequest) => Answer | Promise<Answer>;
+type Act = (repository: Repository, request: EngineRequest) => Answer | Promise<Answer>;
 
 interface Route {
   readonly method: 'GET' | 'POST';
@@ -26,8 +26,8 @@ const at = (pattern: string): RegExp => new RegExp(`^${pattern}$`);
 /** Runs `act` on the requested model. */
 const onModel =
   (act: (served: Served, repository: Repository) => Answer): Act =>
-  (repository, asked) => {
-    const served = repository.find(asked.model, asked.version);
+  (repository, request) => {
+    const served = repository.find(request.model, request.version);
     return served.ok ? act(served.value, repository) : refused(served.refusal);
   };
 
@@ -78,14 +78,14 @@ function readJson<T>(body: Uint8Array, schema: z.ZodType<T>): Result<T, EngineRe
 }
 
 async function index(repository: Repository, { body }: EngineRequest): Promise<Answer> {
-  const wish = readJson(body, indexRequest);
-  return wish.ok ? json(await repository.index(wish.value.ready ?? false)) : refused(wish.refusal);
+  const parsed = readJson(body, indexRequest);
+  return parsed.ok ? json(await repository.index(parsed.value.ready ?? false)) : refused(parsed.refusal);
 }
 
 async function load(repository: Repository, { model: name, body }: EngineRequest): Promise<Answer> {
-  const wish = readJson(body, loadRequest);
-  if (!wish.ok) return refused(wish.refusal);
-  const { config, ...others } = wish.value.parameters ?? {};
+  const parsed = readJson(body, loadRequest);
+  if (!parsed.ok) return refused(parsed.refusal);
+  const { config, ...others } = parsed.value.parameters ?? {};
   const [other] = Object.keys(others);
   if (other?.startsWith('file:')) {
     return refused(
@@ -99,8 +99,8 @@ async function load(repository: Repository, { model: name, body }: EngineRequest
 }
 
 async function unload(repository: Repository, { model: name, body }: EngineRequest): Promise<Answer> {
-  const wish = readJson(body, unloadRequest);
-  if (!wish.ok) return refused(wish.refusal);
-  const unloaded = await repository.unload(name, wish.value.parameters?.unload_dependents ?? false);
+  const parsed = readJson(body, unloadRequest);
+  if (!parsed.ok) return refused(parsed.refusal);
+  const unloaded = await repository.unload(name, parsed.value.parameters?.unload_dependents ?? false);
   return unloaded.ok ? empty(true) : refused(unloaded.refusal);
 }

@@ -20,8 +20,8 @@ import { warmUp } from './warm-up.ts';
  * engine's setting.
  */
 function threads(files: ModelFiles, key: string, usual: number): number {
-  const wish = Number(files.config.parameters[key]?.string_value);
-  return Number.isSafeInteger(wish) && wish > 0 ? Math.min(wish, limits.engineThreads.value) : usual;
+  const requested = Number(files.config.parameters[key]?.string_value);
+  return Number.isSafeInteger(requested) && requested > 0 ? Math.min(requested, limits.engineThreads.value) : usual;
 }
 
 async function openAll(count: number, open: () => Promise<Read<Instance>>): Promise<Read<Instance[]>> {

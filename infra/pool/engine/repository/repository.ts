@@ -110,7 +110,7 @@ export class Repository {
       const loaded = await this.#load(name, override, []).finally(() => this.#settle());
       if (!loaded.ok) return loaded;
       const slot = this.#slots.get(name);
-      if (slot) slot.asked = true;
+      if (slot) slot.explicit = true;
       return slot?.served.size ? done : refuse('INVALID_ARG', `load failed for model '${name}': ${slot?.reason ?? ''}`);
     });
   }
@@ -243,7 +243,7 @@ export class Repository {
       await this.#unload(slot);
       for (const part of new Set(parts.map(({ model_name }) => model_name))) {
         const target = this.#slots.get(part);
-        if (target && !target.asked && !this.#isPart(part)) await this.#unload(target);
+        if (target && !target.explicit && !this.#isPart(part)) await this.#unload(target);
       }
       this.#settle();
       return done;
@@ -260,7 +260,7 @@ export class Repository {
   async #unload(slot: Slot): Promise<void> {
     const old = [...slot.served.values()];
     slot.wanted = false;
-    slot.asked = false;
+    slot.explicit = false;
     slot.rest('UNLOADING', '');
     this.#settleEnsembles();
     await Promise.all(old.map((one) => one.close()));

@@ -9,7 +9,7 @@ export class Slot {
   /** The model was loaded at the start or by request, and not unloaded since. */
   wanted = false;
   /** The model was requested itself; otherwise it belongs to an ensemble and may be unloaded with it. */
-  asked = false;
+  explicit = false;
   /** Configuration of the last load, as JSON; `undefined`: that of the file. */
   override: string | undefined;
   files: ModelFiles | undefined;

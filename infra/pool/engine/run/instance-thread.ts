@@ -11,7 +11,7 @@ import { LostState, States } from './states.ts';
 const port = parentPort!;
 const { modelPath, intraThreads, interThreads, batched, states: infos } = workerData as ThreadData;
 const states = new States(infos, batched);
-const say = (message: FromThread, transfer: ArrayBuffer[] = []) => port.postMessage(message, transfer);
+const post = (message: FromThread, transfer: ArrayBuffer[] = []) => port.postMessage(message, transfer);
 const reasonOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
 const describe = (list: readonly ort.InferenceSession.ValueMetadata[]) =>
@@ -32,7 +32,7 @@ async function run(session: ort.InferenceSession, { inputs, outputs, rows }: Run
     if (!value) throw new Error(`the model gave no output '${name}'`);
     return fromOrt(name, value as ort.Tensor);
   });
-  say({ done: { tensors, inferNs } }, [...new Set(tensors.map(({ bytes }) => bytes.buffer as ArrayBuffer))]);
+  post({ done: { tensors, inferNs } }, [...new Set(tensors.map(({ bytes }) => bytes.buffer as ArrayBuffer))]);
 }
 
 try {
@@ -54,11 +54,11 @@ try {
       return;
     }
     run(session, message.run).catch((error) =>
-      say({ failed: reasonOf(error), ...(error instanceof LostState && { lost: true }) }),
+      post({ failed: reasonOf(error), ...(error instanceof LostState && { lost: true }) }),
     );
   });
-  say({ ready: { inputs: describe(session.inputMetadata), outputs: describe(session.outputMetadata) } });
+  post({ ready: { inputs: describe(session.inputMetadata), outputs: describe(session.outputMetadata) } });
 } catch (error) {
-  say({ failed: reasonOf(error) });
+  post({ failed: reasonOf(error) });
   port.close();
 }

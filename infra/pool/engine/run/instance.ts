@@ -43,7 +43,7 @@ export async function openInstance(data: ThreadData): Promise<Read<Instance>> {
       thread = next;
     }
     const memory = new Set(inputs.map(({ bytes }) => bytes.buffer as ArrayBuffer));
-    const answer = await thread.ask({ run: { inputs, outputs, rows } }, [...memory]);
+    const answer = await thread.request({ run: { inputs, outputs, rows } }, [...memory]);
     if ('done' in answer) return ok(answer.done);
     if (!('failed' in answer)) return fault('out of turn');
     return no({ reason: answer.failed, ...(answer.lost && { lost: true }) });
@@ -51,11 +51,11 @@ export async function openInstance(data: ThreadData): Promise<Read<Instance>> {
 
   return ok({
     info: first.info,
-    forget: (slots) => thread.tell({ forget: slots }),
+    forget: (slots) => thread.send({ forget: slots }),
     run(inputs, outputs, rows) {
-      const asked = run(inputs, outputs, rows);
-      running = asked;
-      return asked;
+      const answer = run(inputs, outputs, rows);
+      running = answer;
+      return answer;
     },
     async close() {
       await running;

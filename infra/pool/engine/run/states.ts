@@ -81,8 +81,8 @@ export class States {
       const size = bytes.byteLength / rows;
       const own = bytes.subarray(row * size, (row + 1) * size);
       // Reuses the former memory: a fresh megabyte for each step would keep the collector busy.
-      const room = old?.[index]?.bytes;
-      const target = room?.byteLength === size ? room : new Uint8Array(size);
+      const buffer = old?.[index]?.bytes;
+      const target = buffer?.byteLength === size ? buffer : new Uint8Array(size);
       target.set(own);
       return { bytes: target, shape: this.#batched ? shape.slice(1) : shape };
     });

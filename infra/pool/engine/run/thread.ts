@@ -5,9 +5,9 @@ import type { FromThread, ModelInfo, ThreadData, ToThread } from './instance-mes
 export interface Thread {
   readonly info: ModelInfo;
   readonly alive: boolean;
-  ask(message: ToThread, transfer: ArrayBuffer[]): Promise<FromThread>;
+  request(message: ToThread, transfer: ArrayBuffer[]): Promise<FromThread>;
   /** Sends a message without an answer. */
-  tell(message: ToThread): void;
+  send(message: ToThread): void;
   close(): Promise<void>;
 }
 
@@ -42,12 +42,12 @@ export async function startThread(data: ThreadData): Promise<Thread | string> {
     get alive() {
       return dead === undefined;
     },
-    ask(message, transfer) {
+    request(message, transfer) {
       const answer = next();
       if (dead === undefined) worker.postMessage(message, transfer);
       return answer;
     },
-    tell(message) {
+    send(message) {
       if (dead === undefined) worker.postMessage(message);
     },
     async close() {

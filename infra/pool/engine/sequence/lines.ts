@@ -169,7 +169,7 @@ export class Lines<E> {
    * Returns the earliest time at which `idle` or `expired` may change; undefined while only events can change
    * them.
    */
-  askAt(): number | undefined {
+  wakeAt(): number | undefined {
     let first = Number.POSITIVE_INFINITY;
     for (const line of this.#open.values()) first = Math.min(first, this.#idleAt(line));
     for (const { expiresAt } of this.#backlog) if (expiresAt !== 0) first = Math.min(first, expiresAt);

@@ -124,7 +124,7 @@ export class Sequencer {
       this.#alarm?.cancel();
       this.#alarm = undefined;
       this.#emptied?.();
-    } else if (!this.#alarm) this.#setAlarm(this.#lines.askAt());
+    } else if (!this.#alarm) this.#setAlarm(this.#lines.wakeAt());
   }
 
   #issue(line: Line<Entry>): void {
@@ -195,7 +195,7 @@ export class Sequencer {
       }
       this.#stir(line);
     }
-    this.#setAlarm(this.#lines.askAt());
+    this.#setAlarm(this.#lines.wakeAt());
   }
 
   /** Drains queued and running requests and ends all sequences. */

@@ -154,12 +154,12 @@ async function writeMark(archive: Archive, name: string, folder: string, files: 
   const configuration = createHash('sha256')
     .update(await readFile(path.join(folder, 'config.pbtxt')))
     .digest('hex');
-  const said = {
+  const parameters = {
     archive: `sha256:${archive.digest}`,
     name,
     pipeline: archive.manifest.pipeline,
     configuration,
     files: [...files, MARK],
   };
-  await writeFile(path.join(folder, MARK), `${JSON.stringify(said, undefined, 2)}\n`);
+  await writeFile(path.join(folder, MARK), `${JSON.stringify(parameters, undefined, 2)}\n`);
 }

@@ -48,9 +48,9 @@ export async function mayPlace(repository: string, owners: Owners, force: boolea
     if (!(await isThere(folder))) continue;
     if (!force) return problem('exists', `${folder} exists; -f deploys over it`);
     const before = await readMark(folder);
-    const whose = before ? (before.name ?? pipeline) : undefined;
-    if (whose === pipeline) continue;
-    const why = whose === undefined ? 'was not deployed by this tool' : `belongs to the pipeline ${whose}`;
+    const owner = before ? (before.name ?? pipeline) : undefined;
+    if (owner === pipeline) continue;
+    const why = owner === undefined ? 'was not deployed by this tool' : `belongs to the pipeline ${owner}`;
     return problem('exists', `${folder} ${why}, so that -f does not touch it: remove it, or use another --name`);
   }
   return ok(undefined);

@@ -25,14 +25,14 @@ function parametersFor(head: Head, flow: Flow): Record<string, string> {
   const { settings, parts } = head;
   const { task = 'infer', language_code: language } = settings;
   const precision = precisionOf(head.graphs.filter(({ role }) => flow.step.some((one) => one.role === role)));
-  const said = (names: readonly (readonly [parameter: string, value: string | undefined])[]) =>
+  const parametersOf = (names: readonly (readonly [parameter: string, value: string | undefined])[]) =>
     Object.fromEntries(names.filter((entry): entry is [string, string] => entry[1] !== undefined));
   const files = Object.fromEntries(Object.entries(parts).map(([part, artifact]) => [part, fileOf(artifact)]));
   const live = head.flows.find(({ suffix }) => suffix === 'stream');
   if (flow.suffix === 'stream') {
     const hop = Number(settings.chunk_size ?? 0) * 1000;
     const window = hop + Number(settings.overlap_milliseconds ?? 0);
-    return said([
+    return parametersOf([
       ['window_milliseconds', hop > 0 ? String(window) : undefined],
       ['hop_milliseconds', hop > 0 ? String(hop) : undefined],
       // Callers may also send tensors, window by window.
@@ -42,7 +42,7 @@ function parametersFor(head: Head, flow: Flow): Record<string, string> {
     ]);
   }
   if (task === 'transcribe') {
-    return said([
+    return parametersOf([
       ['language', language],
       ['sample_rate', settings.sample_rate],
       ['frame_milliseconds', settings.ms_per_timestep],
@@ -57,7 +57,7 @@ function parametersFor(head: Head, flow: Flow): Record<string, string> {
     ]);
   }
   if (task === 'speak') {
-    return said([
+    return parametersOf([
       ['task', 'speak'],
       ['language', language],
       ['sample_rate', settings.sample_rate],

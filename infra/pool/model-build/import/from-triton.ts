@@ -65,11 +65,11 @@ async function readConfig(folder: string): Promise<BuildResult<ModelConfig>> {
 }
 
 /** Returns the folder of a model that another model names. */
-async function modelBeside(repository: string, name: string, whose: string): Promise<BuildResult<string>> {
+async function modelBeside(repository: string, name: string, owner: string): Promise<BuildResult<string>> {
   const folder = path.join(repository, name);
   return isFolderName(name) && (await isPlainFolder(folder))
     ? ok(folder)
-    : problem('unsafe', `${whose} names the model ${JSON.stringify(name)}, which is no folder beside it`);
+    : problem('unsafe', `${owner} names the model ${JSON.stringify(name)}, which is no folder beside it`);
 }
 
 /** Returns the folders that are models of a repository. */

@@ -15,10 +15,10 @@ import type { Revision } from './revision.ts';
 type Load = Extract<Evidence, { kind: 'load' }>;
 
 /** Reads an address below the engine's; `undefined` unless it answers 200. */
-export type AskEngine = (path: string) => Promise<{ readonly body: string } | undefined>;
+export type FetchPage = (path: string) => Promise<{ readonly body: string } | undefined>;
 
 export const engineClient =
-  (engine: string): AskEngine =>
+  (engine: string): FetchPage =>
   async (path) => {
     try {
       const response = await fetch(`${engine}${path}`, { signal: AbortSignal.timeout(limits.measureEngineMs.value) });
@@ -31,34 +31,34 @@ export const engineClient =
 
 /** Two connections to an engine that the check uses. */
 export interface LoadTarget {
-  readonly ask: AskEngine;
+  readonly fetchPage: FetchPage;
   readonly infer: Engine['infer'];
 }
 
 export async function checkLoad(
   { model, parts }: Pick<Revision, 'model' | 'parts'>,
-  { ask, infer }: LoadTarget,
+  { fetchPage, infer }: LoadTarget,
   tool: string,
 ): Promise<Load> {
-  const server = read(serverMetadata, await ask('/v2'));
+  const server = read(serverMetadata, await fetchPage('/v2'));
   const engine = server ? `${server.name} ${server.version}`.slice(0, 100) : 'unknown';
   const { description, live } = model;
   const steps = live ? limits.measureStreams.value * limits.measureStreamSteps.value : 0;
   const facts = { revision: description.revision, models: parts.size, engine, ...(live && { streamSteps: steps }) };
-  const loaded = await findProblem(parts, ask);
+  const loaded = await findProblem(parts, fetchPage);
   const problem = loaded ?? (live && (await findStreamProblem({ infer, model: description.name, live })));
   return problem === undefined
     ? { kind: 'load', tool, verdict: 'PASS', facts }
     : { kind: 'load', tool, verdict: 'FAIL', facts: { ...facts, problem: problem.slice(0, 512) } };
 }
 
-async function findProblem(parts: Revision['parts'], ask: AskEngine): Promise<string | undefined> {
-  if (!(await ask('/v2/health/live'))) return 'the engine does not answer';
+async function findProblem(parts: Revision['parts'], fetchPage: FetchPage): Promise<string | undefined> {
+  if (!(await fetchPage('/v2/health/live'))) return 'the engine does not answer';
   for (const [name, config] of parts) {
     const place = `/v2/models/${encodeURIComponent(name)}`;
-    if (!(await ask(`${place}/ready`))) return `${name} is not ready`;
-    const told = read(modelMetadata, await ask(place));
-    const wrong = told ? differenceOf(config, told) : 'the engine does not describe it';
+    if (!(await fetchPage(`${place}/ready`))) return `${name} is not ready`;
+    const metadata = read(modelMetadata, await fetchPage(place));
+    const wrong = metadata ? differenceOf(config, metadata) : 'the engine does not describe it';
     if (wrong !== undefined) return `${name}: ${wrong}`;
   }
   return undefined;
@@ -71,7 +71,7 @@ function read<T extends z.ZodType>(schema: T, answered: { readonly body: string 
 type Io = Message<'Input'> | Message<'Output'>;
 
 /** Returns the first difference between the engine's description of a model and its folder. */
-export function differenceOf(config: ModelConfig, told: ModelMetadata): string | undefined {
+export function differenceOf(config: ModelConfig, metadata: ModelMetadata): string | undefined {
   const own = (list: readonly Io[]) =>
     list.map(({ name, data_type, dims }) => {
       const shape = config.max_batch_size > 0 ? [-1, ...dims] : dims;
@@ -80,8 +80,8 @@ export function differenceOf(config: ModelConfig, told: ModelMetadata): string |
   const theirs = (list: ModelMetadata['inputs']) =>
     list.map(({ name, datatype, shape }) => `${name} ${datatype}[${shape}]`);
   for (const [what, here, there] of [
-    ['takes', own(config.input), theirs(told.inputs)],
-    ['gives', own(config.output), theirs(told.outputs)],
+    ['takes', own(config.input), theirs(metadata.inputs)],
+    ['gives', own(config.output), theirs(metadata.outputs)],
   ] as const) {
     const [one, other] = [here, there].map((list) => list.toSorted().join(', '));
     if (one !== other) return `${what} ${other} at the engine, and ${one} in its folder`;

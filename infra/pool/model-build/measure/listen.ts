@@ -24,9 +24,9 @@ async function cutRecording(
 ): Promise<BuildResult<RecordingTotals>> {
   try {
     const sound = decodeSound(createReadStream(file));
-    const heard = await recogniseRecording({ sound, recognition: { add }, metrics: uncounted });
-    if (heard.ok) return heard;
-    const { reason, detail } = heard.refusal;
+    const totals = await recogniseRecording({ sound, recognition: { add }, metrics: uncounted });
+    if (totals.ok) return totals;
+    const { reason, detail } = totals.refusal;
     return reason.startsWith('audio_')
       ? problem('unreadable', `${file}: ${reason}`)
       : problem('engine', `${file}: ${detail ?? reason}`);
@@ -38,16 +38,16 @@ async function cutRecording(
 /** Reads all utterances of a recording, for repeated use. */
 export async function readCut(file: string): Promise<BuildResult<Cut>> {
   const utterances: Float32Array[] = [];
-  const heard = await cutRecording(file, async ({ samples }) => {
+  const totals = await cutRecording(file, async ({ samples }) => {
     utterances.push(samples);
     return ok(undefined);
   });
-  return heard.ok ? ok({ seconds: heard.value.seconds, utterances }) : heard;
+  return totals.ok ? ok({ seconds: totals.value.seconds, utterances }) : totals;
 }
 
 export interface Listener {
   /** Runs one utterance to log probabilities, once. */
-  ask(samples: Float32Array): Promise<BuildResult<undefined>>;
+  infer(samples: Float32Array): Promise<BuildResult<undefined>>;
   /** Begins the transcription of a recording. */
   begin(signal: AbortSignal): {
     add(one: Utterance): Promise<Result<undefined>>;
@@ -71,14 +71,14 @@ export async function openListener(
   const recogniser = await recogniserOf(model);
   const dispatcher = createDispatcher({ engine, slots, now: Date.now });
   return {
-    async ask(samples) {
+    async infer(samples) {
       const answered = await engine.infer(audioInference(name, samples));
       if (!answered.ok) return problem('engine', `${name}: ${answered.detail}`);
       const scores = readScores(answered.value, recogniser.decoder.width);
       return scores.ok ? ok(undefined) : problem('engine', `${name}: ${scores.refusal.detail}`);
     },
     begin(signal) {
-      const said: string[] = [];
+      const texts: string[] = [];
       const recognition = createRecognition({
         recogniser,
         dispatcher,
@@ -86,14 +86,14 @@ export async function openListener(
         deadline: Date.now() + limits.measureRecordingMs.value,
         signal,
         async onSegment({ text }) {
-          said.push(text);
+          texts.push(text);
         },
       });
       return {
         add: recognition.add,
         async finish() {
           const finished = await recognition.finish();
-          if (finished.ok) return ok(said.join(' '));
+          if (finished.ok) return ok(texts.join(' '));
           return problem('engine', `${name}: ${finished.refusal.detail ?? finished.refusal.reason}`);
         },
       };
@@ -105,7 +105,7 @@ export async function openListener(
 /** Returns each listener's transcript of a recording, which is decoded and cut once. */
 export async function transcribeAll(file: string, listeners: readonly Listener[]): Promise<BuildResult<string[]>> {
   const begun = listeners.map((one) => one.begin(AbortSignal.timeout(limits.measureRecordingMs.value)));
-  const heard = await cutRecording(file, async (utterance) => {
+  const totals = await cutRecording(file, async (utterance) => {
     for (const one of begun) {
       const added = await one.add(utterance);
       if (!added.ok) return added;
@@ -114,7 +114,7 @@ export async function transcribeAll(file: string, listeners: readonly Listener[]
   });
   // No work continues after the answer, even after a failure.
   const texts = await Promise.all(begun.map((one) => one.finish()));
-  if (!heard.ok) return heard;
+  if (!totals.ok) return totals;
   const failed = texts.find((one) => !one.ok);
   if (failed && !failed.ok) return failed;
   return ok(texts.map((one) => (one.ok ? one.value : '')));

@@ -16,7 +16,7 @@ export interface Cut {
 export interface LatencyTrial {
   /** Recordings, sent in turn and repeatedly: each window has the same ones. */
   readonly recordings: readonly Cut[];
-  readonly ask: (utterance: Float32Array) => Promise<BuildResult<unknown>>;
+  readonly infer: (utterance: Float32Array) => Promise<BuildResult<unknown>>;
   /** Concurrent callers. */
   readonly parallel: number;
   /** Milliseconds. */
@@ -34,7 +34,7 @@ export async function measureWindows(trial: LatencyTrial): Promise<BuildResult<n
   return ok(windows);
 }
 
-async function measureWindow({ recordings, ask, parallel, now }: LatencyTrial): Promise<BuildResult<number[]>> {
+async function measureWindow({ recordings, infer, parallel, now }: LatencyTrial): Promise<BuildResult<number[]>> {
   const times: number[] = [];
   let next = 0;
   let failed: BuildResult<never> | undefined;
@@ -44,8 +44,8 @@ async function measureWindow({ recordings, ask, parallel, now }: LatencyTrial): 
       next += 1;
       const began = now();
       for (const utterance of utterances) {
-        const asked = await ask(utterance);
-        if (!asked.ok) failed = asked;
+        const answered = await infer(utterance);
+        if (!answered.ok) failed = answered;
         if (failed) return;
       }
       // Counted as live traffic is: below a second of audio, the fixed cost of a request dominates.

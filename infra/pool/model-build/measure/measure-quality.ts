@@ -17,25 +17,28 @@ export interface Understood {
   readonly before: string;
 }
 
-type Hear = (recording: Recording) => Promise<BuildResult<Understood>>;
+type Transcribe = (recording: Recording) => Promise<BuildResult<Understood>>;
 
-interface Asked {
+interface QualityRequest {
   readonly list: RecordingList;
   readonly language: string;
   readonly tool: string;
 }
 
-export async function measureQuality({ list, language, tool }: Asked, hear: Hear): Promise<BuildResult<Quality>> {
+export async function measureQuality(
+  { list, language, tool }: QualityRequest,
+  transcribe: Transcribe,
+): Promise<BuildResult<Quality>> {
   const speakers = new Map<string, SpeakerErrors>();
   const left = list.recordings[Symbol.iterator]();
   let failed: BuildResult<never> | undefined;
   const listen = async () => {
     for (const recording of left) {
-      const heard = await hear(recording);
-      if (!heard.ok) failed ??= heard;
-      if (failed || !heard.ok) return;
+      const transcript = await transcribe(recording);
+      if (!transcript.ok) failed ??= transcript;
+      if (failed || !transcript.ok) return;
       const { speaker, text } = recording;
-      speakers.set(speaker, addErrors(speakers.get(speaker), text, heard.value));
+      speakers.set(speaker, addErrors(speakers.get(speaker), text, transcript.value));
     }
   };
   await Promise.all(Array.from({ length: limits.measureAtOnce.value }, listen));
@@ -53,11 +56,11 @@ const seedOf = (digest: string): number => Number.parseInt(digest.replace('sha25
 const nothing: SpeakerErrors = { utterances: 0, words: 0, before: 0, after: 0 };
 
 function addErrors(sum: SpeakerErrors = nothing, text: string, { after, before }: Understood): SpeakerErrors {
-  const said = wordsOf(text);
-  const errors = (heard: string) => countWordErrors(said, wordsOf(heard));
+  const reference = wordsOf(text);
+  const errors = (transcript: string) => countWordErrors(reference, wordsOf(transcript));
   return {
     utterances: sum.utterances + 1,
-    words: sum.words + said.length,
+    words: sum.words + reference.length,
     before: sum.before + errors(before),
     after: sum.after + errors(after),
   };

@@ -43,7 +43,7 @@ export interface Measure {
   readonly against?: Against | 'none';
   readonly language?: string;
   readonly tool: string;
-  readonly say: (line: string) => void;
+  readonly log: (line: string) => void;
 }
 
 export interface Measured {
@@ -66,7 +66,7 @@ export async function measureRevision(given: Measure): Promise<BuildResult<Measu
     return measured();
   }
   const engine = createKserveEngine(given.engine, 2 * limits.measureStreams.value);
-  const target = { ask: engineClient(given.engine), infer: engine.infer };
+  const target = { fetchPage: engineClient(given.engine), infer: engine.infer };
   const loaded = await checkLoad(revision, target, given.tool).finally(engine.close);
   evidence.push(loaded);
   if (loaded.verdict !== 'PASS') notes.push('latency and quality are measured where it is loaded');
@@ -75,13 +75,13 @@ export async function measureRevision(given: Measure): Promise<BuildResult<Measu
   else {
     const list = await readRecordings(given.recordings);
     if (!list.ok) return list;
-    const heard = await measureHearing(
+    const quality = await measureHearing(
       given,
       { engine: given.engine, revision, model: revision.model, list: list.value },
       notes,
     );
-    if (!heard.ok) return heard;
-    evidence.push(...heard.value);
+    if (!quality.ok) return quality;
+    evidence.push(...quality.value);
   }
   return measured();
 }
@@ -127,9 +127,9 @@ async function measureHearing(
 }
 
 async function timeRecordings(
-  { tool, parallel, say }: Measure,
+  { tool, parallel, log }: Measure,
   { recordings }: RecordingList,
-  { ask }: Listener,
+  { infer }: Listener,
   sla: number,
 ): Promise<BuildResult<Latency>> {
   const cuts: Cut[] = [];
@@ -140,8 +140,8 @@ async function timeRecordings(
     if (cut.value.utterances.length > 0) cuts.push(cut.value);
   }
   if (cuts.length === 0) return problem('unreadable', 'these recordings contain no speech');
-  say(`latency: windows of ${limits.measureRequests.value} of ${cuts.length} recordings, ${parallel} at once`);
-  const windows = await measureWindows({ recordings: cuts, ask, parallel, now: () => performance.now() });
+  log(`latency: windows of ${limits.measureRequests.value} of ${cuts.length} recordings, ${parallel} at once`);
+  const windows = await measureWindows({ recordings: cuts, infer, parallel, now: () => performance.now() });
   return windows.ok ? ok({ kind: 'latency', tool, sla, windows: windows.value }) : windows;
 }
 
@@ -154,25 +154,25 @@ interface Compared {
 }
 
 async function compareRecordings(
-  { tool, language: asked, say }: Measure,
+  { tool, language: requested, log }: Measure,
   { against, model, list, listener, recogniserOf }: Compared,
 ): Promise<BuildResult<Quality>> {
   const { languages } = model.description;
-  const language = asked ?? languages[0];
-  if (language === undefined || (asked === undefined && languages.length > 1))
+  const language = requested ?? languages[0];
+  if (language === undefined || (requested === undefined && languages.length > 1))
     return problem('written', `--language: which of ${languages.join(', ')} do they speak?`);
   if (!languages.includes(language))
     return problem('written', `--language ${language}: it hears ${languages.join(', ')}`);
   const before = against === 'none' ? ok(undefined) : await openAgainst(against, recogniserOf);
   if (!before.ok) return before;
-  say(`quality: ${list.recordings.length} recordings`);
+  log(`quality: ${list.recordings.length} recordings`);
   try {
     const named = `${tool}, against ${against === 'none' ? 'none' : against.model}`.slice(0, 128);
     const listeners = before.value ? [listener, before.value] : [listener];
     return await measureQuality({ list, language, tool: named }, async ({ file }) => {
-      const heard = await transcribeAll(file, listeners);
-      if (!heard.ok) return heard;
-      const [after = '', other = after] = heard.value;
+      const quality = await transcribeAll(file, listeners);
+      if (!quality.ok) return quality;
+      const [after = '', other = after] = quality.value;
       return ok({ after, before: other });
     });
   } finally {

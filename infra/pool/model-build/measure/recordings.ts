@@ -49,10 +49,10 @@ export async function readRecordings(place: string): Promise<BuildResult<Recordi
   const recordings = readList(found.value, text.value);
   if (!recordings.ok) return recordings;
   const digest = createHash('sha256').update(JSON.stringify(WORDS));
-  for (const { file, text: said, speaker } of recordings.value) {
+  for (const { file, text: reference, speaker } of recordings.value) {
     const sound = await digestSound(file);
     if (sound === undefined) return problem('unreadable', `${file} cannot be read`);
-    digest.update(`\n${JSON.stringify([sound, speaker, said])}`);
+    digest.update(`\n${JSON.stringify([sound, speaker, reference])}`);
   }
   return ok({ digest: `sha256:${digest.digest('hex')}`, recordings: recordings.value });
 }
@@ -84,11 +84,11 @@ export function readList(list: string, text: string): BuildResult<Recording[]> {
   }
   if (parsed.data.length > limits.measureRecordings.value)
     return problem('bound', `${list} names ${parsed.data.length} recordings`);
-  const silent = parsed.data.find(({ text: said }) => wordsOf(said).length === 0);
+  const silent = parsed.data.find(({ text: reference }) => wordsOf(reference).length === 0);
   if (silent) return problem('unreadable', `${list}: nothing is said in ${silent.file}`);
-  const recordings = parsed.data.map(({ file, text: said, speaker, voice }) => ({
+  const recordings = parsed.data.map(({ file, text: reference, speaker, voice }) => ({
     file: path.resolve(path.dirname(list), file),
-    text: said,
+    text: reference,
     speaker: speaker ?? voice ?? '',
   }));
   const speakers = new Set(recordings.map(({ speaker }) => speaker)).size;

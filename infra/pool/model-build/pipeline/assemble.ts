@@ -161,10 +161,10 @@ function settle(
   given: Readonly<Record<string, string>>,
 ): Record<string, string> {
   const settings: Record<string, string> = {};
-  const said: Record<string, string> = Object.assign({}, ...archives.map((archive) => archive.settings));
+  const settingsOfArchives: Record<string, string> = Object.assign({}, ...archives.map((archive) => archive.settings));
   for (const [name, { of, fallback, shape }] of Object.entries(options)) {
     if (!of.includes(pipeline) || shape === 'file') continue;
-    const value = given[name] ?? said[name] ?? fallback;
+    const value = given[name] ?? settingsOfArchives[name] ?? fallback;
     if (value !== undefined) settings[name] = value;
   }
   return settings;
@@ -244,8 +244,8 @@ function judgeRecogniser({ flows, graphs, parts, settings }: PipelineParts): Bui
   }
   const [takes, gives] = doors.transcribe;
   const atDoor = flow !== undefined && sameNames(flow.input, takes) && sameNames(flow.output, gives);
-  const hears = atDoor && parts.vocabulary !== undefined && settings.decoder !== 'pass_through';
-  if (!hears) {
+  const recognises = atDoor && parts.vocabulary !== undefined && settings.decoder !== 'pass_through';
+  if (!recognises) {
     const advice =
       settings.decoder === 'pass_through'
         ? []

@@ -5,7 +5,7 @@ type Shape = 'text' | 'flag' | 'count' | 'milliseconds' | 'seconds' | 'file' | '
 
 export interface Option {
   readonly shape: Shape;
-  readonly says: string;
+  readonly help: string;
   readonly fallback?: string;
   /** Part that a file option becomes. */
   readonly part?: string;
@@ -14,77 +14,82 @@ export interface Option {
 
 const all = Object.keys(pipelines) as PipelineName[];
 const speech: readonly PipelineName[] = ['speech_recognition', 'speech_synthesis'];
-const hears: readonly PipelineName[] = ['speech_recognition'];
+const speechOnly: readonly PipelineName[] = ['speech_recognition'];
 const speaks: readonly PipelineName[] = ['speech_synthesis'];
 const labels: readonly PipelineName[] = ['token_classification', 'intent_slot', 'text_classification'];
 
 /** Build options. Names are those of the public riva-build where it has one. */
 export const options: Readonly<Record<string, Option>> = {
-  name: { shape: 'text', says: 'name of the deployed model (default: that of the first archive)', of: all },
-  language_code: { shape: 'language', says: 'BCP 47 tags, separated by commas', of: all },
-  max_batch_size: { shape: 'count', says: 'requests in one execution', fallback: '32', of: all },
-  'nn.max_batch_size': { shape: 'count', says: 'the same for the networks, where it must be smaller', of: all },
+  name: { shape: 'text', help: 'name of the deployed model (default: that of the first archive)', of: all },
+  language_code: { shape: 'language', help: 'BCP 47 tags, separated by commas', of: all },
+  max_batch_size: { shape: 'count', help: 'requests in one execution', fallback: '32', of: all },
+  'nn.max_batch_size': { shape: 'count', help: 'the same for the networks, where it must be smaller', of: all },
   max_queue_delay_microseconds: {
     shape: 'count',
-    says: 'how long a request may wait for others',
+    help: 'how long a request may wait for others',
     fallback: '5000',
     of: all,
   },
-  'nn.use_trt_fp32': { shape: 'flag', says: 'TensorRT computes in 32 bits', fallback: 'false', of: all },
-  domain_name: { shape: 'text', says: 'what the model knows about; it becomes part of its name', of: labels },
+  'nn.use_trt_fp32': { shape: 'flag', help: 'TensorRT computes in 32 bits', fallback: 'false', of: all },
+  domain_name: { shape: 'text', help: 'what the model knows about; it becomes part of its name', of: labels },
   wire: {
     shape: 'text',
-    says: 'ROLE.INPUT=OUTPUT,… where a network gets what another one gives under another name',
+    help: 'ROLE.INPUT=OUTPUT,… where a network gets what another one gives under another name',
     of: all,
   },
-  sample_rate: { shape: 'count', says: 'of the sound, in Hz', fallback: '16000', of: speech },
-  ms_per_timestep: { shape: 'milliseconds', says: 'length of one row of scores', of: hears },
+  sample_rate: { shape: 'count', help: 'of the sound, in Hz', fallback: '16000', of: speech },
+  ms_per_timestep: { shape: 'milliseconds', help: 'length of one row of scores', of: speechOnly },
   chunk_size: {
     shape: 'seconds',
-    says: 'new sound in each step of a live stream; a multiple of ms_per_timestep',
-    of: hears,
+    help: 'new sound in each step of a live stream; a multiple of ms_per_timestep',
+    of: speechOnly,
   },
   left_padding_size: {
     shape: 'seconds',
-    says: 'sound before a chunk; a multiple of ms_per_timestep',
+    help: 'sound before a chunk; a multiple of ms_per_timestep',
     fallback: '0',
-    of: hears,
+    of: speechOnly,
   },
   right_padding_size: {
     shape: 'seconds',
-    says: 'sound behind a chunk; a multiple of ms_per_timestep',
+    help: 'sound behind a chunk; a multiple of ms_per_timestep',
     fallback: '0',
-    of: hears,
+    of: speechOnly,
   },
   overlap_milliseconds: {
     shape: 'milliseconds',
-    says: 'what the windows of two features share',
+    help: 'what the windows of two features share',
     fallback: '0',
-    of: hears,
+    of: speechOnly,
   },
   streaming: {
     shape: 'flag',
-    says: 'with the half that hears live streams (default: where the archive has one)',
-    of: hears,
+    help: 'with the half that hears live streams (default: where the archive has one)',
+    of: speechOnly,
   },
-  offline: { shape: 'flag', says: 'without it', of: hears },
+  offline: { shape: 'flag', help: 'without it', of: speechOnly },
   decoder: {
     shape: ['flashlight', 'greedy', 'pass_through'],
-    says: 'flashlight: words of a lexicon, with a language model; greedy: letters as heard; pass_through: scores for callers',
-    of: hears,
+    help: 'flashlight: words of a lexicon, with a language model; greedy: letters as heard; pass_through: scores for callers',
+    of: speechOnly,
   },
-  decoding_language_model_arpa: { shape: 'file', says: 'an ARPA file, .gz or not', part: 'language_model', of: hears },
-  decoding_lexicon: { shape: 'file', says: 'words, one a line, .gz or not', part: 'lexicon', of: hears },
+  decoding_language_model_arpa: {
+    shape: 'file',
+    help: 'an ARPA file, .gz or not',
+    part: 'language_model',
+    of: speechOnly,
+  },
+  decoding_lexicon: { shape: 'file', help: 'words, one a line, .gz or not', part: 'lexicon', of: speechOnly },
   decoding_vocab: {
     shape: 'file',
-    says: `the same; at most ${limits.modelVocabularyWords.value} words`,
+    help: `the same; at most ${limits.modelVocabularyWords.value} words`,
     part: 'lexicon',
-    of: hears,
+    of: speechOnly,
   },
-  blank: { shape: 'count', says: 'row of "nothing" in the scores', fallback: '0', of: hears },
-  word_boundary: { shape: 'count', says: 'row of the space in the scores', fallback: '1', of: hears },
-  voices: { shape: 'text', says: 'names of the speakers, separated by commas', of: speaks },
-  symbols: { shape: 'text', says: 'the characters the network knows, in the order of their numbers', of: speaks },
+  blank: { shape: 'count', help: 'row of "nothing" in the scores', fallback: '0', of: speechOnly },
+  word_boundary: { shape: 'count', help: 'row of the space in the scores', fallback: '1', of: speechOnly },
+  voices: { shape: 'text', help: 'names of the speakers, separated by commas', of: speaks },
+  symbols: { shape: 'text', help: 'the characters the network knows, in the order of their numbers', of: speaks },
 };
 
 /** Other public names of options. */
@@ -153,12 +158,12 @@ export function complaintAbout(name: string, value: string): string | undefined 
 /** Describes the options of a pipeline, one a line. */
 export function describeOptions(pipeline: PipelineName): string {
   const own = Object.entries(options).filter(([, option]) => option.of.includes(pipeline));
-  const line = ([name, { shape, says, fallback }]: [string, Option]) => {
+  const line = ([name, { shape, help, fallback }]: [string, Option]) => {
     const value = shape === 'flag' ? '' : `=${typeof shape === 'object' ? shape.join('|') : shape.toUpperCase()}`;
-    return `  --${name}${value}\n      ${says}${fallback === undefined ? '' : ` (default ${fallback})`}`;
+    return `  --${name}${value}\n      ${help}${fallback === undefined ? '' : ` (default ${fallback})`}`;
   };
   const { parts, ways } = pipelines[pipeline];
   const made = ways.map((way) => way.join(', ')).join('; or ');
   const beside = parts.map(({ part, needed }) => (needed ? part : `${part}?`)).join(', ');
-  return `${pipeline}: ${pipelines[pipeline].says}\n  networks: ${made}\n  files: ${beside || 'none'}\n\n${own.map(line).join('\n')}`;
+  return `${pipeline}: ${pipelines[pipeline].help}\n  networks: ${made}\n  files: ${beside || 'none'}\n\n${own.map(line).join('\n')}`;
 }

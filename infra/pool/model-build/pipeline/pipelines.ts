@@ -7,7 +7,7 @@ export interface PartRule {
 }
 
 export interface Pipeline {
-  readonly says: string;
+  readonly help: string;
   /** Classes that its networks are trained as (`obj_cls`): the last part of the dotted name. */
   readonly classes: readonly string[];
   /** Networks in the order of execution, one list for each way to build it; those with `?` are optional. */
@@ -22,7 +22,7 @@ const vocab: PartRule = { part: 'vocab', needed: true, called: /(^|_)vocab(ulary
 /** The eight pipelines, with their networks and files. */
 export const pipelines = {
   speech_recognition: {
-    says: 'sound to words',
+    help: 'sound to words',
     classes: ['EncDecCTCModel', 'EncDecCTCModelBPE', 'EncDecHybridRNNTCTCModel', 'EncDecHybridRNNTCTCBPEModel'],
     ways: [['features?', 'network', 'post?']],
     parts: [
@@ -34,7 +34,7 @@ export const pipelines = {
     task: 'transcribe',
   },
   speech_synthesis: {
-    says: 'text to sound',
+    help: 'text to sound',
     classes: ['FastPitchModel', 'HifiGanModel', 'RadTTSModel'],
     ways: [['spectrogram', 'vocoder'], ['network']],
     parts: [
@@ -44,21 +44,21 @@ export const pipelines = {
     task: 'speak',
   },
   qa: {
-    says: 'question and text to the place of the answer',
+    help: 'question and text to the place of the answer',
     classes: ['QAModel'],
     ways: [['network']],
     parts: [vocab],
     task: 'infer',
   },
   token_classification: {
-    says: 'a label for each token',
+    help: 'a label for each token',
     classes: ['TokenClassificationModel'],
     ways: [['network']],
     parts: [{ part: 'class_labels', needed: true, called: /(^|_)(class_)?label(_id)?s?[\w]*\.csv$/ }, vocab],
     task: 'infer',
   },
   intent_slot: {
-    says: 'an intent, and slots for each token',
+    help: 'an intent, and slots for each token',
     classes: ['IntentSlotClassificationModel'],
     ways: [['network']],
     parts: [
@@ -69,14 +69,14 @@ export const pipelines = {
     task: 'infer',
   },
   text_classification: {
-    says: 'a label for a text',
+    help: 'a label for a text',
     classes: ['TextClassificationModel'],
     ways: [['network']],
     parts: [{ part: 'class_labels', needed: true, called: /(^|_)(class_)?label(_id)?s?[\w]*\.csv$/ }, vocab],
     task: 'infer',
   },
   punctuation: {
-    says: 'punctuation and capital letters for each token',
+    help: 'punctuation and capital letters for each token',
     classes: ['PunctuationCapitalizationModel'],
     ways: [['network']],
     parts: [
@@ -87,7 +87,7 @@ export const pipelines = {
     task: 'infer',
   },
   translation: {
-    says: 'text of one language to text of another',
+    help: 'text of one language to text of another',
     classes: ['MTEncDecModel', 'MegatronNMTModel'],
     ways: [['encoder', 'decoder', 'log_softmax']],
     parts: [

@@ -34,11 +34,12 @@ export function wireFlow(graphs: readonly Graph[], wire = ''): BuildResult<Flow>
     const [takes, gives]: [[string, string][], [string, string][]] = [[], []];
     for (const tensor of graph.input) {
       const key = `${graph.role}.${tensor.name}`;
-      const told = wires.value.get(key);
-      if (told !== undefined) used.add(key);
+      const mapped = wires.value.get(key);
+      if (mapped !== undefined) used.add(key);
       const source =
-        made.get(told ?? tensor.name) ?? (told === undefined ? made.get(alias[tensor.name] ?? '') : undefined);
-      if (told !== undefined && !source) return problem('artifact', `wire: nothing before ${graph.role} gives ${told}`);
+        made.get(mapped ?? tensor.name) ?? (mapped === undefined ? made.get(alias[tensor.name] ?? '') : undefined);
+      if (mapped !== undefined && !source)
+        return problem('artifact', `wire: nothing before ${graph.role} gives ${mapped}`);
       if (source && !fits(source.tensor, tensor)) {
         return problem('artifact', `${graph.role} wants ${tensor.name} in another type or shape than it is made`);
       }

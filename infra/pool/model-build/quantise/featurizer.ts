@@ -10,7 +10,7 @@ import { scanOnnx } from '../scan/onnx-file.ts';
 
 /** A model that computes features of audio, run as a server runs it for one request. */
 export interface Featurizer {
-  hear(sound: Float32Array): Promise<BuildResult<Readonly<Record<string, Tensor>>>>;
+  compute(sound: Float32Array): Promise<BuildResult<Readonly<Record<string, Tensor>>>>;
   close(): Promise<void>;
 }
 
@@ -36,7 +36,7 @@ export async function openFeaturizer(folder: string): Promise<BuildResult<Featur
   const session = await InferenceSession.create(file, { intraOpNumThreads: 1 });
   const names = new Set(config.value.output.map(({ name }) => name));
   return ok({
-    async hear(sound) {
+    async compute(sound) {
       const given = await session.run(inputsOf(config.value, sound));
       return ok(Object.fromEntries(Object.entries(given).filter(([name]) => names.has(name))));
     },

@@ -154,13 +154,13 @@ async function readSource(folder: string): Promise<BuildResult<Source>> {
  */
 function configOf(config: ModelConfig, name: string, method: string): ModelConfig {
   const { optimization, parameters } = config;
-  const said = (value: string) => ({ string_value: value });
+  const parameter = (value: string) => ({ string_value: value });
   return {
     ...config,
     name,
     default_model_filename: '',
     optimization: optimization && { ...optimization, execution_accelerators: undefined },
-    parameters: { ...parameters, precision: said('int8'), quantised: said(method) },
+    parameters: { ...parameters, precision: parameter('int8'), quantised: parameter(method) },
   };
 }
 

@@ -67,7 +67,7 @@ async function readSample(file: string, featurizer: Featurizer | undefined): Pro
   if (size > limits.modelCalibrationBytes.value) return problem('bound', `${file} has ${size} bytes`);
   if (featurizer) {
     const sound = await readSound(file);
-    return sound.ok ? featurizer.hear(sound.value) : sound;
+    return sound.ok ? featurizer.compute(sound.value) : sound;
   }
   const request = decodeInferRequest(await readFile(file));
   if (!request.ok) return problem('unreadable', `${file}: ${request.refusal.reason}`);

@@ -13,26 +13,26 @@ export interface PlainFile {
  * Finds the plain file that `whose` names by a path below `folder`. Refuses absolute paths, `..`, symbolic
  * links on the way, devices, pipes and hard links: each of them can lead to a file elsewhere.
  */
-export async function fileBelow(folder: string, written: string, whose: string): Promise<BuildResult<PlainFile>> {
+export async function fileBelow(folder: string, written: string, owner: string): Promise<BuildResult<PlainFile>> {
   if (plainPath(written) !== written) {
-    return problem('unsafe', `${whose} names ${JSON.stringify(written)}, which leads elsewhere`);
+    return problem('unsafe', `${owner} names ${JSON.stringify(written)}, which leads elsewhere`);
   }
   const parts = written.split('/');
   for (let n = 1; n <= parts.length; n++) {
     const file = path.join(folder, ...parts.slice(0, n));
     const found = await lstat(file).catch(() => undefined);
-    if (!found) return problem('unreadable', `${whose} names ${written}, which is not there`);
+    if (!found) return problem('unreadable', `${owner} names ${written}, which is not there`);
     const last = n === parts.length;
     if (last ? !found.isFile() : !found.isDirectory()) {
-      return problem('unsafe', `${whose} names ${written}, which is no plain file below its folder`);
+      return problem('unsafe', `${owner} names ${written}, which is no plain file below its folder`);
     }
     if (!last) continue;
     if (found.nlink > 1) {
-      return problem('unsafe', `${whose} names ${written}, which has a second name (a hard link): copy it first`);
+      return problem('unsafe', `${owner} names ${written}, which has a second name (a hard link): copy it first`);
     }
     return ok({ file, size: found.size });
   }
-  return problem('unreadable', `${whose} names no file`);
+  return problem('unreadable', `${owner} names no file`);
 }
 
 /** Reports whether a folder of a repository is a real one. A link leads elsewhere. */

@@ -61,19 +61,19 @@ function optimizationFields(optimization: Message<'Optimization'> | undefined): 
   if (!optimization) return [];
   const { graph, priority, cuda, execution_accelerators: accelerators } = optimization;
   const found: string[] = [];
-  const say = (given: unknown, text: string) => given && found.push(`optimization.${text}`);
-  say(graph?.level, 'graph.level: all optimisations are always on');
-  say(priority !== 'PRIORITY_DEFAULT', 'priority');
-  say(cuda, 'cuda');
+  const note = (given: unknown, text: string) => given && found.push(`optimization.${text}`);
+  note(graph?.level, 'graph.level: all optimisations are always on');
+  note(priority !== 'PRIORITY_DEFAULT', 'priority');
+  note(cuda, 'cuda');
   for (const { name } of accelerators?.gpu_execution_accelerator ?? []) {
     found.push(`optimization.execution_accelerators.gpu '${name}'`);
   }
   for (const { name } of accelerators?.cpu_execution_accelerator ?? []) {
     found.push(`optimization.execution_accelerators.cpu '${name}'`);
   }
-  say(optimization.input_pinned_memory, 'input_pinned_memory');
-  say(optimization.output_pinned_memory, 'output_pinned_memory');
-  say(optimization.gather_kernel_buffer_threshold, 'gather_kernel_buffer_threshold');
-  say(optimization.eager_batching, 'eager_batching');
+  note(optimization.input_pinned_memory, 'input_pinned_memory');
+  note(optimization.output_pinned_memory, 'output_pinned_memory');
+  note(optimization.gather_kernel_buffer_threshold, 'gather_kernel_buffer_threshold');
+  note(optimization.eager_batching, 'eager_batching');
   return found;
 }

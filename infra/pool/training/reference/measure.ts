@@ -96,7 +96,7 @@ const lag: { shown: number[]; stable: number[] } = { shown: [], stable: [] };
 async function listen(audio: Float32Array, decoder: WordDecoder): Promise<string> {
   const decoding = decoder.begin();
   const looks: { at: number; so: DecodedSoFar }[] = [];
-  const windows = stream.hear(audio);
+  const windows = stream.run(audio);
   for (;;) {
     const next = await timed('stream', () => windows.next());
     if (next.done) break;
@@ -133,19 +133,19 @@ async function measureSet(name: string, decoders: Record<string, WordDecoder>, e
     const spoken = text.split(' ');
     words += spoken.length;
     const features = await timed('features', () => preprocess(audio));
-    const count = (key: string, heard: string) => {
-      wrong[key] = (wrong[key] ?? 0) + countWordErrors(spoken, heard.split(' '));
+    const count = (key: string, transcript: string) => {
+      wrong[key] = (wrong[key] ?? 0) + countWordErrors(spoken, transcript.split(' '));
     };
     count('int8_stream_lm', await listen(audio, decoders.lm!));
     for (const precision of ['int8', 'fp16'] as const) {
       const { logProbs, frames } = await timed(precision, () => infer(precision, features));
       for (const how of ['greedy', 'lm'] as const) {
-        const heard = await timed(how, () => {
+        const transcript = await timed(how, () => {
           const decoding = decoders[how]!.begin();
           decoding.push(logProbs, frames);
           return decoding.finish().text;
         });
-        count(`${precision}_${how}`, heard);
+        count(`${precision}_${how}`, transcript);
       }
     }
   }

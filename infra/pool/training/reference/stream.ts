@@ -4,7 +4,7 @@ import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { parseText } from '../../models/config/parse-text.ts';
 
 /** The network's output for one window of audio. */
-export interface HeardWindow {
+export interface WindowResult {
   /** Natural-log probabilities of the tokens, `frames` rows. */
   readonly logProbs: Float32Array;
   readonly frames: number;
@@ -35,7 +35,7 @@ export async function openStream(repository: string) {
   ];
 
   return {
-    async *hear(sound: Float32Array): AsyncGenerator<HeardWindow> {
+    async *run(sound: Float32Array): AsyncGenerator<WindowResult> {
       let memory: Record<string, Tensor> = Object.fromEntries(
         states.map(({ input_name: name, dims }) => {
           const size = dims.reduce((product, dim) => product * dim, 1);

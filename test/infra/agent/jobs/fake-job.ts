@@ -203,7 +203,7 @@ export async function makeShop(options: { pieceSeconds?: number } = {}): Promise
   const shop: Workshop = {
     agent: 'agent-1',
     now: Date.now,
-    backOffice: { open },
+    jobsClient: { open },
     storage,
     keyring,
     dispatcher: {
@@ -212,7 +212,7 @@ export async function makeShop(options: { pieceSeconds?: number } = {}): Promise
       queued: () => ({ realtime: 0, interactive: 0, default: 0, batch: 0 }),
       busy: () => 0,
     },
-    metrics: { utterance: () => {}, heard: () => {} },
+    metrics: { utterance: () => {}, recorded: () => {} },
     model: (name) => (name === 'test-en' ? { description, recogniser } : undefined),
     ...(options.pieceSeconds !== undefined && { pieceSamples: options.pieceSeconds * 16_000 }),
   };

@@ -26,8 +26,8 @@ describe('an upload that is cancelled while it is cut (C11)', () => {
       await asked.promise;
     });
     Object.assign(double.shop, { wantedMs: 1 });
-    const { open } = double.shop.backOffice;
-    Object.assign(double.shop.backOffice, {
+    const { open } = double.shop.jobsClient;
+    Object.assign(double.shop.jobsClient, {
       open: async (job: Parameters<typeof open>[0]) => {
         if (double.unwanted) setImmediate(asked.resolve);
         return open(job);
@@ -50,9 +50,9 @@ describe('an upload that is cancelled while it is cut (C11)', () => {
     const asked = Promise.withResolvers<void>();
     const double = await planning(() => asked.promise);
     Object.assign(double.shop, { wantedMs: 1 });
-    const { open } = double.shop.backOffice;
+    const { open } = double.shop.jobsClient;
     let opened = false;
-    Object.assign(double.shop.backOffice, {
+    Object.assign(double.shop.jobsClient, {
       open: async (job: Parameters<typeof open>[0]) => {
         if (!opened) {
           opened = true;

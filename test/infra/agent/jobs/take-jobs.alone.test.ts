@@ -95,7 +95,7 @@ function begin({ most = 2, fail = 0, ...more }: Scene = {}) {
         const stop = () => resolve({ type: 'failed', refusal: refuse('pool_busy', undefined, 'agent stops') });
         stopped.addEventListener('abort', stop);
       }),
-    room: (busy) => most - busy,
+    capacity: (busy) => most - busy,
     metrics: createBatchMetrics(registry, () => taker.busy()),
     log: (event, fields) => lines.push(JSON.stringify({ event, ...fields })),
     now: Date.now,
@@ -128,7 +128,7 @@ describe('an agent takes jobs (C11)', () => {
 
   it('asks for none while others wait for the engine', async () => {
     let room = 0;
-    const { double } = begin({ room: () => room });
+    const { double } = begin({ capacity: () => room });
     double.put(messageOf(jobOf(0), 'r0'));
     for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate);
     expect(double.asked).toEqual([]);

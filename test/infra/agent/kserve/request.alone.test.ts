@@ -241,8 +241,8 @@ describe('R1 a request for a generation', () => {
       yield ok({ plaintext: Buffer.from(body), final: true });
     }
     const hold = async () => no(refuse('pool_busy', undefined, 'let in'));
-    const desk = { calls: { budget: new BodyBudget() }, dispatcher: { hold } };
-    const work = { desk, records: records(), ticket: {} } as unknown as AgentRequest;
+    const context = { calls: { budget: new BodyBudget() }, dispatcher: { hold } };
+    const work = { context, records: records(), ticket: {} } as unknown as AgentRequest;
     const served = await generate(work, head({ task: 'generate' }));
     return served.ok ? undefined : (served.refusal.params?.rule ?? served.refusal.detail);
   }

@@ -1,7 +1,7 @@
 // Counts of recordings in an agent, and their reports to the functions.
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { LiveBook } from '../../../../infra/pool/agent/live-counts/book.ts';
-import { createLiveTeller } from '../../../../infra/pool/agent/live-counts/report.ts';
+import { createLiveReporter } from '../../../../infra/pool/agent/live-counts/report.ts';
 import { newTally, streamOf, type Tally } from '../../../../infra/pool/agent/live-counts/tally.ts';
 import { limits } from '../../../../shared/limits.ts';
 import { type Reason, refuse } from '../../../../shared/refusal.ts';
@@ -12,7 +12,7 @@ import { testDescription } from '../start-agent.ts';
 const done = ok(undefined);
 const heard = (changes: Partial<Tally> = {}): Tally => ({
   ...newTally(1_000),
-  ...{ isRecording: true, heard: { seconds: 10, speechSeconds: 6 }, segments: 2 },
+  ...{ isRecording: true, totals: { seconds: 10, speechSeconds: 6 }, segments: 2 },
   ...changes,
 });
 const failed = (reason: Reason) => no(refuse(reason));
@@ -20,7 +20,7 @@ const failed = (reason: Reason) => no(refuse(reason));
 describe('C7: counts of a recording', () => {
   it('have the time for a second of sound, without the caller’s own delay', () => {
     expect(streamOf(heard({ waited: 400 }), done, 3_400)).toEqual({ outcome: 'served', milliseconds: 200 });
-    const short = heard({ heard: { seconds: 0.2, speechSeconds: 0.1 } });
+    const short = heard({ totals: { seconds: 0.2, speechSeconds: 0.1 } });
     expect(streamOf(short, done, 1_100)).toEqual({ outcome: 'served', milliseconds: 100 });
   });
 
@@ -37,18 +37,18 @@ describe('C7: counts of a recording', () => {
   it('is that no word came of speech; silence has none', () => {
     expect(streamOf(heard({ segments: 0 }), done, 2_000)?.outcome).toBe('empty');
     const silence = { seconds: 10, speechSeconds: 0.3 };
-    expect(streamOf(heard({ segments: 0, heard: silence }), done, 2_000)?.outcome).toBe('served');
+    expect(streamOf(heard({ segments: 0, totals: silence }), done, 2_000)?.outcome).toBe('served');
   });
 
   it('compare a copy with the served text', () => {
-    const copy = { served: 'one two three', said: ['one', 'two four'] };
+    const copy = { served: 'one two three', texts: ['one', 'two four'] };
     expect(streamOf(heard({ copy }), done, 2_000)).toMatchObject({
       outcome: 'served',
       compared: { words: 3, errors: 1 },
     });
-    const mute = { served: 'one', said: [] };
+    const mute = { served: 'one', texts: [] };
     expect(streamOf(heard({ copy: mute, segments: 0 }), done, 2_000)).toMatchObject({ outcome: 'empty' });
-    const both = { served: '', said: [] };
+    const both = { served: '', texts: [] };
     expect(streamOf(heard({ copy: both, segments: 0 }), done, 2_000)).toMatchObject({ outcome: 'served' });
   });
 });
@@ -81,7 +81,7 @@ describe('C7: reports of counts', () => {
       current: () => ({ token: 'attested', expires: 0 }),
       sign: async (payload: unknown, type?: string) => JSON.stringify({ payload, type }),
     };
-    const teller = createLiveTeller({
+    const teller = createLiveReporter({
       url: 'http://functions',
       agent: 'agent-1',
       keys,
@@ -100,7 +100,7 @@ describe('C7: reports of counts', () => {
     const book = new LiveBook();
     const teller = start(book);
     book.ended(testDescription, heard(), done, 2_000);
-    book.ended(testDescription, heard({ copy: { served: 'a', said: ['b'] } }), done, 2_000);
+    book.ended(testDescription, heard({ copy: { served: 'a', texts: ['b'] } }), done, 2_000);
     await beat();
     const [first] = sent;
     expect(first?.url).toBe('http://functions/api/agents/live');
@@ -121,7 +121,7 @@ describe('C7: reports of counts', () => {
     await beat();
     expect(sent.map(({ report }) => report.seq)).toEqual([1, 2, 3, 4]);
     expect(sent.at(-1)?.report.models).toMatchObject([{ served: { streams: 2, failed: 1 } }]);
-    expect(lines).toEqual(['live-untold']);
+    expect(lines).toEqual(['live-report-failed']);
     await teller.stop();
     expect(sent).toHaveLength(4);
   });

@@ -21,9 +21,9 @@ vi.mock('../../../../infra/pool/agent/asr/vad/detect.ts', async (original) => {
       const detector = await real.createVoiceDetector();
       let freed = false;
       return {
-        hears(unit) {
+        hasVoice(unit) {
           detectors.push(freed ? 'heard after free' : 'heard');
-          return freed ? false : detector.hears(unit);
+          return freed ? false : detector.hasVoice(unit);
         },
         save: () => detector.save(),
         free() {
@@ -68,7 +68,7 @@ function begin({ body, rest, head = {}, run = () => new Promise(() => {}) }: Sce
   };
   const decoder = createDecoder({ tokens, blank: 0, wordBoundary: 1 });
   const outcome = transcribe({
-    desk: {
+    context: {
       agent: 'agent-1',
       dispatcher: { run } as unknown as Dispatcher,
       metrics: { utterance: () => {}, heard: () => {} } as never,

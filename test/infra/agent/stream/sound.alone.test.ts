@@ -252,13 +252,13 @@ describe('detectors resume elsewhere without a difference', () => {
     const memories: Uint8Array[] = [];
     const decisions = units.map((unit) => {
       memories.push(first.save());
-      return first.hears(unit);
+      return first.hasVoice(unit);
     });
     expect(new Set(decisions)).toEqual(new Set([true, false]));
     for (const [at, memory] of memories.entries()) {
       expect(memory.length).toBe(MEMORY_BYTES);
       const second = await createVoiceDetector(memory);
-      expect(units.slice(at).map((unit) => second.hears(unit))).toEqual(decisions.slice(at));
+      expect(units.slice(at).map((unit) => second.hasVoice(unit))).toEqual(decisions.slice(at));
       second.free();
     }
     // And not because there is nothing to remember.
@@ -273,7 +273,7 @@ describe('detectors resume elsewhere without a difference', () => {
     for (const [at, value] of Object.entries(rejected)) memory[Number(at)] = value;
     const [broken, fresh] = [await createVoiceDetector(memory), await createVoiceDetector()];
     const tone = Int16Array.from({ length: UNIT_SAMPLES }, (_, i) => Math.round(8_000 * Math.sin(i / 5)));
-    expect(broken.hears(tone)).toBe(true);
+    expect(broken.hasVoice(tone)).toBe(true);
     expect(broken.save()).toEqual(fresh.save());
     for (const detector of [broken, fresh]) detector.free();
   });
@@ -282,7 +282,7 @@ describe('detectors resume elsewhere without a difference', () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ minLength: MEMORY_BYTES, maxLength: MEMORY_BYTES }), async (memory) => {
         const detector = await createVoiceDetector(memory);
-        for (const unit of unitsOf(sound).slice(0, 20)) expect(typeof detector.hears(unit)).toBe('boolean');
+        for (const unit of unitsOf(sound).slice(0, 20)) expect(typeof detector.hasVoice(unit)).toBe('boolean');
         detector.free();
       }),
       { numRuns: 500 },
@@ -291,7 +291,7 @@ describe('detectors resume elsewhere without a difference', () => {
     const detector = await createVoiceDetector();
     expect(
       unitsOf(sound)
-        .map((unit) => detector.hears(unit))
+        .map((unit) => detector.hasVoice(unit))
         .filter(Boolean).length,
     ).toBeGreaterThan(20);
     detector.free();

@@ -75,9 +75,9 @@ describe('sound of a stream in 16 bits', () => {
     const decisions = new Set<boolean>();
     for (let at = 0; at + UNIT_SAMPLES <= sound.length; at += UNIT_SAMPLES) {
       const unit = sound.subarray(at, at + UNIT_SAMPLES);
-      const heard = ofInts.hears(unit);
+      const heard = ofInts.hasVoice(unit);
       decisions.add(heard);
-      expect(ofFloats.hears(Float32Array.from(unit, (sample) => sample / 32_768))).toBe(heard);
+      expect(ofFloats.hasVoice(Float32Array.from(unit, (sample) => sample / 32_768))).toBe(heard);
       expect(ofFloats.save()).toEqual(ofInts.save());
     }
     expect(decisions.size).toBe(2);

@@ -61,8 +61,8 @@ export class Beam {
     this.#tried = new Int32Array(width);
     this.#fork = root;
     this.#trunk = root;
-    const room = settings.beam * (width + 1) + 1;
-    if (shared.room < room) shared = new Candidates(room);
+    const capacity = settings.beam * (width + 1) + 1;
+    if (shared.capacity < capacity) shared = new Candidates(capacity);
   }
 
   /** Takes `frames` rows of `width` natural-log probabilities. */
@@ -80,7 +80,7 @@ export class Beam {
       const score = heard + (ended ? this.#meanings.endScore(prefix) : (tree.bias[prefix] as number));
       if (score > top) [winner, top] = [prefix, score];
     }
-    return this.#listHeard(winner, this.#trunk);
+    return this.#listTokens(winner, this.#trunk);
   }
 
   /** Returns how many prefixes are in memory: those of the hypotheses behind what is settled. */
@@ -222,7 +222,7 @@ export class Beam {
   }
 
   /** Tokens of the prefix behind `after`, which leads to it. */
-  #listHeard(prefix: number, after: number): DecodedToken[] {
+  #listTokens(prefix: number, after: number): DecodedToken[] {
     const tree = this.#tree;
     const heard: DecodedToken[] = [];
     let trail = this.#bestTrail(prefix);
@@ -246,7 +246,7 @@ export class Beam {
     const best = this.#kept[0];
     if (word === this.#trunk || best === undefined) return;
     this.#onSettled(
-      this.#listHeard(best, this.#trunk).slice(0, (tree.depth[word] as number) - (tree.depth[this.#trunk] as number)),
+      this.#listTokens(best, this.#trunk).slice(0, (tree.depth[word] as number) - (tree.depth[this.#trunk] as number)),
     );
     this.#trunk = word;
     tree.cut(this.#trunk);
@@ -260,7 +260,7 @@ export class Beam {
     }
   }
 
-  #hear(prefix: number, rows: Float32Array, from: number): void {
+  #spread(prefix: number, rows: Float32Array, from: number): void {
     const tree = this.#tree;
     const slot = this.#touch(prefix);
     const token = tree.token[prefix] as number;
@@ -292,7 +292,7 @@ export class Beam {
   #advance(rows: Float32Array, from: number): void {
     const tree = this.#tree;
     this.#tries = this.#tryTokens(rows, from);
-    for (let at = 0; at < this.#kept.length; at++) this.#hear(this.#kept[at] as number, rows, from);
+    for (let at = 0; at < this.#kept.length; at++) this.#spread(this.#kept[at] as number, rows, from);
     const chosen = this.#choose();
     for (let at = 0; at < this.#kept.length; at++) tree.kept[this.#kept[at] as number] = 0;
     // All of them before anything is dropped: a number is not reused while a hypothesis may still refer to it.

@@ -7,7 +7,7 @@ import type { Trail } from './prefix.ts';
 export class Candidates {
   size = 0;
   /** How many there is room for. */
-  readonly room: number;
+  readonly capacity: number;
   /** Its number in the tree; one that is not there goes on from `parent` with `token`. */
   readonly prefix: Int32Array;
   readonly parent: Int32Array;
@@ -32,10 +32,10 @@ export class Candidates {
   /** Those that are likely enough, the best first. */
   readonly order: Int32Array;
 
-  constructor(room: number) {
-    this.room = room;
-    const ints = () => new Int32Array(room);
-    const floats = () => new Float64Array(room);
+  constructor(capacity: number) {
+    this.capacity = capacity;
+    const ints = () => new Int32Array(capacity);
+    const floats = () => new Float64Array(capacity);
     this.prefix = ints();
     this.parent = ints();
     this.token = ints();
@@ -50,9 +50,9 @@ export class Candidates {
     this.blankPath = floats();
     this.soundingPath = floats();
     this.score = floats();
-    this.held = new Uint8Array(room);
-    this.blankTrail = new Array<Trail | undefined>(room).fill(undefined);
-    this.before = new Array<Trail | undefined>(room).fill(undefined);
+    this.held = new Uint8Array(capacity);
+    this.blankTrail = new Array<Trail | undefined>(capacity).fill(undefined);
+    this.before = new Array<Trail | undefined>(capacity).fill(undefined);
   }
 
   /** Puts those that are at most `giveUp` less likely than the best in order, those alike as they came; how many. */

@@ -86,7 +86,7 @@ export function createDecoder(assets: DecoderAssets, settings: Partial<BeamSetti
     width: tokens.length,
     begin() {
       const stable: DecodedWord[] = [];
-      const beam = createBeam(parts, (heard) => stable.push(...toWords(heard, assets, stable.at(-1)?.endFrame)));
+      const beam = createBeam(parts, (decoded) => stable.push(...toWords(decoded, assets, stable.at(-1)?.endFrame)));
       const read = (ended: boolean): DecodedSoFar => {
         const best = beam.best(ended);
         const words = [...stable, ...toWords(best, assets, stable.at(-1)?.endFrame)];
@@ -113,7 +113,7 @@ export function createDecoder(assets: DecoderAssets, settings: Partial<BeamSetti
 }
 
 /** The words of the tokens; none begins before `from`. */
-function toWords(heard: readonly DecodedToken[], { tokens, wordBoundary }: DecoderAssets, from = 0): DecodedWord[] {
+function toWords(decoded: readonly DecodedToken[], { tokens, wordBoundary }: DecoderAssets, from = 0): DecodedWord[] {
   const words: DecodedWord[] = [];
   let earliest = from;
   let word = '';
@@ -131,7 +131,7 @@ function toWords(heard: readonly DecodedToken[], { tokens, wordBoundary }: Decod
     letters = 0;
     logProbs = 0;
   };
-  for (const { token, trail } of heard) {
+  for (const { token, trail } of decoded) {
     if (token === wordBoundary) {
       end();
       continue;

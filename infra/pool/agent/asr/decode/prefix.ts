@@ -42,7 +42,7 @@ export const NONE = Number.NEGATIVE_INFINITY;
 export const NOBODY = -1;
 
 /** Prefixes a tree has room for at first: few utterances ever need more. */
-const ROOM = 64;
+const INITIAL_CAPACITY = 64;
 
 const FLOATS = [
   'state',
@@ -64,24 +64,24 @@ type Columns = Record<(typeof FLOATS)[number], Float64Array> &
   Record<(typeof BYTES)[number], Uint8Array>;
 
 /**
- * Columns with `room` places, in one piece of memory: with hundreds of streams in turn each row finds its columns cold,
+ * Columns with `capacity` entries, in one piece of memory: with hundreds of streams in turn each row finds its columns cold,
  * and twenty pieces for each utterance are what a collector has to look after.
  */
-function layColumns(room: number): Columns {
-  const memory = new ArrayBuffer(room * PLACE_BYTES);
+function layColumns(capacity: number): Columns {
+  const memory = new ArrayBuffer(capacity * PLACE_BYTES);
   const columns: Partial<Columns> = {};
   let at = 0;
   for (const name of FLOATS) {
-    columns[name] = new Float64Array(memory, at, room);
-    at += 8 * room;
+    columns[name] = new Float64Array(memory, at, capacity);
+    at += 8 * capacity;
   }
   for (const name of INTS) {
-    columns[name] = new Int32Array(memory, at, room);
-    at += 4 * room;
+    columns[name] = new Int32Array(memory, at, capacity);
+    at += 4 * capacity;
   }
   for (const name of BYTES) {
-    columns[name] = new Uint8Array(memory, at, room);
-    at += room;
+    columns[name] = new Uint8Array(memory, at, capacity);
+    at += capacity;
   }
   return columns as Columns;
 }
@@ -131,7 +131,7 @@ export class Prefixes {
   #used = 0;
 
   constructor() {
-    const columns = layColumns(ROOM);
+    const columns = layColumns(INITIAL_CAPACITY);
     this.parent = columns.parent;
     this.child = columns.child;
     this.sibling = columns.sibling;

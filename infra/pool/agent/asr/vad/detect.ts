@@ -30,7 +30,7 @@ export const MEMORY_BYTES = ADAPTED_BYTES + 1;
 
 export interface VoiceDetector {
   /** Whether a unit of `UNIT_SAMPLES` samples (16 kHz) holds voice. The detector adapts to what it has heard. */
-  hears(unit: Sound): boolean;
+  hasVoice(unit: Sound): boolean;
   /** Returns its memory, `MEMORY_BYTES`: another detector continues from it with the same decisions. */
   save(): Uint8Array;
   free(): void;
@@ -70,7 +70,7 @@ export async function createVoiceDetector(memory?: Uint8Array): Promise<VoiceDet
   loading ??= fvad();
   const module = await loading;
   const detector = module._fvad_new();
-  const room = module._malloc(UNIT_SAMPLES * 2);
+  const buffer = module._malloc(UNIT_SAMPLES * 2);
   const setUp = () => {
     if (module._fvad_set_mode(detector, MODE) !== 0 || module._fvad_set_sample_rate(detector, 16_000) !== 0) {
       throw new Error('the voice detector refuses its settings');
@@ -84,18 +84,18 @@ export async function createVoiceDetector(memory?: Uint8Array): Promise<VoiceDet
     silent = memory[ADAPTED_BYTES] ?? 0;
   }
   return {
-    hears(unit) {
+    hasVoice(unit) {
       if (unit.length !== UNIT_SAMPLES) throw new RangeError('not a unit');
       silent = isDigitalSilence(unit) ? silent + 1 : 0;
       if (silent > SETTLED_UNITS) return false;
       // Read the heap anew each time: its memory may have grown.
       const heap = module.HEAP16;
-      if (unit instanceof Int16Array) writeInts(heap, room >> 1, unit);
-      else writeFloats(heap, room >> 1, unit);
+      if (unit instanceof Int16Array) writeInts(heap, buffer >> 1, unit);
+      else writeFloats(heap, buffer >> 1, unit);
       let voiced = 0;
       try {
         for (let start = 0; start < UNIT_SAMPLES; start += FRAME_SAMPLES) {
-          if (module._fvad_process(detector, room + 2 * start, FRAME_SAMPLES) === 1) voiced++;
+          if (module._fvad_process(detector, buffer + 2 * start, FRAME_SAMPLES) === 1) voiced++;
         }
       } catch {
         // libfvad asserts that its likelihoods stay in range; numbers that no detector has saved can leave it.
@@ -112,7 +112,7 @@ export async function createVoiceDetector(memory?: Uint8Array): Promise<VoiceDet
       return saved;
     },
     free() {
-      module._free(room);
+      module._free(buffer);
       module._fvad_free(detector);
     },
   };

@@ -12,13 +12,13 @@ export interface RecordingTotals {
   readonly speechSeconds: number;
 }
 
-export type Hearing = { type: 'utterance'; utterance: Utterance } | { type: 'heard'; heard: RecordingTotals };
+export type ListenEvent = { type: 'utterance'; utterance: Utterance } | { type: 'totals'; totals: RecordingTotals };
 
-/** Turns decoded sound into utterances, holding one utterance and one block. Ends with `heard` or a refusal. */
+/** Turns decoded sound into utterances, holding one utterance and one block. Ends with `totals` or a refusal. */
 export async function* listen(
   sound: AsyncIterable<Result<SoundBlock>>,
   detector: VoiceDetector,
-): AsyncGenerator<Result<Hearing>> {
+): AsyncGenerator<Result<ListenEvent>> {
   const mono = createMono();
   const cutter = createCutter();
   const units = createUnits();
@@ -28,12 +28,12 @@ export async function* listen(
 
   function* cut(samples: Float32Array): Generator<Utterance> {
     for (const unit of units.push(samples)) {
-      const utterance = cutter.push({ samples: unit, voiced: detector.hears(unit) });
+      const utterance = cutter.push({ samples: unit, voiced: detector.hasVoice(unit) });
       if (utterance) yield utterance;
     }
   }
 
-  function announce({ start, samples, speechSeconds: seconds }: Utterance): Result<Hearing> {
+  function announce({ start, samples, speechSeconds: seconds }: Utterance): Result<ListenEvent> {
     speechSeconds += seconds;
     const utterance = { start, samples: samples.subarray(0, recorded - start), speechSeconds: seconds };
     return ok({ type: 'utterance', utterance });
@@ -57,5 +57,5 @@ export async function* listen(
   const last = cutter.finish();
   if (last) yield announce(last);
   const seconds = mono.seconds();
-  yield ok({ type: 'heard', heard: { seconds, speechSeconds: Math.min(seconds, speechSeconds) } });
+  yield ok({ type: 'totals', totals: { seconds, speechSeconds: Math.min(seconds, speechSeconds) } });
 }

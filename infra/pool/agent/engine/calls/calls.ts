@@ -7,13 +7,13 @@ import { refuse } from '../../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../../shared/result.ts';
 import type { Dispatcher } from '../dispatch.ts';
 import { BodyBudget } from './body-budget.ts';
-import { modelPath, openDoor, readWhole } from './client.ts';
+import { modelPath, openClient, readWhole } from './client.ts';
 import { engineRefusal } from './engine-refusal.ts';
 import { type FinalStep, Sequences } from './sequences.ts';
 
 /** State that tensor requests of an agent share. */
 export interface Calls {
-  readonly door: ReturnType<typeof openDoor>;
+  readonly client: ReturnType<typeof openClient>;
   readonly budget: BodyBudget;
   readonly sequences: Sequences;
   /** Priority levels of a model at the engine. */
@@ -36,11 +36,11 @@ const idleConfig = z.object({
 });
 
 export function createCalls({ engineUrl, dispatcher, levels, now }: CallsOptions): Calls {
-  const door = openDoor(engineUrl);
+  const client = openClient(engineUrl);
 
-  async function ask(about: Pick<CallHead, 'model' | 'version'>, below: string, signal: AbortSignal) {
+  async function query(about: Pick<CallHead, 'model' | 'version'>, below: string, signal: AbortSignal) {
     const path = `${modelPath(about.model, about.version)}${below}`;
-    const answer = await door.call({ method: 'GET', path, signal });
+    const answer = await client.call({ method: 'GET', path, signal });
     const body = answer.ok ? await readWhole(answer.value) : answer;
     if (!answer.ok || !body.ok) return body;
     const { status } = answer.value;
@@ -54,7 +54,11 @@ export function createCalls({ engineUrl, dispatcher, levels, now }: CallsOptions
 
   /** Ensembles do not say it: their sequences are in a step, for which the usual time is a good guess. */
   async function engineIdleMs(model: string): Promise<number> {
-    const config = await ask({ model, version: undefined }, '/config', AbortSignal.timeout(limits.sequenceEndMs.value));
+    const config = await query(
+      { model, version: undefined },
+      '/config',
+      AbortSignal.timeout(limits.sequenceEndMs.value),
+    );
     const read = idleConfig.safeParse(config.ok ? config.value : undefined);
     return read.success
       ? read.data.sequence_batching.max_sequence_idle_microseconds / 1_000
@@ -71,7 +75,7 @@ export function createCalls({ engineUrl, dispatcher, levels, now }: CallsOptions
     const signal = AbortSignal.timeout(limits.sequenceEndMs.value);
     await dispatcher.hold({ class: 'default', deadline: now() + limits.sequenceEndMs.value, signal }, async () => {
       const path = `${modelPath(model, version)}/infer`;
-      const answer = await door.call({ method: 'POST', path, headers, chunks, signal });
+      const answer = await client.call({ method: 'POST', path, headers, chunks, signal });
       return answer.ok ? readWhole(answer.value) : answer;
     });
   }
@@ -86,12 +90,12 @@ export function createCalls({ engineUrl, dispatcher, levels, now }: CallsOptions
   });
 
   return {
-    door,
+    client,
     budget: new BodyBudget(),
     sequences,
     levels,
     async metadata(model, version, signal) {
-      const described = await ask({ model, version }, '', signal);
+      const described = await query({ model, version }, '', signal);
       if (!described.ok) return described;
       const read = modelMetadata.safeParse(described.value);
       return read.success ? ok(read.data) : no(refuse('engine_failed', undefined, 'engine answer: no metadata'));
@@ -100,7 +104,7 @@ export function createCalls({ engineUrl, dispatcher, levels, now }: CallsOptions
       // An engine that does not answer any more has nothing to end.
       const late = new Promise((resolve) => setTimeout(resolve, limits.agentGoodbyeMs.value).unref());
       await Promise.race([sequences.close(), late]);
-      door.close();
+      client.close();
     },
   };
 }

@@ -21,7 +21,7 @@ export interface EngineAnswer {
 }
 
 /** The way of callers' own messages to an engine that speaks KServe v2 over HTTP. */
-export interface EngineDoor {
+export interface EngineClient {
   /** Refuses with `engine_failed` when there is no answer. */
   call(call: EngineCall): Promise<Result<EngineAnswer>>;
   close(): void;
@@ -31,7 +31,7 @@ export const modelPath = (model: string, version: string | undefined): string =>
   `${encodeURIComponent(model)}${version === undefined ? '' : `/versions/${version}`}`;
 
 /** Connections of its own: a caller's long generation must not keep an utterance waiting for one. */
-export function openDoor(url: string): EngineDoor {
+export function openClient(url: string): EngineClient {
   const base = new URL(url);
   const agent = new Agent({ keepAlive: true, maxFreeSockets: 8 });
   return {

@@ -59,14 +59,14 @@ interface SegmentPart {
 async function lookAt(task: Task, { blocks, texts }: DocumentPlan): Promise<SegmentPart[]> {
   const parts: SegmentPart[] = [];
   const total = blocks.reduce((sum, one) => sum + one);
-  let room = task.shop.pieceSamples ?? KEPT_SAMPLES;
+  let capacity = task.shop.pieceSamples ?? KEPT_SAMPLES;
   for (let piece = 0; piece < total; piece += 1) {
     const { line, pcm, close } = await readSegment(task, piece);
-    if (line.samples > room) {
+    if (line.samples > capacity) {
       await close();
       parts.push({ piece, line });
     } else {
-      room -= line.samples;
+      capacity -= line.samples;
       const chunks: Uint8Array[] = [];
       for await (const chunk of pcm) chunks.push(chunk);
       parts.push({ piece, line, kept: Buffer.concat(chunks) });

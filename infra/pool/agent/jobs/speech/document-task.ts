@@ -11,8 +11,8 @@ import type { ZoneFiles } from '../../storage/files.ts';
 import { openSealed } from '../../storage/files.ts';
 import { splitLine } from './sheets.ts';
 
-interface Asked {
-  readonly desk: { readonly files?: ZoneFiles | undefined };
+interface DocumentRequest {
+  readonly context: { readonly files?: ZoneFiles | undefined };
   readonly ticket: Pick<Ticket, 'tenant'>;
   readonly answer: Pick<Answer, 'send' | 'sendBody'>;
   /** Record 0. */
@@ -24,14 +24,20 @@ interface Asked {
  * Task `document` of a short request: opens a spoken document and answers its sound or its manifest. The ticket says
  * whose it may be; the seal proves that it is.
  */
-export async function answerDocument({ desk, ticket, answer, head, signal }: Asked): Promise<Result<undefined>> {
+export async function answerDocument({
+  context,
+  ticket,
+  answer,
+  head,
+  signal,
+}: DocumentRequest): Promise<Result<undefined>> {
   const parsed = documentHead.safeParse(head);
   if (!parsed.success) return no(refuse('seal_broken', undefined, 'head is not understood'));
-  if (!desk.files) return no(refuse('misdirected', undefined, 'this agent opens no files'));
+  if (!context.files) return no(refuse('misdirected', undefined, 'this agent opens no files'));
   const { document, run, name, part, read } = parsed.data;
-  const source = desk.files.storage.read(read, signal);
+  const source = context.files.storage.read(read, signal);
   const facts = { tenant: ticket.tenant, upload: document, name: `${run}/${name}` };
-  const file = openSealed(source, facts, desk.files.keyring);
+  const file = openSealed(source, facts, context.files.keyring);
   const gone = () => {
     const wrong = file.wrong();
     if (!wrong) return no(refuse('internal', undefined, 'a document that is not understood'));

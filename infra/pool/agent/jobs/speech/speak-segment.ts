@@ -26,10 +26,10 @@ export async function speakSegment(task: Task): Promise<Verdict> {
   // A changed text comes sealed by its author, so it is checked here as the plan checks the rest.
   const text = readSegment(new TextDecoder().decode(bytes.value));
   const { voice, rate = 1 } = task.opened.upload.speech ?? {};
-  const wishes = { ...(voice !== undefined && { voice }), rate };
-  const spoken = text.ok ? await speaker.speak(text.value, wishes, task.signal) : text;
+  const requested = { ...(voice !== undefined && { voice }), rate };
+  const spoken = text.ok ? await speaker.speak(text.value, requested, task.signal) : text;
   const empty = !spoken.ok && SILENT.has(spoken.refusal.reason);
-  if (!spoken.ok && WISHES.has(spoken.refusal.reason)) return { type: 'refused', refusal: spoken.refusal };
+  if (!spoken.ok && REQUEST_REASONS.has(spoken.refusal.reason)) return { type: 'refused', refusal: spoken.refusal };
   if (!spoken.ok && !empty) return failed(spoken.refusal);
   const samples = spoken.ok ? spoken.value : new Int16Array(0);
   if (samples.length > limits.projectSegmentSeconds.value * speaker.sampleRate)
@@ -57,7 +57,7 @@ export async function speakSegment(task: Task): Promise<Verdict> {
 const SILENT: ReadonlySet<string> = new Set(['text_unspeakable', 'text_empty', 'text_invalid', 'text_too_long']);
 
 /** Reasons that lie in the options, whatever the text. */
-const WISHES: ReadonlySet<string> = new Set(['voice_unknown', 'field_invalid']);
+const REQUEST_REASONS: ReadonlySet<string> = new Set(['voice_unknown', 'field_invalid']);
 
 function littleEndian(samples: Int16Array): Uint8Array {
   const bytes = new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength);

@@ -19,11 +19,11 @@ const UNWANTED = new Set([404, 409, 410]);
 
 const unavailable = (detail: string) => no(refuse('uploads_unavailable', undefined, `back office: ${detail}`));
 
-export function createJobsClient(asking: FunctionsOptions): JobsClient {
+export function createJobsClient(options: FunctionsOptions): JobsClient {
   return {
     async open(job) {
       try {
-        const response = await callFunctions(asking, {
+        const response = await callFunctions(options, {
           path: '/api/jobs/open',
           job: jobKey(job),
           body: { job },

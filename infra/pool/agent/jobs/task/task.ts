@@ -21,12 +21,12 @@ import type { JobsClient } from './jobs-client.ts';
 export interface Workshop {
   readonly agent: string;
   readonly now: () => number;
-  readonly backOffice: JobsClient;
+  readonly jobsClient: JobsClient;
   readonly storage: Storage;
   readonly keyring: Pick<ZoneKeyring, 'held' | 'find'>;
   /** Its share of the engine. */
   readonly dispatcher: Pick<Dispatcher, 'run' | 'hold' | 'queued' | 'busy'>;
-  readonly metrics: Pick<Metrics, 'utterance' | 'heard'>;
+  readonly metrics: Pick<Metrics, 'utterance' | 'recorded'>;
   /** The model of that name, while the engine serves it. */
   readonly model: (name: string) => ServedModel | undefined;
   /** Samples of the longest piece; shorter in tests. */
@@ -123,13 +123,13 @@ export async function writeContent(
   const at = task.opened.write[name];
   if (!at) return no(nowhere(name));
   const metadata = outcomeMetadataOf({ ...facts, agent: task.shop.agent });
-  const { storage, backOffice } = task.shop;
+  const { storage, jobsClient } = task.shop;
   const written = await storage.write(at.url, content, metadata, task.signal);
   if (!written.ok || written.value !== 'closed') return written as Result<'written' | 'exists'>;
   // The address has expired, or an attempt whose answer was lost has spent it. The functions know which:
   // either the outcome has counted and the job is no longer wanted, or they give a new address, where the
   // outcome is written or found.
-  const again = await backOffice.open(task.job);
+  const again = await jobsClient.open(task.job);
   if (!again.ok) return again;
   if (!again.value) {
     task.forget();

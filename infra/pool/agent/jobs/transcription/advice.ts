@@ -53,7 +53,7 @@ const between = (sums: Float64Array, [from, to]: readonly [number, number]) =>
 export function createAdviser() {
   const sums = new Float64Array(FRAME / 2);
   const frame = new Float32Array(FRAME);
-  let heard = 0;
+  let received = 0;
   let looks = 0;
   let loud = 0;
 
@@ -64,20 +64,20 @@ export function createAdviser() {
   }
 
   return {
-    hear(samples: Float32Array) {
+    push(samples: Float32Array) {
       for (let i = 0; i < samples.length; i++) {
         const sample = samples[i] as number;
         if (sample >= FULL_SCALE || sample <= -FULL_SCALE) loud++;
       }
       for (let at = 0; at < samples.length; ) {
-        const place = (heard + at) % EVERY;
+        const place = (received + at) % EVERY;
         const part = samples.subarray(at, at + (place < FRAME ? FRAME : EVERY) - place);
         at += part.length;
         if (place >= FRAME) continue;
         frame.set(part, place);
         if (place + part.length === FRAME) look();
       }
-      heard += samples.length;
+      received += samples.length;
     },
     /**
      * Returns the advice for a whole recording, always in the same order. `rate` is the file's own, in Hz.
@@ -88,7 +88,7 @@ export function createAdviser() {
         ...(format && !lossless.has(format) ? (['lossy'] as const) : []),
         ...(rate < MODEL_RATE ? (['rate_low'] as const) : []),
         ...(rate >= MODEL_RATE && telephone ? (['resampled'] as const) : []),
-        ...(heard > 0 && loud / heard > CLIPPED_SHARE ? (['clipped'] as const) : []),
+        ...(received > 0 && loud / received > CLIPPED_SHARE ? (['clipped'] as const) : []),
       ];
     },
   };

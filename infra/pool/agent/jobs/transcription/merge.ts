@@ -6,7 +6,7 @@ import { encodeLine, LineError, readLines } from '../task/lines.ts';
 import { failed, readOutcomeFile, readPlan, type Task, type Verdict, writeOutcomeFile } from '../task/task.ts';
 import { Unreadable, unreadable } from '../task/unreadable.ts';
 import type { Recognised } from './recognise-piece.ts';
-import { type AboutLine, type HeardLine, moveSegment, planSheet, resultLine } from './sheets.ts';
+import { type AboutLine, moveSegment, planSheet, resultLine, type TotalsLine } from './sheets.ts';
 
 /** Less than the shortest step from one cut to another, more than what rounding does. */
 const CUT_SECONDS = 0.01;
@@ -27,12 +27,12 @@ export interface Merged {
 export async function writeTranscript(task: Task, merged: Merged): Promise<Verdict> {
   const { seconds, bytes, starts } = merged;
   const lines: Uint8Array[] = [];
-  const heard: HeardLine[] = [];
+  const totals: TotalsLine[] = [];
   let size = 0;
   let count = 0;
   for await (const result of merged.results) {
-    const offset = starts[heard.length] ?? 0;
-    heard.push(result.heard);
+    const offset = starts[totals.length] ?? 0;
+    totals.push(result.totals);
     for (const segment of result.segments) {
       const line = encodeLine(moveSegment(segment, offset, count++));
       size += line.length;
@@ -40,9 +40,9 @@ export async function writeTranscript(task: Task, merged: Merged): Promise<Verdi
       lines.push(line);
     }
   }
-  const [first] = heard;
-  if (!first || heard.length !== starts.length) return failed(refuse('internal', undefined, 'results are missing'));
-  const revisions = new Set(heard.map(({ revision }) => revision));
+  const [first] = totals;
+  if (!first || totals.length !== starts.length) return failed(refuse('internal', undefined, 'results are missing'));
+  const revisions = new Set(totals.map(({ revision }) => revision));
   const warnings = [
     ...merged.warnings,
     ...(count === 0 ? ['no_speech'] : []),
@@ -59,7 +59,7 @@ export async function writeTranscript(task: Task, merged: Merged): Promise<Verdi
     speechSeconds: round(
       Math.min(
         seconds,
-        heard.reduce((sum, { speechSeconds }) => sum + speechSeconds, 0),
+        totals.reduce((sum, { speechSeconds }) => sum + speechSeconds, 0),
       ),
     ),
     segments: count,
@@ -77,10 +77,10 @@ async function readResult(task: Task, piece: number): Promise<Recognised> {
   const file = readOutcomeFile(task, `results/${piece}`);
   if (!file.ok) throw new Unreadable(file.refusal);
   const segments: Recognised['segments'][number][] = [];
-  let heard: HeardLine | undefined;
+  let totals: TotalsLine | undefined;
   try {
     for await (const line of readLines(file.value.bytes, resultLine)) {
-      if (line.type === 'heard') heard = line;
+      if (line.type === 'heard') totals = line;
       else segments.push(line);
     }
   } catch (error) {
@@ -89,8 +89,8 @@ async function readResult(task: Task, piece: number): Promise<Recognised> {
   }
   const wrong = file.value.wrong();
   if (wrong) throw new Unreadable(wrong);
-  if (!heard) throw unreadable(`result ${piece} has no end`);
-  return { segments, heard };
+  if (!totals) throw unreadable(`result ${piece} has no end`);
+  return { segments, totals };
 }
 
 /** Puts the results of all pieces together: one of them is held at a time. */
@@ -102,7 +102,7 @@ export async function mergeResults(task: Task): Promise<Verdict> {
     for (const [piece, { samples }] of pieces.entries()) {
       const result = await readResult(task, piece);
       // Agents of two versions may cut in other places: then pieces of one must not stand at the times of the other.
-      if (Math.abs(result.heard.seconds - samples / MODEL_RATE) > CUT_SECONDS)
+      if (Math.abs(result.totals.seconds - samples / MODEL_RATE) > CUT_SECONDS)
         throw unreadable(`result ${piece} is of another cut than the plan`);
       yield result;
     }

@@ -9,8 +9,8 @@ import { openSealed } from '../../storage/files.ts';
 import { LineError, readLines } from '../task/lines.ts';
 import { transcriptLine } from './sheets.ts';
 
-interface Asked {
-  readonly desk: { readonly files?: ZoneFiles | undefined };
+interface OutcomeRequest {
+  readonly context: { readonly files?: ZoneFiles | undefined };
   readonly ticket: Pick<Ticket, 'tenant'>;
   readonly answer: Pick<Answer, 'send'>;
   /** Record 0. */
@@ -22,12 +22,18 @@ interface Asked {
  * Task `outcome` of a short request: opens the transcript of an upload and answers what is in it, as if it had been
  * recognised just now. Nothing is held but a line. The ticket says whose it may be; the seal proves that it is.
  */
-export async function answerOutcome({ desk, ticket, answer, head, signal }: Asked): Promise<Result<undefined>> {
+export async function answerOutcome({
+  context,
+  ticket,
+  answer,
+  head,
+  signal,
+}: OutcomeRequest): Promise<Result<undefined>> {
   const parsed = outcomeHead.safeParse(head);
   if (!parsed.success) return no(refuse('seal_broken', undefined, 'head is not understood'));
-  if (!desk.files) return no(refuse('misdirected', undefined, 'this agent opens no files'));
+  if (!context.files) return no(refuse('misdirected', undefined, 'this agent opens no files'));
   const { upload, run, read } = parsed.data;
-  const { keyring, storage } = desk.files;
+  const { keyring, storage } = context.files;
   const source = storage.read(read, signal);
   const file = openSealed(source, { tenant: ticket.tenant, upload, name: `${run}/transcript` }, keyring);
   /** Told only when the seal has shown that nothing follows. */

@@ -65,7 +65,7 @@ export async function planUpload(task: Task): Promise<Verdict> {
   }
 
   async function take(samples: Float32Array) {
-    adviser.hear(samples);
+    adviser.push(samples);
     for (const piece of splitter.push(samples)) {
       const written = await writePiece(piece);
       if (!written.ok) return written.refusal;
@@ -95,8 +95,8 @@ export async function planUpload(task: Task): Promise<Verdict> {
   if (pieces.length === 0) {
     const recognised = await recognisePiece(task, chosen.value, inChunks(wavOf(last.samples)));
     if (!recognised.ok) return failed(recognised.refusal);
-    const { segments, heard } = recognised.value;
-    return writeTranscript(task, { ...facts, starts: [0], warnings, results: [{ segments, heard }] });
+    const { segments, totals } = recognised.value;
+    return writeTranscript(task, { ...facts, starts: [0], warnings, results: [{ segments, totals }] });
   }
   const written = await writePiece(last);
   if (!written.ok) return failed(written.refusal);

@@ -9,7 +9,7 @@ import type { Recogniser } from '../../asr/segment.ts';
 import { decodeSound } from '../../audio/decode.ts';
 import type { ServedModel } from '../../models/served-model.ts';
 import type { Task } from '../task/task.ts';
-import type { HeardLine } from './sheets.ts';
+import type { TotalsLine } from './sheets.ts';
 
 /** Batch work has the last class, whatever the priority of its upload. */
 const CLASS = 'batch';
@@ -40,7 +40,7 @@ export function chooseModel({ shop, opened }: Pick<Task, 'shop' | 'opened'>): Re
 
 export interface Recognised {
   readonly segments: readonly Segment[];
-  readonly heard: HeardLine;
+  readonly totals: TotalsLine;
 }
 
 /** Recognises one piece, as a short request would be. Times count from its start. */
@@ -62,13 +62,13 @@ export async function recognisePiece(
     },
   });
   const sound = decodeSound(wav, signal, limits.uploadSeconds.value);
-  const heard = await recogniseRecording({ sound, recognition, metrics: shop.metrics });
-  if (!heard.ok) return heard;
+  const recorded = await recogniseRecording({ sound, recognition, metrics: shop.metrics });
+  if (!recorded.ok) return recorded;
   const finished = await recognition.finish();
   if (!finished.ok) return finished;
-  shop.metrics.heard(CLASS, heard.value);
+  shop.metrics.recorded(CLASS, recorded.value);
   const { name: model, revision } = description;
-  return ok({ segments, heard: { type: 'heard', v: 1, ...heard.value, model, revision, language } });
+  return ok({ segments, totals: { type: 'heard', v: 1, ...recorded.value, model, revision, language } });
 }
 
 /** Reasons that lie in the recording or the request, and are the same on every agent. */

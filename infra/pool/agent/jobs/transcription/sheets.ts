@@ -20,7 +20,7 @@ export const planSheet = z.object({
 export type PlanSheet = z.infer<typeof planSheet>;
 
 /** Last line of a result: it was heard to its end. Times before it count from the start of the piece. */
-const heardLine = z.object({
+const totalsLine = z.object({
   type: z.literal('heard'),
   v: z.literal(1),
   seconds: z.number().nonnegative(),
@@ -29,7 +29,7 @@ const heardLine = z.object({
   revision: z.string(),
   language: z.string(),
 });
-export type HeardLine = z.infer<typeof heardLine>;
+export type TotalsLine = z.infer<typeof totalsLine>;
 
 /** First line of a transcript. */
 const aboutLine = z.object({
@@ -41,7 +41,7 @@ const aboutLine = z.object({
 });
 export type AboutLine = z.infer<typeof aboutLine>;
 
-export const resultLine = z.discriminatedUnion('type', [segment, heardLine]);
+export const resultLine = z.discriminatedUnion('type', [segment, totalsLine]);
 export const transcriptLine = z.discriminatedUnion('type', [aboutLine, segment, final]);
 const round = (seconds: number) => Math.round(seconds * 1_000) / 1_000;
 

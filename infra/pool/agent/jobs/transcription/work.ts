@@ -14,8 +14,8 @@ export async function workPiece(task: Task): Promise<Verdict> {
   const wrong = file.value.wrong();
   if (wrong) return failed(wrong);
   if (!recognised.ok) return failed(recognised.refusal);
-  const { segments, heard } = recognised.value;
-  const lines = [...segments, heard].map(encodeLine);
-  const written = await writeOutcomeFile(task, `results/${piece}`, lines, { seconds: heard.seconds });
-  return written.ok ? { type: 'done', seconds: heard.seconds } : failed(written.refusal);
+  const { segments, totals } = recognised.value;
+  const lines = [...segments, totals].map(encodeLine);
+  const written = await writeOutcomeFile(task, `results/${piece}`, lines, { seconds: totals.seconds });
+  return written.ok ? { type: 'done', seconds: totals.seconds } : failed(written.refusal);
 }

@@ -95,7 +95,7 @@ describe('voice detection', () => {
     const share = (samples: Float32Array) => {
       let heard = 0;
       for (let at = 0; at + UNIT_SAMPLES <= samples.length; at += UNIT_SAMPLES) {
-        if (detector.hears(samples.subarray(at, at + UNIT_SAMPLES))) heard++;
+        if (detector.hasVoice(samples.subarray(at, at + UNIT_SAMPLES))) heard++;
       }
       return heard / Math.floor(samples.length / UNIT_SAMPLES);
     };
@@ -118,7 +118,7 @@ describe('voice detection', () => {
         if (!hearing.ok) throw new Error(hearing.refusal.reason);
         const { value } = hearing;
         found.push(
-          value.type === 'heard' ? value.heard.seconds : [value.utterance.start, value.utterance.samples.length],
+          value.type === 'totals' ? value.totals.seconds : [value.utterance.start, value.utterance.samples.length],
         );
       }
       detector.free();

@@ -92,7 +92,7 @@ async function measure(bytes: Uint8Array) {
   let heard = 0;
   for await (const hearing of listen(counted(), detector)) {
     if (!hearing.ok) throw new Error(JSON.stringify(hearing.refusal));
-    if (hearing.value.type === 'heard') heard = hearing.value.heard.seconds;
+    if (hearing.value.type === 'totals') heard = hearing.value.totals.seconds;
   }
   detector.free();
   done = true;
@@ -171,7 +171,7 @@ describe('digital silence is cheap and changes no result', () => {
       const detector = await createVoiceDetector();
       const hear = (samples: Float32Array) =>
         Array.from({ length: Math.floor(samples.length / UNIT_SAMPLES) }, (_, i) =>
-          detector.hears(samples.subarray(i * UNIT_SAMPLES, (i + 1) * UNIT_SAMPLES)),
+          detector.hasVoice(samples.subarray(i * UNIT_SAMPLES, (i + 1) * UNIT_SAMPLES)),
         );
       asked = 0;
       hear(voice(1.5));

@@ -110,7 +110,7 @@ async function hear(bench: Bench, part: DocumentHead['part'], name = 'transcript
   const sent: Record<string, unknown>[] = [];
   const pieces: Uint8Array[] = [];
   const result = await answerDocument({
-    desk: { files: bench.shop },
+    context: { files: bench.shop },
     ticket: { tenant },
     answer: {
       async send(event) {

@@ -6,7 +6,7 @@ import { joinSamples, silence, voice } from '../../fixtures.ts';
 
 function advise(samples: Float32Array, rate = 16_000, format: SoundFormat = 'wav', portion = samples.length) {
   const adviser = createAdviser();
-  for (let at = 0; at < samples.length; at += portion) adviser.hear(samples.subarray(at, at + portion));
+  for (let at = 0; at < samples.length; at += portion) adviser.push(samples.subarray(at, at + portion));
   return adviser.advise({ format, rate });
 }
 

@@ -387,7 +387,7 @@ describe('transient failures leave the job in the queue', () => {
         throw new TypeError('secret words');
       },
     };
-    Object.assign(double.shop, { backOffice: broken });
+    Object.assign(double.shop, { jobsClient: broken });
     const end = await double.do('plan');
     expect(end).toMatchObject({ type: 'failed', refusal: { reason: 'internal' } });
     expect(JSON.stringify(end)).not.toContain('secret words');
@@ -396,10 +396,10 @@ describe('transient failures leave the job in the queue', () => {
 
 describe('an address that does not write any more (T4)', () => {
   const opens = (double: ShopDouble, before: (times: number) => void = () => {}) => {
-    const { open } = double.shop.backOffice;
+    const { open } = double.shop.jobsClient;
     let times = 0;
     Object.assign(double.shop, {
-      backOffice: {
+      jobsClient: {
         open(job: UploadJob) {
           times += 1;
           before(times);

@@ -24,7 +24,7 @@ async function ask(double: ShopDouble, more: Record<string, unknown> = {}, tenan
     read: { url: 'https://blob.test/1/transcript' },
   };
   const result = await answerOutcome({
-    desk: { files: double.shop },
+    context: { files: double.shop },
     ticket: { tenant },
     answer: {
       async send(event) {

@@ -5,19 +5,19 @@ import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { LinkControl } from '../../../../shared/stream/link.ts';
 import type { LinkMessage } from '../../../../shared/stream/link-record.ts';
 import { MODEL_RATE } from '../audio/mono.ts';
+import { createAcknowledgements } from './acknowledgements.ts';
 import type { Clock } from './clock.ts';
-import { createHeardReports } from './heard.ts';
 import type { Hearing } from './hearing.ts';
 import type { Scribe } from './scribe.ts';
 
-export interface EarParts {
+export interface ReceiverParts {
   readonly hearing: Hearing;
   readonly scribe: Scribe;
   readonly clock: Clock;
   /** Byte of the session that audio begins with. */
   readonly position: number;
   /** Acknowledges audio up to a position. */
-  readonly heard: (position: number) => void;
+  readonly acknowledge: (position: number) => void;
 }
 
 const wrong = (detail: string) => no(refuse('seal_broken', undefined, `stream: ${detail}`));
@@ -26,20 +26,20 @@ type Later = Exclude<LinkControl, { type: 'open' | 'end' }>;
 type Controls = { [T in Later['type']]: (control: Extract<Later, { type: T }>) => Result<undefined> };
 
 /** Takes the edge's messages after `open` in order, and checks that each follows on the one before. */
-export function createEar({ hearing, scribe, clock, position: start, heard: say }: EarParts) {
+export function createReceiver({ hearing, scribe, clock, position: start, acknowledge }: ReceiverParts) {
   /** Byte of the session that comes next. */
   let next = start;
   /** Time of the last turn of the event loop that was yielded. */
   let turnAt = hearing.time();
-  const heard = createHeardReports({ clock }, say);
+  const acknowledgements = createAcknowledgements({ clock }, acknowledge);
 
-  function hear(position: number, audio: Uint8Array): Result<undefined> | Promise<Result<undefined>> {
+  function onAudio(position: number, audio: Uint8Array): Result<undefined> | Promise<Result<undefined>> {
     if (position !== next) return wrong('audio at another position');
     next += audio.length;
     const pushed = hearing.push(position, audio);
     if (!pushed.ok) return pushed;
-    heard.heard(next);
-    scribe.heard(hearing.time() / MODEL_RATE);
+    acknowledgements.received(next);
+    scribe.received(hearing.time() / MODEL_RATE);
     if (hearing.time() - turnAt <= limits.turnSeconds.value * MODEL_RATE) return ok(undefined);
     turnAt = hearing.time();
     return setImmediate(ok(undefined));
@@ -69,12 +69,12 @@ export function createEar({ hearing, scribe, clock, position: start, heard: say 
   return {
     /** Refuses with `seal_broken` a message out of order, with `audio_invalid` bytes that are no audio. */
     take(message: LinkMessage): Result<undefined> | Promise<Result<undefined>> {
-      if (message.kind === 'audio') return hear(message.position, message.audio);
+      if (message.kind === 'audio') return onAudio(message.position, message.audio);
       const { control } = message;
       if (control.type === 'open') return wrong('opened twice');
       if (control.type === 'end') return wrong('an end that is not the last record');
       return (controls[control.type] as (later: Later) => Result<undefined>)(control);
     },
-    stop: heard.stop,
+    stop: acknowledgements.stop,
   };
 }
