@@ -29,7 +29,7 @@ export async function showAuditHealth(request: Request, context: RequestContext)
   const look = async (asked: Promise<OutboxPage> | OutboxPage): Promise<OutboxHealth> => {
     const page = await within(Promise.resolve(asked), limits.auditReadMs.value, runtime);
     if (page === late) throw new Error('an outbox does not answer');
-    return { waiting: page.waiting ?? page.rows.length, oldestMs: Math.max(0, now - (page.rows[0]?.t ?? now)) };
+    return { waiting: page.waiting, oldestMs: Math.max(0, now - (page.rows[0]?.t ?? now)) };
   };
   try {
     const name = gateName({ tenant, zones: [zone] }, settings.zones);

@@ -24,7 +24,6 @@ import type { GateAnswer, GateStep } from './gate-step.ts';
 import type { KeyClaim, KeyDecision, KeyOutcome } from './idempotency.ts';
 import { IdempotencyKeys } from './idempotency-keys.ts';
 import { Outbox, type OutboxPage } from './outbox.ts';
-import { readPacked } from './packed-rows.ts';
 import { type Quota, quotaOf, refusalWithRetry } from './quota.ts';
 import { type ReserveLease, report } from './reserve.ts';
 import { quotaOfShare, takeShare } from './share.ts';
@@ -189,8 +188,7 @@ export class Gate extends DurableObject<Bindings> implements GateMethods {
       case 'report': {
         const reported = report(state, step.report, step.allowance, now);
         if (!reported.grant) return ok({ ...reported, events: [] });
-        const written = step.written.flatMap(({ json }) => (JSON.parse(`[${json}]`) as unknown[]).flatMap(readPacked));
-        return ok({ ...reported, events: [...events, ...(written as AuditEvent[])] });
+        return ok({ ...reported, events });
       }
     }
   }

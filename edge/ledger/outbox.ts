@@ -4,7 +4,6 @@ import type { AuditEvent } from '../../shared/audit/event.ts';
 import { eventId } from '../../shared/audit/event-id.ts';
 import { limits } from '../../shared/limits.ts';
 import { createDraft, type DraftOf } from './create-event.ts';
-import { readPacked } from './packed-rows.ts';
 
 const outboxRow = z.object({
   /** Position in this outbox: grows by one, is never reused, so a missing number is a missing event. */
@@ -18,8 +17,8 @@ export const outboxPage = z.object({
   /** Epoch of the producer that the numbers belong to. */
   epoch: z.string(),
   rows: z.array(outboxRow),
-  /** Total number of rows; absent from earlier edges. */
-  waiting: z.number().int().optional(),
+  /** Total number of rows. */
+  waiting: z.number().int(),
   /** Pass as `after` to read on; absent at the end. */
   next: z.number().int().optional(),
 });
@@ -211,14 +210,11 @@ type Row = {
 
 function eventsOf(body: string): unknown[] {
   const value: unknown = JSON.parse(body);
-  return Array.isArray(value) ? value.flatMap(readPacked) : [value];
+  return Array.isArray(value) ? value : [value];
 }
 
 /** Returns the events of a row as the text of a JSON array. */
-function eventsText(body: string): string {
-  if (body.includes('"packed":[')) return JSON.stringify(eventsOf(body));
-  return body.startsWith('[') ? body : `[${body}]`;
-}
+const eventsText = (body: string): string => (body.startsWith('[') ? body : `[${body}]`);
 
 /**
  * Replaces an event over the size of a leaf, which is a bug, by its digest. The record stays whole and shows

@@ -12,11 +12,6 @@ export interface ReportStep {
   readonly report: Report;
   readonly allowance: Claims['allowance'];
   readonly events: readonly AuditEvent[];
-  /**
-   * Events as JSON text, comma-separated: isolates of earlier versions send them, gates of earlier versions require the
-   * member. New reports leave it empty.
-   */
-  readonly written: readonly { readonly json: string }[];
 }
 
 /** The reserve of this isolate at one gate, and the events that are not reported yet. */
@@ -186,7 +181,7 @@ export class Reserves {
       audioSeconds: own.audioSeconds,
     };
     const { allowance, events } = own;
-    const step: ReportStep = { kind: 'report', report, allowance, events, written: [] };
+    const step: ReportStep = { kind: 'report', report, allowance, events };
     const reported = { began: new Map(), ended: [], spent: 0, audioSeconds: 0, events: [], news: false };
     Object.assign(own, keep, reported);
     own.peak = own.active.size + own.single;
