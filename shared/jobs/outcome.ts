@@ -2,7 +2,7 @@
 // or audio. Blob metadata are headers: names in lower case, values in ASCII.
 import { z } from 'zod';
 import { limits } from '../limits.ts';
-import { isReason, type Reason, type Refusal, refusals } from '../refusal.ts';
+import { isReason, type Reason, type Refusal } from '../refusal.ts';
 
 const count = z.coerce.number().int().min(0);
 
@@ -87,6 +87,3 @@ export function outcomeMetadataOf(facts: OutcomeFacts): Record<string, string> {
     ...(params && params.length <= 1_024 && /^[\x20-\x7e]*$/.test(params) && { params }),
   };
 }
-
-/** Reports a refusal that an operator must resolve; the sender must resolve others by changing the file. */
-export const isOurFault = (reason: Reason): boolean => refusals[reason].type === 'server_error';

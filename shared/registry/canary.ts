@@ -2,7 +2,7 @@
 // stored, signed as evidence and evaluated again by any reader.
 import { z } from 'zod';
 import { limits } from '../limits.ts';
-import { countBad, evaluateRates, logHarm, shareCounts } from './rates.ts';
+import { evaluateRates, logHarm, shareCounts } from './rates.ts';
 import { canaryShare, canaryShares } from './stage.ts';
 import { type Verdict, verdict } from './verdict.ts';
 
@@ -21,12 +21,6 @@ export const canaryRun = z.object({
 });
 export type CanaryRun = z.infer<typeof canaryRun>;
 
-export interface CountedStream {
-  readonly cohort: 'canary' | 'stable';
-  readonly bad: boolean;
-  readonly failed: boolean;
-}
-
 /** Share of the false-alarm budget that each of the two metrics gets. */
 const ALPHA = limits.canaryAlpha.value / 2;
 
@@ -38,19 +32,6 @@ export const beginCanary = (now: number): CanaryRun => ({
   failed: [],
   worst: 'INCONCLUSIVE',
 });
-
-/** Counts an ended stream of either cohort. Call it once for each stream. */
-export function addStream(run: CanaryRun, { cohort, bad, failed }: CountedStream): CanaryRun {
-  const streams = run.streams + (cohort === 'canary' ? 1 : 0);
-  if (!bad && !failed) return { ...run, streams };
-  const next = {
-    ...run,
-    streams,
-    bad: countBad(run.bad, run.share, cohort),
-    failed: failed ? countBad(run.failed, run.share, cohort) : run.failed,
-  };
-  return isHarmful(next) ? { ...next, worst: 'FAIL' } : next;
-}
 
 const isHarmful = ({ bad, failed }: CanaryRun): boolean =>
   logHarm(bad) >= -Math.log(ALPHA) || logHarm(failed) >= -Math.log(ALPHA);

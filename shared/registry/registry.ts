@@ -183,7 +183,3 @@ function withRollout(revisions: Revisions, one: EntryOf<'rollout'>): Revisions {
   const moved = change(revisions, revision, { rollout: known });
   return failed === undefined ? moved : change(moved, failed, { standing: FIRST, since: at });
 }
-
-/** Returns the state at `asOf`, ms since 1970. `entries` must begin with the first. */
-export const registryAt = (model: string, entries: readonly Entry[], asOf: number): Registry =>
-  entries.filter(({ at }) => at <= asOf).reduce(applyEntry, newRegistry(model));

@@ -1,16 +1,7 @@
 // Records on a byte stream: a length as a QUIC variable-length integer (RFC 9000 §16), then that many bytes. The length
 // is checked before anything is kept, so a peer can make us hold one record and never more.
 
-/** The shortest form; lengths here fit four bytes. */
-export function encodeLength(length: number): Uint8Array {
-  if (length < 2 ** 6) return Uint8Array.of(length);
-  if (length < 2 ** 14) return Uint8Array.of(0x40 | (length >> 8), length & 0xff);
-  if (length < 2 ** 30)
-    return Uint8Array.of(0x80 | (length >> 24), (length >> 16) & 0xff, (length >> 8) & 0xff, length & 0xff);
-  throw new RangeError('length over 30 bits');
-}
-
-/** The same, written where there is room for it; gives the place behind it. */
+/** Writes a length in its shortest form, at most four bytes, and returns the position behind it. */
 export function writeLength(into: Uint8Array, at: number, length: number): number {
   const size = sizeOf(length);
   if (length >= 2 ** 30) throw new RangeError('length over 30 bits');

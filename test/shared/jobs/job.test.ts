@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { deadQueue, jobKey, jobQueue, readJob, readsOf, type UploadJob, writesOf } from '../../../shared/jobs/job.ts';
-import { isOurFault, outcomeMetadataOf, readOutcome } from '../../../shared/jobs/outcome.ts';
+import { outcomeMetadataOf, readOutcome } from '../../../shared/jobs/outcome.ts';
 
 const upload = '019b76e2-9fa0-79ca-89f4-34e024e31141';
 const plan: UploadJob = { v: 1, kind: 'plan', tenant: 'acme', upload, run: 1, attempt: 1, zone: 'eu', class: 'batch' };
@@ -76,8 +76,4 @@ describe('metadata of outcomes', () => {
     { reason: 'because' },
     { warnings: 'Some text that was said' },
   ])('%j is of no agent of ours', (metadata) => expect(readOutcome(metadata as never)).toBeUndefined());
-
-  it('classify the fault', () => {
-    expect([isOurFault('engine_failed'), isOurFault('audio_empty')]).toEqual([true, false]);
-  });
 });

@@ -1,18 +1,11 @@
 // Whole canaries, from 1 % to 50 %: error rates, and behaviour at the bounds.
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../../shared/limits.ts';
-import {
-  addStream,
-  beginCanary,
-  type CanaryRun,
-  canaryRun,
-  decideCanary,
-  stepUp,
-} from '../../../shared/registry/canary.ts';
+import { beginCanary, type CanaryRun, canaryRun, decideCanary, stepUp } from '../../../shared/registry/canary.ts';
 import { seeded } from '../../../shared/registry/seeded.ts';
 import { runs } from '../../seeds.ts';
 import { most } from './chance.ts';
-import { rollOut } from './rollouts.ts';
+import { addStream, rollOut } from './rollouts.ts';
 
 const SEED = 20_261_122;
 

@@ -1,13 +1,32 @@
 // Simulated rollouts: streams of two revisions with known rates of bad streams.
 import { limits } from '../../../shared/limits.ts';
-import { addStream, beginCanary, type CanaryRun, decideCanary, stepUp } from '../../../shared/registry/canary.ts';
-import { evaluateRates, type ShareCounts } from '../../../shared/registry/rates.ts';
+import { beginCanary, type CanaryRun, decideCanary, evaluateCanary, stepUp } from '../../../shared/registry/canary.ts';
+import { countBad, evaluateRates, type ShareCounts } from '../../../shared/registry/rates.ts';
 import type { Verdict } from '../../../shared/registry/verdict.ts';
 
 export interface Ended {
   readonly verdict: Verdict;
   /** Streams that the canary had served by then. */
   readonly streams: number;
+}
+
+interface CountedStream {
+  readonly cohort: 'canary' | 'stable';
+  readonly bad: boolean;
+  readonly failed: boolean;
+}
+
+/** Counts an ended stream of either cohort. Call it once for each stream. */
+export function addStream(run: CanaryRun, { cohort, bad, failed }: CountedStream): CanaryRun {
+  const streams = run.streams + (cohort === 'canary' ? 1 : 0);
+  if (!bad && !failed) return { ...run, streams };
+  const next = {
+    ...run,
+    streams,
+    bad: countBad(run.bad, run.share, cohort),
+    failed: failed ? countBad(run.failed, run.share, cohort) : run.failed,
+  };
+  return evaluateCanary(next) === 'FAIL' ? { ...next, worst: 'FAIL' } : next;
 }
 
 /** Shares and how many streams pass at each, as in the tables that these simulations reproduce. */

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../../shared/limits.ts';
 import { publicText } from '../../../shared/refusal.ts';
-import { encodeLength } from '../../../shared/seal/framing.ts';
+import { sizeOf, writeLength } from '../../../shared/seal/framing.ts';
 import { createOpener, createSealer, type Opener } from '../../../shared/seal/records.ts';
 import { frameKey, sealFrame } from '../../../shared/seal/sframe.ts';
 import { suites } from '../../../shared/seal/suites.ts';
@@ -26,7 +26,9 @@ describe.each(aeads)('C5 A21 records with %s', (_, aead) => {
   async function frame(counter: bigint, flag: number, plaintext: Uint8Array, kid = 0n): Promise<Uint8Array> {
     const key = await frameKey(baseKey, suites[5], kid, aead);
     const own = await sealFrame(key, counter, Uint8Array.of(flag), plaintext);
-    return Buffer.concat([encodeLength(own.length + 1), Uint8Array.of(flag), own]);
+    const length = new Uint8Array(sizeOf(own.length + 1));
+    writeLength(length, 0, own.length + 1);
+    return Buffer.concat([length, Uint8Array.of(flag), own]);
   }
 
   it('survive any chunking whole and in order', async () => {
