@@ -6,8 +6,8 @@ import type { Claims, TokenShare } from '../../shared/tenant/claims.ts';
 
 /** The usage of a tenant. Plain data: the gate writes it as one row. */
 export interface AllowanceState {
-  /** Starts of the last 60 s, oldest first; absent in rows of earlier versions. */
-  readonly recent?: readonly Starts[];
+  /** Starts of the last 60 s, oldest first. */
+  readonly recent: readonly Starts[];
   /** Seconds of audio on the current UTC day. */
   readonly day: number;
   readonly seconds: number;
@@ -31,8 +31,8 @@ export interface Work {
 export interface Lease extends Work {
   /** Expiry of the lease, ms since 1970, should its holder vanish. */
   readonly until: number;
-  /** Start of the lease, ms since 1970. Earlier versions omit it. */
-  readonly since?: number;
+  /** Start of the lease, ms since 1970. */
+  readonly since: number;
   /** Holder of the reserve that the place belongs to, while there is that reserve. */
   readonly holder?: string;
   /** The token with an allowance of its own that the place is counted for as well. */
@@ -47,7 +47,7 @@ export interface AdmissionRequest {
   readonly share?: TokenShare | undefined;
 }
 
-export const freshAllowance: AllowanceState = { day: 0, seconds: 0, leases: {} };
+export const freshAllowance: AllowanceState = { recent: [], day: 0, seconds: 0, leases: {} };
 
 export const MINUTE_MS = 60_000;
 const SECOND_MS = 1_000;
@@ -114,7 +114,7 @@ export const startsOf = ({ reserves = {} }: AllowanceState): number =>
 
 /** Starts of the last 60 s and those that reserves have left, of a state that `advance` returned. */
 export const requestsOf = (state: AllowanceState): number =>
-  (state.recent ?? []).reduce((sum, [, count]) => sum + count, startsOf(state));
+  state.recent.reduce((sum, [, count]) => sum + count, startsOf(state));
 
 /** Counts starts at `now`, in a state that `advance` returned. */
 export function addStarts(state: AllowanceState, count: number, now: number): AllowanceState {
@@ -173,7 +173,7 @@ export function book(state: AllowanceState, audioSeconds: number, now: number): 
 /** The state as of `now`: starts of over 60 s ago dropped, past days closed, expired places and reserves given back. */
 export function advance(state: AllowanceState, now: number): AllowanceState {
   const day = Math.floor(now / DAY_MS);
-  const { reserves = {}, recent = [] } = state;
+  const { reserves = {}, recent } = state;
   const gone = Object.values(reserves).filter(({ until }) => until <= now);
   const expired = Object.values(state.leases).some(({ until }) => until <= now);
   const isCurrent = recent.every(([at]) => at > now - MINUTE_MS && at <= now);

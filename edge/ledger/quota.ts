@@ -27,7 +27,7 @@ export function quotaOf(before: AllowanceState, allowance: Claims['allowance'], 
   const state = advance(before, now);
   const perMinute = allowance.requestsPerMinute ?? limits.requestsPerMinute.value;
   const perDay = allowance.audioSecondsPerDay ?? limits.audioSecondsPerDay.value;
-  const newest = state.recent?.at(-1)?.[0];
+  const newest = state.recent.at(-1)?.[0];
   return {
     requests: {
       limit: perMinute,
@@ -66,7 +66,7 @@ export function refusalWithRetry(
 /** Milliseconds until the last 60 s have room for a request, if nothing else begins or is given back. */
 function untilRequest(state: AllowanceState, perMinute: number, now: number): number {
   let counted = requestsOf(state);
-  for (const [at, count] of state.recent ?? []) {
+  for (const [at, count] of state.recent) {
     counted -= count;
     if (counted < perMinute) return at + MINUTE_MS - now;
   }
@@ -76,7 +76,7 @@ function untilRequest(state: AllowanceState, perMinute: number, now: number): nu
 /** Estimate of the milliseconds until a lease or a place held in advance comes back. */
 function untilSlot(state: AllowanceState, now: number): number {
   const { leases, reserves = {}, leaseMs = 0 } = state;
-  const ends = Object.values(leases).map(({ since = now, until }) => Math.min(until, since + leaseMs));
+  const ends = Object.values(leases).map(({ since, until }) => Math.min(until, since + leaseMs));
   const spare = Object.entries(reserves).flatMap(([holder, { places, until }]) =>
     places > placesOf(state, holder) ? [until] : [],
   );

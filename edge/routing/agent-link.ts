@@ -51,8 +51,7 @@ const invalid = (detail: string): Result<never> => no(refuse('heartbeat_invalid'
  * signs a message after its connection opened and before the message arrives. A message may wait while the edge or the
  * network stands still, so its age by itself proves nothing.
  */
-const wrongClock = (at: number | undefined, opened: number, now: number): Result<never> | undefined => {
-  if (at === undefined) return undefined;
+const wrongClock = (at: number, opened: number, now: number): Result<never> | undefined => {
   const offset = describeOffset("the agent's", at, Math.min(now, Math.max(at, opened)));
   return offset === undefined ? undefined : invalid(offset);
 };

@@ -7,7 +7,7 @@ import type { Snapshot } from '../../shared/pool/heartbeat.ts';
  */
 export function agentsHaveReconnected(zones: readonly string[], snapshots: readonly Snapshot[], now: number): boolean {
   return zones.every((zone) => {
-    const { at = 0, began = at } = snapshots.find((snapshot) => snapshot.zone === zone) ?? {};
+    const { at = 0, began = 0 } = snapshots.find((snapshot) => snapshot.zone === zone) ?? {};
     return now - at <= limits.heartbeatUnknownMs.value && at - began >= limits.rosterGatherMs.value;
   });
 }

@@ -9,10 +9,8 @@ import { limits } from '../limits.ts';
 import { zoneName } from '../names.ts';
 import { openNote, type Signer, signNote, type Verifier } from './note.ts';
 
-/** Name of an outbox: `gate/<tenant>/<zone>` or `roster/<zone>`; earlier edges also have `spare/<tenant>/<zone>`. */
-const producerName = z
-  .string()
-  .regex(/^((gate|spare)\/(@anonymous|[^\s/+]{1,128})|roster)\/[a-z0-9][a-z0-9_.-]{0,62}$/u);
+/** Name of an outbox: `gate/<tenant>/<zone>` or `roster/<zone>`. */
+const producerName = z.string().regex(/^(gate\/(@anonymous|[^\s/+]{1,128})|roster)\/[a-z0-9][a-z0-9_.-]{0,62}$/u);
 
 /** Producer of the functions' own events; each process is an epoch of it. */
 export const ownProducer = (zone: string): string => `functions/${zone}`;

@@ -139,7 +139,7 @@ export const uploadRow = z.object({
   notice: z.enum(['none', 'pending', 'delivered', 'failed']),
   /** Number of deliveries. */
   noticeTries: z.number().int().optional(),
-  /** Only in the answer about one upload; absent from earlier functions. */
+  /** Only in the answer about one upload. */
   waiting: waiting.optional(),
 });
 export type UploadRow = z.infer<typeof uploadRow>;

@@ -27,7 +27,7 @@ export const callHead = z.object({
   accept: z.enum(encodings).optional(),
   /** The sequence that the agent was chosen by. */
   sequence: z.string().optional(),
-  /** Owner of the sequences: a digest of the token's subject. Edges of an older version omit it. */
+  /** Owner of the sequence: a digest of the token's subject. */
   caller: z.string().max(64).optional(),
   /** Digest of the caller's header `x-auricle-session`. */
   session: z.string().max(64).optional(),
@@ -62,7 +62,7 @@ export const callEvent = z.discriminatedUnion('type', [
     type: z.literal('refusal'),
     reason: z.custom<Reason>(isReason),
     params: z.record(z.string(), z.union([z.string(), z.number()])).optional(),
-    /** Seconds until another try may succeed. Agents of before do not say. */
+    /** Seconds until another try may succeed. */
     retryAfter: z.number().positive().optional(),
   }),
 ]);

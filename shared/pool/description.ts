@@ -15,7 +15,7 @@ export const modelDescription = z.object({
   stage: z.enum(['develop-verify', 'grey', 'canary', 'full', 'retired']),
   /** Seconds since 1970 at which the revision was loaded here; OpenAI's `created`. */
   loaded: z.number().int().nonnegative(),
-  /** The model serves live streams, too. Older agents omit it. */
+  /** The model serves live streams, too. */
   live: z.boolean().optional(),
 });
 
@@ -38,8 +38,6 @@ export const poolDescription = z.object({
   streams: z.number().int().positive().optional(),
   /** SFrame cipher suites the agent opens (RFC 9605 registry). */
   suites: z.array(z.number().int()).min(1),
-  /** Always true: edges before 0.2.0 use a sealed session only with an agent that says so (PROTOCOL.md). */
-  lanes: z.boolean().optional(),
   models: z.array(modelDescription),
 });
 

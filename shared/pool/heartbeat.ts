@@ -29,12 +29,12 @@ export const load = z.object({
   draining: z.boolean(),
   /** The engine answers its readiness check. */
   engineReady: z.boolean(),
-  /** Models that the engine failed to load. Agents of an older version do not send it. */
+  /** Models that the engine failed to load; absent when it loaded all. */
   failed: z.array(loadFailure).max(limits.loadFailures.value).optional(),
 });
 
-/** The agent's clock when it signs, ms since 1970. Agents of an older version do not send it. */
-const at = z.number().int().optional();
+/** The agent's clock when it signs, ms since 1970. */
+const at = z.number().int();
 
 /**
  * Messages agent → roster. Each is the payload of a compact JWS (RFC 7515) signed by the agent's own key, `kid` its
@@ -84,8 +84,8 @@ export const rosterMessage = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('refusal'),
     reason: z.string(),
-    /** The public text of the refusal, for the agent's log. Rosters of an older version do not send it. */
-    detail: z.string().max(limits.callTextCharacters.value).optional(),
+    /** The public text of the refusal, for the agent's log. */
+    detail: z.string().max(limits.callTextCharacters.value),
   }),
 ]);
 
@@ -109,8 +109,8 @@ export interface Snapshot {
   readonly zone: string;
   /** Time of the snapshot, ms since 1970 on the roster's clock. */
   readonly at: number;
-  /** Start of the roster, by the same clock. Older rosters omit it. */
-  readonly began?: number;
+  /** Start of the roster, by the same clock. */
+  readonly began: number;
   readonly entries: readonly RosterEntry[];
   /** Release map that the roster knows. */
   readonly release?: ReleaseMap;

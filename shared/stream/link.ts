@@ -75,7 +75,7 @@ export const linkEvent = z.discriminatedUnion('type', [
     /** Audio before it was taken out of the socket: the edge may send `limits.streamWindowBytes` beyond it. */
     position,
     time: seconds,
-    /** Position of the newest checkpoint that the agent sends without more audio; earlier versions send none. */
+    /** Position of the newest checkpoint that the agent sends without more audio; absent without one. */
     cut: position.optional(),
   }),
   checkpoint.extend({ type: z.literal('checkpoint') }),

@@ -175,6 +175,7 @@ export class AgentDouble {
       boot,
       seq: this.seq,
       attestation,
+      at: Date.now(),
       description: {
         agent,
         pool,
@@ -209,6 +210,7 @@ export class AgentDouble {
       boot,
       seq: this.seq,
       load: { busy: 0, queued, serviceMs: 50, draining, engineReady },
+      at: Date.now(),
     };
   }
 

@@ -163,7 +163,7 @@ describe('C5 A4 cached registry of an isolate', () => {
         snapshot: async (): Promise<Snapshot> => {
           state.calls += 1;
           if (state.fails) throw new Error('unreachable');
-          return { zone, at: state.calls, entries: [] };
+          return { zone, at: state.calls, began: 0, entries: [] };
         },
       }),
     } as unknown as Bindings['ROSTER'];

@@ -43,9 +43,7 @@ export const onHolds = (desk: PrivacyContext | undefined): Question =>
   asked(desk, undefined, async (_, { tenant, subject }, zone) => {
     const noted = await desk?.reads.note({ zone: zone.zone, tenant, subject, action: 'holds' });
     if (noted?.ok === false) return answerNo(noted.refusal);
-    // Earlier versions stored one hold for each commitment.
-    const all = new Map((await listHolds(zone, tenant)).map((hold) => [hold.id, hold]));
-    return answer(200, { data: [...all.values()].map(told) });
+    return answer(200, { data: (await listHolds(zone, tenant)).map(told) });
   });
 
 /** POST /api/audit/{zone}/holds/{id}/release */

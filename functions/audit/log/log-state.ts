@@ -29,7 +29,7 @@ const logState = z.object({
   tseq: z.record(z.string(), z.number().int()),
   /**
    * Lives of outboxes (`lives.ts`) by counter: time of the begin (of the functions: of the last event) or,
-   * negative, of the end, in ms since 1970. Lives of older edges report no begin.
+   * negative, of the end, in ms since 1970.
    */
   lives: z.record(z.string(), z.number().int()).optional(),
   /** By outbox and life: number before a gap that may still be filled. */

@@ -6,7 +6,7 @@ import { fromBase64, toBase64 } from '../../../shared/base64.ts';
 import { isMonth, isRetention, type RetentionName } from './retention.ts';
 import { decrypt, encrypt } from './sidecar-box.ts';
 import { type BoxAbout, describeBox, type SidecarKeys } from './sidecar-keys.ts';
-import { hiddenUnder, tenantKeyName } from './sidecar-names.ts';
+import { hiddenUnder } from './sidecar-names.ts';
 
 type Disclosures = Readonly<Record<string, string>>;
 
@@ -32,7 +32,7 @@ export function openHide(keys: SidecarKeys, retention?: RetentionOf): Hide {
   return Object.assign(hide, { ...(retention && { retention }) });
 }
 
-/** Reads the header of a box; `undefined` for version 1, which has none. */
+/** Reads the header of a box; `undefined` when it is none. */
 export function readBox(hidden: string): (BoxAbout & { readonly box: string }) | undefined {
   const [version, sid = '', ret, month = '', box = '', ...rest] = hidden.split('.');
   if (version !== '2' || !isRetention(ret) || !isMonth(month) || rest.length > 0) return undefined;
@@ -49,27 +49,15 @@ export async function openHidden(
   hidden: string,
 ): Promise<Disclosures | 'erased' | undefined> {
   const said = readBox(hidden);
-  const box = fromBase64(said?.box ?? hidden);
+  const box = said && fromBase64(said.box);
   if (!box) return undefined;
-  const open = said ? await openerOf(keys, tenant, said) : await firstOpenerOf(keys, tenant);
-  if (!open) return 'erased';
+  const { sid, ret, month } = said;
+  const key = await keys.toOpen(tenant, { sid, ret, month });
+  if (!key) return 'erased';
   try {
-    return JSON.parse(new TextDecoder().decode(await open(box))) as Disclosures;
+    const text = await decrypt(key, box, describeBox(keys.zone, tenant, said));
+    return JSON.parse(new TextDecoder().decode(text)) as Disclosures;
   } catch {
     return undefined;
   }
-}
-
-type Open = (box: Uint8Array) => Promise<Uint8Array>;
-
-async function openerOf(keys: SidecarKeys, tenant: string | undefined, about: BoxAbout): Promise<Open | undefined> {
-  const { sid, ret, month } = about;
-  const key = await keys.toOpen(tenant, { sid, ret, month });
-  return key && ((box) => decrypt(key, box, describeBox(keys.zone, tenant, about)));
-}
-
-/** The first version: one key for all of a tenant. */
-async function firstOpenerOf(keys: SidecarKeys, tenant: string | undefined): Promise<Open | undefined> {
-  const key = await keys.tenant(tenant);
-  return key && ((box) => key.openDirectly(box, tenantKeyName(keys.zone, tenant)));
 }

@@ -3,18 +3,16 @@
 import { toBase64Url } from '../../../shared/audit/commitment.ts';
 import { ascii } from '../../../shared/bytes.ts';
 import type { LogStore } from '../log/log-store.ts';
-import { decrypt, deriveKey, encrypt, importKey, KEY_BYTES, type KeyWrap } from './sidecar-box.ts';
+import { decrypt, deriveKey, encrypt, KEY_BYTES, type KeyWrap } from './sidecar-box.ts';
 import { tenantKeyName } from './sidecar-names.ts';
 
 const TAG_BYTES = 16;
 
 export class TenantKey {
-  readonly #direct: CryptoKey;
   readonly #sealing: CryptoKey;
   readonly #tagging: CryptoKey;
 
-  private constructor(direct: CryptoKey, sealing: CryptoKey, tagging: CryptoKey) {
-    this.#direct = direct;
+  private constructor(sealing: CryptoKey, tagging: CryptoKey) {
     this.#sealing = sealing;
     this.#tagging = tagging;
   }
@@ -25,7 +23,7 @@ export class TenantKey {
     const hkdf = { name: 'HKDF', hash: 'SHA-256', salt: new Uint8Array(), info };
     const hmac = { name: 'HMAC', hash: 'SHA-256', length: 256 };
     const tagging = await crypto.subtle.deriveKey(hkdf, whole, hmac, false, ['sign']);
-    return new TenantKey(await importKey(secret), await deriveKey([secret], 'auricle audit secrets 1'), tagging);
+    return new TenantKey(await deriveKey([secret], 'auricle audit secrets 1'), tagging);
   }
 
   /** Returns the keyed hash of a subject, stable for the holder of the key and meaningless to others. */
@@ -41,11 +39,6 @@ export class TenantKey {
   /** Throws when it is not what was sealed about that. */
   async open(box: Uint8Array, about: string): Promise<unknown> {
     return JSON.parse(new TextDecoder().decode(await decrypt(this.#sealing, box, about)));
-  }
-
-  /** Boxes of the first version, from before subjects had keys. */
-  openDirectly(box: Uint8Array, about: string): Promise<Uint8Array> {
-    return decrypt(this.#direct, box, about);
   }
 }
 

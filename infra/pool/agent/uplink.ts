@@ -53,7 +53,6 @@ function describe({ settings, watch }: Backend, url: string): PoolDescription {
     endpoint: settings.endpoint ?? url,
     suites: [...openSuites],
     // Edges before 0.2.0 use a sealed session only with an agent that says so.
-    lanes: true,
     models: watch.descriptions(),
   };
 }

@@ -9,12 +9,8 @@ export interface Ownership {
   readonly outbox?: unknown;
 }
 
-/**
- * Reports an outbox of the tenant: its Gates, and the `spare/…` outboxes of earlier edges, whose entries logs
- * still hold.
- */
-export const isOwnOutbox = (producer: string, tenant: string): boolean =>
-  producer.startsWith(`gate/${tenant}/`) || producer.startsWith(`spare/${tenant}/`);
+/** Reports an outbox of one of the tenant's Gates. */
+export const isOwnOutbox = (producer: string, tenant: string): boolean => producer.startsWith(`gate/${tenant}/`);
 
 export function belongsTo(tenant: string, { type, p, tn, outbox }: Ownership): boolean {
   if (tn !== undefined) return tn === tenant;

@@ -53,7 +53,12 @@ export function agent(
   };
 }
 
-export const snapshot = (entries: readonly RosterEntry[], zone = 'eu', at = now): Snapshot => ({ zone, at, entries });
+export const snapshot = (entries: readonly RosterEntry[], zone = 'eu', at = now): Snapshot => ({
+  zone,
+  at,
+  began: 0,
+  entries,
+});
 
 export const request = (change: Partial<RouteRequest> = {}): RouteRequest => ({
   tenant: 'tenant',

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { sidecarName } from '../../../functions/audit/log/log-names.ts';
 import { openHidden, openHide, readBox } from '../../../functions/audit/sidecar/hide.ts';
 import { SidecarReader } from '../../../functions/audit/sidecar/sidecar.ts';
-import { encrypt, importKey, wrapWith } from '../../../functions/audit/sidecar/sidecar-box.ts';
+import { wrapWith } from '../../../functions/audit/sidecar/sidecar-box.ts';
 import { SidecarKeys } from '../../../functions/audit/sidecar/sidecar-keys.ts';
 import { checkDisclosure, disclose, readDisclosure } from '../../../shared/audit/commitment.ts';
 import { toBase64 } from '../../../shared/base64.ts';
@@ -102,21 +102,6 @@ describe('C12 hidden fields of entries', () => {
     await log.store.remove('sidecar', `${ZONE}/subjects/dev/${readBox(first)?.sid}`);
     const read = await new SidecarReader(log.place(), log.newKeys()).read(0, log.read().entries);
     expect([read[1], valuesOf(read[2])]).toEqual(['erased', expect.objectContaining(ben)]);
-  });
-
-  it('records of the first version, under one key per tenant, still open', async () => {
-    const log = new HiddenLog();
-    const keyName = `${ZONE}/keys/dev`;
-    const secret = new Uint8Array(32).fill(9);
-    const wrapping = Buffer.alloc(32, 7);
-    await log.store.create('sidecar', keyName, await encrypt(await importKey(wrapping), secret, keyName));
-    const disclosures = { subject: 'eyJ4IjoxfQ' };
-    const text = new TextEncoder().encode(JSON.stringify(disclosures));
-    const box = toBase64(await encrypt(await importKey(secret), text, keyName));
-    expect(await openHidden(log.keys, 'dev', box)).toEqual(disclosures);
-    expect(await openHidden(log.keys, 'other', box)).toBe('erased');
-    await log.store.remove('sidecar', keyName);
-    expect(await openHidden(log.newKeys(), 'dev', box)).toBe('erased');
   });
 
   it('a wrong setting is a fault, and not an erasure', async () => {

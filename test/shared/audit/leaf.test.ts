@@ -131,7 +131,7 @@ describe('C9 acknowledgements', () => {
     ]) {
       expect(delivery.safeParse({ ...good, producer }).success, producer).toBe(false);
     }
-    for (const producer of ['roster/eu', 'gate/@anonymous/us', 'spare/dev/eu']) {
+    for (const producer of ['roster/eu', 'gate/@anonymous/us']) {
       expect(delivery.safeParse({ ...good, producer }).success, producer).toBe(true);
     }
   });

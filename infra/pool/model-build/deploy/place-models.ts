@@ -10,8 +10,8 @@ import { type BuildResult, problem } from '../problem.ts';
  */
 export const MARK = 'auricle-deployed.json';
 
-/** `name` is the pipeline's; older deployments lack it. */
-const mark = z.looseObject({ files: z.array(z.string()), name: z.string().optional() });
+/** `name` is the pipeline's. */
+const mark = z.looseObject({ files: z.array(z.string()), name: z.string() });
 type Mark = z.infer<typeof mark>;
 
 /** Folders to place, each with the name of its pipeline. */
@@ -48,9 +48,8 @@ export async function mayPlace(repository: string, owners: Owners, force: boolea
     if (!(await isThere(folder))) continue;
     if (!force) return problem('exists', `${folder} exists; -f deploys over it`);
     const before = await readMark(folder);
-    const owner = before ? (before.name ?? pipeline) : undefined;
-    if (owner === pipeline) continue;
-    const why = owner === undefined ? 'was not deployed by this tool' : `belongs to the pipeline ${owner}`;
+    if (before?.name === pipeline) continue;
+    const why = before ? `belongs to the pipeline ${before.name}` : 'was not deployed by this tool';
     return problem('exists', `${folder} ${why}, so that -f does not touch it: remove it, or use another --name`);
   }
   return ok(undefined);
