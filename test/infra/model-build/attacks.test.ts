@@ -16,7 +16,7 @@ import { parseText } from '../../../infra/pool/models/config/parse-text.ts';
 import { emptyMessage } from '../../../infra/pool/models/config/value.ts';
 import { encodeModel } from '../../contract/engine/onnx-writer.ts';
 import { folderForTest } from '../local/folder.ts';
-import { blobOf, evil, hex, onnxOf, stateDicts } from './sources.ts';
+import { blobOf, checkpointOf, evil, hex, onnxOf, stateDicts } from './sources.ts';
 
 let folder: string;
 const at = (...name: string[]) => path.join(folder, ...name);
@@ -164,7 +164,7 @@ async function deployed(archives: readonly string[], force = false) {
 
 describe('C7 M3 deploy scans the files that it places', () => {
   it('accepts files that pass the first gate', async () => {
-    const weights = { 'network/w.bin': Buffer.alloc(16), 'v/vocab.txt': 'a\n', 'w.pt': stateDicts[2] };
+    const weights = { 'network/w.bin': Buffer.alloc(16), 'v/vocab.txt': 'a\n', 'w.pt': checkpointOf(stateDicts[2]) };
     const files = { 'network/model.onnx': onnxOf({ location: 'w.bin' }), ...weights };
     const parts = { vocab: 'v/vocab.txt', class_labels: 'w.pt' };
     expect(await deployed([await craft({ graph: { external: ['network/w.bin'] }, parts, files })])).toBe('ok');
@@ -275,13 +275,13 @@ describe('C7 M2 strings and pickles without end', () => {
 
   it('refuses a 30 MB pickle by size and a smaller one by steps', async () => {
     const pickle = (bytes: number) => Buffer.concat([hex('8004'), Buffer.alloc(bytes, 0x4e), hex('2e')]);
-    expect(kindOf(await scanFile(await blobOf('w.pkl', pickle(30 << 20))))).toBe('bound');
-    expect(kindOf(await scanFile(await blobOf('w.pkl', pickle(5 << 20))))).toBe('bound');
+    expect(kindOf(await scanFile(await blobOf('w.pt', checkpointOf(pickle(30 << 20)))))).toBe('bound');
+    expect(kindOf(await scanFile(await blobOf('w.pt', checkpointOf(pickle(5 << 20)))))).toBe('bound');
   });
 
   it('a refusal quotes a bounded part of a name without control characters', async () => {
     const name = Buffer.from(`c${'a\x1b[2Jb'.repeat(40_000)}\nx\n.`);
-    const found = await scanFile(await blobOf('w.pkl', Buffer.concat([hex('8002'), name])));
+    const found = await scanFile(await blobOf('w.pt', checkpointOf(Buffer.concat([hex('8002'), name]))));
     const text = found.ok ? '' : found.refusal.text;
     expect(text).toContain('bytes)');
     expect(text.length).toBeLessThan(1_100);

@@ -48,11 +48,11 @@ type Item = { readonly text: string } | 'mark' | 'unknown';
  * Interprets one pickle without building objects, and returns its end. Every opcode must be known, every
  * import must be by a readable name on the list; anything else is refused.
  */
-export function scanPickle(bytes: Uint8Array, name: string, from = 0): BuildResult<number> {
+export function scanPickle(bytes: Uint8Array, name: string): BuildResult<number> {
   const machine = new Machine();
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const most = limits.modelPickleSteps.value;
-  for (let at = from, steps = 0; at < bytes.length; steps++) {
+  for (let at = 0, steps = 0; at < bytes.length; steps++) {
     if (steps >= most) return problem('bound', `${name}: the pickle has more than ${most} steps`);
     const step = readStep(bytes, view, at);
     if (!step) return problem('unsafe', `${name}: no pickle opcode this tool knows, at ${at}`);

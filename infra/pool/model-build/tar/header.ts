@@ -24,24 +24,6 @@ export function writeHeader(name: string, size: number): Uint8Array {
   return header;
 }
 
-/**
- * Reports whether any reader would take these bytes for the first header of a tar: checksums are added in two
- * ways, and readers are lenient about their encoding.
- */
-export function beginsTar(bytes: Uint8Array): boolean {
-  if (bytes.length < BLOCK) return false;
-  const written = Buffer.from(bytes.subarray(148, 156));
-  const text = written
-    .toString('latin1')
-    .replace(/\0.*$/s, '')
-    .replace(/^\s*\+?(0o)?|_/gi, '');
-  const stored = (written[0] ?? 0) & 0x80 ? written.readUInt32BE(4) : Number.parseInt(text, 8);
-  let low = 0;
-  for (const [at, byte] of bytes.entries()) if (byte > 127 && !(at >= 148 && at < 156)) low += 256;
-  const sum = checksum(bytes);
-  return stored === sum || stored === sum - low;
-}
-
 /** Returns the sum of all bytes, with those of the checksum itself as spaces. */
 export function checksum(header: Uint8Array): number {
   let sum = 0;
