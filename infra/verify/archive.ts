@@ -1,7 +1,6 @@
-// Reader of an export in one file: a tar or a zip, recognised by its bytes.
+// Reader of an export in a zip.
 import type { BundleFiles } from '../../shared/audit/verify/bundle-files.ts';
 import type { Archive } from './archive-source.ts';
-import { readTar } from './read-tar.ts';
 import { type Inflate, readZip, readZipFile } from './read-zip.ts';
 
 type Read = () => Promise<Uint8Array | undefined>;
@@ -25,16 +24,9 @@ export function bundleOf(found: ReadonlyMap<string, Read>): BundleFiles {
   return { list: async () => [...files.keys()], read: async (path) => files.get(path)?.() };
 }
 
-const ZIP = [0x50, 0x4b, 0x03, 0x04];
-
-/** Opens an archive; a file of another kind yields no files. */
+/** Opens a zip; a file of another kind yields no files. */
 export async function openArchive(archive: Archive, inflate: Inflate): Promise<BundleFiles> {
-  const magic = await archive.slice(0, ZIP.length);
-  if (ZIP.every((byte, at) => magic[at] === byte)) {
-    const found = (await readZip(archive)) ?? new Map();
-    const read = [...found].map(([path, entry]) => [path, () => readZipFile(archive, entry, inflate)] as const);
-    return bundleOf(new Map(read));
-  }
-  const found = await readTar(archive);
-  return bundleOf(new Map([...found].map(([path, { from, to }]) => [path, () => archive.slice(from, to)])));
+  const found = (await readZip(archive)) ?? new Map();
+  const read = [...found].map(([path, entry]) => [path, () => readZipFile(archive, entry, inflate)] as const);
+  return bundleOf(new Map(read));
 }

@@ -35,6 +35,6 @@ export function outlookOf({ verdict, facts }: Pick<Report, 'verdict' | 'facts'>)
   if (verdict === 'diverged') return describe('bad', 'Not the log that is known');
   if (verdict === 'invalid') return describe('bad', 'Not valid');
   const what =
-    'Drop the folder of an export, or a zip or tar archive of it. It has a manifest.json and a manifest.note.';
+    'Drop the folder of an export, or a zip of it. It has a manifest.json and a manifest.note.';
   return describe('none', 'This is no export', what);
 }

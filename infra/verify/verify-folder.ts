@@ -12,7 +12,7 @@ import { openPath } from './open-path.ts';
 
 const USAGE = `node verify.mjs [FOLDER|ARCHIVE] [--policy FILE] [--head NOTE] [--tenant NAME] [--after N] [--json]
 
-  FOLDER         the bundle, or a zip or tar of it; default: where this file is
+  FOLDER         the bundle, or a zip of it; default: where this file is
   --policy FILE  whom to believe (C2SP tlog-policy); without it the bundle's own policy.txt
   --head NOTE    a checkpoint of the log that you have from elsewhere: has the log grown from it?
   --tenant NAME  whose bundle it has to be

@@ -1,8 +1,6 @@
-import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildVerifier } from '../../infra/verify/build.ts';
 import { ExportedLog } from '../functions/audit/export/exported-log.ts';
@@ -12,6 +10,14 @@ import { type Browser, openBrowser, type Page } from './open-browser.ts';
 const scratch = mkdtempSync(path.join(os.tmpdir(), 'auricle-page-'));
 const folder = path.join(scratch, 'bundle');
 let browser: Browser;
+
+function filesOfBundle() {
+  const found = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return found.map(({ parentPath, name }) => {
+    const file = path.join(parentPath, name);
+    return [`bundle/${path.relative(folder, file)}`, new Uint8Array(readFileSync(file))] as const;
+  });
+}
 
 beforeAll(async () => {
   const verifier = [...(await buildVerifier())].map(([name, text]) => [name, new TextEncoder().encode(text)] as const);
@@ -105,13 +111,8 @@ describe('C9 verify.html in Chromium', () => {
   });
 
   it('C12 opens a zip that is dropped on it, and calls anything else no export', async () => {
-    const names = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
-    const files = names.map(({ parentPath, name }) => {
-      const file = path.join(parentPath, name);
-      return [`bundle/${path.relative(folder, file)}`, new Uint8Array(readFileSync(file))] as const;
-    });
     const archive = path.join(scratch, 'export.zip');
-    writeFileSync(archive, zipOf(files));
+    writeFileSync(archive, zipOf(filesOfBundle()));
     const page = await openPage();
     await drop(page, archive);
     expect(await said(page)).toMatchObject({ verdict: 'witnessed', findings: [] });
@@ -158,16 +159,16 @@ describe('C9 verify.html in Chromium', () => {
   });
 
   it('verifies an archive, and reports the change in a changed one', async () => {
-    const archive = path.join(scratch, 'bundle.tar');
-    const pack = () => promisify(execFile)('tar', ['-cf', archive, '-C', scratch, 'bundle']);
-    await pack();
+    const archive = path.join(scratch, 'bundle.zip');
+    const pack = () => writeFileSync(archive, zipOf(filesOfBundle()));
+    pack();
     const page = await openPage();
     await choose(page, 'archive', [archive]);
     expect((await said(page)).verdict).toBe('witnessed');
     const entries = path.join(folder, 'entries.ndjson');
     const whole = readFileSync(entries, 'utf8');
     writeFileSync(entries, whole.replace('"status":200', '"status":500'));
-    await pack();
+    pack();
     writeFileSync(entries, whole);
     const changed = await openPage();
     await choose(changed, 'archive', [archive]);

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
@@ -8,7 +8,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildVerifier, writeVerifier } from '../../infra/verify/build.ts';
 import { outlookOf } from '../../infra/verify/outlook.ts';
 import { Overview, searchRows } from '../../infra/verify/overview.ts';
-import { readTar } from '../../infra/verify/read-tar.ts';
 import type { LeafFacts } from '../../shared/audit/verify/leaf-facts.ts';
 import type { Report } from '../../shared/audit/verify/verdict.ts';
 import { limits } from '../../shared/limits.ts';
@@ -18,7 +17,6 @@ import { zipOf } from './zip-of.ts';
 const run = promisify(execFile);
 const scratch = mkdtempSync(path.join(os.tmpdir(), 'auricle-verify-'));
 const folder = path.join(scratch, 'bundle');
-const hasTar = ['/usr/bin/tar', '/bin/tar'].some((file) => existsSync(file));
 const log = new ExportedLog({ witnessed: true });
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
@@ -181,22 +179,5 @@ describe('C9 verify.html', () => {
       /<(link|img|iframe)\b|\bsrc=|https?:\/\/(?!terminology\.hl7|dicom|profiles\.ihe|hl7\.org)/,
     );
     expect(page.match(/<\/script>/g)).toHaveLength(1);
-  });
-
-  // Without tar on the machine there is nothing that writes one.
-  it.skipIf(!hasTar)('reads an archive as tar writes it, long names included', async () => {
-    const long = `${'a'.repeat(60)}/${'b'.repeat(80)}/file.txt`;
-    write(long, 'far away');
-    const archive = path.join(scratch, 'bundle.tar');
-    for (const format of ['ustar', 'gnu', 'pax']) {
-      await run('tar', ['-cf', archive, `--format=${format}`, '-C', scratch, 'bundle']);
-      const bytes = readFileSync(archive);
-      const slice = async (from: number, to: number) => new Uint8Array(bytes.subarray(from, to));
-      const found = await readTar({ size: bytes.length, slice });
-      const at = found.get(`bundle/${long}`);
-      expect(at && bytes.subarray(at.from, at.to).toString(), format).toBe('far away');
-      expect(found.has('bundle/manifest.json')).toBe(true);
-    }
-    rmSync(path.join(folder, 'a'.repeat(60)), { recursive: true });
   });
 });
