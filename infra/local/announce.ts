@@ -23,7 +23,6 @@ export function announce(stack: Omit<Stack, 'pid' | 'isReady' | 'kill' | 'stop'>
     ]),
     ...(stack.engine === 'triton' ? ['  engine  Triton, one in each pool'] : []),
     ...(stack.models === undefined ? [] : [`  models  all of ${near(stack.models)} are loaded`]),
-    ...stack.missing.map((part) => `  MISSING ${part}: its code is not there, the stack runs without it`),
     '',
   ];
   const clip =

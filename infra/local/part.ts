@@ -6,8 +6,6 @@ export type Part = {
   name: PartName;
   /** The TypeScript file that the child process runs, relative to the repository. */
   entry: string;
-  /** Files that the part requires; a part without them is left out and reported. */
-  needs: string[];
   /** Complete project environment of the part; variables of the shell are not inherited. */
   env: Record<string, string>;
   /** Parts that must be ready before this one starts; all others start together. */

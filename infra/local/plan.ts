@@ -97,7 +97,6 @@ function planStores(state: string, ports: Ports): Part[] {
     {
       name: 'blob',
       entry: 'infra/local/part/blob.ts',
-      needs: ['infra/local/part/blob.ts'],
       env: {
         DATA: path.join(state, 'blob'),
         BLOB_PORT: port('blob'),
@@ -111,7 +110,6 @@ function planStores(state: string, ports: Ports): Part[] {
     {
       name: 'sqs',
       entry: 'infra/local/part/sqs.ts',
-      needs: ['infra/local/part/sqs.ts'],
       env: {
         DATA: path.join(state, 'sqs'),
         PORT: port('sqs'),
@@ -130,7 +128,6 @@ function planFunctions({ state, ports, identity }: PartsPlan, edgeUrl: string, s
   return {
     name: 'functions',
     entry: 'infra/local/part/functions.ts',
-    needs: ['functions/triggers.ts'],
     env: {
       PORT: String(ports.functions),
       AzureWebJobsStorage: storage,
@@ -162,7 +159,6 @@ function planFunctions({ state, ports, identity }: PartsPlan, edgeUrl: string, s
 /** Returns the part with another model repository. */
 export const onModels = (part: Part, models: string): Part => ({
   ...part,
-  needs: part.needs.filter((file) => file !== MODELS),
   env: Object.fromEntries(Object.entries(part.env).map(([name, value]) => [name, value === MODELS ? models : value])),
 });
 
@@ -190,7 +186,6 @@ function planRelease(ports: Ports, identity: Identity): Part {
   return {
     name: 'release',
     entry: 'infra/local/part/release.ts',
-    needs: ['infra/local/part/release.ts'],
     env: {
       PORT: String(ports.release),
       ZONE_KEY_FILES: JSON.stringify(identity.zoneKeys.privateFiles),
@@ -212,7 +207,6 @@ function planWitness(state: string, ports: Ports, { audit }: Identity): Part {
   return {
     name: 'witness',
     entry: 'infra/local/part/edge.ts',
-    needs: ['edge/witness/worker.ts'],
     env: {
       PORT: String(ports.witness),
       DATA: path.join(state, 'witness'),
@@ -231,7 +225,6 @@ function planEngine(pool: Pool, ports: Ports): Part {
   return {
     name,
     entry: 'infra/pool/engine/main.ts',
-    needs: ['infra/pool/engine/main.ts', MODELS],
     env: {
       AURICLE_ENGINE_REPOSITORY: MODELS,
       AURICLE_ENGINE_HOST: HOST,
@@ -249,7 +242,6 @@ function planTriton(state: string, pool: Pool, ports: Ports, triton: Installed):
   return {
     name,
     entry: 'infra/local/part/triton.ts',
-    needs: ['infra/local/part/triton.ts', MODELS],
     env: {
       INSTALLED: JSON.stringify(triton),
       MODELS,
@@ -277,7 +269,6 @@ function planAgent(pool: Pool, { state, ports, identity }: PartsPlan, edgeUrl: s
   return {
     name,
     entry: 'infra/pool/agent/main.ts',
-    needs: ['infra/pool/agent/main.ts', MODELS],
     env: {
       AURICLE_AGENT: `${pool.name}-0`,
       AURICLE_POOL: pool.name,
@@ -332,7 +323,6 @@ function planEdge(state: string, port: number, ports: Ports, identity: Identity)
   return {
     name: 'edge',
     entry: 'infra/local/part/edge.ts',
-    needs: ['edge/worker.ts'],
     env: {
       PORT: String(port),
       DATA: path.join(state, 'edge'),

@@ -9,7 +9,6 @@ import { openLog } from './logs.ts';
 import type { Part, PartName } from './part.ts';
 import { type EngineName, onModels, type Ports, planParts, pools, portNames, withLimits } from './plan.ts';
 import { choosePorts, HOST, isFree } from './ports.ts';
-import { ROOT } from './root.ts';
 import { waitUntilServing } from './serving.ts';
 import { StartProblem } from './start-problem.ts';
 import { lockState, type StateLock } from './state-lock.ts';
@@ -38,9 +37,8 @@ export type Stack = {
   url: string;
   token: string;
   tokenFile: string;
-  /** Names of the running parts, and of those without code in this tree. */
+  /** Names of the running parts. */
   parts: PartName[];
-  missing: PartName[];
   engine: EngineName;
   /** Model repository, when it is not that of this tree. */
   models?: string;
@@ -90,7 +88,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const needsTriton = options.engine === 'triton' && plan().some(({ name }) => name.startsWith('engine-'));
     const print = (line: string) => process.stderr.write(`${line}\n`);
     const triton = needsTriton ? await Promise.race([aborted(given), ensureTriton(given, print)]) : undefined;
-    const { present, missing } = splitByCode(plan(triton));
+    const present = plan(triton);
     await Promise.race([
       aborted(given),
       startParts(present, { running, lock, state, quiet: options.quiet ?? false, ending: ending.signal }).then(() =>
@@ -100,7 +98,6 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     return describe(running, {
       url,
       identity,
-      missing,
       engine: options.engine ?? 'embedded',
       models,
       ports,
@@ -181,18 +178,9 @@ function choose(parts: Part[], names: PartName[] | undefined): Part[] {
   return names === undefined ? parts : parts.filter((part) => names.includes(part.name));
 }
 
-function splitByCode(parts: Part[]): { present: Part[]; missing: PartName[] } {
-  const hasCode = (part: Part) => part.needs.every((file) => existsSync(path.join(ROOT, file)));
-  return {
-    present: parts.filter(hasCode),
-    missing: parts.filter((part) => !hasCode(part)).map((part) => part.name),
-  };
-}
-
 type Facts = {
   url: string;
   identity: Identity;
-  missing: PartName[];
   engine: EngineName;
   models: string | undefined;
   ports: Ports;
@@ -207,7 +195,6 @@ function describe(running: Supervised[], facts: Facts): Stack {
     token: facts.identity.token,
     tokenFile: facts.identity.tokenFile,
     parts: running.map((one) => one.part.name),
-    missing: facts.missing,
     engine: facts.engine,
     ...(facts.models !== undefined && { models: facts.models }),
     pools: pools.filter((pool) => find(`agent-${pool.name}`) !== undefined),

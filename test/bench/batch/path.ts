@@ -65,7 +65,7 @@ export async function startPath(state: string, counted: boolean, delayMs: number
       );
       if (part.name !== `engine-${pool.name}`) return { ...part, env };
       const entry = 'test/bench/batch/engine-part.ts';
-      return { ...part, entry, needs: [entry], env: { ...env, DELAY_MS: String(delayMs) }, ready: 'message' };
+      return { ...part, entry, env: { ...env, DELAY_MS: String(delayMs) }, ready: 'message' };
     });
   const running = new Map<string, Supervised>();
   const started = new Map<string, Promise<void>>();

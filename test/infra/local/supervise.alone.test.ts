@@ -13,7 +13,7 @@ function partOf(code: string, env: Record<string, string> = {}): { supervised: S
   writeFileSync(entry, code);
   const lines: string[] = [];
   const supervised = supervise(
-    { name: 'part', entry, needs: [], env, after: [], ready: 'message', stopTurn: 1 },
+    { name: 'part', entry, env, after: [], ready: 'message', stopTurn: 1 },
     openLog(folder, 'part', (line) => lines.push(line)),
     () => {},
   );
