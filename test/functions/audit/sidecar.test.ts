@@ -5,7 +5,6 @@ import { SidecarReader } from '../../../functions/audit/sidecar/sidecar.ts';
 import { wrapWith } from '../../../functions/audit/sidecar/sidecar-box.ts';
 import { SidecarKeys } from '../../../functions/audit/sidecar/sidecar-keys.ts';
 import { checkDisclosure, disclose, readDisclosure } from '../../../shared/audit/commitment.ts';
-import { toBase64 } from '../../../shared/base64.ts';
 import { faults, faultyStore } from './faulty-store.ts';
 import { HiddenLog, ZONE } from './hidden-log.ts';
 
