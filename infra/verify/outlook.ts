@@ -34,7 +34,6 @@ export function outlookOf({ verdict, facts }: Pick<Report, 'verdict' | 'facts'>)
   if (verdict === 'incomplete') return fair('Something is missing; what is here agrees');
   if (verdict === 'diverged') return describe('bad', 'Not the log that is known');
   if (verdict === 'invalid') return describe('bad', 'Not valid');
-  const what =
-    'Drop the folder of an export, or a zip of it. It has a manifest.json and a manifest.note.';
+  const what = 'Drop the folder of an export, or a zip of it. It has a manifest.json and a manifest.note.';
   return describe('none', 'This is no export', what);
 }
