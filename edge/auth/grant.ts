@@ -70,9 +70,9 @@ export function decideGrant(claims: Claims, request: GrantRequest, now: number):
 }
 
 const bounds = {
-  requestsPerMinute: ['requests_per_minute', limits.requestsPerMinute],
-  requestsAtOnce: ['requests_at_once', limits.requestsAtOnce],
-  audioSecondsPerDay: ['audio_seconds_per_day', limits.audioSecondsPerDay],
+  requestsPerMinute: ['requests_per_minute', limits.requestsPerMinute.value],
+  requestsAtOnce: ['requests_at_once', limits.requestsAtOnce.value],
+  audioSecondsPerDay: ['audio_seconds_per_day', limits.audioSecondsPerDay.value],
 } as const;
 
 /** Returns the bounds of the grant: the requested ones, at most the caller's, which are also the default. */
@@ -80,7 +80,7 @@ function decideShare(allowance: Claims['allowance'], asked: ShareAllowance): Res
   const share: Record<string, number> = {};
   for (const name of Object.keys(bounds) as (keyof typeof bounds)[]) {
     const [field, usual] = bounds[name];
-    const most = allowance[name] ?? usual.value;
+    const most = allowance[name] ?? usual;
     const value = asked[name] ?? most;
     if (value > most) {
       return no(refuse('field_invalid', { field: `allowance.${field}`, rule: `must be at most ${most}` }));

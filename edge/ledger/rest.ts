@@ -43,8 +43,8 @@ export class Rest {
   #set(now: number): void {
     if (this.#isSet || (!this.#shipper.hasWork && !this.#outbox.isOpen)) return;
     this.#isSet = true;
-    const pause = this.#shipper.hasWork ? limits.auditRetryMs : limits.auditProducerIdleMs;
-    this.#storage.setAlarm(now + pause.value).catch(() => {
+    const pause = this.#shipper.hasWork ? limits.auditRetryMs.value : limits.auditProducerIdleMs.value;
+    this.#storage.setAlarm(now + pause).catch(() => {
       this.#isSet = false;
     });
   }

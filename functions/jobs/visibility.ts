@@ -10,6 +10,8 @@ import { readRecord, recordKey, type UploadRecord } from './record.ts';
 interface RowStore {
   readonly rows: Rows;
   readonly settings: Pick<Settings, 'ZONES'>;
+  /** Rows that one page of one subject scans. */
+  readonly scanRows?: number;
 }
 
 /** Bounds of what a caller may see of its tenant's. An absent member bounds nothing. */
@@ -42,14 +44,14 @@ export interface PageQuery {
  * of the tenant's records may be short, or empty, and still have a `next`, since one query reads a bounded number of rows.
  */
 export async function readPage(
-  { rows, settings }: RowStore,
+  { rows, settings, scanRows = limits.uploadListScan.value }: RowStore,
   prefix: string,
   { tenant, after, limit, viewer = {} }: PageQuery,
 ): Promise<{ readonly records: readonly UploadRecord[]; readonly next: string | undefined }> {
   const from = after === undefined ? prefix : `${recordKey(after)}!`;
   const { owner, zones } = viewer;
   const seesAll = owner === undefined && settings.ZONES.every((zone) => zones?.includes(zone) ?? true);
-  const most = seesAll ? limit + 1 : limits.uploadListScan.value;
+  const most = seesAll ? limit + 1 : scanRows;
   const all = (await rows.scan(tenant, from, endOf(prefix), most)).map(readRecord);
   const visible = all.filter((record) => mayView(viewer, record));
   const records = visible.slice(0, limit);

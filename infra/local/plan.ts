@@ -162,8 +162,11 @@ export const onModels = (part: Part, models: string): Part => ({
   env: Object.fromEntries(Object.entries(part.env).map(([name, value]) => [name, value === MODELS ? models : value])),
 });
 
-/** Returns the part with other limits than those of shared/limits. */
-export const withLimits = (part: Part, limits: Readonly<Record<string, number>> | undefined): Part =>
+/** Values by name of the constant, by file of this tree: `lower-limits.ts`. */
+export type LoweredLimits = Readonly<Record<string, Readonly<Record<string, number>>>>;
+
+/** Returns the part with lowered limits. */
+export const withLimits = (part: Part, limits: LoweredLimits | undefined): Part =>
   limits ? { ...part, env: { ...part.env, AURICLE_LIMITS: JSON.stringify(limits) } } : part;
 
 const issuerOf = ({ issuer }: Identity, granted: readonly string[]) => ({

@@ -1,13 +1,21 @@
 // The whole stack as a value, started by `npm start` and by tests that need all of it.
 import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
-import type { limits } from '../../shared/limits.ts';
 import type { Installed } from '../pool/triton/install.ts';
 import { type Identity, makeIdentity } from './identity/make.ts';
 import { ensureTriton } from './install-triton.ts';
 import { openLog } from './logs.ts';
 import type { Part, PartName } from './part.ts';
-import { type EngineName, onModels, type Ports, planParts, pools, portNames, withLimits } from './plan.ts';
+import {
+  type EngineName,
+  type LoweredLimits,
+  onModels,
+  type Ports,
+  planParts,
+  pools,
+  portNames,
+  withLimits,
+} from './plan.ts';
 import { choosePorts, HOST, isFree } from './ports.ts';
 import { waitUntilServing } from './serving.ts';
 import { StartProblem } from './start-problem.ts';
@@ -25,8 +33,8 @@ export type StackOptions = {
   models?: string;
   /** Engine of the pools; the embedded one by default. */
   engine?: EngineName;
-  /** Bounds by name, in place of those of shared/limits: for demonstrations, which must not take days. */
-  limits?: Readonly<Partial<Record<keyof typeof limits, number>>>;
+  /** Lowered limits, for demonstrations that must not take days. */
+  limits?: LoweredLimits;
   /** Parts to start; all by default. Without the edge there is no URL to wait for. */
   parts?: PartName[];
   /** Aborts a start without remains. */

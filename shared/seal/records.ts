@@ -66,17 +66,19 @@ export async function createSealer(
   baseKey: Uint8Array,
   suite: SuiteId,
   aead: AeadFactory = webCryptoAead,
+  frames?: number,
 ): Promise<Sealer> {
-  return sealerFrom(await frameKey(baseKey, suites[suite], KID, aead), 0, 0);
+  return sealerFrom(await frameKey(baseKey, suites[suite], KID, aead), 0, 0, frames);
 }
 
 export async function createOpener(
   baseKey: Uint8Array,
   suite: SuiteId,
   aead: AeadFactory = webCryptoAead,
+  frames?: number,
 ): Promise<Opener> {
   const key = await frameKey(baseKey, suites[suite], KID, aead);
-  return openerFrom(key, suites[suite], 0, false);
+  return openerFrom(key, suites[suite], { first: 0, packs: false, frames });
 }
 
 /**
@@ -140,24 +142,39 @@ function whyNot(frame: Uint8Array): string {
  * Seals with the `limits.sealFrames` counters from `first` on; on a lane, others seal with the same key. The first
  * `skip` of them were used already.
  */
-export const sealerFrom = (key: FrameKey, first: number, skip: number): PackingSealer =>
-  new RecordSealer(key, first, skip);
+export const sealerFrom = (
+  key: FrameKey,
+  first: number,
+  skip: number,
+  frames = limits.sealFrames.value,
+): PackingSealer => new RecordSealer(key, first, skip, frames);
 
-/** Opens what such a sealer sealed. `packs`: a record may hold several messages. */
-export const openerFrom = (key: FrameKey, suite: Suite, first: number, packs: boolean): Opener =>
-  new RecordOpener(key, suite, first, packs);
+interface OpenerOptions {
+  /** First counter. */
+  readonly first: number;
+  /** A record may hold several messages. */
+  readonly packs: boolean;
+  /** Frames under the key. */
+  readonly frames?: number | undefined;
+}
+
+/** Opens the records of such a sealer. */
+export const openerFrom = (key: FrameKey, suite: Suite, options: OpenerOptions): Opener =>
+  new RecordOpener(key, suite, options);
 
 // Classes, since a short request makes one of each: closures for every method cost as much as what they do.
 
 class RecordSealer implements PackingSealer {
   readonly #key: FrameKey;
   readonly #first: number;
+  readonly #frames: number;
   #counter: number;
   #ended = false;
 
-  constructor(key: FrameKey, first: number, skip: number) {
+  constructor(key: FrameKey, first: number, skip: number, frames: number) {
     this.#key = key;
     this.#first = first;
+    this.#frames = frames;
     this.#counter = first + skip;
   }
 
@@ -171,7 +188,7 @@ class RecordSealer implements PackingSealer {
 
   #seal(plaintext: Uint8Array, flag: number, room: Room = newRoom): Now<Uint8Array> {
     if (this.#ended) return refused('sealing after the final record');
-    if (this.#counter - this.#first >= limits.sealFrames.value) return refused('too many records under one key');
+    if (this.#counter - this.#first >= this.#frames) return refused('too many records under one key');
     if (plaintext.length > limits.sealSegmentBytes.value) {
       return Promise.reject(new RangeError('segment too large to seal'));
     }
@@ -193,17 +210,19 @@ class RecordOpener implements Opener {
   readonly #smallest: number;
   readonly #flags: number;
   readonly #first: number;
+  readonly #most: number;
   /** None for a body that comes whole. */
   #frames: FrameReader | undefined;
   #counter: number;
   #ended = false;
   #broken: Refusal | undefined;
 
-  constructor(key: FrameKey, { Nt }: Suite, first: number, packs: boolean) {
+  constructor(key: FrameKey, { Nt }: Suite, { first, packs, frames = limits.sealFrames.value }: OpenerOptions) {
     this.#key = key;
     this.#smallest = 2 + Nt;
     this.#flags = packs ? FINAL | PACKED : FINAL;
     this.#first = first;
+    this.#most = frames;
     this.#counter = first;
   }
 
@@ -256,7 +275,7 @@ class RecordOpener implements Opener {
   }
 
   #openNext(record: Uint8Array): Now<Result<readonly Opened[]>> {
-    if (this.#counter - this.#first >= limits.sealFrames.value) return this.#refuse('too many records under one key');
+    if (this.#counter - this.#first >= this.#most) return this.#refuse('too many records under one key');
     const opened = openRecord(this.#key, this.#counter, this.#flags, record);
     return opened instanceof Promise ? opened.then((one) => this.#take(record, one)) : this.#take(record, opened);
   }

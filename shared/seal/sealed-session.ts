@@ -36,13 +36,13 @@ export const isNumber = (number: number): boolean =>
 /** The caller's side: seals the request, opens the answer. The first message of a request says what it is. */
 export const edgeCounters = (lane: SessionKeys, number: number): { sealer: PackingSealer; opener: Opener } => ({
   sealer: sealerFrom(lane.request, firstOf(number), 0),
-  opener: openerFrom(lane.answer, suites[lane.suite], firstOf(number), true),
+  opener: openerFrom(lane.answer, suites[lane.suite], { first: firstOf(number), packs: true }),
 });
 
 /** The agent's side: opens the request, seals the answer. */
 export const agentCounters = (lane: SessionKeys, number: number): { sealer: PackingSealer; opener: Opener } => ({
   sealer: sealerFrom(lane.answer, firstOf(number), 0),
-  opener: openerFrom(lane.request, suites[lane.suite], firstOf(number), true),
+  opener: openerFrom(lane.request, suites[lane.suite], { first: firstOf(number), packs: true }),
 });
 
 /** Bytes of a body that are enough to tell its number; every record is longer. */

@@ -8,7 +8,7 @@ import { listedPool } from '../../edge/routing/list-pools.ts';
 import { knownReleases } from '../../edge/routing/release.ts';
 import { type Identity, makeIdentity } from '../../infra/local/identity/make.ts';
 import { openLog } from '../../infra/local/logs.ts';
-import { onModels, planParts, pools, withLimits } from '../../infra/local/plan.ts';
+import { type LoweredLimits, onModels, planParts, pools, withLimits } from '../../infra/local/plan.ts';
 import { choosePorts, HOST } from '../../infra/local/ports.ts';
 import { type Stack, startStack } from '../../infra/local/stack.ts';
 import { type Supervised, supervise } from '../../infra/local/supervise.ts';
@@ -93,7 +93,7 @@ export interface Place {
   readonly stack: Stack;
   readonly identity: Identity;
   readonly state: string;
-  readonly limits?: Readonly<Record<string, number>>;
+  readonly limits?: LoweredLimits;
 }
 
 /** A node that runs once it is told to join, which settles when it is known. */

@@ -126,7 +126,7 @@ function serveSealed(head: string, send: (bytes: Buffer) => void): ReturnType<Se
   };
   const opener = async () => {
     const key = await frameKey(recipient.baseKey(enc, 'lane request', ticket), suites[5], 0n);
-    return openerFrom(key, suites[5], number * 2 ** 24, true);
+    return openerFrom(key, suites[5], { first: number * 2 ** 24, packs: true });
   };
   const proved = proving(opener, 2, end);
   return {

@@ -1,5 +1,6 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { limits } from '../../../shared/limits.ts';
+import { limitRings } from '../../edge/small-ring.ts';
 import { StreamClient } from '../../edge/stream-client.ts';
 import { eventually, type Talk } from '../../edge/stream-double.ts';
 import { startListener } from '../../edge/stream-listener.ts';
@@ -54,13 +55,8 @@ describe('audio', () => {
   it('MUST 11: untaken audio is reported, and taken when sent again', async () => {
     // A small ring: production's holds more of this audio than a session may last, and its time limit ends
     // the input.
-    const ringBytes = limits.streamRingBytes as { value: number };
-    const before = ringBytes.value;
     const ring = 4 * limits.streamWindowBytes.value;
-    ringBytes.value = ring;
-    onTestFinished(() => {
-      ringBytes.value = before;
-    });
+    limitRings(ring);
     let hold = true;
     const { client, talks } = await startClient({ before: (_: unknown, said: object) => hold && 'kind' in said });
     for (let sent = 0; sent < ring; sent += quiet.length) client.speak(quiet);

@@ -1,8 +1,9 @@
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { audioBudget } from '../../../edge/stream/audio-budget.ts';
 import { limits } from '../../../shared/limits.ts';
 import { makeToken } from '../authority.ts';
 import { LiveClient, startListener } from '../live-client.ts';
+import { limitRings } from '../small-ring.ts';
 import { StreamClient } from '../stream-client.ts';
 import { eventually } from '../stream-double.ts';
 
@@ -24,17 +25,11 @@ const unsettled = { checkpoints: false };
 
 describe('C10 R1 more audio than the edge can buffer', () => {
   /** Small, so that tests fill it with little audio. Several messages more than the window to the agent. */
-  const ring = limits.streamRingBytes as { value: number };
-  const before = ring.value;
-  beforeEach(() => {
-    ring.value = 1_024 * KiB;
-  });
-  afterEach(() => {
-    ring.value = before;
-  });
+  const ring = 1_024 * KiB;
   const messages = 1_024 / 64;
 
   it('MUST 48: ends a Deepgram session with an Error and 1011', async () => {
+    limitRings(ring);
     const { name, talks } = await startListener(unsettled);
     const client = await deepgram(name);
     for (let sent = 0; sent <= messages; sent++) client.say(encoder.encode(quiet));
@@ -46,6 +41,7 @@ describe('C10 R1 more audio than the edge can buffer', () => {
   });
 
   it('MUST 48: ends an OpenAI session with an error and 4429, without items', async () => {
+    limitRings(ring);
     const { name } = await startListener(unsettled);
     const client = await openai(name);
     for (let sent = 0; sent <= messages; sent++) client.say(append(quiet));
@@ -56,13 +52,14 @@ describe('C10 R1 more audio than the edge can buffer', () => {
   });
 
   it('MUST 11: an end before audio that was not taken came again is refused', async () => {
+    limitRings(ring);
     const { name } = await startListener(unsettled);
     const client = await StreamClient.connect();
     client.start(name);
     for (let sent = 0; sent <= messages; sent++) client.speak(quiet);
     client.say({ type: 'end' });
     expect((await client.end()).code).toBe(4429);
-    expect(client.all('overflow')).toMatchObject([{ position: ring.value, bytes: quiet.length }]);
+    expect(client.all('overflow')).toMatchObject([{ position: ring, bytes: quiet.length }]);
     expect(client.all('refusal')).toMatchObject([{ reason: 'backlog_full' }]);
     expect(client.all('final')).toEqual([]);
   });
@@ -75,7 +72,6 @@ describe('C10 R1 more audio than the edge can buffer', () => {
   };
 
   it('ends a session beyond its reserved part when the isolate is full', async () => {
-    ring.value = before;
     const { name } = await startListener(unsettled);
     const client = await deepgram(name);
     const piece = encoder.encode('_'.repeat(16 * KiB));
@@ -91,7 +87,6 @@ describe('C10 R1 more audio than the edge can buffer', () => {
   });
 
   it('ends a session before reading a message beyond the isolate’s memory', async () => {
-    ring.value = before;
     fillIsolate(limits.streamPacedBytes.value + 1_024 * KiB);
     const { name } = await startListener();
     const client = await openai(name);

@@ -1,27 +1,24 @@
 // Uploads and projects as a caller meets them whose token shows those of its subject or of its zones only.
 import { HttpRequest } from '@azure/functions';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Question } from '../../../functions/caller/from-edge.ts';
 import { createProject } from '../../../functions/jobs/create-project.ts';
 import { type HttpContext, projectHandlers, uploadHandlers } from '../../../functions/jobs/http.ts';
 import type { Settings } from '../../../functions/settings.ts';
 import type { NewProject } from '../../../shared/jobs/project-contract.ts';
-import { limits } from '../../../shared/limits.ts';
 import { type Callers, makeCallers } from '../callers.ts';
 import { Quiet } from './quiet.ts';
 
 const PROJECT = '01890a5d-ac96-874b-bcce-b302099a80ff';
-const scan = limits.uploadListScan;
 
 let quiet: Quiet;
 let callers: Callers;
-let desk: HttpContext;
+let desk: HttpContext & { scanRows?: number };
 beforeEach(async () => {
   quiet = new Quiet();
   callers = await makeCallers();
   desk = { ...quiet.instant(), settings: callers.settings as unknown as Settings, now: Date.now };
 });
-afterEach(() => Object.assign(limits, { uploadListScan: scan }));
 
 interface Ask {
   readonly id?: string;
@@ -90,7 +87,7 @@ describe('C4 A21 a token that shows one subject', () => {
   });
 
   it('lists its own uploads, page by page, over a bounded number of rows each', async () => {
-    Object.assign(limits, { uploadListScan: { ...scan, value: 4 } });
+    desk.scanRows = 4;
     const own: string[] = [];
     for (const subject of ['bob', 'alice', 'alice', 'alice', 'alice', 'bob', 'alice', 'bob', 'bob', 'bob', 'alice']) {
       const { upload } = await quiet.granted({ subject });

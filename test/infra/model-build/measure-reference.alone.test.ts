@@ -1,28 +1,26 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { buildModel } from '../../../infra/cli/models/build.ts';
-import { limits } from '../../../shared/limits.ts';
 import { evidence } from '../../../shared/registry/evidence.ts';
 import { startEmbedded } from '../../contract/engine/embedded.ts';
 import { folderForTest } from '../local/folder.ts';
 
+// The result does not matter here, so few windows suffice.
+vi.mock('../../../infra/pool/model-build/measure/limits.ts', async (original) => ({
+  ...(await original<object>()),
+  MEASURE_WINDOWS_MAX: 2,
+  MEASURE_WINDOW_REQUESTS: 2,
+}));
+
 const root = path.resolve(import.meta.dirname, '../../..');
 const repository = path.join(root, 'infra/pool/models/repository');
 let engine: Awaited<ReturnType<typeof startEmbedded>>;
-const { measureWindows, measureRequests } = limits;
-const before = [measureWindows.value, measureRequests.value] as const;
 beforeAll(async () => {
   engine = await startEmbedded(repository, ['reference-en', 'reference-en-fp16']);
-  // The result does not matter here, so few windows suffice.
-  Object.assign(measureWindows, { value: 2 });
-  Object.assign(measureRequests, { value: 2 });
 }, 60_000);
 afterAll(async () => {
-  // Others share the process.
-  Object.assign(measureWindows, { value: before[0] });
-  Object.assign(measureRequests, { value: before[1] });
   await engine?.stop();
 }, 30_000);
 
