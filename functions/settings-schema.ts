@@ -1,8 +1,8 @@
 import type { JSONWebKeySet, JWK } from 'jose';
 import { z } from 'zod';
 import { keyYears } from '../shared/audit/key-years.ts';
+import { POLICY_BYTES } from '../shared/audit/policy.ts';
 import { jsonText } from '../shared/json-text.ts';
-import { limits } from '../shared/limits.ts';
 import { zoneName } from '../shared/names.ts';
 import { signerKey } from '../shared/registry/signature-key.ts';
 import { attestationPolicy } from '../shared/seal/attestation-policy.ts';
@@ -95,7 +95,7 @@ export const settingsSchema = z.object({
     z.strictObject({ id: vaultKeyId, publicKey: z.base64().length(124), identity: z.uuid().optional() }),
   ).optional(),
   /** Witnesses of the logs: the `witness`, `group` and `quorum` lines of a C2SP tlog-policy. */
-  AUDIT_WITNESSES: z.string().max(limits.auditPolicyBytes.value).optional(),
+  AUDIT_WITNESSES: z.string().max(POLICY_BYTES).optional(),
   /**
    * Key that encrypts the keys of hidden values, 32 bytes in base64. During a rotation several, separated by
    * commas: the first encrypts, all decrypt. A secret; without it there are no logs.
@@ -113,7 +113,7 @@ export const settingsSchema = z.object({
   ).optional(),
   /** JSON, trusted signers of revisions and transitions; without it no revisions are registered. */
   MODEL_SIGNERS: jsonText(z.array(signerKey).min(1).max(100)).optional(),
-  /** Share of the requests that grey revisions get a copy of, 0 to 1; `limits.mirrorShare` by default. */
+  /** Share of the requests that grey revisions get a copy of, 0 to 1; `MIRROR_SHARE` by default. */
   MIRROR_SHARE: z.coerce.number().min(0).max(1).optional(),
   /**
    * Folder with `VERIFY.md`, `verify.mjs` and `verify.html`, which every export includes; without it exports

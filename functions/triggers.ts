@@ -1,7 +1,6 @@
 // All triggers of the functions app. No other file uses `app`.
 
 import { app, type HttpRequest, type HttpResponseInit } from '@azure/functions';
-import { limits } from '../shared/limits.ts';
 import { openLogContext } from './audit/context/log-context.ts';
 import * as erasing from './audit/erase/on-erase.ts';
 import { openPrivacy } from './audit/erase/open-privacy.ts';
@@ -37,6 +36,9 @@ import { type BlobReference, registerReferences } from './store/blob-reference.t
 import { NOTICES, notice } from './store/notices.ts';
 import { openStores } from './store/stores.ts';
 import { openTable } from './store/table-rows.ts';
+
+/** Longest wait for the creation of the logs' containers; after it functions start without them and retry. */
+const AUDIT_START_MS = 5_000;
 
 const settings = currentSettings();
 const stores = openStores(settings);
@@ -190,11 +192,11 @@ app.timer('on-lost', { schedule: '20,40 * * * * *', handler: () => onLost(desk) 
 if (modelDesk) {
   app.timer('on-live', { schedule: '*/10 * * * * *', handler: () => evaluateLive(modelDesk) });
   app.timer('on-release', { schedule: '30 * * * * *', handler: async () => void (await publishRelease(modelDesk)) });
-  app.hook.appStart(() => modelDesk.rows.ensure(AbortSignal.timeout(limits.auditStartMs.value)).catch(() => {}));
+  app.hook.appStart(() => modelDesk.rows.ensure(AbortSignal.timeout(AUDIT_START_MS)).catch(() => {}));
 }
 if (logDesk && ticking && reports) {
   app.hook.appStart(async () => {
-    await logDesk.store.ensure(AbortSignal.timeout(limits.auditStartMs.value)).catch(() => {});
+    await logDesk.store.ensure(AbortSignal.timeout(AUDIT_START_MS)).catch(() => {});
     await reports.start();
   });
   app.hook.appTerminate(async () => {
@@ -206,7 +208,7 @@ if (logDesk && ticking && reports) {
 }
 if (logDesk && privacyDesk) {
   for (const table of Object.values(privacyTables))
-    app.hook.appStart(() => table.ensure(AbortSignal.timeout(limits.auditStartMs.value)).catch(() => {}));
+    app.hook.appStart(() => table.ensure(AbortSignal.timeout(AUDIT_START_MS)).catch(() => {}));
   app.timer('on-retention', { schedule: '20 */5 * * * *', handler: () => onRetention(privacyDesk) });
   app.timer('on-index', { schedule: '*/3 * * * * *', handler: openIndexing(logDesk, privacyDesk) });
 }

@@ -1,3 +1,6 @@
+export const KiB = 1_024;
+export const MiB = 1_024 * KiB;
+
 const encoder = new TextEncoder();
 
 export const ascii = (text: string): Uint8Array => encoder.encode(text);

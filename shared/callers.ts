@@ -14,7 +14,7 @@
 // An agent: `authorization: Bearer <pool token>`, and in the body a proof: a compact JWS, ES256, signed by the key with
 // `use: "sig"` of its attestation, header `typ` as below. It says which job it is for, so it cannot be used for another.
 import { z } from 'zod';
-import { limits } from './limits.ts';
+import { ATTESTATION_CHARACTERS } from './seal/limits.ts';
 
 export const EDGE_ISSUER = 'auricle-edge';
 export const FUNCTIONS_AUDIENCE = 'auricle-functions';
@@ -30,7 +30,7 @@ export const agentProof = z.object({
   iat: z.number().int(),
   agent: z.string().min(1).max(63),
   /** The attestation token. */
-  attestation: z.string().max(limits.attestationCharacters.value),
+  attestation: z.string().max(ATTESTATION_CHARACTERS),
 });
 
 export type AgentProof = z.infer<typeof agentProof>;

@@ -1,5 +1,7 @@
 // Clocks that differ by more than signed times allow for. A refusal names the clock and its offset.
-import { limits } from './limits.ts';
+
+/** Tolerated clock skew of token issuers; more would stretch every expiry. */
+export const CLOCK_SKEW_S = 30;
 
 /**
  * Describes the clock of `whose` (`the agent's`) that shows `theirs` while the own clock shows `own`, both ms since
@@ -7,6 +9,6 @@ import { limits } from './limits.ts';
  */
 export function describeOffset(whose: string, theirs: number, own: number): string | undefined {
   const seconds = Math.round((theirs - own) / 1_000);
-  if (Math.abs(seconds) <= limits.clockSkewSeconds.value) return undefined;
+  if (Math.abs(seconds) <= CLOCK_SKEW_S) return undefined;
   return `${whose} clock is ${Math.abs(seconds)} s ${seconds > 0 ? 'ahead' : 'behind'}`;
 }

@@ -1,4 +1,3 @@
-import { limits } from './limits.ts';
 import { callerRefusals } from './refusal/caller.ts';
 import { contentRefusals } from './refusal/content.ts';
 import { exportRefusals } from './refusal/export.ts';
@@ -11,6 +10,11 @@ import type { Row } from './refusal/row.ts';
 import { streamRefusals } from './refusal/stream.ts';
 import { uploadRefusals } from './refusal/upload.ts';
 import { workRefusals } from './refusal/work.ts';
+
+/** Longest estimate for retry-after: official clients ignore longer ones and retry after half a second. */
+export const RETRY_AFTER_MAX_S = 60;
+/** One value in a public sentence: it may quote a client's input, and a refusal is short. */
+const REFUSAL_VALUE_CHARACTERS = 200;
 
 /**
  * Every expected "no" of the system: reason → what the caller is told. The reason is also the public error code.
@@ -50,10 +54,10 @@ export function refuse(reason: Reason, params?: Refusal['params'], detail?: stri
 /** Bounds the length of quoted values, so that a refusal fits any transport. */
 export function shortened(refusal: Refusal): Refusal {
   const { params } = refusal;
-  if (!params || Object.values(params).every((value) => String(value).length <= limits.refusalCharacters.value))
+  if (!params || Object.values(params).every((value) => String(value).length <= REFUSAL_VALUE_CHARACTERS))
     return refusal;
   const short = Object.entries(params).map(([name, value]) =>
-    typeof value === 'string' ? [name, value.slice(0, limits.refusalCharacters.value)] : [name, value],
+    typeof value === 'string' ? [name, value.slice(0, REFUSAL_VALUE_CHARACTERS)] : [name, value],
   );
   return { ...refusal, params: Object.fromEntries(short) };
 }
@@ -66,7 +70,7 @@ export function publicText({ reason, params = {} }: Refusal): string {
   const { text, more }: Row = refusals[reason];
   const fill = (sentence: string) =>
     sentence.replace(/\{(\w+)\}/g, (whole, name: string) =>
-      String(params[name] ?? whole).slice(0, limits.refusalCharacters.value),
+      String(params[name] ?? whole).slice(0, REFUSAL_VALUE_CHARACTERS),
     );
   const knows =
     more !== undefined && [...more.matchAll(/\{(\w+)\}/g)].every(([, name = '']) => params[name] !== undefined);
@@ -75,7 +79,7 @@ export function publicText({ reason, params = {} }: Refusal): string {
 
 /** An estimate in ms as whole seconds for `retry-after`: official clients take 1 to 60 and ignore anything else. */
 export function clampRetry(ms: number): number {
-  return Math.min(limits.retryAfterSeconds.value, Math.max(1, Math.ceil(ms / 1_000)));
+  return Math.min(RETRY_AFTER_MAX_S, Math.max(1, Math.ceil(ms / 1_000)));
 }
 
 export interface RetryAdvice {
@@ -90,7 +94,7 @@ export function adviseRetry({ reason, retryAfter }: Refusal, random: number): Re
   const advice = refusals[reason].retry;
   if (advice === 'never') return { seconds: undefined, automatic: false };
   if (retryAfter !== undefined) {
-    return { seconds: retryAfter, automatic: retryAfter <= limits.retryAfterSeconds.value };
+    return { seconds: retryAfter, automatic: retryAfter <= RETRY_AFTER_MAX_S };
   }
   const seconds = advice === 'soon' ? 1 + Math.floor(random * 2) : 30 + Math.floor(random * 30);
   return { seconds, automatic: true };

@@ -1,7 +1,6 @@
 // Calls the functions of a zone about its audit log.
 import type { z } from 'zod';
 import { backOfficeRefusal } from '../../shared/jobs/upload-contract.ts';
-import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { late } from '../clock.ts';
@@ -9,6 +8,7 @@ import type { RequestContext } from '../context.ts';
 import { callFunctions, ruleOf } from '../functions/call-functions.ts';
 import { CircuitOpen } from '../functions/circuits.ts';
 import { commitmentOfReader, type Reader } from '../ledger/commitment.ts';
+import { AUDIT_READ_TIMEOUT_MS } from '../limits.ts';
 
 export interface AuditQuestion {
   readonly zone: string;
@@ -46,7 +46,7 @@ export async function callAuditFunctions(
     body,
     claims,
     headers: { 'x-request-id': id },
-    ms: limits.auditReadMs.value,
+    ms: AUDIT_READ_TIMEOUT_MS,
   } as const;
   const answered = await callFunctions(call, (response) => response, context);
   if (answered instanceof CircuitOpen) return no({ ...refuse('audit_unreachable'), ...answered });

@@ -1,6 +1,7 @@
 // Exports of the audit log: a tenant's entries in a bundle that can be verified without us.
 import { z } from 'zod';
 import {
+  EXPORT_PURPOSE_CHARACTERS,
   exportQuery,
   exportStatus,
   type NewExport,
@@ -10,7 +11,6 @@ import {
 import { formatNames } from '../../shared/audit/derived/formats.ts';
 import { plainText } from '../../shared/audit/plain-text.ts';
 import { isPath } from '../../shared/audit/verify/read-manifest.ts';
-import { limits } from '../../shared/limits.ts';
 import { zoneName } from '../../shared/names.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
@@ -26,7 +26,7 @@ const time = z.iso.datetime({ offset: true }).or(z.iso.date());
 
 /** Body of `POST /v1/audit/exports`. */
 export const exportBody = z.strictObject({
-  purpose: plainText(limits.auditPurposeCharacters.value).describe('What it is for; it goes on record'),
+  purpose: plainText(EXPORT_PURPOSE_CHARACTERS).describe('What it is for; it goes on record'),
   zone: zoneName.optional().describe('Whose log; by default the home of the token'),
   year: exportQuery.shape.year.describe('Whose log of that zone, also of a year that has ended; by default the newest'),
   from: time

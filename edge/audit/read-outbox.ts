@@ -1,4 +1,3 @@
-import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, isTenantName } from '../../shared/tenant/claims.ts';
@@ -8,6 +7,9 @@ import { readWhole } from '../http/read-whole.ts';
 import { refuseWith } from '../http/refuse.ts';
 import { anonymousOwner, gateName } from '../ledger/record.ts';
 import { isOpenTo } from './exports.ts';
+
+/** Events of one page of an outbox; at 16 KiB each still a small answer. */
+const OUTBOX_PAGE_EVENTS_MAX = 500;
 
 /**
  * `GET /v1/audit/outbox?tenant=…&after=…&limit=…`: events not yet taken over by the log. `zone=…` reads a roster's.
@@ -65,12 +67,12 @@ async function recordRead(
 
 function readPage(query: URLSearchParams): Result<{ after: number; limit: number }> {
   const after = readWhole(query.get('after') ?? '0');
-  const limit = readWhole(query.get('limit') ?? String(limits.auditPageEvents.value));
+  const limit = readWhole(query.get('limit') ?? String(OUTBOX_PAGE_EVENTS_MAX));
   if (after === undefined) {
     return no(refuse('field_invalid', { field: 'after', rule: 'must be a whole number' }));
   }
   if (limit === undefined || limit < 1) {
     return no(refuse('field_invalid', { field: 'limit', rule: 'must be a whole number of at least 1' }));
   }
-  return ok({ after, limit: Math.min(limit, limits.auditPageEvents.value) });
+  return ok({ after, limit: Math.min(limit, OUTBOX_PAGE_EVENTS_MAX) });
 }

@@ -1,8 +1,8 @@
 // Searches the audit entries of the tenant.
 import { z } from 'zod';
 import { logYear } from '../../shared/audit/logged-years.ts';
+import { SEARCH_HITS_MAX } from '../../shared/audit/privacy.ts';
 import { foundEntries } from '../../shared/audit/search.ts';
-import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { admit } from '../auth/admit.ts';
@@ -19,7 +19,7 @@ const digits = z
   .string()
   .regex(/^[0-9]{1,9}$/)
   .transform(Number);
-const PLACES = new RegExp(`^[0-9]{1,15}(?:,[0-9]{1,15}){0,${limits.auditSearchHits.value - 1}}$`);
+const PLACES = new RegExp(`^[0-9]{1,15}(?:,[0-9]{1,15}){0,${SEARCH_HITS_MAX - 1}}$`);
 
 /** The query of `GET /v1/audit/search`; `subject` comes in a header. */
 export const searchQuery = z.strictObject({
@@ -38,7 +38,7 @@ export const searchQuery = z.strictObject({
   disclose: z.enum(['true', 'false']).optional(),
   zone: z.string().optional(),
   after: z.string().max(64).optional(),
-  limit: digits.pipe(z.number().int().min(1).max(limits.auditSearchHits.value)).optional(),
+  limit: digits.pipe(z.number().int().min(1).max(SEARCH_HITS_MAX)).optional(),
 });
 
 export const listedHits = z.object({ object: z.literal('list'), data: z.array(foundEntries) });

@@ -1,5 +1,4 @@
 import { type AuditHealth, logHealth, type OutboxHealth } from '../../shared/audit/health.ts';
-import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { admit } from '../auth/admit.ts';
 import { late, within } from '../clock.ts';
@@ -7,6 +6,7 @@ import type { RequestContext } from '../context.ts';
 import { refuseWith } from '../http/refuse.ts';
 import type { OutboxPage } from '../ledger/outbox.ts';
 import { gateName } from '../ledger/record.ts';
+import { AUDIT_READ_TIMEOUT_MS } from '../limits.ts';
 import { callAuditFunctionsFor } from './call-functions.ts';
 import { isOpenTo } from './exports.ts';
 
@@ -27,7 +27,7 @@ export async function showAuditHealth(request: Request, context: RequestContext)
   if (!log.ok) return refuseWith(log.refusal);
   const now = runtime.now();
   const look = async (asked: Promise<OutboxPage> | OutboxPage): Promise<OutboxHealth> => {
-    const page = await within(Promise.resolve(asked), limits.auditReadMs.value, runtime);
+    const page = await within(Promise.resolve(asked), AUDIT_READ_TIMEOUT_MS, runtime);
     if (page === late) throw new Error('an outbox does not answer');
     return { waiting: page.waiting, oldestMs: Math.max(0, now - (page.rows[0]?.t ?? now)) };
   };

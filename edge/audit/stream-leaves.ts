@@ -3,7 +3,6 @@
 // and repeats have the same position.
 import { type StreamPage, streamPage } from '../../shared/audit/bundle/contract.ts';
 import { formatCursor, readCursor } from '../../shared/audit/bundle/cursor.ts';
-import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import type { Result } from '../../shared/result.ts';
 import { admit } from '../auth/admit.ts';
@@ -11,6 +10,11 @@ import type { RequestContext } from '../context.ts';
 import { refuseWith } from '../http/refuse.ts';
 import { callAuditFunctionsFor } from './call-functions.ts';
 import { zoneOf } from './exports.ts';
+
+/** Life of one streaming answer; the reader continues from its last index. */
+const LOG_STREAM_S = 600;
+/** Pause between polls at the end of a log, which is written once a second. */
+const LOG_STREAM_PAUSE_MS = 1_000;
 
 interface Shape {
   readonly type: string;
@@ -74,10 +78,10 @@ function bodyOf(
   { runtime }: RequestContext,
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
-  const until = runtime.now() + limits.auditStreamSeconds.value * 1_000;
+  const until = runtime.now() + LOG_STREAM_S * 1_000;
   let page: StreamPage | undefined = first;
   let next = first.next;
-  const wait = () => runtime.after(limits.auditStreamPauseMs.value).rings;
+  const wait = () => runtime.after(LOG_STREAM_PAUSE_MS).rings;
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {

@@ -8,11 +8,13 @@ import {
   jwtVerify,
 } from 'jose';
 import { z } from 'zod';
-import { limits } from '../../shared/limits.ts';
+import { CLOCK_SKEW_S } from '../../shared/clock-offset.ts';
+import { ANSWER_START_MS } from '../../shared/pool/limits.ts';
 import { type Reason, type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, readClaims } from '../../shared/tenant/claims.ts';
 import { allowsScope, allowsTenant, allowsType } from '../../shared/tenant/issuer.ts';
+import { TOKEN_CHARACTERS } from '../../shared/tenant/limits.ts';
 import { GRANTS, type Issuer } from '../settings-schema.ts';
 import { TokenCache } from './token-cache.ts';
 
@@ -86,7 +88,7 @@ function readBearer(authorization: string | null | undefined): Result<string> {
   if (!authorization) return no(refuse('token_missing'));
   // Scheme names are case-insensitive (RFC 9110 §11.1), and Python clients send "bearer"; Deepgram's send "Token".
   const match = /^(?:bearer|token) +(?:ek_)?([\w-]+\.[\w-]+\.[\w-]+)$/i.exec(authorization.trim());
-  if (!match || authorization.length > limits.tokenCharacters.value) {
+  if (!match || authorization.length > TOKEN_CHARACTERS) {
     return no(refuse('token_invalid', undefined, 'not a compact JWS in a Bearer header'));
   }
   return ok(match[1] as string);
@@ -122,7 +124,7 @@ async function verify(token: string, { issuers, now, allows }: Verification): Pr
         audience: issuer.audience,
         algorithms: [...issuer.algorithms],
         // The edge's own tokens need no tolerance for clocks, and often live for seconds only.
-        clockTolerance: issuer.issuer === GRANTS.issuer ? 0 : limits.clockSkewSeconds.value,
+        clockTolerance: issuer.issuer === GRANTS.issuer ? 0 : CLOCK_SKEW_S,
         currentDate: new Date(now),
         requiredClaims: ['exp'],
       });
@@ -165,7 +167,7 @@ function keySetOf(issuer: Issuer): JWTVerifyGetKey {
   if (!keys) {
     keys = issuer.jwks
       ? createLocalJWKSet(issuer.jwks)
-      : createRemoteJWKSet(new URL(issuer.jwksUrl as string), { timeoutDuration: limits.answerStartMs.value });
+      : createRemoteJWKSet(new URL(issuer.jwksUrl as string), { timeoutDuration: ANSWER_START_MS });
     keySets.set(issuer, keys);
   }
   return keys;

@@ -1,10 +1,19 @@
 import { importJWK, type JWTPayload, SignJWT } from 'jose';
-import { limits } from '../../shared/limits.ts';
+import { KiB } from '../../shared/bytes.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Claims, GrantScope, ShareAllowance } from '../../shared/tenant/claims.ts';
+import { AUDIO_PER_DAY_S, REQUESTS_CONCURRENT, REQUESTS_PER_MINUTE } from '../limits.ts';
 import type { Settings } from '../settings.ts';
 import { GRANTS } from '../settings-schema.ts';
+
+/**
+ * Granted token, which may carry the configuration of a session; browsers send it in a header of bounded
+ * length.
+ */
+const GRANT_CHARACTERS = 4 * KiB;
+/** Longest life of a token for a device, over all protocols; Deepgram has the same bound. */
+export const GRANT_S = 3_600;
 
 export interface Grant {
   readonly token: string;
@@ -35,7 +44,7 @@ interface Decided {
 /**
  * Decides the claims of a grant. It exceeds the caller's claims in nothing: tenant, languages, zones, class,
  * sealing, audit and allowance are equal, its scopes are fewer, and it expires with them or within
- * `limits.grantSeconds`. Refuses with `grant_repeated` or `field_invalid`.
+ * `GRANT_S`. Refuses with `grant_repeated` or `field_invalid`.
  */
 export function decideGrant(claims: Claims, request: GrantRequest, now: number): Result<Decided> {
   if (claims.granted) return no(refuse('grant_repeated'));
@@ -65,14 +74,14 @@ export function decideGrant(claims: Claims, request: GrantRequest, now: number):
     ...(share && { share: share.value }),
     ...(request.realtime && { realtime: request.realtime }),
   };
-  const seconds = Math.min(request.seconds, limits.grantSeconds.value);
+  const seconds = Math.min(request.seconds, GRANT_S);
   return ok({ payload, subject, expires: Math.min(Math.floor(now / 1_000) + seconds, claims.expires) });
 }
 
 const bounds = {
-  requestsPerMinute: ['requests_per_minute', limits.requestsPerMinute.value],
-  requestsAtOnce: ['requests_at_once', limits.requestsAtOnce.value],
-  audioSecondsPerDay: ['audio_seconds_per_day', limits.audioSecondsPerDay.value],
+  requestsPerMinute: ['requests_per_minute', REQUESTS_PER_MINUTE],
+  requestsAtOnce: ['requests_at_once', REQUESTS_CONCURRENT],
+  audioSecondsPerDay: ['audio_seconds_per_day', AUDIO_PER_DAY_S],
 } as const;
 
 /** Returns the bounds of the grant: the requested ones, at most the caller's, which are also the default. */
@@ -121,7 +130,7 @@ export async function issueGrant(
     .setExpirationTime(expires);
   const token = await (subject === undefined ? draft : draft.setSubject(subject)).sign(key);
   // The caller must shorten a configuration whose token would exceed what clients can send.
-  if (token.length > limits.grantCharacters.value) {
+  if (token.length > GRANT_CHARACTERS) {
     return no(refuse('field_invalid', { field: 'session', rule: 'is too long to be remembered in a token' }));
   }
   const grantee = subject === claims.subject ? undefined : subject;

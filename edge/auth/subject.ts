@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { AuditEvent } from '../../shared/audit/event.ts';
-import { limits } from '../../shared/limits.ts';
+import { TOKEN_CACHE_MAX } from './token-cache.ts';
 
 const commitTo = (subject: string, salt: Uint8Array): string =>
   `c1:${createHmac('sha256', salt).update(subject).digest('hex')}`;
@@ -29,7 +29,7 @@ export class Commitments {
     const before = this.#known.get(subject);
     if (before !== undefined) return before;
     const made = commitTo(subject, this.#salt);
-    if (this.#known.size >= limits.tokenCacheEntries.value) this.#known.clear();
+    if (this.#known.size >= TOKEN_CACHE_MAX) this.#known.clear();
     this.#known.set(subject, made);
     return made;
   }

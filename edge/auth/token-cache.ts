@@ -1,4 +1,7 @@
-import { limits } from '../../shared/limits.ts';
+/** Verified tokens that an isolate caches, about 2 MiB. */
+export const TOKEN_CACHE_MAX = 2048;
+/** Longest life of a revoked token in an isolate that has seen it. */
+export const TOKEN_CACHE_MS = 60_000;
 
 interface Entry<T> {
   readonly claims: T;
@@ -16,7 +19,7 @@ export class TokenCache<T> {
   readonly #entries = new Map<string, Entry<T>>();
   readonly #size: number;
 
-  constructor(size: number = limits.tokenCacheEntries.value) {
+  constructor(size: number = TOKEN_CACHE_MAX) {
     this.#size = size;
   }
 
@@ -28,9 +31,9 @@ export class TokenCache<T> {
     return undefined;
   }
 
-  /** Stores the claims until the token expires, at most for `limits.tokenCacheMs`. */
+  /** Stores the claims until the token expires, at most for `TOKEN_CACHE_MS`. */
   put(key: string, claims: T, expiresSeconds: number, now: number): void {
-    const until = Math.min(expiresSeconds * 1_000, now + limits.tokenCacheMs.value);
+    const until = Math.min(expiresSeconds * 1_000, now + TOKEN_CACHE_MS);
     if (until <= now) return;
     if (this.#entries.size >= this.#size) {
       const oldest = this.#entries.keys().next();

@@ -1,6 +1,17 @@
 import { backOffMs } from '../../shared/back-off.ts';
-import { streamClientLimits as limits } from '../../shared/limits/stream-client.ts';
 import type { OpenOptions } from './contract.ts';
+
+/**
+ * Default time without a session before the client gives up: twice the wait of an edge, so that a restart is
+ * survived.
+ */
+const CLIENT_PATIENCE_MS = 60_000;
+/** Longest pause between two attempts to connect. */
+const CLIENT_PAUSE_MAX_MS = 5_000;
+/** Sessions in a row that were refused or had an expired token: more would end the same way. */
+const CLIENT_TRIES_MAX = 3;
+/** First pause before a client of /v1/stream reconnects; it doubles. */
+const CLIENT_PAUSE_MS = 100;
 
 /** Refusals that a new connection may avoid; any other one fails the stream. */
 const passing: ReadonlySet<string> = new Set([
@@ -8,7 +19,7 @@ const passing: ReadonlySet<string> = new Set([
   ...['identity_unavailable', 'audit_unavailable', 'storage_full', 'allowance_concurrent'],
 ]);
 
-const BACK_OFF = { firstMs: limits.clientFirstPauseMs.value, maxMs: limits.clientPauseMs.value };
+const BACK_OFF = { firstMs: CLIENT_PAUSE_MS, maxMs: CLIENT_PAUSE_MAX_MS };
 
 /** Decides retries of a client and their pauses. Times are handed in. */
 export class Perseverance {
@@ -24,7 +35,7 @@ export class Perseverance {
   #since: number;
 
   constructor({ patienceMs, token }: Pick<OpenOptions, 'patienceMs' | 'token'>, now: number) {
-    this.#patienceMs = patienceMs ?? limits.clientPatienceMs.value;
+    this.#patienceMs = patienceMs ?? CLIENT_PATIENCE_MS;
     this.#freshTokens = typeof token === 'function';
     this.#since = now;
   }
@@ -53,7 +64,7 @@ export class Perseverance {
     // A token source may return a stale token once; repeated expiry of fresh tokens means a wrong clock.
     const expired = reason === 'token_expired' && this.#freshTokens;
     if (expired) this.#expired += 1;
-    const most = limits.clientTries.value;
+    const most = CLIENT_TRIES_MAX;
     const again = expired ? this.#expired < most : passing.has(reason);
     return !again || this.#fruitless >= most;
   }

@@ -1,7 +1,8 @@
 // Client for live streams, in browsers and in Node, without dependencies. Audio handed to `send` is buffered
 // until the edge has settled it and sent again after a broken connection, also to an edge that has lost all
 // state; it is lost only with this process. shared/stream/PROTOCOL.md defines the messages.
-import { streamClientLimits as limits } from '../../shared/limits/stream-client.ts';
+
+import { KiB } from '../../shared/bytes.ts';
 import type { StreamOptions } from '../../shared/stream/link.ts';
 import { POSITION_BYTES, writePosition } from '../../shared/stream/position.ts';
 import { Backlog } from './backlog.ts';
@@ -9,6 +10,15 @@ import type { ClientRuntime, ClientSocket, LiveStream, OpenOptions, SocketClass 
 import { EventQueue } from './event-queue.ts';
 import { type FinalEvent, StreamError, type StreamEvent } from './events.ts';
 import { Perseverance } from './perseverance.ts';
+
+/** Interval of a client's pings on /v1/stream; it reconnects after two without an answer. */
+const STREAM_PING_MS = 10_000;
+/** Silence after which an edge is lost: two pings are unanswered. */
+const CLIENT_SILENCE_MS = 25_000;
+/** Audio in one message: a second of 16 kHz sound; larger sends are cut, except packets. */
+const CLIENT_MESSAGE_BYTES = 32 * KiB;
+/** Unacknowledged audio before the edge has named its window: a sender waits then. */
+const CLIENT_WINDOW_BYTES = 512 * KiB;
 
 export type { ClientRuntime, ClientSocket, LiveStream, OpenOptions, SocketClass } from './contract.ts';
 
@@ -55,7 +65,7 @@ class Client implements LiveStream {
   #started = false;
   #session: string | undefined;
   #resume: string | undefined;
-  #window: number = limits.clientWindowBytes.value;
+  #window: number = CLIENT_WINDOW_BYTES;
   #options: Partial<StreamOptions>;
   /** Index of the next segment. */
   #next = 0;
@@ -84,7 +94,7 @@ class Client implements LiveStream {
     if (this.#ended || this.#over) throw new StreamError('ended', 'The stream has ended.');
     // A copy: the caller may reuse its buffer after this call.
     const own = new Uint8Array(bytes);
-    const step = this.#packets ? Math.max(1, own.length) : limits.clientMessageBytes.value;
+    const step = this.#packets ? Math.max(1, own.length) : CLIENT_MESSAGE_BYTES;
     for (let at = 0; at < own.length; at += step) this.#backlog.push(own.subarray(at, at + step));
     this.#pump();
     while (this.#backlog.unsettled > this.#window && !this.#over) {
@@ -270,9 +280,9 @@ class Client implements LiveStream {
 
   #watch(socket: ClientSocket): void {
     this.#cancelPing();
-    this.#cancelPing = this.#around.after(limits.streamPingMs.value, () => {
+    this.#cancelPing = this.#around.after(STREAM_PING_MS, () => {
       if (socket !== this.#socket) return;
-      if (this.#around.now() - this.#heardAt > limits.clientSilenceMs.value) {
+      if (this.#around.now() - this.#heardAt > CLIENT_SILENCE_MS) {
         socket.close(4000, 'silent');
         this.#lose(socket, 4000);
         return;

@@ -1,14 +1,23 @@
 import { importJWK, type JWTPayload, SignJWT } from 'jose';
 import { z } from 'zod';
 import { DEADLINE_HEADER, EDGE_ISSUER, FUNCTIONS_AUDIENCE, OWNER_HEADER, SERVICE_TYPE } from '../../shared/callers.ts';
+import { SERVICE_TOKEN_S } from '../../shared/jobs/limits.ts';
 import { backOfficeRefusal } from '../../shared/jobs/upload-contract.ts';
-import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import type { Settings } from '../settings.ts';
+import { CIRCUIT_PROBE_MS } from './circuit-breaker.ts';
 import { CircuitOpen, openCircuit, passCircuit, probe } from './circuits.ts';
+
+/**
+ * Time between the deadline of a call to functions and the edge's refusal: a write that began in time, and
+ * its answer.
+ */
+const FUNCTIONS_MARGIN_MS = 2_000;
+/** Longest call of the edge to functions: a few table operations; their host may have to start first. */
+export const FUNCTIONS_CALL_MS = 10_000;
 
 // Calls of the edge to the functions of a zone, which hold the storage keys (shared/jobs/upload-contract.ts). The
 // edge holds no key of any store: it can do there only what an answer of the functions permits.
@@ -56,7 +65,7 @@ export async function callFunctionsRoute<T extends z.ZodType>(
     office,
     path: `/api${path}`,
     claims: { tenant, ...(operate && { operate }), ...(zones && { zones }) },
-    ms: limits.uploadAskMs.value + waitSeconds * 1_000,
+    ms: FUNCTIONS_CALL_MS + waitSeconds * 1_000,
     // A follower waits for changes, and can wait for functions that restart.
     patient: waitSeconds > 0,
   };
@@ -93,7 +102,7 @@ export interface Call extends Pick<Question, 'method' | 'body' | 'signal' | 'own
 /**
  * Calls functions with a token of its own. `undefined` when they are unreachable or unreadable, `late` on a
  * time-out; both begin a probe, whose result is known when this returns. A call that may change state bears a
- * deadline `functionsMarginMs` before this time-out, after which functions drop it.
+ * deadline `FUNCTIONS_MARGIN_MS` before this time-out, after which functions drop it.
  */
 export async function callFunctions<T>(
   { patient = false, ...call }: Call,
@@ -108,10 +117,10 @@ export async function callFunctions<T>(
   const answering = send({ ...call, signal }, context)
     .then(read)
     .catch(() => undefined);
-  let answered = await within(answering, call.ms - limits.circuitProbeMs.value, runtime);
+  let answered = await within(answering, call.ms - CIRCUIT_PROBE_MS, runtime);
   if (answered === late) {
     const probing = probe(call.office, runtime);
-    answered = await within(answering, limits.circuitProbeMs.value, runtime);
+    answered = await within(answering, CIRCUIT_PROBE_MS, runtime);
     if (answered === late) leaving.abort();
     if (answered === late || answered === undefined) await probing;
     else context.waitUntil(probing);
@@ -128,7 +137,7 @@ async function send(
     method,
     headers: {
       authorization: `Bearer ${await signService(settings, claims, now, owner)}`,
-      ...(method !== 'GET' && { [DEADLINE_HEADER]: String(now + ms - limits.functionsMarginMs.value) }),
+      ...(method !== 'GET' && { [DEADLINE_HEADER]: String(now + ms - FUNCTIONS_MARGIN_MS) }),
       ...headers,
       ...(body !== undefined && { 'content-type': 'application/json' }),
     },
@@ -206,6 +215,6 @@ export async function signService(
     .setIssuer(EDGE_ISSUER)
     .setAudience(FUNCTIONS_AUDIENCE)
     .setIssuedAt(issued)
-    .setExpirationTime(issued + limits.serviceTokenSeconds.value)
+    .setExpirationTime(issued + SERVICE_TOKEN_S)
     .sign(key, own ? { crit: { [OWNER_HEADER]: true } } : {});
 }

@@ -4,7 +4,13 @@
 // unless it says that storage does not answer. The state is that of one isolate. Pure.
 
 import { backOffMs } from '../../shared/back-off.ts';
-import { limits } from '../../shared/limits.ts';
+
+/** Longest probe of functions: longer than their health route waits for a store (STORE_HEALTH_MS). */
+export const CIRCUIT_PROBE_MS = 2_500;
+/** Pause before the first probe of an open circuit; it doubles with each failure. */
+export const CIRCUIT_FIRST_MS = 1_000;
+/** Longest pause between two probes: the latest discovery of a recovery. */
+const CIRCUIT_MAX_MS = 30_000;
 
 export interface Circuit {
   /** Probes that failed in a row. The circuit is closed with 0, and open otherwise. */
@@ -17,7 +23,7 @@ export interface Circuit {
 
 export const closedCircuit: Circuit = { failures: 0, probeAt: 0, pauseMs: 0 };
 
-const BACK_OFF = { firstMs: limits.circuitFirstMs.value, maxMs: limits.circuitMaxMs.value };
+const BACK_OFF = { firstMs: CIRCUIT_FIRST_MS, maxMs: CIRCUIT_MAX_MS };
 
 /** Decides a call: send it, refuse it, or refuse it unless the probe that it begins is answered at once. */
 export function admitCall({ failures, probeAt }: Circuit, now: number): 'send' | 'refuse' | 'probe' {
@@ -28,10 +34,10 @@ export function admitCall({ failures, probeAt }: Circuit, now: number): 'send' |
 /** Begins a probe, one at a time: `undefined` while another one runs or a pause lasts. A lost probe frees its slot. */
 export function beginProbe(circuit: Circuit, now: number): Circuit | undefined {
   if (now < circuit.probeAt) return undefined;
-  return { ...circuit, probeAt: now + 2 * limits.circuitProbeMs.value };
+  return { ...circuit, probeAt: now + 2 * CIRCUIT_PROBE_MS };
 }
 
-/** Closes the circuit, or opens it for a pause that doubles with each failure up to `circuitMaxMs`. */
+/** Closes the circuit, or opens it for a pause that doubles with each failure up to `CIRCUIT_MAX_MS`. */
 export function endProbe({ failures }: Circuit, healthy: boolean, now: number): Circuit {
   if (healthy) return closedCircuit;
   // Full length: callers spread by their own pauses.

@@ -1,9 +1,9 @@
 // The circuits of this isolate, by address of functions, and the probes that move them (circuit-breaker.ts).
-import { limits } from '../../shared/limits.ts';
 import { late, type Runtime, within } from '../clock.ts';
 import {
   admitCall,
   beginProbe,
+  CIRCUIT_PROBE_MS,
   type Circuit,
   closedCircuit,
   endProbe,
@@ -11,6 +11,12 @@ import {
   type ProbeAnswer,
   retryAfterSeconds,
 } from './circuit-breaker.ts';
+
+/**
+ * Longest wait of a request for the probe it began: recovered functions answer sooner, and a refusal leaves
+ * within 100 ms.
+ */
+const CIRCUIT_PEEK_MS = 50;
 
 /** Circuits by configured address. */
 const circuits = new Map<string, Circuit>();
@@ -38,7 +44,7 @@ export async function passCircuit(office: string, { runtime, waitUntil }: Caller
   if (admitted === 'probe') {
     const probing = probe(office, runtime);
     waitUntil(probing);
-    await within(probing, limits.circuitPeekMs.value, runtime);
+    await within(probing, CIRCUIT_PEEK_MS, runtime);
   }
   return openCircuit(office);
 }
@@ -58,9 +64,7 @@ export async function probe(office: string, runtime: Runtime): Promise<void> {
   if (!begun) return;
   circuits.set(office, begun);
   const leaving = new AbortController();
-  const answered = await within(readHealth(office, leaving.signal), limits.circuitProbeMs.value, runtime).catch(
-    () => undefined,
-  );
+  const answered = await within(readHealth(office, leaving.signal), CIRCUIT_PROBE_MS, runtime).catch(() => undefined);
   if (answered === late) leaving.abort();
   const healthy = answered !== late && answered !== undefined && isHealthy(answered);
   circuits.set(office, endProbe(begun, healthy, runtime.now()));

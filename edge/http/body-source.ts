@@ -1,5 +1,16 @@
-import { limits } from '../../shared/limits.ts';
+import { KiB, MiB } from '../../shared/bytes.ts';
+import { SEAL_SEGMENT_BYTES } from '../../shared/seal/limits.ts';
 import { late, type Runtime } from '../clock.ts';
+
+/** Smallest read of a body: byte by byte it would cost a hundred times its size to buffer. */
+export const BODY_READ_BYTES = KiB;
+/**
+ * Remainder of a refused body that is read and discarded: a client that still sends could not read the
+ * refusal otherwise.
+ */
+const DRAIN_BYTES = 256 * MiB;
+/** Longest drain of a refused body; it holds only the connection. */
+const DRAIN_MS = 10_000;
 
 /** Returns the length of a body that its headers name. */
 export function readLength(headers: Headers): number | undefined {
@@ -28,7 +39,7 @@ export function openSource(stream: ReadableStream<Uint8Array>): Source {
     return { read: async () => (await plain.read()).value, cancel: () => plain.cancel().catch(() => {}) };
   }
   return {
-    async read(least = limits.bodyReadBytes.value, most = limits.sealSegmentBytes.value) {
+    async read(least = BODY_READ_BYTES, most = SEAL_SEGMENT_BYTES) {
       const { done, value } = await reader.read(new Uint8Array(most), { min: least });
       if (!value || (done && value.byteLength === 0)) return undefined;
       // A few bytes must not keep a large buffer alive while they are buffered.
@@ -38,10 +49,10 @@ export function openSource(stream: ReadableStream<Uint8Array>): Source {
   };
 }
 
-/** Reads a body to its end, within `limits.lingerBytes` and `limits.lingerMs`, and keeps nothing. */
+/** Reads a body to its end, within `DRAIN_BYTES` and `DRAIN_MS`, and keeps nothing. */
 export async function discardSource(source: Source, runtime: Runtime): Promise<void> {
-  const alarm = runtime.after(limits.lingerMs.value);
-  let left = limits.lingerBytes.value;
+  const alarm = runtime.after(DRAIN_MS);
+  let left = DRAIN_BYTES;
   try {
     while (left > 0) {
       const step = await Promise.race([source.read(), alarm.rings]);

@@ -1,6 +1,15 @@
-import { limits } from '../../shared/limits.ts';
+import { MiB } from '../../shared/bytes.ts';
 import { decideAdmission } from '../../shared/pool/admission.ts';
+import { CLASS_SHARE } from '../../shared/pool/limits.ts';
 import type { RequestClass } from '../../shared/tenant/claims.ts';
+
+/** Bodies buffered by one isolate: their buffers are at most twice that, and it has 128 MB. */
+export const BUFFERED_BYTES_IN_FLIGHT = 32 * MiB;
+/**
+ * Time without growth after which a buffered body no longer counts: its request may have vanished with its
+ * caller.
+ */
+export const BUFFERED_MS = 120_000;
 
 /** The caller whose body is buffered. */
 export interface BodyOwner {
@@ -22,14 +31,14 @@ export interface BufferedBody extends BodyOwner {
 /**
  * Buffered bytes of all bodies of an isolate, shared by class and tenant (`decideAdmission`). A runtime may drop a request
  * in the middle and run nothing of it any more, so that its bytes are never given back: when there is no room, what has
- * not grown for `limits.heldMs` is counted no longer.
+ * not grown for `BUFFERED_MS` is counted no longer.
  */
 export class HeldBytes {
   readonly #bound: number;
   readonly #bodies = new Set<BufferedBody>();
   #total = 0;
 
-  constructor(bound: number = limits.heldBytesInFlight.value) {
+  constructor(bound: number = BUFFERED_BYTES_IN_FLIGHT) {
     this.#bound = bound;
   }
 
@@ -67,13 +76,13 @@ export class HeldBytes {
       waiting: one !== body && one.releasable(),
       deadline: Number.POSITIVE_INFINITY,
     }));
-    const capacity = { total: this.#bound, reserved: this.#bound * limits.classShare.value, lends: true };
+    const capacity = { total: this.#bound, reserved: this.#bound * CLASS_SHARE, lends: true };
     const admission = decideAdmission(holdings, { class: body.class, tenant: body.tenant, size }, capacity, now);
     if (admission.admitted) for (const victim of admission.displaced) victim.body.release();
   }
 
   #forgetOld(now: number): void {
-    for (const body of this.#bodies) if (now - body.since > limits.heldMs.value) this.remove(body, body.bytes);
+    for (const body of this.#bodies) if (now - body.since > BUFFERED_MS) this.remove(body, body.bytes);
   }
 }
 

@@ -1,13 +1,29 @@
-import { limits } from '../../shared/limits.ts';
+import { MiB } from '../../shared/bytes.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { SEAL_SEGMENT_BYTES } from '../../shared/seal/limits.ts';
+import { BODY_BYTES, BUFFERED_BODY_BYTES } from '../../shared/speech/limits.ts';
 import { late, type Runtime, within } from '../clock.ts';
-import { discardSource, openSource, type Source } from './body-source.ts';
-import { type BodyOwner, type BufferedBody, heldInFlight } from './buffered-bytes.ts';
+import { BODY_IDLE_MS } from '../limits.ts';
+import { BODY_READ_BYTES, discardSource, openSource, type Source } from './body-source.ts';
+import { type BodyOwner, BUFFERED_BYTES_IN_FLIGHT, type BufferedBody, heldInFlight } from './buffered-bytes.ts';
+
+/**
+ * Longest wait for a form to name its model: BUFFERED_BODY_BYTES over 300 kbit/s take 28 s; slower clients
+ * can use a header.
+ */
+export const HINTS_MS = 45_000;
+/**
+ * One read of a body that arrives at over 1.3 MB/s: 160 reads of 64 KiB cost 10 MB half again as much CPU as
+ * ten.
+ */
+export const BODY_LARGE_READ_BYTES = MiB;
+/**
+ * Time for a short body to arrive whole before it is sent on as a stream; too short for a caller to notice.
+ */
+const BODY_GATHER_MS = 50;
 
 /** Refusals of callers whose remaining bytes are not worth reading. */
 const slow: ReadonlySet<string> = new Set(['client_slow', 'hints_late']);
-
-const SEGMENT = limits.sealSegmentBytes.value;
 
 export interface BodyOptions extends BodyOwner {
   /** Bytes of the body, if the caller names them. */
@@ -16,8 +32,8 @@ export interface BodyOptions extends BodyOwner {
 
 /**
  * A caller's body on its way to an agent. It is read on demand, counted, and refused when it stands still. While its
- * first `limits.heldBodyBytes` are buffered it can be sent again from its first byte. All bodies of an isolate share
- * `limits.heldBytesInFlight` by class and tenant: a body without a share is sent on but cannot be sent again.
+ * first `BUFFERED_BODY_BYTES` are buffered it can be sent again from its first byte. All bodies of an isolate share
+ * `BUFFERED_BYTES_IN_FLIGHT` by class and tenant: a body without a share is sent on but cannot be sent again.
  */
 export class CallerBody {
   /** Bytes that have arrived. */
@@ -40,7 +56,7 @@ export class CallerBody {
   #refusal: Refusal | undefined;
   /** Whether the share was refused or given to another body. */
   #isCrowded = false;
-  /** Whether the last read brought a segment per `limits.gatherMs` or more. */
+  /** Whether the last read brought a segment per `BODY_GATHER_MS` or more. */
   #isFast = false;
   /** Chunks that were released. */
   #released = 0;
@@ -73,7 +89,7 @@ export class CallerBody {
 
   /** Whether the body can be sent again from its first byte. */
   get replayable(): boolean {
-    return this.received <= limits.heldBodyBytes.value && !this.#isCrowded;
+    return this.received <= BUFFERED_BODY_BYTES && !this.#isCrowded;
   }
 
   /** Whether reading is over, and with it everything that can fail. */
@@ -86,18 +102,18 @@ export class CallerBody {
   }
 
   /**
-   * Yields the first `limits.heldBodyBytes` as they arrive, and no byte behind them, however they are cut. Ends early, with
-   * a `refusal`, when the body fails, takes longer than `limits.hintsMs`, or has no share of the buffer.
+   * Yields the first `BUFFERED_BODY_BYTES` as they arrive, and no byte behind them, however they are cut. Ends early, with
+   * a `refusal`, when the body fails, takes longer than `HINTS_MS`, or has no share of the buffer.
    */
   async *prefix(): AsyncGenerator<Uint8Array> {
-    const alarm = this.#runtime.after(limits.hintsMs.value);
-    let left = limits.heldBodyBytes.value;
+    const alarm = this.#runtime.after(HINTS_MS);
+    let left = BUFFERED_BODY_BYTES;
     try {
       for (let index = 0; ; index += 1) {
         // At the bound it still matters whether anything follows: then the body cannot be sent again.
         while (index >= this.#chunks.length && !this.#ended && this.replayable) {
           const step = await Promise.race([this.#more(), alarm.rings]);
-          if (step === late) this.#break(refuse('hints_late', { limit: limits.hintsMs.value / 1_000 }));
+          if (step === late) this.#break(refuse('hints_late', { limit: HINTS_MS / 1_000 }));
         }
         if (this.#isCrowded) this.#break(refuse('edge_busy'));
         const chunk = this.#chunks[index];
@@ -146,11 +162,11 @@ export class CallerBody {
   }
 
   /**
-   * Returns all chunks of a short body for one agent, if its length is known and it arrives within `limits.gatherMs`:
+   * Returns all chunks of a short body for one agent, if its length is known and it arrives within `BODY_GATHER_MS`:
    * sealed and sent in one piece it costs least. An earlier stream ends without a further byte.
    */
   async gather(): Promise<readonly Uint8Array[] | undefined> {
-    if (!this.#ended && this.#isShort) await within(this.#readAll(), limits.gatherMs.value, this.#runtime);
+    if (!this.#ended && this.#isShort) await within(this.#readAll(), BODY_GATHER_MS, this.#runtime);
     const whole = this.whole();
     if (whole) {
       this.#stream += 1;
@@ -183,7 +199,7 @@ export class CallerBody {
   }
 
   get #isShort(): boolean {
-    return this.#length <= limits.heldBodyBytes.value;
+    return this.#length <= BUFFERED_BODY_BYTES;
   }
 
   async #readAll(): Promise<void> {
@@ -222,12 +238,12 @@ export class CallerBody {
     if (this.#ended || !this.#source) return;
     const began = this.#runtime.now();
     const isLarge = this.#isFast && hasLargeRead();
-    const most = Math.min(isLarge ? limits.bodyLargeReadBytes.value : SEGMENT, this.#length - this.received);
-    const least = isLarge || this.#isShort ? most : Math.min(limits.bodyReadBytes.value, most);
+    const most = Math.min(isLarge ? BODY_LARGE_READ_BYTES : SEAL_SEGMENT_BYTES, this.#length - this.received);
+    const least = isLarge || this.#isShort ? most : Math.min(BODY_READ_BYTES, most);
     if (isLarge) heldInFlight.add(this.#share, most, began);
     let step: Uint8Array | undefined | typeof late;
     try {
-      step = await within(this.#source.read(least, most), limits.bodyIdleMs.value, this.#runtime);
+      step = await within(this.#source.read(least, most), BODY_IDLE_MS, this.#runtime);
     } catch {
       return this.#break(cutOff());
     } finally {
@@ -236,8 +252,8 @@ export class CallerBody {
     if (step === late) return this.#break(tooSlow());
     const now = this.#runtime.now();
     if (!step) return this.#end(now);
-    const pace = step.byteLength * limits.gatherMs.value;
-    this.#isFast = step.byteLength >= SEGMENT && pace >= (now - began) * SEGMENT;
+    const pace = step.byteLength * BODY_GATHER_MS;
+    this.#isFast = step.byteLength >= SEAL_SEGMENT_BYTES && pace >= (now - began) * SEAL_SEGMENT_BYTES;
     this.#take(step, now);
     if (this.received >= this.#length) this.#end(now);
   }
@@ -250,8 +266,7 @@ export class CallerBody {
 
   #take(step: Uint8Array, now: number): void {
     this.received += step.byteLength;
-    if (this.received > limits.bodyBytes.value)
-      this.#break(refuse('body_too_large', { limit: limits.bodyBytes.value }));
+    if (this.received > BODY_BYTES) this.#break(refuse('body_too_large', { limit: BODY_BYTES }));
     // After `cancel` no chunk is buffered.
     if (this.#ended) return;
     this.#chunks.push(step);
@@ -266,8 +281,7 @@ export class CallerBody {
 }
 
 /** Large reads take at most half of what bodies may hold, so that many fast uploads fall back to small buffers. */
-const hasLargeRead = (): boolean =>
-  heldInFlight.total + limits.bodyLargeReadBytes.value <= limits.heldBytesInFlight.value / 2;
+const hasLargeRead = (): boolean => heldInFlight.total + BODY_LARGE_READ_BYTES <= BUFFERED_BYTES_IN_FLIGHT / 2;
 
-const tooSlow = () => refuse('client_slow', { limit: limits.bodyIdleMs.value / 1_000 });
+const tooSlow = () => refuse('client_slow', { limit: BODY_IDLE_MS / 1_000 });
 const cutOff = () => refuse('form_invalid', undefined, 'the connection broke while the body was arriving');

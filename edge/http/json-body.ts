@@ -1,9 +1,13 @@
-import { limits } from '../../shared/limits.ts';
+import { KiB } from '../../shared/bytes.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
+import { BODY_IDLE_MS } from '../limits.ts';
 import { discardSource, openSource } from './body-source.ts';
+
+/** JSON request of the audio interface: none needs more. */
+const JSON_BODY_BYTES = 64 * KiB;
 
 /**
  * A JSON body, small unless `limit` says otherwise; an empty one is `{}`. Refuses with `body_too_large`, `client_slow`
@@ -12,7 +16,7 @@ import { discardSource, openSource } from './body-source.ts';
 export async function readJson(
   request: Request,
   context: RequestContext,
-  limit: number = limits.jsonBodyBytes.value,
+  limit: number = JSON_BODY_BYTES,
 ): Promise<Result<Readonly<Record<string, unknown>>>> {
   const source = request.body ? openSource(request.body) : undefined;
   const { runtime } = context;
@@ -22,8 +26,8 @@ export async function readJson(
   let bytes = 0;
   try {
     for (;;) {
-      const step = source ? await within(source.read(), limits.bodyIdleMs.value, runtime) : undefined;
-      if (step === late) return no(refuse('client_slow', { limit: limits.bodyIdleMs.value / 1_000 }));
+      const step = source ? await within(source.read(), BODY_IDLE_MS, runtime) : undefined;
+      if (step === late) return no(refuse('client_slow', { limit: BODY_IDLE_MS / 1_000 }));
       if (!step) break;
       bytes += step.byteLength;
       if (bytes > limit) return no(refuse('body_too_large', { limit }));

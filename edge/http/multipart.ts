@@ -1,6 +1,6 @@
-import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
+import { PART_HEADER_BYTES } from '../../shared/speech/limits.ts';
 
 const LINE_END = Buffer.from('\r\n');
 const HEADERS_END = Buffer.from('\r\n\r\n');
@@ -56,7 +56,7 @@ export class MultipartReader {
       if (refusal) return no(refusal);
     }
     if (this.#rest[0] === 0x2d && this.#rest[1] === 0x2d) return ok(undefined);
-    const most = limits.partHeaderBytes.value;
+    const most = PART_HEADER_BYTES;
     for (;;) {
       const end = this.#rest.indexOf(HEADERS_END);
       if (end >= 0 && end <= most) {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MiB } from '../../shared/bytes.ts';
 import {
   type DocumentText,
   documentBlocks,
@@ -6,8 +7,10 @@ import {
   readDocument,
   SPEAKABLE,
 } from '../../shared/jobs/document.ts';
+import { PROJECT_DOCUMENTS_MAX } from '../../shared/jobs/limits.ts';
 import { type NewProject, newSegment, title } from '../../shared/jobs/project-contract.ts';
-import { limits } from '../../shared/limits.ts';
+import { PROJECT_GAP_MS } from '../../shared/jobs/speech.ts';
+import { PROJECT_SEGMENT_CHARACTERS } from '../../shared/jobs/split-text.ts';
 import { zoneName } from '../../shared/names.ts';
 import { allowsLanguage, isOpen } from '../../shared/pool/language.ts';
 import { refuse } from '../../shared/refusal.ts';
@@ -16,7 +19,13 @@ import { type Claims, clampClass, classes } from '../../shared/tenant/claims.ts'
 import { refuseField } from '../http/refuse-field.ts';
 import { callbackField } from './ask-upload.ts';
 
-const gap = z.number().int().min(0).max(limits.projectGapMs.value);
+/**
+ * Project with its text, in memory while it is read and sealed: twice a long novel. Sealed files go
+ * elsewhere.
+ */
+export const PROJECT_BODY_BYTES = 2 * MiB;
+
+const gap = z.number().int().min(0).max(PROJECT_GAP_MS);
 
 const documentBody = z.strictObject({
   title: title.optional().describe('Lies beside the document, readable, as the name of a file does'),
@@ -59,7 +68,7 @@ export const projectBody = z
       .boolean()
       .default(false)
       .describe('true: no text is sent here, each document is put, sealed, where the answer says'),
-    documents: z.array(documentBody).min(1).max(limits.projectDocuments.value),
+    documents: z.array(documentBody).min(1).max(PROJECT_DOCUMENTS_MAX),
     callback: callbackField,
     priority: z.enum(classes).default('batch'),
     zone: zoneName.optional().describe('Where the text lies and is spoken; one that the token allows'),
@@ -140,8 +149,8 @@ export const segmentBody = z.union([
   z.strictObject({
     text: z
       .string()
-      .max(limits.projectBodyBytes.value)
-      .meta({ pattern: SPEAKABLE, maxLength: limits.projectSegmentChars.value })
+      .max(PROJECT_BODY_BYTES)
+      .meta({ pattern: SPEAKABLE, maxLength: PROJECT_SEGMENT_CHARACTERS })
       .describe('One sentence, however long its lines'),
   }),
   z.strictObject({

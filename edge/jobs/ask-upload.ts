@@ -1,11 +1,16 @@
 import { z } from 'zod';
-import { type NewUpload, transcriptFormats } from '../../shared/jobs/upload-contract.ts';
-import { limits } from '../../shared/limits.ts';
+import {
+  CALLBACK_CHARACTERS,
+  FILENAME_CHARACTERS,
+  type NewUpload,
+  transcriptFormats,
+  UPLOAD_BYTES,
+} from '../../shared/jobs/upload-contract.ts';
 import { zoneName } from '../../shared/names.ts';
 import { allowsLanguage, isOpen } from '../../shared/pool/language.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import { type Claims, clampClass, classes } from '../../shared/tenant/claims.ts';
+import { type Claims, clampClass, classes, UPLOAD_KEEP_DAYS } from '../../shared/tenant/claims.ts';
 import { refuseField } from '../http/refuse-field.ts';
 
 const format = z.enum(transcriptFormats);
@@ -13,7 +18,7 @@ const format = z.enum(transcriptFormats);
 /** Member `callback` of uploads and projects. */
 export const callbackField = z
   .url({ protocol: /^https?$/ })
-  .max(limits.callbackCharacters.value)
+  .max(CALLBACK_CHARACTERS)
   .optional()
   .describe('Receives a notice of the end, signed as standard-webhooks say');
 
@@ -22,13 +27,13 @@ export const uploadBody = z
   .strictObject({
     model: z.string().min(1).max(128),
     language: z.string().min(1).max(64).optional().describe('BCP 47 tag of what is spoken'),
-    filename: z.string().max(limits.filenameCharacters.value).optional(),
+    filename: z.string().max(FILENAME_CHARACTERS).optional(),
     content_type: z.string().max(128).optional(),
     bytes: z
       .number()
       .int()
       .min(1)
-      .max(limits.uploadBytes.value)
+      .max(UPLOAD_BYTES)
       .optional()
       .describe('Size of the file as it will be sent; checked when it has arrived'),
     sealed: z.boolean().default(true).describe('false: the file is sent as it is, where the token allows that'),
@@ -40,7 +45,7 @@ export const uploadBody = z
       .number()
       .int()
       .min(0)
-      .max(limits.uploadKeepDays.value)
+      .max(UPLOAD_KEEP_DAYS)
       .default(0)
       .describe('Days the audio stays after the end; the token may allow fewer'),
   })

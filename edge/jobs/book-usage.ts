@@ -1,7 +1,8 @@
 import { createLocalJWKSet, errors, jwtVerify } from 'jose';
 import { SERVICE_TYPE } from '../../shared/callers.ts';
+import { CLOCK_SKEW_S } from '../../shared/clock-offset.ts';
+import { SERVICE_TOKEN_S, USAGE_REPORT_MS } from '../../shared/jobs/limits.ts';
 import { EDGE_AUDIENCE, FUNCTIONS_ISSUER, type UploadUsage, uploadUsage, usageKey } from '../../shared/jobs/usage.ts';
-import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { late, within } from '../clock.ts';
@@ -40,7 +41,7 @@ export async function bookUsage(request: Request, context: RequestContext): Prom
     events: [recorder.mint({ type: 'inference.complete', ...endOf(usage) })],
   } as const;
   try {
-    const booked = await within(recorder.send(owner, step), limits.usageTellMs.value, runtime);
+    const booked = await within(recorder.send(owner, step), USAGE_REPORT_MS, runtime);
     if (booked !== late && booked.ok) return Response.json({ booked: true });
   } catch {
     // The platform failed. The functions report again, and the gate drops a repeat.
@@ -81,8 +82,8 @@ async function verifyFunctions(
       typ: SERVICE_TYPE,
       algorithms: ['ES256'],
       currentDate: new Date(runtime.now()),
-      clockTolerance: limits.clockSkewSeconds.value,
-      maxTokenAge: limits.serviceTokenSeconds.value,
+      clockTolerance: CLOCK_SKEW_S,
+      maxTokenAge: SERVICE_TOKEN_S,
       requiredClaims: ['exp', 'iat', 'tenant'],
     });
     return typeof payload.tenant === 'string' ? ok(payload.tenant) : no(refuse('token_invalid', undefined, 'tenant'));

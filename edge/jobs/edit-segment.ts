@@ -1,7 +1,7 @@
 import { readSegment } from '../../shared/jobs/document.ts';
+import { PROJECT_EDIT_TRIES_MAX } from '../../shared/jobs/limits.ts';
 import { inEdition } from '../../shared/jobs/paths.ts';
 import { type NewSegment, type ProjectRow, projectRow } from '../../shared/jobs/project-contract.ts';
-import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { sealSmall } from '../../shared/seal/envelope-stream.ts';
@@ -56,7 +56,7 @@ type Answered = Promise<Result<FoundJob<ProjectRow>>>;
 /** Seals for the next edition, and retries with the one after it when a concurrent edit took that. */
 async function sealAndPut(address: SegmentAddress, text: string, claims: Claims, context: RequestContext): Answered {
   let last: Awaited<Answered> = no(refuse('edition_passed', { edition: 0 }));
-  for (let tries = 0; tries < limits.projectEditTries.value; tries += 1) {
+  for (let tries = 0; tries < PROJECT_EDIT_TRIES_MAX; tries += 1) {
     const sealed = await sealFor(address, text, claims, context);
     if (!sealed.ok) return sealed;
     last = await put(address, sealed.value, claims, context);

@@ -1,6 +1,6 @@
-import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
+import { BUFFERED_BODY_BYTES, FORM_FIELD_BYTES, FORM_FIELDS_MAX } from '../../shared/speech/limits.ts';
 import { MultipartReader, type ReadBytes } from '../http/multipart.ts';
 
 export interface FilePart {
@@ -19,7 +19,7 @@ export interface FilePart {
 export async function openFilePart(read: ReadBytes, boundary: string): Promise<Result<FilePart>> {
   const form = new MultipartReader(read, boundary);
   const fields = new Map<string, string>();
-  for (let parts = 0; parts < limits.formFields.value; parts += 1) {
+  for (let parts = 0; parts < FORM_FIELDS_MAX; parts += 1) {
     const head = await form.next();
     if (!head.ok) return head;
     if (!head.value) return no(refuse('field_missing', { field: 'file' }));
@@ -54,7 +54,7 @@ async function readFile(form: MultipartReader, fields: Map<string, string>): Pro
 }
 
 async function readField(form: MultipartReader, name: string): Promise<Result<string>> {
-  const limit = limits.formFieldBytes.value;
+  const limit = FORM_FIELD_BYTES;
   const text = await form.text(limit);
   if (!text.ok) return text;
   if (text.value !== undefined) return ok(text.value);
@@ -62,11 +62,11 @@ async function readField(form: MultipartReader, name: string): Promise<Result<st
 }
 
 /**
- * Reads a file of at most `limits.heldBodyBytes` to its end, so that the fields behind it are known, and returns it to be
+ * Reads a file of at most `BUFFERED_BODY_BYTES` to its end, so that the fields behind it are known, and returns it to be
  * read again. Refuses a longer one with `hints_missing`. Memory: less than the block that every upload buffers.
  */
 export async function bufferFile(file: FilePart): Promise<Result<FilePart>> {
-  const limit = limits.heldBodyBytes.value;
+  const limit = BUFFERED_BODY_BYTES;
   const pieces: Uint8Array[] = [];
   for (let length = 0; ; ) {
     const piece = await file.read();

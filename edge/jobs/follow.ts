@@ -1,15 +1,18 @@
+import { UPLOAD_FOLLOWERS_MAX, UPLOAD_WAIT_S } from '../../shared/jobs/limits.ts';
 import { Limiter } from '../../shared/limiter.ts';
-import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import type { Result } from '../../shared/result.ts';
 import { EVENT_STREAM } from '../http/openai-stream.ts';
 import { refuseWith } from '../http/refuse.ts';
 
+/** Failed polls in a row, each with its own deadline, before a follower gets the failure. */
+const FOLLOW_FAILURES_MAX = 3;
+
 /** Age after which a follower's slot is free, ms: its client does not read, and it makes no request. */
-const QUIET_MS = 3 * limits.uploadWaitSeconds.value * 1_000;
+const QUIET_MS = 3 * UPLOAD_WAIT_S * 1_000;
 
 /** Followers of each tenant in this isolate: each holds a request to the functions open. */
-const followers = new Limiter(limits.uploadFollowers.value, QUIET_MS);
+const followers = new Limiter(UPLOAD_FOLLOWERS_MAX, QUIET_MS);
 
 /** A resource with a sequence number that rises with each change. */
 interface Following<T extends { readonly seq: number }> {
@@ -45,16 +48,16 @@ export async function follow<T extends { readonly seq: number }>(
   const row = first.value.value;
   let pending: T | undefined = row && (row.seq > known || isOver(row)) ? row : undefined;
   const slot = followers.enter(tenant, now());
-  if (!slot) return refuseWith(refuse('allowance_concurrent', { limit: limits.uploadFollowers.value }));
+  if (!slot) return refuseWith(refuse('allowance_concurrent', { limit: UPLOAD_FOLLOWERS_MAX }));
   let seq = known;
   let failures = 0;
 
   const next = async (): Promise<{ text: string; over: boolean }> => {
     if (!pending) {
       slot.renew(now());
-      const news = await look(seq, limits.uploadWaitSeconds.value, gone.signal);
+      const news = await look(seq, UPLOAD_WAIT_S, gone.signal);
       // The functions may be restarting; after several failures the stream ends, and the client reconnects.
-      if (!news.ok) return { text: ': unavailable\n\n', over: ++failures >= limits.followFailures.value };
+      if (!news.ok) return { text: ': unavailable\n\n', over: ++failures >= FOLLOW_FAILURES_MAX };
       failures = 0;
       pending = news.value.value;
     }

@@ -1,6 +1,5 @@
 // Requests with an Idempotency-Key: each runs under the id and in the zone of the first one (tenant/idempotency.ts).
 import { createHash } from 'node:crypto';
-import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
@@ -8,7 +7,11 @@ import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import { mayBeDone } from '../functions/call-functions.ts';
 import type { KeyOutcome } from '../ledger/idempotency.ts';
+import { IDEMPOTENCY_RUN_MS } from '../ledger/idempotency.ts';
 import { gateName } from '../ledger/record.ts';
+
+/** Length of an idempotency key: a UUID has 36 characters, and Stripe takes as many as this. */
+const IDEMPOTENCY_KEY_CHARACTERS = 255;
 
 export const IDEMPOTENCY_KEY = 'Idempotency-Key';
 
@@ -67,7 +70,7 @@ export async function beginKeyedRequest(
     ...{ id, zone: decision.zone, done, content, fingerprint },
     renew() {
       const now = runtime.now();
-      if (now - renewed < limits.idempotencyRunMs.value / 3) return;
+      if (now - renewed < IDEMPOTENCY_RUN_MS / 3) return;
       renewed = now;
       waitUntil(gate.renewKey(key, name).catch(() => {}));
     },
@@ -98,7 +101,7 @@ function outcomeOf(refusal: Refusal | undefined): KeyOutcome {
 /** A key as a structured-field string, or bare as most clients send it. */
 export function readKey(header: string | null): Result<string | undefined> {
   if (header === null) return ok(undefined);
-  const most = limits.idempotencyKeyCharacters.value;
+  const most = IDEMPOTENCY_KEY_CHARACTERS;
   const key = /^"(.*)"$/.exec(header)?.[1] ?? header;
   if (key.length <= most && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(key)) return ok(key);
   const rule = `must have 1 to ${most} printable ASCII characters without spaces, quotes and backslashes`;

@@ -1,10 +1,10 @@
 import type { z } from 'zod';
+import { PROJECT_LIST_ROWS_MAX, UPLOAD_LIST_ROWS_MAX } from '../../shared/jobs/limits.ts';
 import { isUploadId } from '../../shared/jobs/paths.ts';
 import { type ProjectRow, projectList, projectRow } from '../../shared/jobs/project-contract.ts';
 import { isProjectId } from '../../shared/jobs/project-id.ts';
 import { isOver } from '../../shared/jobs/state.ts';
 import { type UploadRow, uploadList, uploadRow } from '../../shared/jobs/upload-contract.ts';
-import { limits } from '../../shared/limits.ts';
 import type { Reason } from '../../shared/refusal.ts';
 import type { Scope } from '../../shared/tenant/claims.ts';
 import { renderProject } from './render-project.ts';
@@ -50,7 +50,7 @@ export const UPLOADS: JobKind<UploadRow> = {
   unknown: 'upload_unknown',
   row: uploadRow,
   page: uploadList.transform(({ uploads, next }) => ({ rows: uploads, next })),
-  pageRows: limits.uploadListRows.value,
+  pageRows: UPLOAD_LIST_ROWS_MAX,
   isEnded: ({ status }) => isOver(status),
   show: renderUpload,
 };
@@ -63,7 +63,7 @@ export const PROJECTS: JobKind<ProjectRow> = {
   unknown: 'project_unknown',
   row: projectRow,
   page: projectList.transform(({ projects, next }) => ({ rows: projects, next })),
-  pageRows: limits.projectListRows.value,
+  pageRows: PROJECT_LIST_ROWS_MAX,
   isEnded: ({ status }) => status !== 'working',
   show: renderProject,
 };

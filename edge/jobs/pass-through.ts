@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { uploadRow } from '../../shared/jobs/upload-contract.ts';
-import { limits } from '../../shared/limits.ts';
+import { UPLOAD_BYTES, uploadRow } from '../../shared/jobs/upload-contract.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { sealFile } from '../../shared/seal/envelope-stream.ts';
@@ -11,10 +10,11 @@ import { callFunctionsRoute, openOutcome } from '../functions/call-functions.ts'
 import { discardSource, openSource } from '../http/body-source.ts';
 import type { ReadBytes } from '../http/multipart.ts';
 import { CLIENT_GONE, refusedWith } from '../ledger/session.ts';
+import { BODY_IDLE_MS } from '../limits.ts';
 import type { Granted } from './create-upload.ts';
 import { sendBlocks } from './send-blocks.ts';
 
-const slow = refuse('client_slow', { limit: limits.bodyIdleMs.value / 1_000 });
+const slow = refuse('client_slow', { limit: BODY_IDLE_MS / 1_000 });
 
 /** Reads the body of a request. Refuses a stalled one, and one whose client leaves before its end. */
 export function readBody(request: Request, context: RequestContext): ReadBytes {
@@ -25,7 +25,7 @@ export function readBody(request: Request, context: RequestContext): ReadBytes {
     if (!source) return ok(undefined);
     // A read fails only when the client has left; the request's signal may come later or never.
     const reading = source.read().catch((): typeof late => late);
-    const piece = await within(reading, limits.bodyIdleMs.value, runtime);
+    const piece = await within(reading, BODY_IDLE_MS, runtime);
     return piece === late ? no(slow) : ok(piece);
   };
 }
@@ -81,7 +81,7 @@ async function send(
   counted: { bytes: number },
   { runtime }: RequestContext,
 ): Promise<Result<undefined>> {
-  const limit = Math.min(grant.maxBytes, limits.uploadBytes.value);
+  const limit = Math.min(grant.maxBytes, UPLOAD_BYTES);
   const facts = { tenant: asked.tenant, upload: grant.id, name: 'upload' };
   let failure: Refusal | undefined;
   const plain = new ReadableStream<Uint8Array>(

@@ -1,6 +1,5 @@
 import type { OutcomeHead } from '../../shared/jobs/outcome-head.ts';
 import { openedTranscript } from '../../shared/jobs/upload-contract.ts';
-import { limits } from '../../shared/limits.ts';
 import { mayHear } from '../../shared/pool/language.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
@@ -14,6 +13,9 @@ import { readTranscriptEvent } from '../routing/read-event.ts';
 import { Relay } from '../routing/relay.ts';
 import { UPLOADS } from './kinds.ts';
 import { admitReader, modelInZone, openResult } from './open-result.ts';
+
+/** Twelve hours of fast speech; a transcript is in memory whole for formats that need it. */
+const UPLOAD_WORDS_MAX = 3 * 65_536;
 
 const ACTION = 'upload.transcript';
 
@@ -105,7 +107,7 @@ async function collect(relay: Relay<AnswerEvent>): Promise<Result<Transcript>> {
     } else if (value.type === 'segment') {
       segments.push(value);
       words += value.words.length;
-      if (words > limits.uploadWords.value) return no(refuse('engine_failed', undefined, 'too many words'));
+      if (words > UPLOAD_WORDS_MAX) return no(refuse('engine_failed', undefined, 'too many words'));
     } else if (value.type === 'final') return ok({ segments, final: value });
   }
 }

@@ -8,11 +8,15 @@ import {
   isThere,
   listHeaders,
 } from '../../shared/jobs/blocks.ts';
+import { UPLOAD_BLOCK_BYTES } from '../../shared/jobs/limits.ts';
 import type { UploadGrant } from '../../shared/jobs/upload-contract.ts';
-import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { late, type Runtime, within } from '../clock.ts';
+import { BODY_IDLE_MS } from '../limits.ts';
+
+/** Tries of one block that the edge writes for a waiting caller. */
+const BLOCK_TRIES_MAX = 3;
 
 type Address = Pick<UploadGrant, 'url' | 'headers'>;
 
@@ -27,7 +31,7 @@ export async function sendBlocks(
   runtime: Runtime,
 ): Promise<Result<undefined>> {
   const reader = stream.getReader();
-  const block = new Uint8Array(limits.uploadBlockBytes.value);
+  const block = new Uint8Array(UPLOAD_BLOCK_BYTES);
   const prefix = attemptPrefix();
   let filled = 0;
   let count = 0;
@@ -66,11 +70,11 @@ async function put(
   runtime: Runtime,
 ): Promise<Result<undefined>> {
   let detail = '';
-  for (let attempt = 1; attempt <= limits.blockTries.value; attempt += 1) {
+  for (let attempt = 1; attempt <= BLOCK_TRIES_MAX; attempt += 1) {
     const own = query === blockListQuery ? listHeaders(headers) : blockHeaders(headers);
     const sending = fetch(`${url}&${query}`, { method: 'PUT', headers: own, body });
     try {
-      const response = await within(sending, limits.bodyIdleMs.value, runtime);
+      const response = await within(sending, BODY_IDLE_MS, runtime);
       if (response === late) detail = 'the store does not answer';
       else {
         await response.body?.cancel();

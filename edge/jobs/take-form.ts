@@ -1,8 +1,8 @@
-import { uploadRow } from '../../shared/jobs/upload-contract.ts';
-import { limits } from '../../shared/limits.ts';
+import { FILENAME_CHARACTERS, uploadRow } from '../../shared/jobs/upload-contract.ts';
 import { isOpen } from '../../shared/pool/language.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
+import { CONTENT_TYPE_CHARACTERS } from '../../shared/speech/limits.ts';
 import { readKnownForm } from '../../shared/speech/openai-form.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import { admit, recordDenial } from '../auth/admit.ts';
@@ -23,7 +23,7 @@ export const wantsUpload = (headers: Headers): boolean => headers.get('x-auricle
 /**
  * `POST /v1/audio/transcriptions` with `x-auricle-upload: true`: the file of the form becomes an upload, sealed while it
  * passes through, and the answer says which (202). Model and language are those of query and headers, or of fields
- * before the file, or behind a file of at most `limits.heldBodyBytes`. The other fields describe an answer and have no
+ * before the file, or behind a file of at most `BUFFERED_BODY_BYTES`. The other fields describe an answer and have no
  * effect.
  */
 export async function takeForm(request: Request, context: RequestContext): Promise<Response> {
@@ -62,7 +62,7 @@ async function openForm(
   if (sealing === 'client') return no(refuse('sealing_required'));
   const contentType = headers.get('content-type') ?? '';
   if (!/^multipart\/form-data\s*(;|$)/i.test(contentType)) return no(refuse('content_type_wrong'));
-  const boundary = readBoundary(contentType.slice(0, limits.contentTypeCharacters.value));
+  const boundary = readBoundary(contentType.slice(0, CONTENT_TYPE_CHARACTERS));
   if (boundary === undefined) {
     return no(refuse('content_type_invalid', { rule: 'needs a boundary of 1 to 70 characters' }));
   }
@@ -84,7 +84,7 @@ function readAsked(
   const asked = {
     model,
     ...(!isOpen(language) && { language }),
-    ...(filename && { filename: filename.slice(0, limits.filenameCharacters.value) }),
+    ...(filename && { filename: filename.slice(0, FILENAME_CHARACTERS) }),
     ...(contentType && { content_type: contentType.slice(0, 128) }),
     ...(wish !== undefined && { priority: wish }),
   };

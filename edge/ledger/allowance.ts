@@ -1,8 +1,11 @@
 import { DAY_MS } from '../../shared/day.ts';
-import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Claims, TokenShare } from '../../shared/tenant/claims.ts';
+import { AUDIO_PER_DAY_S, REQUESTS_CONCURRENT, REQUESTS_PER_MINUTE } from '../limits.ts';
+
+/** Life of a lease whose holder vanished; running work renews it, and hints come before. */
+export const LEASE_MS = 120_000;
 
 /** The usage of a tenant. Plain data: the gate writes it as one row. */
 export interface AllowanceState {
@@ -68,16 +71,16 @@ export function take(
   const current = advance(state, now);
   if (Object.hasOwn(current.leases, id)) return ok(current);
 
-  const perDay = allowance.audioSecondsPerDay ?? limits.audioSecondsPerDay.value;
+  const perDay = allowance.audioSecondsPerDay ?? AUDIO_PER_DAY_S;
   if (current.seconds >= perDay) return no(refuse('allowance_seconds', { limit: perDay }));
 
-  const perMinute = allowance.requestsPerMinute ?? limits.requestsPerMinute.value;
+  const perMinute = allowance.requestsPerMinute ?? REQUESTS_PER_MINUTE;
   if (requestsOf(current) >= perMinute) return no(refuse('allowance_requests', { limit: perMinute }));
 
-  const atOnce = allowance.requestsAtOnce ?? limits.requestsAtOnce.value;
+  const atOnce = allowance.requestsAtOnce ?? REQUESTS_CONCURRENT;
   if (inUse(current) >= atOnce) return no(refuse('allowance_concurrent', { limit: atOnce }));
 
-  const lease = { ...work, until: now + limits.leaseMs.value, since: now, ...(share && { share: share.id }) };
+  const lease = { ...work, until: now + LEASE_MS, since: now, ...(share && { share: share.id }) };
   return ok({ ...addStarts(current, 1, now), leases: { ...current.leases, [id]: lease } });
 }
 
@@ -138,7 +141,7 @@ export function renew(state: AllowanceState, id: string, now: number): Allowance
   const current = advance(state, now);
   const lease = current.leases[id];
   if (!lease || !Object.hasOwn(current.leases, id)) return current;
-  return { ...current, leases: { ...current.leases, [id]: { ...lease, until: now + limits.leaseMs.value } } };
+  return { ...current, leases: { ...current.leases, [id]: { ...lease, until: now + LEASE_MS } } };
 }
 
 /** Gives the place back and books the seconds of audio that were heard. Settling twice books once. */
@@ -202,7 +205,7 @@ function withoutExpired(reserves: Readonly<Record<string, Reserve>>, now: number
     Object.entries(reserves).flatMap(([holder, reserve]): [string, Reserve][] => {
       if (reserve.until > now) return [[holder, reserve]];
       if (reserve.gone) return [];
-      const until = now + limits.leaseMs.value;
+      const until = now + LEASE_MS;
       return [[holder, { places: 0, starts: 0, seq: reserve.seq, until, gone: true }]];
     }),
   );

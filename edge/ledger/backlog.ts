@@ -1,5 +1,17 @@
-import { limits } from '../../shared/limits.ts';
 import type { GateStep } from './gate-step.ts';
+
+/**
+ * Events that an isolate buffers for one unreachable gate; beyond it a buffered tenant is treated like a
+ * strict one.
+ */
+export const STRAINED_EVENTS = 250;
+/**
+ * Time events may wait in an isolate for an unreachable gate; then a buffered tenant is treated like a strict
+ * one.
+ */
+export const STRAINED_MS = 300_000;
+/** Events an isolate buffers for all unreachable gates, about 1 MiB; then the oldest go, with a gap event. */
+const BACKLOG_EVENTS_MAX = 1_000;
 
 interface Kept {
   readonly steps: GateStep[];
@@ -21,7 +33,7 @@ export class Backlog {
   /** Events lost of Gates without steps here. */
   #forgotten = 0;
 
-  constructor(bound: number = limits.auditBacklogEvents.value) {
+  constructor(bound: number = BACKLOG_EVENTS_MAX) {
     this.#bound = bound;
   }
 
@@ -62,10 +74,9 @@ export class Backlog {
   isStrained(name: string, now: number): boolean {
     const since = this.#since.get(name);
     if (since === undefined) return false;
-    const { auditStrainedEvents, auditStrainedMs } = limits;
     const kept = this.#kept.get(name);
     const events = kept?.steps.reduce((sum, step) => sum + step.events.length, kept.lost) ?? 0;
-    return events > auditStrainedEvents.value || now - since > auditStrainedMs.value;
+    return events > STRAINED_EVENTS || now - since > STRAINED_MS;
   }
 
   /** Returns the lost events without a Gate of their own. The caller must report them. */

@@ -1,5 +1,7 @@
 import { DAY_MS } from '../../shared/day.ts';
-import { limits } from '../../shared/limits.ts';
+
+/** Days the edge remembers booked usage: functions report it as long as they have its row, and no longer. */
+const USAGE_BOOKED_DAYS = 62;
 
 /**
  * Usage reports that a gate has booked, by name, so that a repeated one is booked once. Rows outlive every retry. The
@@ -28,7 +30,7 @@ export class Booked {
   write(now: number): void {
     for (const id of this.#fresh) this.#sql.exec('INSERT INTO booked VALUES (?, ?)', id, now);
     if (this.#fresh.size > 0 && this.#swept + DAY_MS <= now) {
-      this.#sql.exec('DELETE FROM booked WHERE t < ?', now - limits.usageKnownDays.value * DAY_MS);
+      this.#sql.exec('DELETE FROM booked WHERE t < ?', now - USAGE_BOOKED_DAYS * DAY_MS);
       this.#swept = now;
     }
     this.#fresh.clear();

@@ -1,10 +1,10 @@
 // The caller of a read of the audit record, as the log names it: a token with a subject is never read as anonymous.
-import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
+import { AUDIT_READ_TIMEOUT_MS } from '../limits.ts';
 import { gateName } from './record.ts';
 
 /** The claims that identify a caller. */
@@ -19,6 +19,6 @@ export async function commitmentOfReader(
   if (subject === undefined) return ok(undefined);
   const name = gateName({ tenant, zones: [zone] }, [zone]);
   const query = async () => env.GATE.getByName(name).commitmentOf(subject);
-  const found = await within(query(), limits.auditReadMs.value, runtime).catch((): typeof late => late);
+  const found = await within(query(), AUDIT_READ_TIMEOUT_MS, runtime).catch((): typeof late => late);
   return found === late ? no(refuse('audit_unreachable', undefined, 'the gate does not answer')) : ok(found);
 }

@@ -1,6 +1,6 @@
 import { DurableObject } from 'cloudflare:workers';
 import type { AuditEvent } from '../../shared/audit/event.ts';
-import { limits } from '../../shared/limits.ts';
+import { PRODUCER_IDLE_MS } from '../../shared/audit/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Claims, TokenShare } from '../../shared/tenant/claims.ts';
@@ -28,7 +28,13 @@ import { type Quota, quotaOf, refusalWithRetry } from './quota.ts';
 import { type ReserveLease, report } from './reserve.ts';
 import { quotaOfShare, takeShare } from './share.ts';
 import { Shares } from './shares.ts';
-import { Shipper } from './ship.ts';
+import { DELIVERY_RETRY_MAX_MS, Shipper } from './ship.ts';
+
+/**
+ * Time the events of a buffered tenant stay in memory only; one write for all costs as much as one for each
+ * would.
+ */
+const GATE_WRITE_MS = 20;
 
 interface Decided {
   readonly state: AllowanceState;
@@ -48,7 +54,7 @@ interface Opened {
 /**
  * Allowance and audit record of one tenant in one zone, changed in one transaction. Its callers are edge
  * isolates only. Loss of this object loses its counters (they restart at zero) and the events that the log
- * has not taken over. A crash loses the events of a buffered tenant in the last `limits.gateWriteMs`.
+ * has not taken over. A crash loses the events of a buffered tenant in the last `GATE_WRITE_MS`.
  *
  * Every attempt ends: when its lease expires because its isolate died, the gate writes `inference.unknown` in
  * the transaction that frees the slot. A late report of that isolate is written, too.
@@ -121,7 +127,7 @@ export class Gate extends DurableObject<Bindings> implements GateMethods {
   /**
    * Applies the steps of several callers in order, in one transaction, and answers in the same order. With a
    * strict step among them the transaction is durable when the answer leaves. Otherwise the gate decides in
-   * memory and writes within `limits.gateWriteMs`: a write costs several times a decision, and a buffered
+   * memory and writes within `GATE_WRITE_MS`: a write costs several times a decision, and a buffered
    * tenant is served even when storage is unavailable.
    */
   apply(steps: readonly GateStep[]): GateAnswer[] {
@@ -224,7 +230,7 @@ export class Gate extends DurableObject<Bindings> implements GateMethods {
     const now = Date.now();
     const { state, events } = this.#expire(now);
     if (events.length > 0) this.#write(state, [...this.#unwritten, ...events], now);
-    else if (now - this.#eventsAt >= limits.auditProducerIdleMs.value) this.#rest(now);
+    else if (now - this.#eventsAt >= PRODUCER_IDLE_MS) this.#rest(now);
     this.#setAlarm();
   }
 
@@ -252,11 +258,11 @@ export class Gate extends DurableObject<Bindings> implements GateMethods {
   #setAlarm(): void {
     if (this.#alarm !== undefined && !this.#resting) return;
     // The alarm also wakes an evicted object that has events to deliver.
-    const retry = this.#shipper.hasWork ? Date.now() + limits.auditRetryMs.value : undefined;
+    const retry = this.#shipper.hasWork ? Date.now() + DELIVERY_RETRY_MAX_MS : undefined;
     const next = nextExpiry(this.#allowance) ?? retry;
     if (next === undefined && (this.#resting || !this.#outbox.isOpen)) return;
     this.#resting = next === undefined;
-    this.#alarm = next ?? Date.now() + limits.auditProducerIdleMs.value;
+    this.#alarm = next ?? Date.now() + PRODUCER_IDLE_MS;
     this.ctx.storage.setAlarm(this.#alarm).catch(() => {
       // The next write tries again.
       this.#alarm = undefined;
@@ -302,7 +308,7 @@ export class Gate extends DurableObject<Bindings> implements GateMethods {
         // The events stay in memory; the next step tries again.
         console.error('gate', error instanceof Error ? error.name : 'unknown error');
       }
-    }, limits.gateWriteMs.value);
+    }, GATE_WRITE_MS);
   }
 
   /** Writes state and events in one transaction; a failure leaves memory unchanged, too. */

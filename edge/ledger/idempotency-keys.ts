@@ -1,13 +1,21 @@
-import { limits } from '../../shared/limits.ts';
 import {
   claimKey,
   endKey,
   holdsKey,
+  IDEMPOTENCY_KEY_S,
   type KeyClaim,
   type KeyDecision,
   type KeyOutcome,
   type StoredKey,
 } from './idempotency.ts';
+
+/** Keys of a tenant, 200 bytes each: ten days of its largest backlog of uploads. Beyond it the oldest go. */
+const IDEMPOTENCY_KEYS_MAX = 200_000;
+/**
+ * Time since its last renewal after which the key of a file in transit is free: a read, a block and its list
+ * with three tries of 20 s fit.
+ */
+const IDEMPOTENCY_SEND_MS = 150_000;
 
 const SWEEP_MS = 3_600_000;
 
@@ -34,7 +42,7 @@ export class IdempotencyKeys {
   /** Renews the key of a running request, unless a later run has claimed it. */
   renew(key: string, now: number, run: string | undefined): void {
     const stored = this.#read(key);
-    if (holdsKey(stored, run)) this.#write(key, { ...stored, runsUntil: now + limits.idempotencySendMs.value });
+    if (holdsKey(stored, run)) this.#write(key, { ...stored, runsUntil: now + IDEMPOTENCY_SEND_MS });
   }
 
   /** Ends a run; returns whether it frees its key. Does nothing when a later run has claimed the key. */
@@ -60,10 +68,10 @@ export class IdempotencyKeys {
   #sweep(now: number): void {
     if (now - this.#swept < SWEEP_MS) return;
     this.#swept = now;
-    this.#sql.exec('DELETE FROM idempotency WHERE at < ?', now - limits.idempotencyKeySeconds.value * 1_000);
+    this.#sql.exec('DELETE FROM idempotency WHERE at < ?', now - IDEMPOTENCY_KEY_S * 1_000);
     this.#sql.exec(
       'DELETE FROM idempotency WHERE key IN (SELECT key FROM idempotency ORDER BY at DESC LIMIT -1 OFFSET ?)',
-      limits.idempotencyKeys.value,
+      IDEMPOTENCY_KEYS_MAX,
     );
   }
 }

@@ -1,7 +1,14 @@
 // Decides about a request with an Idempotency-Key (draft-ietf-httpapi-idempotency-key-header). A gate stores, for a day,
 // the id and the zone under which the first request with a key is carried out; a repeated one gets the same, so that the
 // functions find what the first has made. Pure.
-import { limits } from '../../shared/limits.ts';
+
+/** Life of a stored key: a day, as long as the address of a grant can be written to. */
+export const IDEMPOTENCY_KEY_S = 24 * 3600;
+/**
+ * Time after which the key of a request lost with its isolate is free again: longer than a call to functions
+ * with its probe.
+ */
+export const IDEMPOTENCY_RUN_MS = 15_000;
 
 /** A key as a gate stores it. */
 export interface StoredKey {
@@ -42,7 +49,7 @@ export type KeyDecision =
 /** Outcome of a request with a key. A refused request leaves nothing, so its key is free again. */
 export type KeyOutcome = 'done' | 'refused' | 'unknown';
 
-const LIFETIME_MS = limits.idempotencyKeySeconds.value * 1_000;
+const LIFETIME_MS = IDEMPOTENCY_KEY_S * 1_000;
 
 /** Decides a claim, and the key to store where the request is to run. */
 export function claimKey(
@@ -68,7 +75,7 @@ export function claimKey(
   const { id, zone, done, content } = next;
   return {
     decision: { kind: 'run', id, zone, done, content },
-    store: { ...next, run, runsUntil: now + limits.idempotencyRunMs.value },
+    store: { ...next, run, runsUntil: now + IDEMPOTENCY_RUN_MS },
   };
 }
 

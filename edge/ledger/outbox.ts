@@ -2,8 +2,18 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import { eventId } from '../../shared/audit/event-id.ts';
-import { limits } from '../../shared/limits.ts';
+import { KiB } from '../../shared/bytes.ts';
 import { createDraft, type DraftOf } from './create-event.ts';
+
+/** Leaf of the log; larger events are a bug and are replaced by their digest. */
+export const AUDIT_EVENT_BYTES = 16 * KiB;
+/** Events that share one row of an outbox; with 16 KiB each it is inside the limit of SQLite. */
+export const OUTBOX_ROW_EVENTS_MAX = 64;
+/**
+ * Events of an outbox, about 200 MiB of storage; beyond it strict tenants are refused, others lose the oldest
+ * with a gap event.
+ */
+export const OUTBOX_EVENTS_MAX = 200_000;
 
 const outboxRow = z.object({
   /** Position in this outbox: grows by one, is never reused, so a missing number is a missing event. */
@@ -27,7 +37,7 @@ export type OutboxPage = z.infer<typeof outboxPage>;
 /**
  * Audit events that a Durable Object stores until the log has them. An inserted row is durable once the
  * object's answer leaves, since the runtime holds answers back until then. Events that arrive together share
- * a row, up to `limits.auditRowEvents`: a row costs many times what an event does. A row has the number of
+ * a row, up to `OUTBOX_ROW_EVENTS_MAX`: a row costs many times what an event does. A row has the number of
  * its last event. The owning object alone reads and writes it. A loss of the object's storage shows as a gap
  * in `pseq`.
  */
@@ -41,7 +51,7 @@ export class Outbox {
   readonly epoch: string;
 
   /** `rests`: announces begin and rest of the producer to the log. */
-  constructor(sql: SqlStorage, bound: number = limits.auditOutboxEvents.value, rests = false) {
+  constructor(sql: SqlStorage, bound: number = OUTBOX_EVENTS_MAX, rests = false) {
     this.#sql = sql;
     this.#bound = bound;
     sql.exec('CREATE TABLE IF NOT EXISTS meta (id INTEGER PRIMARY KEY CHECK (id = 0), epoch TEXT, next INTEGER)');
@@ -66,7 +76,7 @@ export class Outbox {
   add(events: readonly AuditEvent[], now: number): void {
     if (events.length === 0) return;
     if (this.#open === false) this.#say({ type: 'producer.open' }, now);
-    const rowEvents = Math.min(limits.auditRowEvents.value, this.#bound);
+    const rowEvents = Math.min(OUTBOX_ROW_EVENTS_MAX, this.#bound);
     for (let at = 0; at < events.length; at += rowEvents) {
       const row = events.slice(at, at + rowEvents).map(bounded);
       this.#insert(row.length, row.join(','), now);
@@ -223,7 +233,7 @@ const eventsText = (body: string): string => (body.startsWith('[') ? body : `[${
 function bounded(event: AuditEvent): string {
   const body = JSON.stringify(event);
   // A UTF-16 unit takes at most three bytes.
-  const { value: most } = limits.auditEventBytes;
+  const most = AUDIT_EVENT_BYTES;
   if (body.length * 3 <= most || Buffer.byteLength(body) <= most) return body;
   const { v, type, id, at, producer } = event;
   const digest = createHash('sha256').update(body).digest('hex');

@@ -1,7 +1,7 @@
 import { DAY_MS } from '../../shared/day.ts';
-import { limits } from '../../shared/limits.ts';
 import { clampRetry, type Refusal } from '../../shared/refusal.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
+import { AUDIO_PER_DAY_S, REQUESTS_CONCURRENT, REQUESTS_PER_MINUTE } from '../limits.ts';
 import { type AllowanceState, advance, inUse, MINUTE_MS, placesOf, requestsOf, startsOf } from './allowance.ts';
 
 /** One bound of an allowance, as a caller sees it. */
@@ -25,8 +25,8 @@ const untilNextDay = (now: number): number => DAY_MS - (now % DAY_MS);
 /** Returns what is left of the allowance at `now`. */
 export function quotaOf(before: AllowanceState, allowance: Claims['allowance'], now: number): Quota {
   const state = advance(before, now);
-  const perMinute = allowance.requestsPerMinute ?? limits.requestsPerMinute.value;
-  const perDay = allowance.audioSecondsPerDay ?? limits.audioSecondsPerDay.value;
+  const perMinute = allowance.requestsPerMinute ?? REQUESTS_PER_MINUTE;
+  const perDay = allowance.audioSecondsPerDay ?? AUDIO_PER_DAY_S;
   const newest = state.recent.at(-1)?.[0];
   return {
     requests: {
@@ -51,9 +51,9 @@ export function refusalWithRetry(
   now: number,
 ): Refusal {
   const state = advance(before, now);
-  const perMinute = allowance.requestsPerMinute ?? limits.requestsPerMinute.value;
-  const atOnce = allowance.requestsAtOnce ?? limits.requestsAtOnce.value;
-  const perDay = allowance.audioSecondsPerDay ?? limits.audioSecondsPerDay.value;
+  const perMinute = allowance.requestsPerMinute ?? REQUESTS_PER_MINUTE;
+  const atOnce = allowance.requestsAtOnce ?? REQUESTS_CONCURRENT;
+  const perDay = allowance.audioSecondsPerDay ?? AUDIO_PER_DAY_S;
   const waits = [
     requestsOf(state) >= perMinute ? clampRetry(untilRequest(state, perMinute, now)) : 1,
     inUse(state) >= atOnce ? clampRetry(untilSlot(state, now)) : 1,

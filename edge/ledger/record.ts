@@ -1,5 +1,4 @@
 import type { AuditEvent } from '../../shared/audit/event.ts';
-import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { isStorageFull, refuseFull } from '../../shared/storage-full.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
@@ -12,6 +11,18 @@ import { logFull } from './log-full.ts';
 import type { Quota } from './quota.ts';
 import { type Attempt, createRecordEvents, type RequestRecord } from './request-events.ts';
 import { Reserves } from './reserves.ts';
+
+/** Steps that wait in an isolate for a call to their gate; the next one triggers a call. */
+export const GATE_STEPS_MAX = 64;
+/** Time such a step waits for another call; a lease returns that much later, which no caller feels. */
+export const GATE_DELAY_MS = 20;
+/**
+ * Time the events of pre-leased requests stay in the isolate only, lost if it vanishes: half the cost of 20
+ * ms.
+ */
+export const GATE_REPORT_MS = 50;
+/** Refusals of unauthenticated callers recorded one by one; the next record counts the rest. */
+export const ANONYMOUS_DENIALS_PER_S = 10;
 
 /** The owner of a gate: a tenant, and its zones. */
 export interface Owner {
@@ -219,11 +230,11 @@ export class Recorder {
     if (reserves.promise(name, now, this.#waitMs)) this.#waitUntil(this.#report(owner, name));
   }
 
-  /** Reports all of this isolate's requests at a Gate within `limits.gateReportMs` in one call. */
+  /** Reports all of this isolate's requests at a Gate within `GATE_REPORT_MS` in one call. */
   async #report(owner: Owner, name: string): Promise<void> {
-    const most = Math.ceil((2 * this.#waitMs) / limits.gateReportMs.value);
+    const most = Math.ceil((2 * this.#waitMs) / GATE_REPORT_MS);
     for (let turn = 0; turn <= most && reserves.hasNews(name); turn += 1) {
-      await this.#runtime.after(limits.gateReportMs.value).rings;
+      await this.#runtime.after(GATE_REPORT_MS).rings;
       const now = this.#runtime.now();
       const stray = reserves.takeStray(name, now, this.#waitMs);
       if (stray) backlog.keep(name, [stray], now);
@@ -235,19 +246,19 @@ export class Recorder {
 
   /**
    * Buffers a step in the isolate and returns before the Gate has it: a lost isolate loses it. Events without a lease leave at
-   * once. The end of a lease joins the next call to its Gate within `limits.gateLingerMs`, so that a busy tenant costs one call
+   * once. The end of a lease joins the next call to its Gate within `GATE_DELAY_MS`, so that a busy tenant costs one call
    * for each request and not two.
    */
   appendEventually(owner: Owner, step: GateStep): void {
     const name = this.#nameOf(owner);
     const queue = queues.get(name) ?? [];
     queues.set(name, [...queue, step]);
-    const atOnce = step.kind === 'record' || queue.length >= limits.gateSteps.value;
+    const atOnce = step.kind === 'record' || queue.length >= GATE_STEPS_MAX;
     this.#waitUntil(this.#sendQueued(owner, step, atOnce));
   }
 
   async #sendQueued(owner: Owner, step: GateStep, atOnce: boolean): Promise<void> {
-    if (!atOnce) await this.#runtime.after(limits.gateLingerMs.value).rings;
+    if (!atOnce) await this.#runtime.after(GATE_DELAY_MS).rings;
     const name = this.#nameOf(owner);
     const queue = queues.get(name) ?? [];
     if (!queue.includes(step)) return;
@@ -298,7 +309,7 @@ export class Recorder {
     const { reason, detail } = refusal;
     const second = Math.floor(this.#runtime.now() / 1_000);
     if (anonymous.second !== second) Object.assign(anonymous, { second, recorded: 0 });
-    if (anonymous.recorded >= limits.anonymousDenialsPerSecond.value) {
+    if (anonymous.recorded >= ANONYMOUS_DENIALS_PER_S) {
       anonymous.suppressed += 1;
       return refusal;
     }

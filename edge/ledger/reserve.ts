@@ -1,11 +1,12 @@
-import { limits } from '../../shared/limits.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
+import { AUDIO_PER_DAY_S, REQUESTS_CONCURRENT, REQUESTS_PER_MINUTE } from '../limits.ts';
 import {
   type AllowanceState,
   type Amount,
   addStarts,
   advance,
   inUse,
+  LEASE_MS,
   type Lease,
   leaseTime,
   placesOf,
@@ -13,6 +14,13 @@ import {
   startsOf,
   type Work,
 } from './allowance.ts';
+
+/** Share of an allowance that isolates may hold unused, all together; one of them at most half of that. */
+const RESERVE_SHARE = 0.25;
+/** Time an isolate may start requests without the gate: one in five seconds never waits for it. */
+export const RESERVE_MS = 5_000;
+/** Time the gate counts a reserve beyond its end: reports of last-moment requests are in by then. */
+export const RESERVE_GRACE_MS = 2_000;
 
 /** Usage of an isolate since its last report, and the reserve that it asks for. */
 export interface Report {
@@ -49,7 +57,7 @@ export interface Reported {
 
 /**
  * Takes in a report and decides what its sender may hold. What it keeps it has by right; of what is free it gets at most
- * half, and never so much that all reserves together have more than `limits.reserveShare` of the allowance to spare:
+ * half, and never so much that all reserves together have more than `RESERVE_SHARE` of the allowance to spare:
  * the rest stays for those who ask for single places.
  */
 export function report(state: AllowanceState, told: Report, allowance: Claims['allowance'], now: number): Reported {
@@ -60,7 +68,7 @@ export function report(state: AllowanceState, told: Report, allowance: Claims['a
 
   const leases: Record<string, Lease> = { ...current.leases };
   for (const { id, tenant, action } of told.began) {
-    leases[id] = { tenant, action, until: now + limits.leaseMs.value, since: now, holder };
+    leases[id] = { tenant, action, until: now + LEASE_MS, since: now, holder };
   }
   let times: { leaseMs?: number } = {};
   for (const id of told.ended) {
@@ -76,9 +84,9 @@ export function report(state: AllowanceState, told: Report, allowance: Claims['a
     ...times,
   };
   const { places, starts } = decide(next, told, known, allowance);
-  const until = now + limits.reserveMs.value + limits.reserveGraceMs.value;
+  const until = now + RESERVE_MS + RESERVE_GRACE_MS;
   const reserves = { ...others, [holder]: { places, starts, seq, until } };
-  const perDay = allowance.audioSecondsPerDay ?? limits.audioSecondsPerDay.value;
+  const perDay = allowance.audioSecondsPerDay ?? AUDIO_PER_DAY_S;
   return { state: { ...next, reserves }, grant: { places, starts, seconds: perDay - next.seconds } };
 }
 
@@ -88,8 +96,8 @@ function decide(
   known: Amount | undefined,
   allowance: Claims['allowance'],
 ): Amount {
-  const atOnce = allowance.requestsAtOnce ?? limits.requestsAtOnce.value;
-  const perMinute = allowance.requestsPerMinute ?? limits.requestsPerMinute.value;
+  const atOnce = allowance.requestsAtOnce ?? REQUESTS_CONCURRENT;
+  const perMinute = allowance.requestsPerMinute ?? REQUESTS_PER_MINUTE;
   const open = placesOf(state, holder);
   const places = Math.max(open, Math.min(keep.places, known?.places ?? 0));
   const starts = Math.min(keep.starts, known?.starts ?? 0);
@@ -107,6 +115,6 @@ function decide(
 
 /** Returns the quota that may still be leased in advance: `free` is unleased, `spare` is leased but idle. */
 function share(want: number, allowance: number, free: number, spare: number): number {
-  const most = Math.floor(allowance * limits.reserveShare.value);
+  const most = Math.floor(allowance * RESERVE_SHARE);
   return Math.max(0, Math.min(want, Math.floor(most / 2), Math.floor(free / 2), most - spare));
 }

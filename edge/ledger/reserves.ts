@@ -1,10 +1,14 @@
 import type { AuditEvent } from '../../shared/audit/event.ts';
-import { limits } from '../../shared/limits.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import type { Amount } from './allowance.ts';
+import { LEASE_MS } from './allowance.ts';
 import { leasedQuota, type Quota } from './quota.ts';
 import { type Attempt, createAttemptEvent } from './request-events.ts';
 import type { Report, ReserveLease } from './reserve.ts';
+import { RESERVE_MS } from './reserve.ts';
+
+/** Gates of which an isolate holds a reserve. */
+const RESERVES_MAX = 1_024;
 
 /** A report of requests that began from a reserve, without a call to the gate. */
 export interface ReportStep {
@@ -67,7 +71,7 @@ export class Reserves {
     if (own.starts < 1 || own.active.size >= own.places || own.seconds <= 0 || now >= own.until) return false;
     own.starts -= 1;
     own.spent += 1;
-    own.active.set(id, now + limits.leaseMs.value);
+    own.active.set(id, now + LEASE_MS);
     own.peak = Math.max(own.peak, own.active.size + own.single);
     own.began.set(id, attempt);
     own.news = true;
@@ -103,7 +107,7 @@ export class Reserves {
   /** Renews the slot of a running request. */
   renew(name: string, id: string, now: number): void {
     const { active } = this.#own.get(name) ?? {};
-    if (active?.delete(id)) active.set(id, now + limits.leaseMs.value);
+    if (active?.delete(id)) active.set(id, now + LEASE_MS);
   }
 
   note(name: string, events: readonly AuditEvent[]): void {
@@ -204,8 +208,8 @@ export class Reserves {
     // Starts since the report was made are not in it.
     own.starts = Math.max(0, grant.starts - own.spent);
     own.seconds = grant.seconds - own.audioSeconds;
-    own.until = at + limits.reserveMs.value;
-    if (grant.starts === 0) own.askAgain = now + limits.reserveMs.value;
+    own.until = at + RESERVE_MS;
+    if (grant.starts === 0) own.askAgain = now + RESERVE_MS;
   }
 
   /**
@@ -244,7 +248,7 @@ export class Reserves {
       known.allowance = allowance;
       return known;
     }
-    if (this.#own.size >= limits.reserves.value) this.#forgetOne();
+    if (this.#own.size >= RESERVES_MAX) this.#forgetOne();
     const own: Own = {
       holder: crypto.randomUUID(),
       seq: 0,

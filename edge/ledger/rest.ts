@@ -1,9 +1,10 @@
-import { limits } from '../../shared/limits.ts';
+import { PRODUCER_IDLE_MS } from '../../shared/audit/limits.ts';
 import type { Outbox } from './outbox.ts';
 import type { Shipper } from './ship.ts';
+import { DELIVERY_RETRY_MAX_MS } from './ship.ts';
 
 /**
- * Announces an outbox's rest after `limits.auditProducerIdleMs` without writes, and wakes an evicted object
+ * Announces an outbox's rest after `PRODUCER_IDLE_MS` without writes, and wakes an evicted object
  * that has something to deliver. For objects without another use of their alarm.
  */
 export class Rest {
@@ -28,7 +29,7 @@ export class Rest {
   /** Handles the object's alarm. */
   ring(now: number): void {
     this.#isSet = false;
-    if (now - this.#written >= limits.auditProducerIdleMs.value) {
+    if (now - this.#written >= PRODUCER_IDLE_MS) {
       try {
         this.#storage.transactionSync(() => this.#outbox.rest(now));
       } catch (error) {
@@ -43,7 +44,7 @@ export class Rest {
   #set(now: number): void {
     if (this.#isSet || (!this.#shipper.hasWork && !this.#outbox.isOpen)) return;
     this.#isSet = true;
-    const pause = this.#shipper.hasWork ? limits.auditRetryMs.value : limits.auditProducerIdleMs.value;
+    const pause = this.#shipper.hasWork ? DELIVERY_RETRY_MAX_MS : PRODUCER_IDLE_MS;
     this.#storage.setAlarm(now + pause).catch(() => {
       this.#isSet = false;
     });

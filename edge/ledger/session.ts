@@ -1,5 +1,4 @@
 import type { AuditEvent } from '../../shared/audit/event.ts';
-import { limits } from '../../shared/limits.ts';
 import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Final } from '../../shared/speech/transcript.ts';
@@ -8,6 +7,7 @@ import { recordDenial } from '../auth/admit.ts';
 import { late } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import type { Work } from './allowance.ts';
+import { LEASE_MS } from './allowance.ts';
 import type { AuditDraft, DraftOf, Typed } from './create-event.ts';
 import {
   type Attempt,
@@ -129,7 +129,7 @@ export class Session {
   /** Called while work goes on: keeps the place from expiring under it. */
   stillAtWork(): void {
     const now = this.#context.runtime.now();
-    if (now - this.#renewed < limits.leaseMs.value / 3) return;
+    if (now - this.#renewed < LEASE_MS / 3) return;
     this.#renewed = now;
     this.#context.recorder.renew(this.claims, this.#context.id);
   }

@@ -1,15 +1,30 @@
-import { ackName, acknowledgement, openAck, originOfAck } from '../../shared/audit/delivery.ts';
+import { ackName, acknowledgement, DELIVERY_ROWS_MAX, openAck, originOfAck } from '../../shared/audit/delivery.ts';
 import { isEd25519Text, keysIn, yearOfName } from '../../shared/audit/key-years.ts';
 import { openVerifier } from '../../shared/audit/note.ts';
 import { backOffMs } from '../../shared/back-off.ts';
 import { fromBase64 } from '../../shared/base64.ts';
-import { limits } from '../../shared/limits.ts';
+import { MiB } from '../../shared/bytes.ts';
 import { signService } from '../functions/call-functions.ts';
 import { type Bindings, readSettings, type Settings } from '../settings.ts';
 import type { AuditLog } from '../settings-schema.ts';
 import type { Outbox } from './outbox.ts';
 
-const BACK_OFF = { firstMs: limits.auditAskMs.value, maxMs: limits.auditRetryMs.value };
+/** Events of one delivery; the rest goes with the next one. A row alone has at most 64 events of 16 KiB. */
+const DELIVERY_CHARACTERS = 1 * MiB;
+/** Time an event waits for others before the outbox delivers: an event reaches the log within seconds. */
+const DELIVERY_DELAY_MS = 500;
+/** Pause before an outbox queries whether the log has a delivery; the log commits once a second. */
+const DELIVERY_CONFIRM_MS = 1_000;
+/** Age at which an unconfirmed delivery counts as lost and is sent again: one life of a log lease. */
+const DELIVERY_RESEND_MS = 15_000;
+/**
+ * Longest pause between two tries to deliver; the first is DELIVERY_CONFIRM_MS, and each next one doubles.
+ */
+export const DELIVERY_RETRY_MAX_MS = 60_000;
+/** Longest call of one delivery before it is tried again. */
+const DELIVERY_TIMEOUT_MS = 10_000;
+
+const BACK_OFF = { firstMs: DELIVERY_CONFIRM_MS, maxMs: DELIVERY_RETRY_MAX_MS };
 
 /** Tenant of outboxes without one: the fleet's operators. */
 const FLEET = '@fleet';
@@ -46,7 +61,7 @@ export class Shipper {
   /** Starts a delivery if something may have been written. */
   nudge(): void {
     if (this.#timer !== undefined || this.#busy || !this.hasWork) return;
-    this.#wait(limits.auditShipMs.value);
+    this.#wait(DELIVERY_DELAY_MS);
   }
 
   /** Reports a configured log that lacks events of the outbox. */
@@ -85,14 +100,9 @@ export class Shipper {
     const [office, log] = [settings.backOffices.get(zone), settings.auditLogs.get(zone)];
     if (producer === undefined || office === undefined || !log) return undefined;
     const now = Date.now();
-    if (now - this.#since > limits.auditResendMs.value) [this.#sent, this.#since] = [0, now];
+    if (now - this.#since > DELIVERY_RESEND_MS) [this.#sent, this.#since] = [0, now];
     const { oldest } = this.#outbox;
-    const { auditDeliveryRows, auditDeliveryCharacters } = limits;
-    const rows = this.#outbox.rows(
-      Math.max(this.#sent, oldest - 1),
-      auditDeliveryRows.value,
-      auditDeliveryCharacters.value,
-    );
+    const rows = this.#outbox.rows(Math.max(this.#sent, oldest - 1), DELIVERY_ROWS_MAX, DELIVERY_CHARACTERS);
     const { epoch } = this.#outbox;
     const head = JSON.stringify({ v: 1, producer, epoch, oldest }).slice(0, -1);
     const note = await post(
@@ -110,7 +120,7 @@ export class Shipper {
       this.#outbox.forget(upTo);
       this.#since = now;
     }
-    return this.#outbox.rows(this.#sent, 1, 0) ? limits.auditShipMs.value : limits.auditAskMs.value;
+    return this.#outbox.rows(this.#sent, 1, 0) ? DELIVERY_DELAY_MS : DELIVERY_CONFIRM_MS;
   }
 }
 
@@ -126,7 +136,7 @@ async function post(url: string, body: string, producer: string, settings: Setti
     },
     body,
     redirect: 'manual',
-    signal: AbortSignal.timeout(limits.auditDeliveryMs.value),
+    signal: AbortSignal.timeout(DELIVERY_TIMEOUT_MS),
   });
   const answered = acknowledgement.safeParse(await response.json());
   return response.ok && answered.success ? answered.data.note : undefined;

@@ -1,5 +1,5 @@
 import { cursor } from '../../shared/audit/bundle/cursor.ts';
-import { limits } from '../../shared/limits.ts';
+import { SEARCH_HITS_MAX } from '../../shared/audit/privacy.ts';
 import { searchQuery } from '../audit/search.ts';
 import { bytes, hint, inPath, json, needed, query, requestId, schema, success, text } from './parts.ts';
 import { errors, identified } from './refusals.ts';
@@ -220,7 +220,7 @@ function privacyPaths() {
           query('index', 'Places of entries in that log, with commas, in place of a search.', input(asked.index)),
           query('disclose', '`true`: what the entries hide, too; it goes on record.', oneOf(['true', 'false'])),
           query('after', '`next` of the answer before.', input(asked.after)),
-          query('limit', 'Hits of one answer.', whole(1, limits.auditSearchHits.value)),
+          query('limit', 'Hits of one answer.', whole(1, SEARCH_HITS_MAX)),
         ],
         responses: {
           ...success('Hits, by zone', json('AuditHits')),

@@ -1,5 +1,5 @@
 import { headerLengthField } from '../../shared/kserve/body.ts';
-import { limits } from '../../shared/limits.ts';
+import { INFER_NAME_CHARACTERS } from '../../shared/kserve/limits.ts';
 import type { Reason } from '../../shared/refusal.ts';
 import { bytes, hint, inPath, json, model, requestClass, requestId, success, text } from './parts.ts';
 import { errors, identified } from './refusals.ts';
@@ -31,7 +31,7 @@ const calling = [
 const refused = (...reasons: readonly Reason[]) => errors(reasons, 'KserveError');
 const empty = (description: string) => ({ description, headers: requestId });
 
-const name = characters(1, limits.callTextCharacters.value);
+const name = characters(1, INFER_NAME_CHARACTERS);
 const digits = like(/^[0-9]{1,15}$/);
 const version = inPath('version', 'Number of the version', digits);
 const parameters = [

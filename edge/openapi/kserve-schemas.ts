@@ -1,20 +1,23 @@
 import { z } from 'zod';
 import { datatypes } from '../../shared/kserve/datatype.ts';
+import { TENSORS_MAX } from '../../shared/kserve/infer-request.ts';
+import { INFER_NAME_CHARACTERS } from '../../shared/kserve/limits.ts';
 import { modelMetadata, serverMetadata } from '../../shared/kserve/metadata.ts';
+import { PARAMETERS_MAX } from '../../shared/kserve/parameters.ts';
 import { statisticsMessage } from '../../shared/kserve/statistics.ts';
-import { limits } from '../../shared/limits.ts';
+import { DIMENSIONS_MAX } from '../../shared/kserve/tensor-message.ts';
 import { oneOf, output, text, whole } from './values.ts';
 
 // The readers count arrays before they look into them, which their JSON Schema cannot show: what callers send is
 // described here.
-const longest = limits.callTextCharacters.value;
+const longest = INFER_NAME_CHARACTERS;
 const scalar = { anyOf: [{ type: 'string' }, { type: 'number' }, { type: 'boolean' }] };
 const parameters = (refused: readonly string[], properties: object = {}) => ({
   type: 'object',
   properties,
   additionalProperties: scalar,
   propertyNames: { not: { enum: refused } },
-  maxProperties: limits.callParameters.value,
+  maxProperties: PARAMETERS_MAX,
 });
 const sharedMemory = ['region', 'byte_size', 'offset'].map((part) => `shared_memory_${part}`);
 const few = (items: object, most: number) => ({ type: 'array', items, maxItems: most });
@@ -25,7 +28,7 @@ const input = {
   type: 'object',
   properties: {
     name: text(1, longest),
-    shape: few(whole(0), limits.callDimensions.value),
+    shape: few(whole(0), DIMENSIONS_MAX),
     datatype: oneOf(Object.keys(datatypes).filter((name) => !binaryOnly.includes(name))),
     data: { type: 'array', description: 'Elements in row-major order, flat or nested; as many as `shape` says' },
     parameters: parameters([...sharedMemory, 'classification', 'binary_data_size']),
@@ -52,8 +55,8 @@ const inferRequest = {
   type: 'object',
   properties: {
     id: text(0, longest),
-    inputs: { ...few(input, limits.callTensors.value), minItems: 1 },
-    outputs: few(requestedOutput, limits.callTensors.value),
+    inputs: { ...few(input, TENSORS_MAX), minItems: 1 },
+    outputs: few(requestedOutput, TENSORS_MAX),
     parameters: parameters(['headers'], sequence),
   },
   required: ['inputs'],
@@ -81,7 +84,7 @@ const generateRequest = {
   type: 'object',
   properties: { parameters: { type: 'object', propertyNames: unreserved } },
   propertyNames: unreserved,
-  maxProperties: limits.callTensors.value,
+  maxProperties: TENSORS_MAX,
 };
 
 /** Messages of `/v2` in JSON. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { limits } from '../../shared/limits.ts';
+import { CALLBACK_CHARACTERS } from '../../shared/jobs/upload-contract.ts';
 import { transcriptionFields } from '../../shared/speech/openai-form.ts';
+import { AUDIO_CHANNELS_MAX, AUDIO_RATE_MAX_HZ, AUDIO_RATE_MIN_HZ } from '../../shared/speech/wav.ts';
 import { encodings } from '../../shared/stream/format.ts';
 import { SESSION } from '../stream/enter.ts';
 import { audioTypes, bytes, json, needed, query, requestClass, success, uploadKey } from './parts.ts';
@@ -25,9 +26,9 @@ const field = transcriptionFields.shape;
 const model = needed(query('model', 'The name of a model.', input(field.model)));
 const language = query('language', 'BCP 47 tag, `auto` or `multi`.', input(field.language.or(z.literal('multi'))));
 const flag = (name: string, text: string) => query(name, text, oneOf(['true', 'false']));
-const rate = whole(limits.audioRateMin.value, limits.audioRateMax.value);
+const rate = whole(AUDIO_RATE_MIN_HZ, AUDIO_RATE_MAX_HZ);
 const sampleRate = query('sample_rate', 'Samples per second and channel; needed with most encodings.', rate);
-const channels = query('channels', 'Two are mixed down.', whole(1, limits.audioChannels.value));
+const channels = query('channels', 'Two are mixed down.', whole(1, AUDIO_CHANNELS_MAX));
 
 const acceptedRecording = {
   type: 'object',
@@ -156,7 +157,7 @@ function listenPaths() {
             type: 'string',
             format: 'uri',
             pattern: '^https?://',
-            maxLength: limits.callbackCharacters.value,
+            maxLength: CALLBACK_CHARACTERS,
           }),
           uploadKey,
           requestClass,

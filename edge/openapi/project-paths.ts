@@ -1,5 +1,5 @@
+import { PROJECT_DOCUMENTS_MAX, PROJECT_SEGMENTS_MAX } from '../../shared/jobs/limits.ts';
 import { PROJECT_ID } from '../../shared/jobs/project-id.ts';
-import { limits } from '../../shared/limits.ts';
 import { text as anyText, bytes, idempotencyKey, inPath, json, query, requestId, schema, success } from './parts.ts';
 import { errors, identified } from './refusals.ts';
 import { like, whole } from './values.ts';
@@ -13,8 +13,8 @@ const text = ['text_empty', 'text_invalid', 'text_too_long', 'sealing_required']
 const body = ['field_invalid', 'field_missing', 'json_invalid', 'body_too_large', 'client_slow'] as const;
 
 const id = inPath('name', 'Id of the project', like(PROJECT_ID));
-const document = inPath('document', 'Number of the document', whole(0, limits.projectDocuments.value - 1));
-const segment = inPath('segment', 'Its number in its document', whole(0, limits.projectSegments.value - 1));
+const document = inPath('document', 'Number of the document', whole(0, PROJECT_DOCUMENTS_MAX - 1));
+const segment = inPath('segment', 'Its number in its document', whole(0, PROJECT_SEGMENTS_MAX - 1));
 
 const opened = [
   ...about,

@@ -1,11 +1,12 @@
 import { z } from 'zod';
-import { limits } from '../../shared/limits.ts';
+import { MiB } from '../../shared/bytes.ts';
 import { publicText, refusals, refuse } from '../../shared/refusal.ts';
 import { ok } from '../../shared/result.ts';
 import { streamFormat } from '../../shared/stream/format.ts';
 import { streamOptions } from '../../shared/stream/link.ts';
 import { POSITION_BYTES, readPosition } from '../../shared/stream/position.ts';
 import { isAbsent } from '../http/refuse-field.ts';
+import { RESUME_TOKEN_CHARACTERS } from '../limits.ts';
 import type {
   ClientCommand,
   ClientFrame,
@@ -15,6 +16,9 @@ import type {
   SessionEvent,
 } from './live-protocol.ts';
 import { readText } from './read-text.ts';
+
+/** Unacknowledged audio of a client of /v1/stream: under STREAM_PACED_BYTES, so that nothing overflows. */
+export const STREAM_CLIENT_BYTES = 3 * MiB;
 
 const id = z
   .number()
@@ -31,7 +35,7 @@ export const clientMessage = z.discriminatedUnion('type', [
     language: z.string().min(2).max(35).optional(),
     format: streamFormat,
     options: streamOptions.partial().optional(),
-    resume: z.string().max(limits.streamTokenCharacters.value).optional(),
+    resume: z.string().max(RESUME_TOKEN_CHARACTERS).optional(),
     next: z.number().int().nonnegative().optional(),
   }),
   z.object({ type: z.literal('finalize'), id }),
@@ -117,7 +121,7 @@ class AuricleStream implements LiveProtocol {
 
   #renderStarted(where: { position: number; time: number }): string {
     this.#hasStarted = true;
-    const windowBytes = limits.streamClientBytes.value;
+    const windowBytes = STREAM_CLIENT_BYTES;
     return JSON.stringify({ type: 'started', v: 1, session: this.#session, ...where, windowBytes });
   }
 

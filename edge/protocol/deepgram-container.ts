@@ -1,8 +1,17 @@
-import { limits } from '../../shared/limits.ts';
+import { KiB } from '../../shared/bytes.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { sniffBytes, sniffFormat } from '../../shared/speech/format.ts';
+import { AUDIO_RATE_MAX_HZ, AUDIO_RATE_MIN_HZ } from '../../shared/speech/wav.ts';
 import type { Encoding, StreamFormat } from '../../shared/stream/format.ts';
+
+/** Head of a live WAV file before its sound: tags fit, pictures do not. */
+export const WAV_HEADER_BYTES = 64 * KiB;
+/**
+ * Chunks of a live WAV file before its sound: real ones have a handful, and each costs time however short it
+ * is.
+ */
+export const WAV_HEADER_CHUNKS_MAX = 256;
 
 /** Audio from a container, and its format. */
 export interface Unpacked {
@@ -25,7 +34,7 @@ const DATA = 0x64617461;
 
 /**
  * Detects the format of a stream whose client named none: a WAV file as it is written, or Ogg Opus. Returns the samples
- * of a WAV, and all of Ogg, which the agent reads page by page. Buffers at most `limits.streamHeaderBytes`, and reads each
+ * of a WAV, and all of Ogg, which the agent reads page by page. Buffers at most `WAV_HEADER_BYTES`, and reads each
  * chunk once, however small the messages are.
  */
 export class Container {
@@ -111,10 +120,10 @@ export class Container {
         this.#wavFormat = read.value;
       }
       this.#chunks += 1;
-      if (this.#chunks > limits.streamHeaderChunks.value) return tooLong('chunks', limits.streamHeaderChunks.value);
+      if (this.#chunks > WAV_HEADER_CHUNKS_MAX) return tooLong('chunks', WAV_HEADER_CHUNKS_MAX);
       this.#at = body + size + (size & 1);
     }
-    if (held.length > limits.streamHeaderBytes.value) return tooLong('bytes', limits.streamHeaderBytes.value);
+    if (held.length > WAV_HEADER_BYTES) return tooLong('bytes', WAV_HEADER_BYTES);
     return ok(undefined);
   }
 
@@ -142,7 +151,7 @@ function readFormat(chunk: DataView): Result<StreamFormat> {
   const actual = tag === EXTENSIBLE && chunk.byteLength >= 26 ? chunk.getUint16(24, true) : tag;
   const encoding = wavEncodings[`${actual} ${bits}`];
   const detail = `wav tag ${actual}, ${bits} bit, ${channels} channels, ${rate} Hz`;
-  const fits = rate >= limits.audioRateMin.value && rate <= limits.audioRateMax.value;
+  const fits = rate >= AUDIO_RATE_MIN_HZ && rate <= AUDIO_RATE_MAX_HZ;
   if (!encoding || !fits || (channels !== 1 && channels !== 2))
     return no(refuse('audio_live_unsupported', undefined, detail));
   return ok({ encoding, rate, channels });

@@ -1,14 +1,17 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { limits } from '../../shared/limits.ts';
 import { publicText, type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import { ok, type Result } from '../../shared/result.ts';
 import { showModel, showWords } from './deepgram-answer.ts';
 import { Container } from './deepgram-container.ts';
 import { modelUuid } from './deepgram-model.ts';
-import { type LiveQuery, readLiveQuery } from './deepgram-query.ts';
+import { ENDPOINTING_MIN_MS, type LiveQuery, readLiveQuery } from './deepgram-query.ts';
+import { STREAM_REQUESTS_MAX, STREAM_VOICE_MS } from './limits.ts';
 import type { ClientCommand, ClientFrame, LiveProtocol, LiveRoute, Outcome, SessionEvent } from './live-protocol.ts';
 import { readText } from './read-text.ts';
+
+/** Longest silence of a Deepgram client, as with the hosted service. */
+export const DEEPGRAM_IDLE_MS = 10_000;
 
 type Interim = Extract<SessionEvent, { type: 'interim' }>;
 type Segment = Extract<SessionEvent, { type: 'segment' }>;
@@ -43,8 +46,8 @@ export function deepgramListen(url: URL): Result<LiveProtocol> {
 class DeepgramListen implements LiveProtocol {
   readonly name = 'deepgram-listen';
   readonly resumes = false;
-  readonly idleMs = limits.streamQuietMs.value;
-  readonly unstartedMs = limits.streamVoiceMs.value;
+  readonly idleMs = DEEPGRAM_IDLE_MS;
+  readonly unstartedMs = STREAM_VOICE_MS;
   #query: LiveQuery;
   #request = '';
   #created = 0;
@@ -124,7 +127,7 @@ class DeepgramListen implements LiveProtocol {
 
   #finalize(): readonly ClientCommand[] {
     if (!this.#started) return [{ type: 'reply', frames: [this.#nothing(true)] }];
-    const most = limits.streamAsks.value;
+    const most = STREAM_REQUESTS_MAX;
     if (this.#finalizes - this.#finalized >= most) {
       return this.#complain(refuse('frame_invalid', { rule: `${most} like it wait already` }));
     }
@@ -147,9 +150,7 @@ class DeepgramListen implements LiveProtocol {
       ...(features.interim_results !== undefined && { interim: features.interim_results }),
       ...(features.endpointing !== undefined && {
         endpointingMs:
-          features.endpointing === false
-            ? (false as const)
-            : Math.max(limits.endpointingLeastMs.value, features.endpointing),
+          features.endpointing === false ? (false as const) : Math.max(ENDPOINTING_MIN_MS, features.endpointing),
       }),
       ...(features.utterance_end_ms !== undefined && { utteranceEndMs: features.utterance_end_ms }),
     };

@@ -1,11 +1,17 @@
-import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { transcriptionFields } from '../../shared/speech/openai-form.ts';
 import type { WavFormat } from '../../shared/speech/wav.ts';
+import { AUDIO_CHANNELS_MAX, AUDIO_RATE_MAX_HZ, AUDIO_RATE_MIN_HZ } from '../../shared/speech/wav.ts';
 import { type Encoding, encodings, type StreamFormat } from '../../shared/stream/format.ts';
 import type { StreamOptions } from '../../shared/stream/link.ts';
 import type { RecordingOptions } from './deepgram-answer.ts';
+
+/**
+ * Shortest silence that ends an utterance of a Deepgram client: the hosted service's 10 ms would cut words
+ * here.
+ */
+export const ENDPOINTING_MIN_MS = 100;
 
 /** Query members of live streams and recordings on `/v1/listen`. */
 export interface ListenQuery {
@@ -100,9 +106,9 @@ const impliedRates: Readonly<Partial<Record<Encoding, number>>> = {
 
 function readFormat(query: URLSearchParams): Result<StreamFormat | undefined> {
   const named = query.get('encoding') ?? '';
-  const rate = readInteger(query, 'sample_rate', limits.audioRateMin.value, limits.audioRateMax.value);
+  const rate = readInteger(query, 'sample_rate', AUDIO_RATE_MIN_HZ, AUDIO_RATE_MAX_HZ);
   if (!rate.ok) return rate;
-  const channels = readInteger(query, 'channels', 1, limits.audioChannels.value);
+  const channels = readInteger(query, 'channels', 1, AUDIO_CHANNELS_MAX);
   if (!channels.ok) return channels;
   const separate = readFlag(query, 'multichannel');
   if (!separate.ok) return separate;
@@ -123,7 +129,7 @@ function readEndpointing(query: URLSearchParams): Result<number | false> {
   if (value === '' || value === 'true') return ok(ENDPOINTING_MS);
   const silence = readInteger(query, 'endpointing', 0, 10_000);
   if (!silence.ok) return invalid('endpointing', 'must be "false" or an integer from 0 to 10000');
-  return ok(Math.max(limits.endpointingLeastMs.value, silence.value ?? ENDPOINTING_MS));
+  return ok(Math.max(ENDPOINTING_MIN_MS, silence.value ?? ENDPOINTING_MS));
 }
 
 /** Reads the query of a WebSocket. Refuses with `field_missing` or `field_invalid`. */

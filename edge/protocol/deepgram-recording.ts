@@ -1,4 +1,3 @@
-import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok } from '../../shared/result.ts';
 import type { Segment } from '../../shared/speech/transcript.ts';
@@ -6,6 +5,7 @@ import { type RecordingFacts, type RecordingOptions, renderRecording } from './d
 import { modelUuid } from './deepgram-model.ts';
 import { refuseAsDeepgram } from './deepgram-refuse.ts';
 import type { Source } from './openai-audio.ts';
+import { TRANSCRIPT_WORDS_MAX } from './openai-audio.ts';
 
 /** Facts of a finished transcription. */
 export type Facts = Omit<RecordingFacts, 'sha256'> & { readonly sha256: () => string };
@@ -43,7 +43,7 @@ async function answerEvents(source: Source, wishes: RecordingOptions, facts: Fac
     } else if (value.type === 'segment') {
       segments.push(value);
       words += value.words.length;
-      if (words > limits.transcriptWords.value) return refuseNow(refuse('engine_failed', undefined, 'too many words'));
+      if (words > TRANSCRIPT_WORDS_MAX) return refuseNow(refuse('engine_failed', undefined, 'too many words'));
     } else if (value.type === 'final') {
       const uuid = modelUuid(facts.model, value.revision);
       const known = { ...facts, sha256: facts.sha256(), uuid };

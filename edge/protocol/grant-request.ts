@@ -1,7 +1,10 @@
 import { z } from 'zod';
-import { limits } from '../../shared/limits.ts';
 import { type GrantScope, grantScopes, type ShareAllowance } from '../../shared/tenant/claims.ts';
 import type { GrantRequest } from '../auth/grant.ts';
+import { GRANT_S } from '../auth/grant.ts';
+
+/** Longest life that a client secret may be requested for, as with OpenAI; it gets at most GRANT_S. */
+const CLIENT_SECRET_S = 7_200;
 
 const seconds = (least: number, most: number, usual: number) => {
   const rule = `must be an integer from ${least} to ${most}`;
@@ -37,14 +40,14 @@ const narrowing = {
 };
 
 /** `POST /v1/auth/grant`, as Deepgram's clients send it. An unknown member is refused: it may have been meant to narrow. */
-export const grantBody = z.strictObject({ ttl_seconds: seconds(1, limits.grantSeconds.value, 30), ...narrowing });
+export const grantBody = z.strictObject({ ttl_seconds: seconds(1, GRANT_S, 30), ...narrowing });
 
 /** `POST /v1/realtime/client_secrets`, as OpenAI's clients send it. Only `session` may have unknown members. */
 export const clientSecretBody = z.strictObject({
   expires_after: z
     .strictObject({
       anchor: z.literal('created_at', 'must be "created_at"').default('created_at'),
-      seconds: seconds(10, limits.clientSecretSeconds.value, 600),
+      seconds: seconds(10, CLIENT_SECRET_S, 600),
     })
     .default({ anchor: 'created_at', seconds: 600 }),
   session: z.record(z.string(), z.unknown()).default({}),

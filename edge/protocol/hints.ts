@@ -1,7 +1,7 @@
-import { limits } from '../../shared/limits.ts';
 import { agreesOnLanguage } from '../../shared/pool/language.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
+import { BUFFERED_BODY_BYTES, FORM_FIELD_BYTES } from '../../shared/speech/limits.ts';
 import { readKnownForm } from '../../shared/speech/openai-form.ts';
 import type { CallerBody } from '../http/caller-body.ts';
 import { MultipartReader } from '../http/multipart.ts';
@@ -38,7 +38,7 @@ export function readRequestHints(address: string | URL, headers: Headers): Resul
 }
 
 /**
- * Completes what query and headers name from the first `limits.heldBodyBytes` of the form. Refuses with `hints_missing`,
+ * Completes what query and headers name from the first `BUFFERED_BODY_BYTES` of the form. Refuses with `hints_missing`,
  * `field_missing` or `field_invalid`, or as the body does.
  */
 export async function readHints(told: RequestHints, body: CallerBody, boundary: string): Promise<Result<Hints>> {
@@ -49,7 +49,7 @@ export async function readHints(told: RequestHints, body: CallerBody, boundary: 
   const model = found.get('model');
   // A form that has ended names no model; one that is longer than the buffer may name it later.
   if (model === undefined && isCut && !body.replayable) {
-    return no(refuse('hints_missing', { limit: limits.heldBodyBytes.value }));
+    return no(refuse('hints_missing', { limit: BUFFERED_BODY_BYTES }));
   }
   return hintsOf({ class: told.class, model, language: told.language ?? found.get('language') });
 }
@@ -64,7 +64,7 @@ function hintsOf({ model, language, class: requested }: RequestHints): Result<Hi
 
 /**
  * Finds the first value of each name among the text parts of a form, and reads no further than it has to. `isCut` tells
- * that `chunks` ended before the form. A value over `limits.formFieldBytes` is not found: the agent refuses it.
+ * that `chunks` ended before the form. A value over `FORM_FIELD_BYTES` is not found: the agent refuses it.
  */
 export async function findFields(
   chunks: AsyncGenerator<Uint8Array>,
@@ -83,7 +83,7 @@ export async function findFields(
     if (!head.ok || !head.value) break;
     const { name, isFile } = head.value;
     if (isFile || !names.includes(name) || found.has(name)) continue;
-    const text = await form.text(limits.formFieldBytes.value);
+    const text = await form.text(FORM_FIELD_BYTES);
     if (!text.ok) break;
     if (text.value !== undefined) found.set(name, text.value);
   }

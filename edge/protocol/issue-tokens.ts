@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { limits } from '../../shared/limits.ts';
 import type { Refusal } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { admit, recordDenial } from '../auth/admit.ts';
@@ -17,6 +16,9 @@ import {
   showSession,
   updateConfig,
 } from './openai-realtime-session.ts';
+
+/** Life of a token that the retired realtime interface issues with a session, as with the hosted service. */
+const BETA_SECRET_S = 60;
 
 export const grantAnswer = z.object({ access_token: z.string(), expires_in: z.int() });
 
@@ -119,7 +121,7 @@ export async function answerTranscriptionSession(request: Request, context: Requ
   const granted = await grant(request, context, 'client_secret', (body) => {
     const config = updateConfig(defaultConfig, body);
     if (!config.ok) return config;
-    const request = { seconds: limits.betaSecretSeconds.value, scopes: ['stream'] } as const;
+    const request = { seconds: BETA_SECRET_S, scopes: ['stream'] } as const;
     return ok({ request, config: config.value, wish: config.value });
   });
   if (!granted.ok) return refuseWith(granted.refusal);

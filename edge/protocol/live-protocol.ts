@@ -72,9 +72,9 @@ export interface LiveProtocol {
   readonly resumes: boolean;
   /** The protocol has no message that ends a session: clients close the socket after the last word. */
   readonly endsByClosing?: boolean;
-  /** Longest silence of the client, ms; `limits.streamIdleMs` if absent. */
+  /** Longest silence of the client, ms; `STREAM_IDLE_MS` if absent. */
   readonly idleMs?: number;
-  /** Longest time without a `start`, ms; `limits.streamUnstartedMs` if absent. */
+  /** Longest time without a `start`, ms; `STREAM_UNSTARTED_MS` if absent. */
   readonly unstartedMs?: number;
   /** Clients acknowledge messages and audio, so the session sends `ack`. */
   readonly acknowledges?: boolean;

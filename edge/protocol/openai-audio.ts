@@ -1,4 +1,3 @@
-import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { renderTranscript } from '../../shared/speech/openai-answer.ts';
@@ -6,6 +5,9 @@ import { readKnownForm, type TranscriptionForm } from '../../shared/speech/opena
 import type { AnswerEvent, Final, Segment } from '../../shared/speech/transcript.ts';
 import { deltaFrame, doneFrame, EVENT_STREAM, errorFrame, finalFrame, keepaliveFrame } from '../http/openai-stream.ts';
 import { refuseWith } from '../http/refuse.ts';
+
+/** Four hours of fast speech; a transcript is in memory whole for formats that need it. */
+export const TRANSCRIPT_WORDS_MAX = 65_536;
 
 type Said = Result<Exclude<AnswerEvent, { type: 'refusal' }>>;
 
@@ -72,7 +74,7 @@ function takeIn(heard: Heard, event: Exclude<AnswerEvent, { type: 'refusal' }>, 
   if (event.type === 'segment') {
     heard.segments.push(event);
     heard.words += event.words.length || wordsIn(event.text);
-    if (heard.words > limits.transcriptWords.value) return no(refuse('engine_failed', undefined, 'too many words'));
+    if (heard.words > TRANSCRIPT_WORDS_MAX) return no(refuse('engine_failed', undefined, 'too many words'));
   }
   return ok(undefined);
 }

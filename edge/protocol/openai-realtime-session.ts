@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { transcriptionFields } from '../../shared/speech/openai-form.ts';
+import { AUDIO_RATE_MAX_HZ, AUDIO_RATE_MIN_HZ } from '../../shared/speech/wav.ts';
 import type { StreamFormat } from '../../shared/stream/format.ts';
 import type { StreamOptions } from '../../shared/stream/link.ts';
 import { refuseField } from '../http/refuse-field.ts';
@@ -10,9 +10,8 @@ import { refuseField } from '../http/refuse-field.ts';
 /** Additional members that a client may request for each transcript. */
 export const LOGPROBS = 'item.input_audio_transcription.logprobs';
 
-const { audioRateMin, audioRateMax } = limits;
-const rateRule = `must be an integer from ${audioRateMin.value} to ${audioRateMax.value}`;
-const rate = z.int(rateRule).min(audioRateMin.value, rateRule).max(audioRateMax.value, rateRule);
+const rateRule = `must be an integer from ${AUDIO_RATE_MIN_HZ} to ${AUDIO_RATE_MAX_HZ}`;
+const rate = z.int(rateRule).min(AUDIO_RATE_MIN_HZ, rateRule).max(AUDIO_RATE_MAX_HZ, rateRule);
 
 /** Sample rates. The hosted service takes 24 kHz only; here the agent resamples. */
 const format = z.discriminatedUnion(

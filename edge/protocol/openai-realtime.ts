@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { limits } from '../../shared/limits.ts';
 import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Final } from '../../shared/speech/transcript.ts';
 import { bytesPerSecond } from '../../shared/stream/format.ts';
 import { errorObject } from '../http/openai-stream.ts';
+import { STREAM_REQUESTS_MAX, STREAM_VOICE_MS } from './limits.ts';
 import type { ClientCommand, ClientFrame, LiveProtocol, LiveRoute, Outcome, SessionEvent } from './live-protocol.ts';
 import { COMPLETED, Items, type ServerEvent } from './openai-realtime-items.ts';
 import {
@@ -22,6 +22,14 @@ import {
 } from './openai-realtime-session.ts';
 import { readBase64 } from './read-base64.ts';
 import { readText } from './read-text.ts';
+
+/** Shortest sound that a commit of an OpenAI client needs, as with the hosted service. */
+const STREAM_COMMIT_MS = 100;
+/**
+ * Longest silence of an OpenAI client: push-to-talk clients send nothing for minutes, and do not reconnect by
+ * themselves.
+ */
+export const REALTIME_IDLE_MS = 300_000;
 
 /** Header with the configuration of a client secret, percent-encoded JSON; only the edge sets it. */
 export const CONFIG_HEADER = 'auricle-realtime-config';
@@ -80,8 +88,8 @@ class OpenAiRealtime implements LiveProtocol {
   /** Official clients cannot name a session to resume. */
   readonly resumes = false;
   readonly endsByClosing = true;
-  readonly idleMs = limits.realtimeIdleMs.value;
-  readonly unstartedMs = limits.streamVoiceMs.value;
+  readonly idleMs = REALTIME_IDLE_MS;
+  readonly unstartedMs = STREAM_VOICE_MS;
   #config: SessionConfig;
   #beta: boolean;
   readonly #transcribes: boolean;
@@ -229,7 +237,7 @@ class OpenAiRealtime implements LiveProtocol {
   #commit(): Result<readonly ClientCommand[]> {
     if (this.#nvidia) return ok([{ type: 'alive' }]);
     const seconds = (this.#appended - this.#committed) / this.#rate();
-    const least = limits.streamCommitMs.value;
+    const least = STREAM_COMMIT_MS;
     if (seconds * 1_000 < least) {
       const heard = Math.floor(seconds * 1_000);
       return no(refuse('input_audio_buffer_commit_empty', { least, milliseconds: heard }));
@@ -243,7 +251,7 @@ class OpenAiRealtime implements LiveProtocol {
   }
 
   #refuseFull(): Refusal | undefined {
-    const most = limits.streamAsks.value;
+    const most = STREAM_REQUESTS_MAX;
     return this.#items.waiting < most ? undefined : refuse('frame_invalid', { rule: `${most} like it wait already` });
   }
 

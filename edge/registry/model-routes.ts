@@ -1,7 +1,6 @@
 // Routes for operators to the revisions of models. The functions store them (shared/registry/contract.ts); the edge
 // authenticates.
 import { z } from 'zod';
-import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import {
   aliasMove,
@@ -16,6 +15,7 @@ import {
   storedTransition,
   transitionRow,
 } from '../../shared/registry/contract.ts';
+import { MODEL_BODY_BYTES } from '../../shared/registry/limits.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { admit } from '../auth/admit.ts';
 import type { PathParams, RequestContext } from '../context.ts';
@@ -166,7 +166,7 @@ async function call<Row extends z.ZodType>(
 }
 
 async function readBody(request: Request, context: RequestContext, body: z.ZodType): Promise<Result<unknown>> {
-  const json = await readJson(request, context, limits.modelBodyBytes.value);
+  const json = await readJson(request, context, MODEL_BODY_BYTES);
   if (!json.ok) return json;
   const parsed = body.safeParse(json.value);
   return parsed.success ? ok(parsed.data) : no(refuseField(parsed.error, json.value));

@@ -1,7 +1,6 @@
 // The versions of TorchServe's management API, for operators' scripts and tools. A revision is a version, numbered in the
 // order of registration; the default version is the one that `stable` names.
 import type { z } from 'zod';
-import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { aliasRow, type ModelState, modelNames, modelState, transitionRow } from '../../shared/registry/contract.ts';
 import { STABLE } from '../../shared/registry/registry.ts';
@@ -14,6 +13,9 @@ import { describeVersion, type listedVersions, refuseAsTorchserve, type statusAn
 import { readSnapshots } from '../routing/snapshot.ts';
 import { callModelFunctions } from './model-routes.ts';
 
+/** Models of one answer in TorchServe's shape: its own default and maximum. */
+const LISTED_VERSIONS_MAX = 100;
+
 /** `GET …/models?limit=&next_page_token=` */
 export const listVersions = (request: Request, context: RequestContext): Promise<Response> =>
   byOperator(request, context, async (tenant) => {
@@ -21,7 +23,7 @@ export const listVersions = (request: Request, context: RequestContext): Promise
     if (!found.ok) return found;
     const query = new URL(request.url).searchParams;
     const from = readNumber(query.get('next_page_token')) ?? 0;
-    const most = Math.min(readNumber(query.get('limit')) ?? Infinity, limits.listedVersions.value);
+    const most = Math.min(readNumber(query.get('limit')) ?? Infinity, LISTED_VERSIONS_MAX);
     const all = found.value.models;
     const models = all
       .slice(from, from + most)

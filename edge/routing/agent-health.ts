@@ -1,5 +1,5 @@
-import { limits } from '../../shared/limits.ts';
 import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
+import { HEARTBEAT_GONE_MS, HEARTBEAT_UNKNOWN_MS } from '../../shared/pool/limits.ts';
 
 /**
  * `joining`: its engine is not ready. `ready`. `unknown`: its last report says nothing about its load any more, but it
@@ -13,10 +13,10 @@ export type Health = (typeof healths)[number];
  */
 export function healthOf(entry: Pick<RosterEntry, 'load' | 'heard'>, at: number): Health {
   const silent = at - entry.heard;
-  if (silent > limits.heartbeatGoneMs.value) return 'gone';
+  if (silent > HEARTBEAT_GONE_MS) return 'gone';
   if (entry.load.draining) return 'draining';
   if (!entry.load.engineReady) return 'joining';
-  return silent > limits.heartbeatUnknownMs.value ? 'unknown' : 'ready';
+  return silent > HEARTBEAT_UNKNOWN_MS ? 'unknown' : 'ready';
 }
 
 /** May new work go there. */

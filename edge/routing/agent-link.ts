@@ -1,13 +1,16 @@
 import { compactVerify, decodeJwt, importJWK } from 'jose';
 import { type AuditEvent, auditEvent } from '../../shared/audit/event.ts';
 import { describeOffset } from '../../shared/clock-offset.ts';
-import { limits } from '../../shared/limits.ts';
 import type { PoolDescription } from '../../shared/pool/description.ts';
 import { type AgentMessage, agentMessage, type Load } from '../../shared/pool/heartbeat.ts';
 import { refuse } from '../../shared/refusal.ts';
+import { HEARTBEAT_BYTES } from '../../shared/registry/live-report.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Attested } from '../../shared/seal/attestation.ts';
 import { createEvent } from '../ledger/create-event.ts';
+
+/** Starts of an agent within one second that are told apart; more are a fault. */
+export const REGISTRY_BOOTS_MAX = 8;
 
 /** An agent whose hello was verified. */
 export interface Agent {
@@ -41,7 +44,7 @@ export type Attest = (token: string) => Promise<Result<Attested>>;
 
 /**
  * Last boot and sequence number of an agent, over all its connections. Each boot has an attestation of its
- * own, whose issue time orders boots. `earlier`: boots of the same second, at most `limits.rosterBoots`.
+ * own, whose issue time orders boots. `earlier`: boots of the same second, at most `REGISTRY_BOOTS_MAX`.
  */
 export type LastMessage = Readonly<Pick<Agent, 'boot' | 'seq' | 'issued' | 'earlier'>>;
 
@@ -74,7 +77,7 @@ export interface HelloContext {
  */
 export async function readHello(text: string, context: HelloContext): Promise<Result<Agent>> {
   const { admission, attest, heard, opened, now } = context;
-  if (text.length > limits.heartbeatBytes.value) return invalid('message too large');
+  if (text.length > HEARTBEAT_BYTES) return invalid('message too large');
   const claimed = peek(text);
   if (claimed?.type !== 'hello') return invalid('the first message is not a hello');
   const { description, attestation, boot, seq } = claimed;
@@ -109,7 +112,7 @@ function readEarlier(hello: Omit<LastMessage, 'earlier'>, last: LastMessage | un
   if (issued > last.issued) return ok([]);
   if (issued < last.issued || last.earlier.includes(boot)) return stale('hello of an earlier boot');
   const { length } = last.earlier;
-  return length < limits.rosterBoots.value ? ok([...last.earlier, last.boot]) : stale('too many boots in a second');
+  return length < REGISTRY_BOOTS_MAX ? ok([...last.earlier, last.boot]) : stale('too many boots in a second');
 }
 
 /** Verifies a later message and returns the agent's new state and, for an audit message, its events. */
@@ -118,7 +121,7 @@ export async function readMessage(
   agent: Agent,
   now: number,
 ): Promise<Result<{ agent: Agent; events: readonly AuditEvent[]; ack: number | undefined }>> {
-  if (text.length > limits.heartbeatBytes.value) return invalid('message too large');
+  if (text.length > HEARTBEAT_BYTES) return invalid('message too large');
   if (!(await verifies(text, agent.signKey, agent.description.agent))) return invalid('bad signature');
   const message = peek(text);
   if (!message || message.type === 'hello') return invalid('not a report');

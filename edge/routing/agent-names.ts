@@ -1,7 +1,14 @@
-import { limits } from '../../shared/limits.ts';
 import type { PoolDescription } from '../../shared/pool/description.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
+
+/** Names that belong to one pool: twice the agents of a zone, so that restarting pods keep theirs. */
+export const REGISTRY_NAMES_MAX = 1_024;
+/**
+ * Time without a hello after which another pool may take a name: a week, as pools get renamed and pauses are
+ * shorter.
+ */
+export const REGISTRY_NAME_MS = 7 * 86_400_000;
 
 /** The current use of an agent's name. */
 export interface NameUse {
@@ -43,7 +50,7 @@ export class AgentNames {
     boot: string,
     { now, connected }: { readonly now: number; readonly connected: boolean },
   ): Result<string | undefined> {
-    this.#sql.exec('DELETE FROM names WHERE seen < ?', now - limits.rosterNameMs.value);
+    this.#sql.exec('DELETE FROM names WHERE seen < ?', now - REGISTRY_NAME_MS);
     const [row] = this.#sql
       .exec<{ pool: string; boot: string }>('SELECT pool, boot FROM names WHERE agent = ?', agent)
       .toArray();
@@ -62,7 +69,7 @@ export class AgentNames {
     this.#sql.exec(
       'DELETE FROM names WHERE agent IN (SELECT agent FROM names WHERE pool = ? ORDER BY seen DESC LIMIT -1 OFFSET ?)',
       pool,
-      limits.rosterNames.value,
+      REGISTRY_NAMES_MAX,
     );
     return ok(row?.boot);
   }

@@ -1,10 +1,15 @@
-import { limits } from '../../shared/limits.ts';
+import { MiB } from '../../shared/bytes.ts';
+import { ANSWER_SILENCE_MS } from '../../shared/pool/limits.ts';
 import { clampRetry, type Reason, type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Opened } from '../../shared/seal/records.ts';
 import { openRead } from '../../shared/seal/streams.ts';
 import { late, type Runtime, within } from '../clock.ts';
 import type { SealedAnswer } from './dial.ts';
+import { SNAPSHOT_WAIT_MS } from './snapshot.ts';
+
+/** Answer with a length that is read at once; a longer one is streamed. */
+const ANSWER_BYTES = MiB;
 
 /** The events that end an answer, whatever came before them. */
 export type Ended =
@@ -43,7 +48,7 @@ export class Answer<E extends { readonly type: string }> {
   async next(): Promise<Result<E>> {
     // An agent that names the length had the whole answer before it sent the first byte.
     const { length = Number.POSITIVE_INFINITY } = this.#sealed;
-    const opened = await (length <= limits.answerBytes.value ? this.#nextOfWhole() : this.#nextOfStream());
+    const opened = await (length <= ANSWER_BYTES ? this.#nextOfWhole() : this.#nextOfStream());
     if (!opened.ok) return opened;
     const { plaintext, final } = opened.value;
     const event = this.#read(plaintext);
@@ -58,7 +63,7 @@ export class Answer<E extends { readonly type: string }> {
       const { response, opener } = this.#sealed;
       let body: ArrayBuffer | typeof late;
       try {
-        body = await within(response.arrayBuffer(), limits.answerSilenceMs.value, this.#runtime);
+        body = await within(response.arrayBuffer(), ANSWER_SILENCE_MS, this.#runtime);
       } catch {
         return lost('the answer ended early');
       }
@@ -78,7 +83,7 @@ export class Answer<E extends { readonly type: string }> {
       this.#reader = response.body.getReader();
       this.#stream = openRead(this.#reader, opener);
     }
-    const step = await within(this.#stream.next(), limits.answerSilenceMs.value, this.#runtime);
+    const step = await within(this.#stream.next(), ANSWER_SILENCE_MS, this.#runtime);
     if (step === late) return lost('silent for too long');
     if (step.done) return lost('the answer ended early');
     const opened = step.value;
@@ -88,7 +93,7 @@ export class Answer<E extends { readonly type: string }> {
   /** Reads a finished answer to its end, so that its connection can be used again. */
   async drain(): Promise<void> {
     if (!this.#stream) return;
-    const step = await within(this.#stream.next(), limits.snapshotWaitMs.value, this.#runtime).catch(() => late);
+    const step = await within(this.#stream.next(), SNAPSHOT_WAIT_MS, this.#runtime).catch(() => late);
     if (step === late) this.close();
   }
 

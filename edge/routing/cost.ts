@@ -1,7 +1,11 @@
-import { limits } from '../../shared/limits.ts';
 import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
 import { classes, type RequestClass } from '../../shared/tenant/claims.ts';
 import type { RouteMemory } from './memory.ts';
+
+/** Age at which a load report counts for 1/e: queues of short utterances turn over about that fast. */
+const LOAD_AGE_MS = 2_000;
+/** Age at which an observed latency counts for 1/e, so that an agent that was slow once is tried again. */
+const LATENCY_AGE_MS = 10_000;
 
 type Loaded = Pick<RosterEntry, 'description' | 'load' | 'heard'>;
 
@@ -12,12 +16,12 @@ const weightOf = (age: number, scale: number): number => Math.exp(-Math.max(0, a
 function queuedAhead(entry: Loaded, ours: RequestClass, now: number): number {
   const urgent = classes.slice(0, classes.indexOf(ours) + 1);
   const waiting = urgent.reduce((sum, name) => sum + entry.load.queued[name], 0);
-  return waiting * weightOf(now - entry.heard, limits.loadAgeMs.value);
+  return waiting * weightOf(now - entry.heard, LOAD_AGE_MS);
 }
 
 /** Requests that hold a slot: as reported while that is fresh, and never fewer than we have there ourselves. */
 function busyAt(entry: Loaded, memory: RouteMemory, now: number): number {
-  const reported = entry.load.busy * weightOf(now - entry.heard, limits.loadAgeMs.value);
+  const reported = entry.load.busy * weightOf(now - entry.heard, LOAD_AGE_MS);
   return Math.max(reported, memory.get(entry.description.agent)?.outstanding ?? 0);
 }
 
@@ -50,7 +54,7 @@ export function costOf(entry: Loaded, ours: RequestClass, { memory, now, typical
   const { slots, agent } = entry.description;
   const known = memory.get(agent);
   const observed = known?.ewmaMs ?? typical;
-  const one = typical + (observed - typical) * weightOf(now - (known?.seen ?? now), limits.latencyAgeMs.value);
+  const one = typical + (observed - typical) * weightOf(now - (known?.seen ?? now), LATENCY_AGE_MS);
   const service = entry.load.serviceMs || one;
   return (
     one * Math.max(1, (busyAt(entry, memory, now) + 1) / slots) + (queuedAhead(entry, ours, now) * service) / slots
@@ -65,7 +69,7 @@ export function typicalMs(entries: readonly Loaded[], memory: RouteMemory, now: 
   const observed = entries.flatMap(({ description }) => {
     const { ewmaMs, seen } = memory.get(description.agent) ?? {};
     if (ewmaMs === undefined || seen === undefined) return [];
-    return [{ value: ewmaMs, weight: weightOf(now - seen, limits.latencyAgeMs.value) }];
+    return [{ value: ewmaMs, weight: weightOf(now - seen, LATENCY_AGE_MS) }];
   });
   const reported = entries.map(({ load }) => ({ value: load.serviceMs, weight: load.serviceMs > 0 ? 1 : 0 }));
   return mean(observed) ?? mean(reported) ?? 1;

@@ -1,5 +1,5 @@
-import { limits } from '../../shared/limits.ts';
 import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
+import { ANSWER_START_MS } from '../../shared/pool/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Opener, Sealer } from '../../shared/seal/records.ts';
@@ -38,7 +38,7 @@ export async function dialStream(
   if (!prepared.ok) return prepared;
   const { endpoint, headers, ...keys } = prepared.value;
   const request = fetch(`${endpoint}/v1/stream`, { headers: { upgrade: 'websocket', ...headers }, redirect: 'manual' });
-  const answered = await awaitAnswer(request, limits.answerStartMs.value, runtime);
+  const answered = await awaitAnswer(request, ANSWER_START_MS, runtime);
   if (!answered.ok) {
     // An agent that answers after the abort finds its socket closed.
     request.then(({ webSocket }) => hangUp(webSocket)).catch(() => {});

@@ -1,5 +1,5 @@
-import { limits } from '../../shared/limits.ts';
 import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
+import { ANSWER_START_MS } from '../../shared/pool/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Opener } from '../../shared/seal/records.ts';
@@ -21,7 +21,7 @@ export interface Call {
   readonly body: ReadableStream<Uint8Array> | readonly Uint8Array[];
   /** Aborts the call: the agent stops its work, the body stays as it is. */
   readonly signal: AbortSignal;
-  /** Time until the answer starts, ms; `limits.answerStartMs` by default. */
+  /** Time until the answer starts, ms; `ANSWER_START_MS` by default. */
   readonly startMs?: number;
 }
 
@@ -42,7 +42,7 @@ export interface SealedAnswer {
  * agent's own refusal, `attestation_invalid` or `pool_lost`.
  */
 export async function dial(call: Call, settings: Settings, runtime: Runtime): Promise<Result<SealedAnswer>> {
-  const { entry, facts, head, signal, startMs = limits.answerStartMs.value } = call;
+  const { entry, facts, head, signal, startMs = ANSWER_START_MS } = call;
   const { endpoint } = entry.description;
   if (settings.mode === 'production' && !endpoint.startsWith('https:')) {
     return no(refuse('pool_lost', undefined, 'the endpoint is not HTTPS'));

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { limits } from '../../shared/limits.ts';
 import { poolDescription } from '../../shared/pool/description.ts';
 import { load } from '../../shared/pool/heartbeat.ts';
 import { refuse } from '../../shared/refusal.ts';
@@ -10,7 +9,7 @@ import type { RequestContext } from '../context.ts';
 import { refuseWith } from '../http/refuse.ts';
 import { healthOf, healths } from './agent-health.ts';
 import type { RefusedAgent } from './refused-agents.ts';
-import { readSnapshots } from './snapshot.ts';
+import { readSnapshots, SNAPSHOT_WAIT_MS } from './snapshot.ts';
 
 /** An agent as operators see it: without keys or attestation. */
 export const listedPool = poolDescription.extend({
@@ -48,7 +47,7 @@ export async function listPools(request: Request, context: RequestContext): Prom
   );
   const refused = settings.zones.map(async (zone): Promise<RefusedAgent[]> => {
     const asked = Promise.resolve(env.ROSTER.getByName(zone).refused()).catch(() => []);
-    const found = await within(asked, limits.snapshotWaitMs.value, runtime);
+    const found = await within(asked, SNAPSHOT_WAIT_MS, runtime);
     return found === late ? [] : found;
   });
   return Response.json({ object: 'list', data, refused: (await Promise.all(refused)).flat() });

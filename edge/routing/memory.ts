@@ -1,11 +1,24 @@
-import { limits } from '../../shared/limits.ts';
+import { ANSWER_START_MS, REGISTRY_AGENTS_MAX } from '../../shared/pool/limits.ts';
 import { type Reason, refusals } from '../../shared/refusal.ts';
+
+/** Failures in a row after which an agent is ejected. */
+export const EJECT_FAILURES = 5;
+/** Share of failures above which an agent is ejected. */
+const EJECT_SHARE = 0.5;
+/** Fewest requests whose share of failures counts. */
+const EJECT_REQUESTS_MIN = 20;
+/** Window of the requests counted for the share of failures. */
+export const EJECT_WINDOW_MS = 10_000;
+/** Length of an agent's first ejection; each next one is longer by as much. */
+export const EJECT_MS = 10_000;
+/** Longest ejection, and memory of an earlier one. */
+export const EJECT_MAX_MS = 60_000;
 
 /** Observations of one agent in this isolate. */
 export interface AgentMemory {
   /** Requests sent and not finished. */
   readonly outstanding: number;
-  /** Smoothed milliseconds a request took; failures count as lost for `limits.answerStartMs`. */
+  /** Smoothed milliseconds a request took; failures count as lost for `ANSWER_START_MS`. */
   readonly ewmaMs: number | undefined;
   /** Time of the last change of `ewmaMs`, ms since 1970. */
   readonly seen: number;
@@ -86,9 +99,9 @@ export function finishedOne(known: AgentMemory = fresh, { outcome, ms, now }: Fi
 }
 
 function count(known: AgentMemory, failed: boolean, ms: number, now: number): AgentMemory {
-  const sample = failed ? limits.answerStartMs.value : ms;
+  const sample = failed ? ANSWER_START_MS : ms;
   const learned = { ewmaMs: smooth(known.ewmaMs, sample), seen: now };
-  const open = now - known.window.start < limits.ejectWindowMs.value;
+  const open = now - known.window.start < EJECT_WINDOW_MS;
   const { start, requests, failures } = open ? known.window : { start: now, requests: 0, failures: 0 };
   const next: AgentMemory = {
     ...known,
@@ -97,13 +110,12 @@ function count(known: AgentMemory, failed: boolean, ms: number, now: number): Ag
     window: { start, requests: requests + 1, failures: failures + (failed ? 1 : 0) },
   };
   const tooMany =
-    next.window.requests >= limits.ejectRequests.value &&
-    next.window.failures > next.window.requests * limits.ejectShare.value;
+    next.window.requests >= EJECT_REQUESTS_MIN && next.window.failures > next.window.requests * EJECT_SHARE;
   // Requests that were under way when it was ejected say nothing new.
-  if (now < known.ejected.until || !(next.row >= limits.ejectFailures.value || tooMany)) return next;
-  const again = now - known.ejected.until < limits.ejectMaxMs.value;
+  if (now < known.ejected.until || !(next.row >= EJECT_FAILURES || tooMany)) return next;
+  const again = now - known.ejected.until < EJECT_MAX_MS;
   const times = again ? known.ejected.times + 1 : 1;
-  const until = now + Math.min(times * limits.ejectMs.value, limits.ejectMaxMs.value);
+  const until = now + Math.min(times * EJECT_MS, EJECT_MAX_MS);
   return { ...next, row: 0, window: fresh.window, ejected: { until, times } };
 }
 
@@ -112,9 +124,9 @@ const smooth = (known: number | undefined, sample: number): number =>
 
 /** Agents come and go; what is idle for long has nothing to say, and the memory stays as small as the fleet. */
 export function forgetIdle(memory: Map<string, AgentMemory>, now: number): void {
-  if (memory.size <= limits.rosterAgents.value) return;
+  if (memory.size <= REGISTRY_AGENTS_MAX) return;
   for (const [agent, { outstanding, seen }] of memory)
-    if (outstanding === 0 && now - seen > limits.ejectMaxMs.value) memory.delete(agent);
+    if (outstanding === 0 && now - seen > EJECT_MAX_MS) memory.delete(agent);
 }
 
 /**

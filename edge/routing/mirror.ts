@@ -1,5 +1,4 @@
 import { Limiter, type Slot } from '../../shared/limiter.ts';
-import { limits } from '../../shared/limits.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
@@ -7,6 +6,15 @@ import { Answer } from './answer.ts';
 import { dial } from './dial.ts';
 import type { Attempt } from './pick.ts';
 import { readTranscriptEvent } from './read-event.ts';
+
+/**
+ * Concurrent copies of an isolate, each of at most BUFFERED_BODY_BYTES; further requests are not mirrored.
+ */
+const MIRRORS_MAX = 4;
+/** Longest call of a copy, whose answer no caller waits for. */
+const MIRROR_MS = 30_000;
+/** Delay of a copy after the served answer: the caller comes first. */
+const MIRROR_DELAY_MS = 50;
 
 /** A copy of a served recording for a revision on trial. */
 export interface Mirror {
@@ -24,7 +32,7 @@ export interface Mirror {
 }
 
 /** Copies in flight. */
-const mirrors = new Limiter(limits.mirrorsAtOnce.value, limits.mirrorMs.value);
+const mirrors = new Limiter(MIRRORS_MAX, MIRROR_MS);
 
 /** Takes a slot for another copy, if there is one. */
 export const enterMirror = (now: number): Slot | undefined => mirrors.enter('', now);
@@ -34,11 +42,11 @@ export async function sendMirror(mirror: Mirror, context: RequestContext): Promi
   const { runtime } = context;
   const hangUp = new AbortController();
   try {
-    await runtime.after(limits.mirrorDelayMs.value).rings;
+    await runtime.after(MIRROR_DELAY_MS).rings;
     // A strict tenant's record is durable before anything leaves.
     if (mirror.claims.audit === 'strict' && !(await mirror.recorded())) return;
     const sent = send(mirror, hangUp.signal, context);
-    if ((await within(sent, limits.mirrorMs.value, runtime)) === late) hangUp.abort();
+    if ((await within(sent, MIRROR_MS, runtime)) === late) hangUp.abort();
   } catch {
     // Counted by the agent.
   } finally {

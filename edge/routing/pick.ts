@@ -1,7 +1,7 @@
-import { limits } from '../../shared/limits.ts';
 import type { ModelDescription } from '../../shared/pool/description.ts';
 import type { RosterEntry, Snapshot } from '../../shared/pool/heartbeat.ts';
 import { allowsModel, servesLanguage } from '../../shared/pool/language.ts';
+import { SNAPSHOT_STALE_MS } from '../../shared/pool/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { type ModelRelease, newestRelease, type Part, partOf } from '../../shared/registry/release.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
@@ -11,6 +11,15 @@ import { cohortOf } from './cohort.ts';
 import { costOf, isSaturated, streamCost, typicalMs } from './cost.ts';
 import { type RouteMemory, withoutEjected } from './memory.ts';
 import { inOrderOf } from './sticky.ts';
+
+/** Attempts of a request: one retry on another pool; more multiplies an outage. */
+export const ATTEMPTS_MAX = 2;
+/** Difference below which two costs are equal: then slots decide, not the noise of the measurement. */
+const COST_NOISE = 0.25;
+/** Models that a refusal suggests for an unknown one: it is a sentence, and /v1/models is the list. */
+const NAMED_MODELS_MAX = 8;
+/** Kinds of request whose candidates are cached until the next snapshot: model, language, zones and suite. */
+const CACHED_ROUTES_MAX = 256;
 
 export interface RouteRequest {
   readonly tenant: string;
@@ -87,7 +96,7 @@ export function pick(request: RouteRequest, context: PickContext): Result<Attemp
   }
   if (request.sticky !== undefined) return ok(chooseSticky(request, request.sticky, rest));
   const attempts: Attempt[] = [];
-  while (rest.length > 0 && attempts.length < limits.attempts.value) {
+  while (rest.length > 0 && attempts.length < ATTEMPTS_MAX) {
     const pools = new Set(attempts.map(({ entry }) => entry.description.pool));
     const elsewhere = rest.filter(({ entry }) => !pools.has(entry.description.pool));
     const preferred = fastestFirst(request, elsewhere.length ? elsewhere : rest, memory, now);
@@ -139,12 +148,12 @@ function constrainKnown(request: RouteRequest, snapshots: readonly Snapshot[], n
   const name = nameOf(request);
   // Number of entries that are too old to be believed.
   let stale = 0;
-  for (const { at } of snapshots) stale = 2 * stale + (now - at <= limits.snapshotStaleMs.value ? 0 : 1);
+  for (const { at } of snapshots) stale = 2 * stale + (now - at <= SNAPSHOT_STALE_MS ? 0 : 1);
   const before = known.get(name);
   const same = before?.stale === stale && before.snapshots.length === snapshots.length;
   if (same && before.snapshots.every((one, at) => one === snapshots[at])) return before.candidates;
   const candidates = constrain(request, snapshots, now);
-  if (known.size >= limits.knownRoutes.value) known.clear();
+  if (known.size >= CACHED_ROUTES_MAX) known.clear();
   known.set(name, { snapshots, stale, candidates });
   return candidates;
 }
@@ -210,7 +219,7 @@ function others({ task, live, zones }: RouteRequest, snapshots: readonly Snapsho
     .flatMap(({ entries }) => entries.flatMap(({ description }) => description.models))
     .filter((model) => (model.task === task || task === 'infer') && model.stage === 'full' && (!live || model.live));
   const names = [...new Set(models.map(({ name }) => name))].sort();
-  const few = names.slice(0, limits.namedModels.value);
+  const few = names.slice(0, NAMED_MODELS_MAX);
   const more = names.length > few.length ? ` and ${names.length - few.length} more` : '';
   return few.length > 0 ? { models: few.join(', ') + more } : {};
 }
@@ -222,7 +231,7 @@ function candidatesOf(
   now: number,
 ): Candidate[] {
   const share = release?.canary?.share ?? 0;
-  const fresh = now - snapshot.at <= limits.snapshotStaleMs.value;
+  const fresh = now - snapshot.at <= SNAPSHOT_STALE_MS;
   return snapshot.entries.flatMap((entry) => {
     const { agent, zone, models } = entry.description;
     // A roster speaks for its own zone only; an agent listed elsewhere is nowhere.
@@ -259,7 +268,7 @@ function chooseSticky({ tenant, model, ...request }: RouteRequest, key: string, 
     slots: candidate.entry.description.slots,
   }));
   return inOrderOf(`${tenant}\n${model}\n${key}`, members)
-    .slice(0, limits.attempts.value)
+    .slice(0, ATTEMPTS_MAX)
     .map(({ entry, model: served }, at) => ({
       entry,
       model: served,
@@ -301,7 +310,7 @@ function choose(
   const cost = ({ entry }: Candidate) =>
     request.live ? streamCost(entry, memory) : costOf(entry, request.class, { memory, now, typical });
   const [one, other] = [cost(first), cost(second)];
-  if (Math.abs(one - other) <= Math.max(one, other) * limits.costNoise.value) return [first, 'by slots'];
+  if (Math.abs(one - other) <= Math.max(one, other) * COST_NOISE) return [first, 'by slots'];
   return one < other ? [first, 'less loaded'] : [second, 'less loaded'];
 }
 

@@ -1,5 +1,5 @@
 // Agents refused lately, by pool, for operators: a refused agent is in no other list.
-import { limits } from '../../shared/limits.ts';
+import { RECONNECT_MAX_MS, REGISTRY_AGENTS_MAX } from '../../shared/pool/limits.ts';
 
 export interface RefusedAgent {
   readonly pool: string;
@@ -10,8 +10,8 @@ export interface RefusedAgent {
   readonly refusedMs: number;
 }
 
-/** A refused agent reconnects within `reconnectMaxMs`; after three such pauses it has given up. In ms. */
-const LISTED_MS = 3 * limits.reconnectMaxMs.value;
+/** A refused agent reconnects within `RECONNECT_MAX_MS`; after three such pauses it has given up. In ms. */
+const LISTED_MS = 3 * RECONNECT_MAX_MS;
 
 export class RefusedAgents {
   readonly #last = new Map<string, Omit<RefusedAgent, 'refusedMs'> & { readonly at: number }>();
@@ -20,7 +20,7 @@ export class RefusedAgents {
     this.#last.delete(refused.pool);
     this.#last.set(refused.pool, { ...refused, at: now });
     for (const pool of this.#last.keys()) {
-      if (this.#last.size <= limits.rosterAgents.value) break;
+      if (this.#last.size <= REGISTRY_AGENTS_MAX) break;
       this.#last.delete(pool);
     }
   }

@@ -1,5 +1,5 @@
-import { limits } from '../../shared/limits.ts';
 import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
+import { MIRROR_TEXT_BYTES } from '../../shared/registry/limits.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { RequestContext } from '../context.ts';
 import type { CallerBody } from '../http/caller-body.ts';
@@ -267,7 +267,7 @@ export class Relay<E extends { readonly type: string } | Ended> implements Relay
     const { mirror: to } = this.#plan;
     const body = to && this.#body.whole();
     const text = this.#text;
-    if (!body || Buffer.byteLength(text) > limits.mirrorTextBytes.value) return;
+    if (!body || Buffer.byteLength(text) > MIRROR_TEXT_BYTES) return;
     const slot = enterMirror(now);
     if (!slot) return;
     this.#note(to, 'mirrored', now);

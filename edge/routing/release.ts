@@ -1,8 +1,13 @@
 import { compactVerify, createLocalJWKSet } from 'jose';
 import { z } from 'zod';
-import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
-import { RELEASE_TYPE, type ReleaseMap, releaseMap, sentRelease } from '../../shared/registry/release.ts';
+import {
+  RELEASE_BYTES,
+  RELEASE_TYPE,
+  type ReleaseMap,
+  releaseMap,
+  sentRelease,
+} from '../../shared/registry/release.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { admit } from '../auth/admit.ts';
 import { late, within } from '../clock.ts';
@@ -10,7 +15,7 @@ import type { RequestContext } from '../context.ts';
 import { readJson } from '../http/json-body.ts';
 import { refuseWith } from '../http/refuse.ts';
 import type { Settings } from '../settings.ts';
-import { readSnapshots } from './snapshot.ts';
+import { readSnapshots, SNAPSHOT_WAIT_MS } from './snapshot.ts';
 
 export const publishedRelease = z.object({ generation: z.number().int().describe('The newest that every roster has') });
 
@@ -20,7 +25,7 @@ export const publishedRelease = z.object({ generation: z.number().int().describe
  */
 export async function takeRelease(request: Request, context: RequestContext): Promise<Response> {
   const { settings, env, runtime, recorder, id } = context;
-  const json = await readJson(request, context, limits.releaseBytes.value);
+  const json = await readJson(request, context, RELEASE_BYTES);
   if (!json.ok) return refuseWith(json.refusal);
   const sent = sentRelease.safeParse(json.value);
   if (!sent.success) return refuseWith(refuse('field_invalid', { field: 'release', rule: 'it is not as agreed' }));
@@ -31,7 +36,7 @@ export async function takeRelease(request: Request, context: RequestContext): Pr
   );
   let kept: number[] | typeof late;
   try {
-    kept = await within(told, limits.snapshotWaitMs.value, runtime);
+    kept = await within(told, SNAPSHOT_WAIT_MS, runtime);
   } catch {
     kept = late;
   }

@@ -1,18 +1,27 @@
-import { limits } from '../../shared/limits.ts';
 import type { Snapshot } from '../../shared/pool/heartbeat.ts';
+import { ANSWER_START_MS } from '../../shared/pool/limits.ts';
 import { type Reason, type Refusal, refuse } from '../../shared/refusal.ts';
 import type { RouteMemory } from './memory.ts';
-import { type Attempt, candidatesFor, pick, type RouteRequest } from './pick.ts';
+import { ATTEMPTS_MAX, type Attempt, candidatesFor, pick, type RouteRequest } from './pick.ts';
+
+/** Share that retries may add to the load of a zone. */
+export const RETRY_SHARE = 0.1;
+/** Retries of an isolate before it has seen enough requests for RETRY_SHARE to mean anything. */
+export const RETRY_BURST = 10;
+/**
+ * Time for the agents of one request to answer, failed calls included: its caller reads a refusal within 8 s.
+ */
+export const REACH_MS = 7_500;
 
 /** Retry budget of an isolate: each request adds a share, each retry takes one. */
 export interface RetryBudget {
   readonly left: number;
 }
 
-export const fullBudget: RetryBudget = { left: limits.retryBurst.value };
+export const fullBudget: RetryBudget = { left: RETRY_BURST };
 
 export const earn = ({ left }: RetryBudget): RetryBudget => ({
-  left: Math.min(limits.retryBurst.value, left + limits.retryShare.value),
+  left: Math.min(RETRY_BURST, left + RETRY_SHARE),
 });
 
 export interface Failure {
@@ -61,7 +70,7 @@ export const isWorthRetry = ({ reason }: Refusal): boolean => elsewhere.has(reas
 export function afterFailure(failure: Failure, budget: RetryBudget): Next {
   const { refusal, made, remaining, replayable, delivered } = failure;
   const worth = isWorthRetry(refusal) && replayable && !delivered;
-  if (worth && remaining > 0 && made < limits.attempts.value && budget.left >= 1) {
+  if (worth && remaining > 0 && made < ATTEMPTS_MAX && budget.left >= 1) {
     return { again: true, budget: { left: budget.left - 1 } };
   }
   return { again: false, refusal: publicRefusal(refusal) };
@@ -83,8 +92,7 @@ interface Moment {
 }
 
 /** Returns how long the next agent may take to answer a call after unanswered ones took `spentMs`, ms. */
-export const answerTimeLeft = (spentMs: number): number =>
-  Math.min(limits.answerStartMs.value, limits.reachMs.value - spentMs);
+export const answerTimeLeft = (spentMs: number): number => Math.min(ANSWER_START_MS, REACH_MS - spentMs);
 
 /**
  * Returns the attempts that are left of a plan after `made` of them failed. An agent that was able when the request began

@@ -1,12 +1,17 @@
-import { limits } from '../../shared/limits.ts';
 import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
+import { REGISTRY_AGENTS_MAX } from '../../shared/pool/limits.ts';
 import { ok, type Result } from '../../shared/result.ts';
 import type { Opener, PackingSealer } from '../../shared/seal/records.ts';
-import { edgeCounters, openSealedSession, type SessionKeys } from '../../shared/seal/sealed-session.ts';
+import {
+  edgeCounters,
+  openSealedSession,
+  SESSION_REQUESTS_MAX,
+  type SessionKeys,
+} from '../../shared/seal/sealed-session.ts';
 import type { Settings } from '../settings.ts';
 import { SEALED } from './call.ts';
 import { sealFor } from './setups.ts';
-import { signLaneTicket, type TicketFacts } from './ticket.ts';
+import { REQUEST_MS, signLaneTicket, type TicketFacts } from './ticket.ts';
 
 /** A sealed session with one agent (PROTOCOL.md §7): one ticket and two keys for all its requests. */
 interface SealedSession {
@@ -59,7 +64,7 @@ export function forgetSession(agent: string): void {
 }
 
 const isUsable = ({ attestation, expires, next }: SealedSession, entry: RosterEntry, now: number): boolean =>
-  attestation === entry.attestation && expires > now && next <= limits.laneRequests.value;
+  attestation === entry.attestation && expires > now && next <= SESSION_REQUESTS_MAX;
 
 function takeNumber(
   session: SealedSession,
@@ -75,7 +80,7 @@ function takeNumber(
     class: facts.class,
     model: facts.model,
     iat: Math.floor(now / 1_000),
-    deadlineMs: limits.requestMs.value,
+    deadlineMs: REQUEST_MS,
   });
   const { headers, keys } = session;
   const start = [first, JSON.stringify(head)] as const;
@@ -99,7 +104,7 @@ async function makeSession(
   sessions.delete(agent);
   // Maps keep the order of insertion, so the first entry is the oldest.
   const [oldest] = sessions.keys();
-  if (oldest !== undefined && sessions.size >= limits.rosterAgents.value) sessions.delete(oldest);
+  if (oldest !== undefined && sessions.size >= REGISTRY_AGENTS_MAX) sessions.delete(oldest);
   sessions.set(agent, session);
   return ok({ session, fresh });
 }

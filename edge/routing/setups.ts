@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
-import { limits } from '../../shared/limits.ts';
 import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
+import { REGISTRY_AGENTS_MAX } from '../../shared/pool/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { verifyAttestation } from '../../shared/seal/attestation.ts';
+import { SEAL_SETUP_MS } from '../../shared/seal/limits.ts';
 import { type SealSetup, setupSender } from '../../shared/seal/setup.ts';
 import { isSuite, suites } from '../../shared/seal/suites.ts';
 import type { Settings } from '../settings.ts';
@@ -47,9 +48,9 @@ export async function sealFor(
   if (suite === undefined) return no(refuse('attestation_invalid', undefined, 'attestation: no common suite'));
 
   const setup = await setupSender(attested.value.sealKey, suite, attestation);
-  const until = Math.min(now + limits.sealSetupMs.value, attested.value.expires * 1_000);
+  const until = Math.min(now + SEAL_SETUP_MS, attested.value.expires * 1_000);
   const seal = { setup, enc: digest(setup.enc), att: digest(attestation), attestation, until };
-  if (!setups.has(agent) && setups.size >= limits.rosterAgents.value) {
+  if (!setups.has(agent) && setups.size >= REGISTRY_AGENTS_MAX) {
     const oldest = setups.keys().next();
     if (!oldest.done) setups.delete(oldest.value);
   }

@@ -1,7 +1,12 @@
-import { limits } from '../../shared/limits.ts';
 import type { Snapshot } from '../../shared/pool/heartbeat.ts';
+import { SNAPSHOT_STALE_MS } from '../../shared/pool/limits.ts';
 import { late, type Runtime, within } from '../clock.ts';
 import type { Bindings } from '../settings.ts';
+
+/** Age at which an isolate refreshes its registry snapshot. */
+export const SNAPSHOT_AGE_MS = 1_000;
+/** Longest wait for a registry; after it the cached snapshot serves. */
+export const SNAPSHOT_WAIT_MS = 500;
 
 interface CachedSnapshot {
   readonly snapshot: Snapshot;
@@ -14,8 +19,8 @@ const stored = new Map<string, CachedSnapshot>();
 const asking = new Map<string, number>();
 
 /**
- * Returns the snapshots of the zones, at most `limits.snapshotAgeMs` old while their rosters answer and at
- * most `limits.snapshotStaleMs` while they do not. A zone without one is left out.
+ * Returns the snapshots of the zones, at most `SNAPSHOT_AGE_MS` old while their rosters answer and at
+ * most `SNAPSHOT_STALE_MS` while they do not. A zone without one is left out.
  */
 export async function readSnapshots(
   zones: readonly string[],
@@ -30,7 +35,7 @@ export async function readSnapshots(
 const storedOf = (zones: readonly string[], now: number): Snapshot[] =>
   zones.flatMap((zone) => {
     const known = stored.get(zone);
-    return known && now - known.got <= limits.snapshotStaleMs.value ? [known.snapshot] : [];
+    return known && now - known.got <= SNAPSHOT_STALE_MS ? [known.snapshot] : [];
   });
 
 /**
@@ -40,15 +45,15 @@ const storedOf = (zones: readonly string[], now: number): Snapshot[] =>
 function isDue(zone: string, now: number): boolean {
   const known = stored.get(zone);
   const age = known ? now - known.got : Number.POSITIVE_INFINITY;
-  if (age < limits.snapshotAgeMs.value) return false;
+  if (age < SNAPSHOT_AGE_MS) return false;
   const since = asking.get(zone);
-  return age > limits.snapshotStaleMs.value || since === undefined || now - since > limits.snapshotWaitMs.value;
+  return age > SNAPSHOT_STALE_MS || since === undefined || now - since > SNAPSHOT_WAIT_MS;
 }
 
 async function refresh(zone: string, roster: Bindings['ROSTER'], runtime: Runtime): Promise<void> {
   asking.set(zone, runtime.now());
   try {
-    const snapshot = await within(roster.getByName(zone).snapshot(), limits.snapshotWaitMs.value, runtime);
+    const snapshot = await within(roster.getByName(zone).snapshot(), SNAPSHOT_WAIT_MS, runtime);
     if (snapshot !== late) stored.set(zone, { snapshot, got: runtime.now() });
   } catch {
     // The roster is unreachable; the cached snapshot counts until it is too old.

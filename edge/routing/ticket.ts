@@ -1,7 +1,10 @@
 import { importJWK, type JWTPayload, SignJWT } from 'jose';
-import { limits } from '../../shared/limits.ts';
+import { TICKET_S } from '../../shared/seal/limits.ts';
 import type { Settings } from '../settings.ts';
 import type { AgentSeal } from './setups.ts';
+
+/** Work budget of a ticket: more than the largest body over a 300 kbit/s link. */
+export const REQUEST_MS = 3_600_000;
 
 export interface TicketFacts {
   /** Unique per attempt: the agent refuses one it has seen. */
@@ -10,7 +13,7 @@ export interface TicketFacts {
   readonly tenant: string;
   readonly class: string;
   readonly model: string;
-  /** Work budget in ms; `limits.requestMs` unless told. */
+  /** Work budget in ms; `REQUEST_MS` unless told. */
   readonly deadlineMs?: number;
 }
 
@@ -31,8 +34,8 @@ export function signTicket(facts: TicketFacts, seal: AgentSeal, settings: Settin
       model: facts.model,
       ...sealed(seal),
       iat: issued,
-      exp: issued + limits.ticketSeconds.value,
-      deadlineMs: facts.deadlineMs ?? limits.requestMs.value,
+      exp: issued + TICKET_S,
+      deadlineMs: facts.deadlineMs ?? REQUEST_MS,
     },
     settings,
   );

@@ -1,14 +1,19 @@
-import { limits } from '../../shared/limits.ts';
+import { KiB } from '../../shared/bytes.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
+import { SEAL_SEGMENT_BYTES } from '../../shared/seal/limits.ts';
 import type { LinkEvent } from '../../shared/stream/link.ts';
 import { encodeAudio, encodeControl } from '../../shared/stream/link-record.ts';
 import type { StreamCallAnswer } from '../routing/dial-stream.ts';
 import { decodeLinkEvent } from './link-event.ts';
 import type { Frame } from './replay-buffer.ts';
+import { STREAM_WINDOW_BYTES } from './replay-buffer.ts';
+
+/** Longest record that a link reuses a buffer for; larger ones belong to a replay. */
+const STREAM_RECORD_BYTES = 8 * KiB;
 
 /** Plaintext of the record that is being sealed. A sealer has read it when its call returns. */
-const plaintext = new Uint8Array(limits.sealSegmentBytes.value);
+const plaintext = new Uint8Array(SEAL_SEGMENT_BYTES);
 const plaintextOf = (bytes: number): Uint8Array => plaintext.subarray(0, bytes);
 
 export type AgentReady = Extract<LinkEvent, { type: 'ready' }>;
@@ -41,7 +46,7 @@ export class AgentConnection {
   /** Memory of the next record, reused: audio comes ten times a second. */
   #record = new Uint8Array(0);
   readonly #recordOf = (bytes: number): Uint8Array => {
-    if (bytes > limits.streamKeptRecordBytes.value) return new Uint8Array(bytes);
+    if (bytes > STREAM_RECORD_BYTES) return new Uint8Array(bytes);
     if (this.#record.length < bytes) this.#record = new Uint8Array(bytes);
     return this.#record.subarray(0, bytes);
   };
@@ -129,7 +134,7 @@ export class AgentConnection {
     this.receivedAt = this.#now();
     this.#received.push(new Uint8Array(data));
     this.#receivedBytes += data.byteLength;
-    if (this.#receivedBytes > limits.streamWindowBytes.value) this.#lose('events faster than they can be read');
+    if (this.#receivedBytes > STREAM_WINDOW_BYTES) this.#lose('events faster than they can be read');
     else if (!this.#reading) void this.#read();
   }
 

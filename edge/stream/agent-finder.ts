@@ -1,4 +1,4 @@
-import { limits } from '../../shared/limits.ts';
+import { ANSWER_START_MS } from '../../shared/pool/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { LinkControl } from '../../shared/stream/link.ts';
@@ -11,6 +11,12 @@ import { type Attempt, pick } from '../routing/pick.ts';
 import { readSnapshots } from '../routing/snapshot.ts';
 import { AgentConnection, type AgentListener, type AgentReady } from './agent-connection.ts';
 import { isComplete, isTransient, mayFailOver, type Rosters, routeRequest, type StreamRoute } from './agent-route.ts';
+import { STREAM_FINISH_MS } from './limits.ts';
+
+/** First pause without a free agent; it doubles. */
+const STREAM_REDIAL_MS = 250;
+/** Longest pause between searches: registries are read each second. */
+const STREAM_REDIAL_MAX_MS = 2_000;
 
 /** Health of agents as the streams of this isolate saw it; a hint. */
 let memory: RouteMemory = new Map();
@@ -66,7 +72,7 @@ export class AgentFinder {
   async find(search: Search): Promise<Result<FoundAgent>> {
     const { until, patient, excluded, signal } = search;
     const { runtime } = this.#context;
-    let pause: number = limits.streamRedialMs.value;
+    let pause: number = STREAM_REDIAL_MS;
     let tried = new Set(excluded);
     for (;;) {
       const round = await this.#tryAll(search, tried);
@@ -79,7 +85,7 @@ export class AgentFinder {
       await Promise.race([alarm.rings, aborted(signal)]);
       alarm.cancel();
       if (signal.aborted) return round;
-      pause = Math.min(pause * 2, limits.streamRedialMaxMs.value);
+      pause = Math.min(pause * 2, STREAM_REDIAL_MAX_MS);
       tried = new Set();
     }
   }
@@ -128,7 +134,7 @@ export class AgentFinder {
       tenant: claims.tenant,
       class: subject.class,
       model,
-      deadlineMs: Math.max(0, until - runtime.now()) + limits.streamFinishMs.value,
+      deadlineMs: Math.max(0, until - runtime.now()) + STREAM_FINISH_MS,
     };
     const finish = this.#account(attempt);
     const fail = (refusal: Refusal) => {
@@ -145,7 +151,7 @@ export class AgentFinder {
     if (!signal.aborted) connection.send({ kind: 'control', control: open() });
     const stopped = aborted(signal).then(() => no(refuse('pool_lost', undefined, 'the search has ended')));
     const waiting = Promise.race([connection.ready, stopped]);
-    const ready = await within(waiting, limits.answerStartMs.value, runtime);
+    const ready = await within(waiting, ANSWER_START_MS, runtime);
     if (ready !== late && ready.ok) return ok({ connection, ready: ready.value, finish });
     connection.close();
     return fail(ready === late ? refuse('pool_lost', undefined, 'not ready in time') : ready.refusal);

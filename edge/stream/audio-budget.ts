@@ -1,4 +1,25 @@
-import { limits } from '../../shared/limits.ts';
+import { KiB, MiB } from '../../shared/bytes.ts';
+
+/**
+ * Memory reserved for each session: over a second of 16 kHz sound and its slab. An isolate has at most 960
+ * sessions, a tenant 704.
+ */
+export const STREAM_RESERVED_BYTES = 64 * KiB;
+/**
+ * Memory of a session at the pace of speech: the longest 48 kHz utterance and a move to another pool. As much
+ * stays free for it.
+ */
+export const STREAM_PACED_BYTES = 4 * MiB;
+/**
+ * Buffered audio of one tenant in one isolate: one session at STREAM_RING_BYTES; others find a quarter of the
+ * isolate free.
+ */
+export const STREAM_TENANT_BYTES = 48 * MiB;
+/**
+ * Buffered audio in one isolate, copies of the message being read included: half of its 128 MB, shared with
+ * BUFFERED_BYTES_IN_FLIGHT.
+ */
+export const STREAM_ISOLATE_BYTES = 64 * MiB;
 
 /** Audio that one session buffers. */
 export interface BufferedAudio {
@@ -33,10 +54,10 @@ interface Entry {
 }
 
 const usual: AudioBounds = {
-  reserved: limits.streamReservedBytes.value,
-  paced: limits.streamPacedBytes.value,
-  tenant: limits.streamTenantBytes.value,
-  isolate: limits.streamIsolateBytes.value,
+  reserved: STREAM_RESERVED_BYTES,
+  paced: STREAM_PACED_BYTES,
+  tenant: STREAM_TENANT_BYTES,
+  isolate: STREAM_ISOLATE_BYTES,
 };
 
 /** Copies of a message while it is read: a binary one and the ring's copy; base64, its JSON value and its bytes. */

@@ -1,5 +1,26 @@
-import { limits } from '../../shared/limits.ts';
+import { KiB, MiB } from '../../shared/bytes.ts';
 import type { LinkControl } from '../../shared/stream/link.ts';
+
+/** Unacknowledged audio of one session: ten minutes of 24 kHz 16-bit sound sent at once are 27.5 MiB. */
+export const STREAM_RING_BYTES = 32 * MiB;
+/** Memory of a buffered message without its audio: an object of six fields and its place in a list. */
+export const STREAM_NOTE_BYTES = 128;
+/** Messages of unacknowledged audio: eleven minutes of 10 ms packets; single bytes cannot fill a ring. */
+export const STREAM_RING_ITEMS_MAX = 65_536;
+/**
+ * Requests and options beyond STREAM_RING_ITEMS_MAX: those of a full ring are not lost. Twice
+ * STREAM_REQUESTS_MAX.
+ */
+export const STREAM_RING_MARKS_MAX = 512;
+/**
+ * Slab of the replay buffer: half a second of 16 kHz sound. A message lies in one slab, so at worst half of
+ * each is empty.
+ */
+export const STREAM_SLAB_BYTES = 16 * KiB;
+/** Empty slabs that a session keeps: eight seconds of 16 kHz sound, so that an utterance allocates none. */
+export const STREAM_SPARE_SLABS = 16;
+/** Note objects kept for reuse: more than the messages in an utterance of usual length. */
+const STREAM_SPARE_NOTES = 128;
 
 /** A control message with a position between two samples. */
 export type Mark = Extract<LinkControl, { type: 'finalize' | 'clear' | 'options' }>;
@@ -34,9 +55,9 @@ export interface RingBounds {
 }
 
 const defaultBounds = (): RingBounds => ({
-  bytes: limits.streamRingBytes.value,
-  items: limits.streamRingItems.value,
-  marks: limits.streamRingMarks.value,
+  bytes: STREAM_RING_BYTES,
+  items: STREAM_RING_ITEMS_MAX,
+  marks: STREAM_RING_MARKS_MAX,
 });
 
 /**
@@ -82,7 +103,7 @@ export class AudioRing {
 
   /** Bytes of memory: slabs, spare slabs and entries. */
   get memory(): number {
-    return this.#slabBytes + (this.next - this.#first) * limits.streamNoteBytes.value;
+    return this.#slabBytes + (this.next - this.#first) * STREAM_NOTE_BYTES;
   }
 
   /** Number of the first item. */
@@ -119,7 +140,7 @@ export class AudioRing {
 
   /** Returns a slab with room for a message. A message over half a slab gets one of its own length: two do not fit. */
   #slabFor(length: number): Slab {
-    const size = limits.streamSlabBytes.value;
+    const size = STREAM_SLAB_BYTES;
     if (length > size / 2) return this.#newSlab(length);
     if (!this.#slab || this.#slab.filled + length > size) {
       if (this.#slab?.used === 0) this.#slab.filled = 0;
@@ -145,11 +166,11 @@ export class AudioRing {
     const { slab } = entry;
     slab.used -= 1;
     entry.slab = noSlab;
-    if (this.#spareEntries.length < limits.streamSpareNotes.value) this.#spareEntries.push(entry);
+    if (this.#spareEntries.length < STREAM_SPARE_NOTES) this.#spareEntries.push(entry);
     if (slab.used > 0 || slab === this.#slab) return;
     slab.filled = 0;
     const size = slab.bytes.length;
-    if (size === limits.streamSlabBytes.value && this.#spareSlabs.length < limits.streamSpareSlabs.value) {
+    if (size === STREAM_SLAB_BYTES && this.#spareSlabs.length < STREAM_SPARE_SLABS) {
       this.#spareSlabs.push(slab);
     } else this.#slabBytes -= size;
   }

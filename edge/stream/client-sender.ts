@@ -1,6 +1,9 @@
-import { limits } from '../../shared/limits.ts';
 import type { Outcome, SessionEvent } from '../protocol/live-protocol.ts';
 import type { ClientSocket } from './client-socket.ts';
+import { STREAM_STORED_SEGMENTS } from './limits.ts';
+
+/** Events buffered for a disconnected client: half a minute has some thirty. */
+export const STREAM_BUFFERED_EVENTS_MAX = 1_024;
 
 type Segment = Extract<SessionEvent, { type: 'segment' }>;
 type Ready = Extract<SessionEvent, { type: 'ready' }>;
@@ -42,7 +45,7 @@ export class ClientSender {
   send(event: SessionEvent): boolean {
     if (event.type === 'segment') {
       this.#segments.push(event);
-      if (this.#segments.length > limits.streamKeptSegments.value) this.#segments.shift();
+      if (this.#segments.length > STREAM_STORED_SEGMENTS) this.#segments.shift();
     }
     if (!this.#socket) return this.#buffer(event);
     this.#socket.send(event);
@@ -55,7 +58,7 @@ export class ClientSender {
       this.#buffered = this.#buffered.filter(({ type }) => type !== 'interim');
     }
     this.#buffered.push(event);
-    return this.#buffered.length <= limits.streamHeldEvents.value;
+    return this.#buffered.length <= STREAM_BUFFERED_EVENTS_MAX;
   }
 
   /** Reports whether every segment from `next` on is available. `upcoming`: index of the next new segment. */

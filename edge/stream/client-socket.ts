@@ -1,10 +1,17 @@
-import { limits } from '../../shared/limits.ts';
+import { MiB } from '../../shared/bytes.ts';
 import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import type { ClientCommand, ClientFrame, LiveProtocol, Outcome, SessionEvent } from '../protocol/live-protocol.ts';
 import { audioBudget } from './audio-budget.ts';
 import type { ClosingSockets } from './closing-sockets.ts';
 import type { Handover } from './handover.ts';
+import { STREAM_IDLE_MS } from './limits.ts';
 import { UnreadLimit } from './unread-limit.ts';
+
+/**
+ * One message of a client: ten minutes of 16 kHz sound are 18.3 MiB, and OpenAI takes 15. Base64 is in memory
+ * three times while read.
+ */
+export const STREAM_MESSAGE_BYTES = 20 * MiB;
 
 /** Receives what a client does on its socket. */
 export interface SocketHandler {
@@ -73,7 +80,7 @@ export class ClientSocket {
   /** Longest silence of the client, ms: the protocol's, or the token's if that is less. */
   get idleMs(): number {
     const { idleSeconds = Number.POSITIVE_INFINITY } = this.handover.claims;
-    return Math.min(this.protocol.idleMs ?? limits.streamIdleMs.value, idleSeconds * 1_000);
+    return Math.min(this.protocol.idleMs ?? STREAM_IDLE_MS, idleSeconds * 1_000);
   }
 
   send(event: SessionEvent): void {
@@ -130,7 +137,7 @@ export class ClientSocket {
   }
 
   #read(message: string | Uint8Array): void {
-    const limit = limits.streamMessageBytes.value;
+    const limit = STREAM_MESSAGE_BYTES;
     const isText = typeof message === 'string';
     if (message.length > limit) this.#refuse(refuse('message_too_large', { limit }));
     else if (!audioBudget.mayRead(message.length, isText ? 'text' : 'binary')) this.#refuse(refuse('backlog_full'));

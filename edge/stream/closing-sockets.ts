@@ -1,7 +1,10 @@
-import { limits } from '../../shared/limits.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import type { Runtime } from '../clock.ts';
+import { STREAM_TICK_MS } from './limits.ts';
 import { sockets } from './sockets.ts';
+
+/** Longest wait for a client's answer to a close frame: several round trips of the slowest phone. */
+export const STREAM_CLOSE_TIMEOUT_MS = 10_000;
 
 /** Reason of an abort, for the platform's log. */
 export const UNANSWERED = 'the client did not answer the close frame';
@@ -25,10 +28,10 @@ export class ClosingSockets {
     this.#options = options;
   }
 
-  /** Number of sockets past `limits.streamUnansweredMs`, which stay open only beside a connection in use. */
+  /** Number of sockets past `STREAM_CLOSE_TIMEOUT_MS`, which stay open only beside a connection in use. */
   get overdue(): number {
     const now = this.#options.runtime.now();
-    return [...this.#sockets.values()].filter(({ at }) => now - at >= limits.streamUnansweredMs.value).length;
+    return [...this.#sockets.values()].filter(({ at }) => now - at >= STREAM_CLOSE_TIMEOUT_MS).length;
   }
 
   /** Counts a socket from its close frame on, and ends the object when the client does not answer. */
@@ -50,7 +53,7 @@ export class ClosingSockets {
     const { runtime, busy, abort } = this.#options;
     this.#watching = true;
     while (this.#sockets.size > 0) {
-      await runtime.after(limits.streamTickMs.value).rings;
+      await runtime.after(STREAM_TICK_MS).rings;
       if (busy() || this.#sockets.size === 0 || this.overdue < this.#sockets.size) continue;
       for (const socket of this.#sockets.keys()) this.delete(socket);
       abort();

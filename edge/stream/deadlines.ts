@@ -1,5 +1,12 @@
-import { limits } from '../../shared/limits.ts';
 import type { Alarm, Runtime } from '../clock.ts';
+import { STREAM_FINISH_MS, STREAM_IDLE_MS, STREAM_RESUME_MS, STREAM_TICK_MS } from './limits.ts';
+
+/**
+ * Silence after which an agent is lost: three keepalives, and more than the longest pause of a live agent.
+ */
+export const STREAM_SILENCE_MS = 6_000;
+/** Notice before a session's greatest length, so that a client can end an utterance and open another. */
+export const STREAM_ENDING_MS = 10_000;
 
 /** Times of a session, epoch ms where nothing else is said. */
 export interface Times {
@@ -10,7 +17,7 @@ export interface Times {
   readonly received: number;
   /** Last message of the client; undefined while it is disconnected. */
   readonly client: number | undefined;
-  /** Longest silence of the client, ms; `limits.streamIdleMs` unless its protocol has another one. */
+  /** Longest silence of the client, ms; `STREAM_IDLE_MS` unless its protocol has another one. */
   readonly idleMs?: number | undefined;
   readonly disconnected: number;
   /** Last message of the agent; undefined without one. */
@@ -23,7 +30,7 @@ export interface Times {
 
 /**
  * `agent_silent`: the agent is lost. `gone`: the client does not come back. `overdue`: the rest takes too long. `too_long`
- * and `idle` end the input. `ending`: less than `limits.streamEndingMs` is left.
+ * and `idle` end the input. `ending`: less than `STREAM_ENDING_MS` is left.
  */
 export type Due = 'agent_silent' | 'gone' | 'overdue' | 'too_long' | 'idle' | 'ending';
 
@@ -31,17 +38,17 @@ export type Due = 'agent_silent' | 'gone' | 'overdue' | 'too_long' | 'idle' | 'e
 export function dueAt(times: Times, now: number): Due[] {
   const { client, agent, disconnected, finishing, done } = times;
   const due: Due[] = [];
-  if (agent !== undefined && now - agent > limits.streamSilenceMs.value) due.push('agent_silent');
-  if (client === undefined && now - disconnected > limits.streamResumeMs.value) due.push('gone');
+  if (agent !== undefined && now - agent > STREAM_SILENCE_MS) due.push('agent_silent');
+  if (client === undefined && now - disconnected > STREAM_RESUME_MS) due.push('gone');
   if (done) return due;
   if (finishing !== undefined) {
-    if (now - finishing > limits.streamFinishMs.value) due.push('overdue');
+    if (now - finishing > STREAM_FINISH_MS) due.push('overdue');
     return due;
   }
   const left = millisecondsLeft(times, now);
   if (left <= 0) due.push('too_long');
-  else if (left <= limits.streamEndingMs.value) due.push('ending');
-  if (client !== undefined && now - client > (times.idleMs ?? limits.streamIdleMs.value)) due.push('idle');
+  else if (left <= STREAM_ENDING_MS) due.push('ending');
+  if (client !== undefined && now - client > (times.idleMs ?? STREAM_IDLE_MS)) due.push('idle');
   return due;
 }
 
@@ -52,7 +59,7 @@ export const millisecondsLeft = ({ began, until, received }: Times, now: number)
 /** Deadlines that must pass twice: a busy thread reads messages late, after it reads the clock. */
 const needsConfirmation: ReadonlySet<Due> = new Set(['agent_silent', 'gone', 'idle']);
 
-/** Calls back with the passed deadlines of a session, every `limits.streamTickMs`. */
+/** Calls back with the passed deadlines of a session, every `STREAM_TICK_MS`. */
 export class DeadlineTimer {
   readonly #runtime: Runtime;
   #alarm: Alarm | undefined;
@@ -66,7 +73,7 @@ export class DeadlineTimer {
   async start(read: () => Times, onDue: (due: Due, times: Times, now: number) => void): Promise<void> {
     let before: readonly Due[] = [];
     while (!this.#stopped) {
-      this.#alarm = this.#runtime.after(limits.streamTickMs.value);
+      this.#alarm = this.#runtime.after(STREAM_TICK_MS);
       await this.#alarm.rings;
       const now = this.#runtime.now();
       const times = read();

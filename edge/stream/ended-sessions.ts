@@ -1,5 +1,11 @@
-import { limits } from '../../shared/limits.ts';
+import { STREAM_RESUME_MS } from './limits.ts';
 import type { Resumable } from './resume-token.ts';
+
+/**
+ * Connections to one session of /v1/stream: the one in use, and earlier ones whose close the edge has not
+ * seen.
+ */
+export const SESSION_CONNECTIONS_MAX = 16;
 
 /** State of an ended session for the session that resumes it. */
 export interface EndedSession {
@@ -45,7 +51,7 @@ export class EndedSessions {
     this.#sessions.delete(began);
     this.#sessions.set(began, session);
     const [oldest] = this.#sessions.keys();
-    if (oldest !== undefined && this.#sessions.size > limits.streamSessions.value) this.#sessions.delete(oldest);
+    if (oldest !== undefined && this.#sessions.size > SESSION_CONNECTIONS_MAX) this.#sessions.delete(oldest);
   }
 
   wasDelivered(began: number): boolean {
@@ -60,7 +66,7 @@ export class EndedSessions {
   takeBooked({ began, sealed = 0, checkpoint }: Resumable, now: number): number {
     const { time, position } = checkpoint ?? { time: 0, position: 0 };
     const session = this.#sessions.get(began);
-    if (!session) return now - sealed < limits.streamResumeMs.value ? 0 : time;
+    if (!session) return now - sealed < STREAM_RESUME_MS ? 0 : time;
     if (session.position !== position && session.credit > 0) return time;
     const { credit } = session;
     session.credit = 0;

@@ -1,4 +1,3 @@
-import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import type { Claims, Scope } from '../../shared/tenant/claims.ts';
 import { admit, recordDenial } from '../auth/admit.ts';
@@ -7,7 +6,7 @@ import type { RequestContext } from '../context.ts';
 import { rateLimitHeaders } from '../http/rate-limit.ts';
 import { refuseWith } from '../http/refuse.ts';
 import type { LiveProtocol, LiveProtocolName } from '../protocol/live-protocol.ts';
-import { UNANSWERED } from './closing-sockets.ts';
+import { STREAM_CLOSE_TIMEOUT_MS, UNANSWERED } from './closing-sockets.ts';
 import { writeHandover } from './handover.ts';
 import { sockets } from './sockets.ts';
 
@@ -102,7 +101,7 @@ export function refuseStream(
     ours.addEventListener('close', () => resolve());
     ours.addEventListener('error', () => resolve());
   });
-  const ended = within(answered, limits.streamUnansweredMs.value, runtime).then((end) => {
+  const ended = within(answered, STREAM_CLOSE_TIMEOUT_MS, runtime).then((end) => {
     sockets.closed(claims, ours);
     if (end === late) context.abort?.(UNANSWERED);
   });

@@ -1,5 +1,5 @@
-import { limits } from '../../shared/limits.ts';
 import type { LinkEvent } from '../../shared/stream/link.ts';
+import { STREAM_STORED_SEGMENTS } from './limits.ts';
 
 /** The events of an agent that go to the client. */
 export type ClientEvent = Extract<
@@ -61,7 +61,7 @@ export class EventFilter {
   }
 
   #checkInterim({ index, words, stable }: Extract<ClientEvent, { type: 'interim' }>): 'new' | 'repeated' {
-    if (index < this.#next || index > this.#next + limits.streamKeptSegments.value) return 'repeated';
+    if (index < this.#next || index > this.#next + STREAM_STORED_SEGMENTS) return 'repeated';
     const before = this.#stable.get(index) ?? [];
     for (const [at, word] of before.entries()) if (words[at]?.word !== word) return 'repeated';
     if (stable > before.length) this.#stable.set(index, words.slice(0, stable).map(wordOf));

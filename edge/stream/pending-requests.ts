@@ -1,4 +1,5 @@
-import { limits } from '../../shared/limits.ts';
+/** Answers that a session stores for a client that lost one and repeats its request. */
+export const STREAM_ANSWERS_MAX = 256;
 
 export type RequestType = 'finalize' | 'clear';
 
@@ -30,7 +31,7 @@ export class PendingRequests {
     if (!this.#pending.delete(key)) return false;
     this.#answered.add(key);
     const [oldest] = this.#answered;
-    if (oldest !== undefined && this.#answered.size > limits.streamAnswers.value) this.#answered.delete(oldest);
+    if (oldest !== undefined && this.#answered.size > STREAM_ANSWERS_MAX) this.#answered.delete(oldest);
     return true;
   }
 }

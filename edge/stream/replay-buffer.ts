@@ -1,18 +1,38 @@
-import { limits } from '../../shared/limits.ts';
+import { KiB, MiB } from '../../shared/bytes.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
+import { SEAL_SEGMENT_BYTES } from '../../shared/seal/limits.ts';
 import type { StreamFormat } from '../../shared/stream/format.ts';
+import { CHECKPOINT_CHARACTERS } from '../../shared/stream/limits.ts';
 import type { Checkpoint, LinkControl, StreamOptions } from '../../shared/stream/link.ts';
 import { AudioClock } from './audio-clock.ts';
-import { AudioRing, type Mark } from './audio-ring.ts';
+import { AudioRing, type Mark, STREAM_NOTE_BYTES, STREAM_SLAB_BYTES } from './audio-ring.ts';
 import { PendingRequests, type RequestType } from './pending-requests.ts';
 import { SendWindow } from './send-window.ts';
 
+/**
+ * Audio in transit to an agent that has not reported its position: five seconds of the widest format, and one
+ * step of a rebuild.
+ */
+export const STREAM_WINDOW_BYTES = 512 * KiB;
+/**
+ * Unacknowledged audio of one open utterance at which the edge ends it: a wider format would fill a counting
+ * client's window.
+ */
+export const STREAM_RELIEF_BYTES = 2.5 * MiB;
+/**
+ * Unacknowledged messages of one open utterance at which the edge ends it: three quarters of
+ * STREAM_RING_ITEMS_MAX.
+ */
+export const STREAM_RELIEF_ITEMS = 49_152;
+/** Small waiting messages that share one record: sealing costs the same for each. */
+const STREAM_COALESCED_BYTES = 16 * KiB;
+
 /** Bytes of audio in one record at most, a multiple of every sample and frame. */
-const MAX_PIECE = limits.sealSegmentBytes.value - 64;
+const MAX_PIECE = SEAL_SEGMENT_BYTES - 64;
 /** Buffered messages are joined up to this size: sealing has a fixed cost per record. */
-const MAX_JOINED = limits.streamTogetherBytes.value;
-const WINDOW = limits.streamWindowBytes.value;
+const MAX_JOINED = STREAM_COALESCED_BYTES;
+const WINDOW = STREAM_WINDOW_BYTES;
 /** Memory of a joined frame, reused: its receiver has sealed it before the next call. */
 const joined = new Uint8Array(MAX_JOINED);
 
@@ -124,7 +144,7 @@ export class ReplayBuffer {
   get needsFinalize(): boolean {
     const { bytes, first, next, start, end } = this.#ring;
     if (this.#cursor < next || this.#window.acknowledged < end || this.#announced > start) return false;
-    return bytes > limits.streamReliefBytes.value || next - first >= limits.streamReliefItems.value;
+    return bytes > STREAM_RELIEF_BYTES || next - first >= STREAM_RELIEF_ITEMS;
   }
 
   /**
@@ -284,7 +304,7 @@ export class ReplayBuffer {
   commit(checkpoint: Checkpoint): boolean {
     const { position, time, state } = checkpoint;
     if (position < this.#ring.start || position > this.#window.sent) return false;
-    if (state.length > limits.checkpointCharacters.value) return false;
+    if (state.length > CHECKPOINT_CHARACTERS) return false;
     this.#ring.trim(position, (mark, number) => {
       if (number >= this.#cursor) return false;
       if (mark.type === 'options') this.#options = mark.options;
@@ -300,7 +320,7 @@ export class ReplayBuffer {
 
 /** Returns the most memory that a message takes: its audio, a slab that it begins, and the entries of its pieces. */
 export const memoryFor = (bytes: number): number =>
-  bytes + limits.streamSlabBytes.value + Math.ceil(bytes / MAX_PIECE) * limits.streamNoteBytes.value;
+  bytes + STREAM_SLAB_BYTES + Math.ceil(bytes / MAX_PIECE) * STREAM_NOTE_BYTES;
 
 /** Moves a mark before the start of the ring to the start. */
 function moveTo(mark: Mark, start: number): LinkControl {

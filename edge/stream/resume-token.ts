@@ -1,11 +1,11 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { streamFormat } from '../../shared/stream/format.ts';
 import { checkpoint } from '../../shared/stream/link.ts';
 import { derivedKey } from '../auth/derived-key.ts';
+import { RESUME_TOKEN_CHARACTERS } from '../limits.ts';
 import type { Settings } from '../settings.ts';
 
 /** State of a session for an edge that does not know the session. */
@@ -44,7 +44,7 @@ export function sealResume(token: Resumable, settings: Settings): string {
 /** Opens a token. Refuses with `resume_invalid` one that this edge did not make, or that has expired. */
 export function openResume(text: string, settings: Settings, now: number): Result<Resumable> {
   const invalid = (detail: string): Result<never> => no(refuse('resume_invalid', undefined, detail));
-  if (text.length > limits.streamTokenCharacters.value) return invalid('too long');
+  if (text.length > RESUME_TOKEN_CHARACTERS) return invalid('too long');
   const bytes = Buffer.from(text, 'base64url');
   if (bytes.length < NONCE + TAG) return invalid('too short');
   let json: unknown;

@@ -1,6 +1,12 @@
-import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
+import { REQUESTS_CONCURRENT } from '../limits.ts';
+
+/**
+ * Closing sockets of one tenant in one isolate, beyond REQUESTS_CONCURRENT; with more an upgrade is refused
+ * over HTTP.
+ */
+export const CLOSING_SOCKETS_MAX = 64;
 
 /** Key of callers whose token was refused. */
 const ANONYMOUS = '';
@@ -82,7 +88,7 @@ export class Sockets {
   checkClosing(claims: Claims | undefined): Refusal | undefined {
     const limit = slotsOf(claims?.allowance);
     const closing = this.#closing.count(claims?.tenant ?? ANONYMOUS);
-    if (closing < limit + limits.streamClosingSockets.value) return undefined;
+    if (closing < limit + CLOSING_SOCKETS_MAX) return undefined;
     return refuse('allowance_concurrent', { limit });
   }
 }
@@ -90,4 +96,4 @@ export class Sockets {
 /** The sockets of this isolate. */
 export const sockets = new Sockets();
 
-const slotsOf = (allowance?: Claims['allowance']): number => allowance?.requestsAtOnce ?? limits.requestsAtOnce.value;
+const slotsOf = (allowance?: Claims['allowance']): number => allowance?.requestsAtOnce ?? REQUESTS_CONCURRENT;

@@ -1,5 +1,10 @@
-import { limits } from '../../shared/limits.ts';
 import type { SessionEvent } from '../protocol/live-protocol.ts';
+
+/**
+ * Sound after the last word of a completely served session: the longest turn-ending silence, 1.5 s, and a
+ * second until it is acknowledged.
+ */
+export const STREAM_TAIL_MS = 3_000;
 
 /** Tracks speech that no segment covers yet. Times are seconds of the session. */
 export class SpeechTracker {
@@ -28,6 +33,6 @@ export class SpeechTracker {
   /** Reports whether the client has all words of `seconds` of audio, so that only the silence of a pause is left. */
   isComplete(seconds: number): boolean {
     const isQuiet = this.#speech === undefined && this.#committed > 0;
-    return isQuiet && (seconds - this.#committed) * 1_000 <= limits.streamTailMs.value;
+    return isQuiet && (seconds - this.#committed) * 1_000 <= STREAM_TAIL_MS;
   }
 }

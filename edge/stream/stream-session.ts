@@ -1,4 +1,3 @@
-import { limits } from '../../shared/limits.ts';
 import { isOpen, mayHear } from '../../shared/pool/language.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import type { Final } from '../../shared/speech/transcript.ts';
@@ -14,6 +13,7 @@ import { ClientSender } from './client-sender.ts';
 import type { ClientSocket, SocketHandler } from './client-socket.ts';
 import { DeadlineTimer, type Due, millisecondsLeft, type Times } from './deadlines.ts';
 import { type EndedSession, endSession } from './ended-sessions.ts';
+import { STREAM_IDLE_MS } from './limits.ts';
 import { ReplayBuffer } from './replay-buffer.ts';
 import { type Resumable, sealResume } from './resume-token.ts';
 import { after, type State, type StateEvent } from './session-state.ts';
@@ -382,7 +382,7 @@ export class StreamSession implements SocketHandler, UpstreamListener {
         this.#finishWith(refuse('stream_too_long', { limit: Math.round((times.until - times.began) / 1_000) }));
         break;
       case 'idle':
-        this.#finishWith(refuse('stream_idle', { limit: (times.idleMs ?? limits.streamIdleMs.value) / 1_000 }));
+        this.#finishWith(refuse('stream_idle', { limit: (times.idleMs ?? STREAM_IDLE_MS) / 1_000 }));
         break;
       case 'ending': {
         const seconds = Math.ceil(millisecondsLeft(times, now) / 1_000);

@@ -1,4 +1,3 @@
-import { limits } from '../../shared/limits.ts';
 import { allowsLanguage, isOpen } from '../../shared/pool/language.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
@@ -6,6 +5,9 @@ import type { Claims } from '../../shared/tenant/claims.ts';
 import type { LiveRequest } from '../protocol/live-protocol.ts';
 import type { Settings } from '../settings.ts';
 import { openResume, type Resumable } from './resume-token.ts';
+
+/** Longest session when the token names none; clients open another, as with every comparable service. */
+export const STREAM_SESSION_S = 3_600;
 
 export interface StartContext {
   /** Name of the session's object. */
@@ -16,8 +18,7 @@ export interface StartContext {
 }
 
 /** Returns the longest duration of a session, ms. */
-export const maxDurationMs = ({ sessionSeconds }: Claims): number =>
-  Math.min(sessionSeconds, limits.streamSeconds.value) * 1_000;
+export const maxDurationMs = ({ sessionSeconds }: Claims): number => Math.min(sessionSeconds, STREAM_SESSION_S) * 1_000;
 
 /** Validates a request for a session. Returns the state to start from: that of the resume token, or a new one. */
 export function readStart(request: LiveRequest, claims: Claims, context: StartContext): Result<Resumable> {

@@ -1,6 +1,6 @@
 import { DurableObject } from 'cloudflare:workers';
-import { limits } from '../../shared/limits.ts';
 import type { Snapshot } from '../../shared/pool/heartbeat.ts';
+import { SNAPSHOT_STALE_MS } from '../../shared/pool/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, clampClass } from '../../shared/tenant/claims.ts';
@@ -18,13 +18,24 @@ import { isTransient, refuseUnservable } from './agent-route.ts';
 import { audioBudget } from './audio-budget.ts';
 import { ClientSocket, type SocketHandler } from './client-socket.ts';
 import { ClosingSockets, UNANSWERED } from './closing-sockets.ts';
-import { EndedSessions } from './ended-sessions.ts';
+import { EndedSessions, SESSION_CONNECTIONS_MAX } from './ended-sessions.ts';
 import { openRefused } from './enter.ts';
 import { type Handover, readHandover } from './handover.ts';
+import { STREAM_TICK_MS } from './limits.ts';
 import type { Resumable } from './resume-token.ts';
 import { sockets } from './sockets.ts';
 import { StreamSession } from './stream-session.ts';
 import { maxDurationMs, mayTakeOver, readStart } from './stream-start.ts';
+
+/**
+ * Longest wait for a session's start, whatever the connection pings: clients of /v1/stream send it at once.
+ */
+export const STREAM_UNSTARTED_MS = 60_000;
+/**
+ * Time from the upgrade to the start of a session whose token expires meanwhile: some tokens live a second,
+ * for one connection.
+ */
+export const STREAM_START_MS = 10_000;
 
 /**
  * The sessions of one name, nearly always one, with the sockets of clients and agents. Nothing is stored, and sockets do
@@ -70,7 +81,7 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
    * gone. Sockets that cannot be closed beside a live session count.
    */
   #makeRoom(): boolean {
-    const limit = limits.streamSessions.value - this.#closing.overdue;
+    const limit = SESSION_CONNECTIONS_MAX - this.#closing.overdue;
     if (this.#live.size >= limit) return false;
     let connected = 0;
     for (const session of this.#live) if (session.isConnected) connected += 1;
@@ -163,7 +174,7 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
   #foreseeRoute({ model, language }: LiveRoute, claims: Claims, unknown?: Refusal): Refusal | undefined {
     const { snapshots, at } = this.#rosters;
     const now = this.#runtime.now();
-    if (model === undefined || now - at > limits.snapshotStaleMs.value) return unknown;
+    if (model === undefined || now - at > SNAPSHOT_STALE_MS) return unknown;
     const { zones } = readSettings(this.env);
     return refuseUnservable({ session: this.#name, model, language }, claims, { zones, snapshots }, now);
   }
@@ -187,10 +198,10 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
     const { now, after } = this.#runtime;
     const { idleMs, handover, protocol } = socket;
     const began = now();
-    const expires = Math.max(handover.claims.expires * 1_000, began + limits.streamStartMs.value);
-    const unstartedMs = protocol.unstartedMs ?? limits.streamUnstartedMs.value;
+    const expires = Math.max(handover.claims.expires * 1_000, began + STREAM_START_MS);
+    const unstartedMs = protocol.unstartedMs ?? STREAM_UNSTARTED_MS;
     while (this.#unstarted.has(socket)) {
-      await after(limits.streamTickMs.value).rings;
+      await after(STREAM_TICK_MS).rings;
       if (!this.#unstarted.has(socket)) return;
       if (now() >= expires) this.#refuse(socket, refuse('token_expired'));
       else if (now() >= began + unstartedMs) this.#refuse(socket, refuseIdle(unstartedMs));

@@ -1,5 +1,21 @@
-import { limits } from '../../shared/limits.ts';
+import { KiB, MiB } from '../../shared/bytes.ts';
 import type { ClientFrame, SessionEvent } from '../protocol/live-protocol.ts';
+
+/**
+ * Sent and unacknowledged events: several hours of transcript. For other clients, answers to messages beyond
+ * their audio.
+ */
+export const STREAM_UNREAD_BYTES = MiB;
+/**
+ * Least charge of a client's text message against STREAM_UNREAD_BYTES: the runtime keeps a kilobyte for each
+ * unread answer.
+ */
+export const STREAM_REQUEST_BYTES = 256;
+/**
+ * Events per second of sound for a client without acknowledgements: beyond it no interims, beyond twice it
+ * the session ends. Speech makes 3 KiB.
+ */
+export const STREAM_EVENT_BYTES = 8 * KiB;
 
 /**
  * Bounds what one client leaves unread: the runtime buffers it, and does not say how much. A client may count the
@@ -33,7 +49,7 @@ export class UnreadLimit {
   /** Bytes of events that the audio so far may take: more than speech ever does. */
   get #eventAllowance(): number {
     const seconds = Math.max(0, this.#until - this.#from);
-    return limits.streamUnreadBytes.value + seconds * limits.streamTellBytes.value;
+    return STREAM_UNREAD_BYTES + seconds * STREAM_EVENT_BYTES;
   }
 
   /** Counts the frames of an event. Returns false when the client is too slow. */
@@ -48,7 +64,7 @@ export class UnreadLimit {
    */
   addMessage(text: number, audio: number): boolean {
     this.#replyBytes = Math.max(0, this.#replyBytes - audio);
-    const least = limits.streamAskBytes.value;
+    const least = STREAM_REQUEST_BYTES;
     if (audio === 0) return this.addReply(Math.max(least, text));
     // Base64 takes four thirds of the audio, and some clients escape each slash of it.
     return this.addReply(Math.max(0, text - 2 * audio - least));
@@ -60,14 +76,14 @@ export class UnreadLimit {
    */
   addReply(bytes: number): boolean {
     this.#replyBytes += bytes;
-    return this.#replyBytes <= limits.streamUnreadBytes.value;
+    return this.#replyBytes <= STREAM_UNREAD_BYTES;
   }
 
   /** Counts a frame for a protocol with `seen`. Returns false when a client that counts has too much unread. */
   addFrame(bytes: number): boolean {
     this.#unread.push(bytes);
     this.#unreadBytes += bytes;
-    if (this.#unreadBytes <= limits.streamUnreadBytes.value) return true;
+    if (this.#unreadBytes <= STREAM_UNREAD_BYTES) return true;
     if (this.#clientCounts) return false;
     this.#drop(this.#seen + 1);
     return true;

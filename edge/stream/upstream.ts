@@ -1,4 +1,3 @@
-import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import type { Final } from '../../shared/speech/transcript.ts';
 import type { Checkpoint, LinkEvent, StreamOptions } from '../../shared/stream/link.ts';
@@ -14,6 +13,20 @@ import type { RequestType } from './pending-requests.ts';
 import type { ReplayBuffer } from './replay-buffer.ts';
 import type { Resumable } from './resume-token.ts';
 import { SpeechTracker } from './speech-tracker.ts';
+
+/**
+ * Longest search for the first agent: two silent ones, a pool that is busy for a moment, or a registry that
+ * has just started.
+ */
+export const STREAM_FIND_MS = 10_000;
+/** Longest search for another agent after a loss: an outage of a minute and an engine's start after it. */
+export const STREAM_MOVE_MS = 120_000;
+/** Agents in a row that fail without progress: sound that breaks recognisers must not break all of them. */
+export const STREAM_MOVES_MAX = 3;
+/**
+ * Agents that one session may lose, each of them in the record: more is a fault that moving does not repair.
+ */
+export const STREAM_AGENTS_MAX = 100;
 
 /** First id of the edge's own requests, above those of any client. */
 const FIRST_OWN_ID = 2 ** 32;
@@ -79,7 +92,7 @@ export class Upstream implements AgentListener {
   start(admitted: Session, patient: boolean): void {
     this.#admitted = admitted;
     this.#finder = new AgentFinder(this.#facts, admitted, this.#context, this);
-    void this.#find(patient ? limits.streamMoveMs.value : limits.streamFindMs.value, patient, []);
+    void this.#find(patient ? STREAM_MOVE_MS : STREAM_FIND_MS, patient, []);
   }
 
   /** Time of the last message of the current agent, epoch ms. */
@@ -277,17 +290,17 @@ export class Upstream implements AgentListener {
     // The session may have ended with its agent.
     if (this.#closed) return;
     this.#losses += 1;
-    const isHopeless = this.#failures > limits.streamMoves.value || this.#losses > limits.streamRolls.value;
+    const isHopeless = this.#failures > STREAM_MOVES_MAX || this.#losses > STREAM_AGENTS_MAX;
     if (isHopeless) this.#fail(refusal);
     // A search that began when the agent drained now lasts as long as one for a lost agent.
-    else if (this.#search) this.#searchUntil = this.#now() + limits.streamMoveMs.value;
-    else void this.#find(limits.streamMoveMs.value, true, [current.connection.agent]);
+    else if (this.#search) this.#searchUntil = this.#now() + STREAM_MOVE_MS;
+    else void this.#find(STREAM_MOVE_MS, true, [current.connection.agent]);
   }
 
   /** Searches for another agent while the current one, which drains, goes on. */
   #replace(): void {
     if (this.#search || !this.#current) return;
-    void this.#find(limits.streamMoveMs.value, true, [this.#current.connection.agent]);
+    void this.#find(STREAM_MOVE_MS, true, [this.#current.connection.agent]);
   }
 
   async #find(forMs: number, patient: boolean, excluded: readonly string[]): Promise<void> {

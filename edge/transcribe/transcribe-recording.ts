@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
+import { BODY_BYTES, CONTENT_TYPE_CHARACTERS } from '../../shared/speech/limits.ts';
 import { type Claims, clampClass } from '../../shared/tenant/claims.ts';
 import { admit, recordDenial } from '../auth/admit.ts';
 import type { RequestContext } from '../context.ts';
@@ -46,7 +46,7 @@ export async function transcribeRecording(request: Request, context: RequestCont
   if (!session.ok) return refuseAsDeepgram(session.refusal, context.id);
 
   const told = { model, ...(language !== undefined && { language }) };
-  const contentType = (request.headers.get('content-type') ?? '').slice(0, limits.contentTypeCharacters.value);
+  const contentType = (request.headers.get('content-type') ?? '').slice(0, CONTENT_TYPE_CHARACTERS);
   const head = { v: 1, task: 'transcribe', dialect: 'deepgram-listen', contentType, ...told };
   const relay = new Relay(session.value, body, transcription(hints, head), context);
   relay.watch(request.signal);
@@ -66,7 +66,7 @@ function readRequest(request: Request, { sealing }: Claims): Result<RecordingQue
     const rule = 'is not available: recordings are not fetched from addresses, send the file itself';
     return no(refuse('field_invalid', { field: 'url', rule }));
   }
-  const limit = limits.bodyBytes.value;
+  const limit = BODY_BYTES;
   return (readLength(request.headers) ?? 0) > limit ? no(refuse('body_too_large', { limit })) : query;
 }
 

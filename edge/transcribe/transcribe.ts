@@ -1,7 +1,7 @@
-import { limits } from '../../shared/limits.ts';
 import { allowsLanguage, isOpen, mayHear } from '../../shared/pool/language.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
+import { BODY_BYTES, CONTENT_TYPE_CHARACTERS } from '../../shared/speech/limits.ts';
 import type { AnswerEvent } from '../../shared/speech/transcript.ts';
 import { type Claims, clampClass } from '../../shared/tenant/claims.ts';
 import { admit, recordDenial } from '../auth/admit.ts';
@@ -58,7 +58,7 @@ function readFormHeaders(headers: Headers, claims: Claims): Result<FormHeaders> 
   if (claims.sealing === 'client') return no(refuse('sealing_required'));
   const contentType = headers.get('content-type') ?? '';
   if (!/^multipart\/form-data\s*(;|$)/i.test(contentType)) return no(refuse('content_type_wrong'));
-  const longest = limits.contentTypeCharacters.value;
+  const longest = CONTENT_TYPE_CHARACTERS;
   if (contentType.length > longest) {
     return no(refuse('content_type_invalid', { rule: `has more than ${longest} characters` }));
   }
@@ -67,7 +67,7 @@ function readFormHeaders(headers: Headers, claims: Claims): Result<FormHeaders> 
     return no(refuse('content_type_invalid', { rule: 'needs a boundary of 1 to 70 characters' }));
   }
   const length = readLength(headers);
-  if ((length ?? 0) > limits.bodyBytes.value) return no(refuse('body_too_large', { limit: limits.bodyBytes.value }));
+  if ((length ?? 0) > BODY_BYTES) return no(refuse('body_too_large', { limit: BODY_BYTES }));
   return ok({ contentType, boundary, length });
 }
 

@@ -5,8 +5,15 @@ import { openSigningKey, type Signer, type Verifier } from '../../shared/audit/n
 import { openNoteKey, readNoteKey } from '../../shared/audit/note-key.ts';
 import { fromBase64 } from '../../shared/base64.ts';
 import { jsonText } from '../../shared/json-text.ts';
-import { limits } from '../../shared/limits.ts';
 import type { Seen } from './seen.ts';
+
+/**
+ * Keys of one log that a witness trusts: it tries each on every checkpoint, and a log has one of each type
+ * and earlier ones.
+ */
+const WITNESS_KEYS_MAX = 8;
+/** Name of a log or witness, an address without scheme: every signature carries it. */
+const WITNESS_NAME_CHARACTERS = 256;
 
 export interface WitnessBindings {
   readonly SEEN: ObjectNamespace<Pick<Seen, 'advance' | 'publish' | 'newest'>>;
@@ -21,10 +28,10 @@ export interface WitnessBindings {
 const watchedLogs = z.array(
   z.object({
     /** Name of the log and of its keys. */
-    origin: z.string().min(1).max(limits.auditNameCharacters.value),
+    origin: z.string().min(1).max(WITNESS_NAME_CHARACTERS),
     /** The log has one instance a year, named with `/` and the year; the keys are the same. */
     yearly: z.boolean().default(false),
-    keys: z.array(z.string()).min(1).max(limits.auditWitnessKeys.value),
+    keys: z.array(z.string()).min(1).max(WITNESS_KEYS_MAX),
   }),
 );
 export type WatchedLog = z.input<typeof watchedLogs>[number];
@@ -37,7 +44,7 @@ export interface WitnessSettings {
 }
 
 const settings = z.object({
-  WITNESS_NAME: z.string().regex(new RegExp(`^[^\\s+]{1,${limits.auditNameCharacters.value}}$`, 'u')),
+  WITNESS_NAME: z.string().regex(new RegExp(`^[^\\s+]{1,${WITNESS_NAME_CHARACTERS}}$`, 'u')),
   WITNESS_KEY: z.base64().length(44),
   LOGS: jsonText(watchedLogs),
 });

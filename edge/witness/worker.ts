@@ -2,11 +2,11 @@
 // log. Its cosignature shows that every client sees the same log. It is worth as much as it is independent:
 // run it in another account than the log, better with another operator.
 import { readCheckpoint } from '../../shared/audit/checkpoint.ts';
+import { WITNESS_REQUEST_BYTES } from '../../shared/audit/limits.ts';
 import { formatSignature, openNote, splitNote } from '../../shared/audit/note.ts';
 import { readWitnessRequest, SIZE_TYPE } from '../../shared/audit/witness-request.ts';
 import { ascii } from '../../shared/bytes.ts';
 import { toHex } from '../../shared/hex.ts';
-import { limits } from '../../shared/limits.ts';
 import { readBounded } from '../../shared/read-bounded.ts';
 import { sha256 } from '../../shared/sha256.ts';
 import { readWitnessSettings, type WitnessBindings, type WitnessSettings } from './settings.ts';
@@ -20,7 +20,7 @@ const say = (status: number, text = '', type = 'text/plain; charset=utf-8'): Res
 const nameOf = (origin: string): string => toHex(sha256(ascii(origin)));
 
 async function addCheckpoint(request: Request, env: WitnessBindings, settings: WitnessSettings): Promise<Response> {
-  const body = await readBounded(request.body, limits.auditWitnessBytes.value);
+  const body = await readBounded(request.body, WITNESS_REQUEST_BYTES);
   const asked = body && readWitnessRequest(body);
   const parts = asked && splitNote(asked.checkpoint);
   const checkpoint = parts && readCheckpoint(parts.text);

@@ -1,5 +1,4 @@
 // Follows the published logs: shows new checkpoints to witnesses and indexes new entries.
-import { limits } from '../../shared/limits.ts';
 import { failedIn, type LogContext, reasonOf } from './context/log-context.ts';
 import { followLog } from './entries/follow-log.ts';
 import type { PrivacyContext } from './erase/open-privacy.ts';
@@ -7,11 +6,14 @@ import type { NotifyingStore } from './log/notifying-store.ts';
 import { openRounds } from './log/rounds.ts';
 import { Witnessing } from './witness/on-witness.ts';
 
+/** Longest pause of an idle witness or index round; a commit of its own process wakes it. */
+const FOLLOW_IDLE_MS = 10_000;
+
 type Desk = LogContext & { readonly store: NotifyingStore };
 
 /** All there is to know of a log that grew is in its state. */
 const following = ({ now, store }: Desk) => ({
-  longestMs: limits.auditFollowIdleMs.value,
+  longestMs: FOLLOW_IDLE_MS,
   now,
   changes: (zone: string) => store.changes('state', zone),
 });

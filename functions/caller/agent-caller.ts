@@ -2,8 +2,8 @@
 import { compactVerify, createLocalJWKSet, decodeJwt, errors, importJWK, jwtVerify } from 'jose';
 import { z } from 'zod';
 import { agentProof, PROOF_TYPE } from '../../shared/callers.ts';
-import { describeOffset } from '../../shared/clock-offset.ts';
-import { limits } from '../../shared/limits.ts';
+import { CLOCK_SKEW_S, describeOffset } from '../../shared/clock-offset.ts';
+import { SERVICE_TOKEN_S } from '../../shared/jobs/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { verifyAttestation } from '../../shared/seal/attestation.ts';
@@ -49,11 +49,11 @@ export async function verifyAgent(
     const { protectedHeader } = await compactVerify(proof, key, { algorithms: ['ES256'] });
     const { agent, iat } = claimed.data;
     const age = now / 1_000 - iat;
-    const skew = limits.clockSkewSeconds.value;
+    const skew = CLOCK_SKEW_S;
     if (protectedHeader.typ !== PROOF_TYPE) return malformed('proof: typ');
     if (claimed.data.job !== job) return malformed('proof: another job');
     if (agent !== attested.value.agent) return malformed('proof: another agent');
-    if (age > limits.serviceTokenSeconds.value + skew || age < -skew) {
+    if (age > SERVICE_TOKEN_S + skew || age < -skew) {
       const rule = describeOffset("the agent's", iat * 1_000, now);
       return no(refuse('token_expired', rule === undefined ? undefined : { rule }));
     }
@@ -80,7 +80,7 @@ async function verifyPool(
       audience,
       algorithms: [...algorithms],
       currentDate: new Date(now),
-      clockTolerance: limits.clockSkewSeconds.value,
+      clockTolerance: CLOCK_SKEW_S,
       requiredClaims: ['exp'],
     });
     if (!allowsType(row, protectedHeader.typ)) return malformed('pool token: typ');

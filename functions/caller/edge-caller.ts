@@ -3,8 +3,8 @@ import { createLocalJWKSet, decodeJwt, errors, jwtVerify } from 'jose';
 import { z } from 'zod';
 import { commitment } from '../../shared/audit/privacy.ts';
 import { EDGE_ISSUER, FUNCTIONS_AUDIENCE, OWNER_HEADER, SERVICE_TYPE } from '../../shared/callers.ts';
-import { describeOffset } from '../../shared/clock-offset.ts';
-import { limits } from '../../shared/limits.ts';
+import { CLOCK_SKEW_S, describeOffset } from '../../shared/clock-offset.ts';
+import { SERVICE_TOKEN_S } from '../../shared/jobs/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Settings } from '../settings.ts';
@@ -40,8 +40,8 @@ export async function verifyEdge(
       typ: SERVICE_TYPE,
       algorithms: ['ES256'],
       currentDate: new Date(now),
-      clockTolerance: limits.clockSkewSeconds.value,
-      maxTokenAge: limits.serviceTokenSeconds.value,
+      clockTolerance: CLOCK_SKEW_S,
+      maxTokenAge: SERVICE_TOKEN_S,
       requiredClaims: ['exp', 'iat', 'tenant'],
       crit: { [OWNER_HEADER]: true },
     });

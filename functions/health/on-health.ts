@@ -1,9 +1,11 @@
 import type { HttpResponseInit } from '@azure/functions';
 import type { LogHealth } from '../../shared/audit/health.ts';
-import { limits } from '../../shared/limits.ts';
 import { isStorageFull } from '../../shared/storage-full.ts';
 import type { Stores } from '../store/stores.ts';
 import { decideHealth, type Trial } from './decide-health.ts';
+
+/** Time after which a silent store counts as unreachable. */
+const STORE_HEALTH_MS = 2_000;
 
 interface Ensured {
   ensure(signal: AbortSignal): Promise<void>;
@@ -19,7 +21,7 @@ async function tryStores(stores: HealthStores, log: (line: string) => void, now:
     const startedAt = now();
     const took = () => Math.round(now() - startedAt);
     try {
-      await ensure(AbortSignal.timeout(limits.healthAnswerMs.value));
+      await ensure(AbortSignal.timeout(STORE_HEALTH_MS));
       return { store, reached: true, tookMs: took() };
     } catch (error) {
       const full = isStorageFull(error);

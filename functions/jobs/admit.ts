@@ -2,7 +2,7 @@
 
 import { readUploadBlob, UPLOADS, type UploadPlace, uploadBlob } from '../../shared/jobs/paths.ts';
 import { isOver } from '../../shared/jobs/state.ts';
-import { limits } from '../../shared/limits.ts';
+import { UPLOAD_HEAD_BYTES } from '../../shared/seal/envelope.ts';
 import type { JobContext } from './context.ts';
 import { decideAdmission } from './decide-admission.ts';
 import { placeOf, type UploadRecord } from './record.ts';
@@ -37,7 +37,7 @@ async function admitRecord(context: JobContext, record: UploadRecord): Promise<v
     if (!found) return;
     // Functions do not read plain files.
     const { sealed } = record.asked;
-    const start = sealed ? await context.blobs.start(UPLOADS, found, limits.uploadHeadBytes.value) : undefined;
+    const start = sealed ? await context.blobs.start(UPLOADS, found, UPLOAD_HEAD_BYTES) : undefined;
     // Replaced or deleted between two looks: the event of the newer version comes, or the timer looks again.
     if (sealed && !start) return;
     const keys = context.settings.ZONE_KEYS[record.asked.zone] ?? [];

@@ -1,17 +1,17 @@
 // Creates a project: inserts its row and those of its documents in one transaction, then makes their addresses.
 
+import { PROJECT_DOCUMENT_BYTES } from '../../shared/jobs/document.ts';
 import { UPLOADS, uploadBlob } from '../../shared/jobs/paths.ts';
 import type { NewProject, ProjectGrant } from '../../shared/jobs/project-contract.ts';
 import { documentId } from '../../shared/jobs/project-id.ts';
 import { newDocumentState, newProjectState } from '../../shared/jobs/state.ts';
-import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { dropOverdue } from '../caller/request-scope.ts';
 import type { JobContext } from './context.ts';
 import { insertRecord } from './decide-step.ts';
 import { readDocuments } from './gather.ts';
-import { countOpen, zoneKeyFor } from './grant-upload.ts';
+import { countOpen, UPLOADS_OPEN_MAX, zoneKeyFor } from './grant-upload.ts';
 import { projectRowOf } from './project-row.ts';
 import { newRecord, type UploadRecord } from './record.ts';
 import { readUpload } from './step.ts';
@@ -34,7 +34,7 @@ export async function createProject(context: JobContext, asked: NewProject): Pro
         url: await context.blobs.address(UPLOADS, uploadBlob(record), 'write', record.expires),
         headers: { 'x-ms-blob-type': 'BlockBlob' },
         expires: record.expires,
-        maxBytes: limits.projectDocumentBytes.value,
+        maxBytes: PROJECT_DOCUMENT_BYTES,
       })),
     ),
     zoneKey: zoneKey.value,
@@ -67,7 +67,7 @@ async function readMade(context: JobContext, { tenant, id }: NewProject): Promis
 
 /** Inserts all rows, or finds those that another call with this id has inserted meanwhile. */
 async function insert(context: JobContext, asked: NewProject): Promise<Made | Refusal> {
-  const limit = limits.uploadsOpen.value;
+  const limit = UPLOADS_OPEN_MAX;
   const known = await countOpen(context, asked.tenant);
   if (known.open >= limit) return refuse('uploads_waiting', { limit });
   known.open += 1 + asked.project.documents.length;

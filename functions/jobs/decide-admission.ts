@@ -1,9 +1,8 @@
 // Decides whether a file that has arrived is admitted. Pure.
 
 import type { UploadEvent } from '../../shared/jobs/state.ts';
-import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
-import { readHead } from '../../shared/seal/envelope.ts';
+import { readHead, UPLOAD_HEAD_BYTES } from '../../shared/seal/envelope.ts';
 import type { ZoneKey } from '../../shared/seal/zone-key.ts';
 import { largest, type UploadRecord } from './record.ts';
 
@@ -40,7 +39,7 @@ function checkHead(
 ): Refusal | undefined {
   if (!asked.sealed) return undefined;
   const invalid = (rule: string, detail?: string) => refuse('envelope_invalid', { rule }, detail);
-  const read = readHead((start ?? new Uint8Array()).subarray(0, limits.uploadHeadBytes.value));
+  const read = readHead((start ?? new Uint8Array()).subarray(0, UPLOAD_HEAD_BYTES));
   if (!read.ok) return invalid('its head cannot be read', read.refusal.detail);
   const { head } = read.value;
   if (head.tenant !== tenant || head.upload !== id) return invalid('its head names another upload');

@@ -1,7 +1,6 @@
 // A notice on its way: one delivery, what came of it, and when the next one is due.
 
 import { isOver } from '../../shared/jobs/state.ts';
-import { limits } from '../../shared/limits.ts';
 import type { Notice } from '../store/notices.ts';
 import type { JobContext } from './context.ts';
 import { noticeId, noticeOf } from './notice.ts';
@@ -11,6 +10,11 @@ import { deliveryKey, dueOf, MINUTE, rowOf, type UploadRecord } from './record.t
 import { amend, readUpload } from './step.ts';
 import { signNotice, webhookSecret } from './webhook.ts';
 import { createWebhookLimiter, type WebhookLimiter } from './webhook-limiter.ts';
+
+/** Longest delay of a notice whose tenant has no free slot: one is free by then. */
+const WEBHOOK_DELAY_S = 5;
+/** Deliveries of one notice over about a day: 1 min, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h apart. */
+export const WEBHOOK_TRIES_MAX = 8;
 
 /** Pauses after each delivery that failed: those of standard-webhooks, as far as a look each minute allows. */
 const PAUSES_MS = [MINUTE, 5 * MINUTE, 30 * MINUTE, 120 * MINUTE, 300 * MINUTE, 600 * MINUTE, 600 * MINUTE];
@@ -57,7 +61,7 @@ export async function deliver(context: JobContext, post: Post, { tenant, id, run
 
 /** Back into the queue for a moment. The timer must not add another one meanwhile. */
 async function putOff(context: JobContext, { tenant, id, state, noticeTries }: UploadRecord): Promise<void> {
-  const seconds = 1 + Math.floor(Math.random() * limits.webhookPutOffSeconds.value);
+  const seconds = 1 + Math.floor(Math.random() * WEBHOOK_DELAY_S);
   await amend(context, { tenant, id }, (seen) => {
     if (!isCurrent(seen, state.run, noticeTries)) return undefined;
     const now = context.now();
@@ -76,7 +80,7 @@ const wordFor = (posted: Posted): string => ('status' in posted ? String(posted.
 export function decideNext(posted: Posted, tries: number): 'delivered' | 'failed' | 'again' {
   const status = 'status' in posted ? posted.status : 0;
   if (status >= 200 && status < 300) return 'delivered';
-  return status === 410 || tries + 1 >= limits.webhookTries.value ? 'failed' : 'again';
+  return status === 410 || tries + 1 >= WEBHOOK_TRIES_MAX ? 'failed' : 'again';
 }
 
 async function end(context: JobContext, before: UploadRecord, next: 'delivered' | 'failed' | 'again'): Promise<void> {

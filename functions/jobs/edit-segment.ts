@@ -3,11 +3,11 @@
 
 import { inEdition, OUTCOMES, outcomeBlob, type UploadPlace } from '../../shared/jobs/paths.ts';
 import type { NewSegment, ProjectRow } from '../../shared/jobs/project-contract.ts';
+import { PROJECT_EDIT_BYTES } from '../../shared/jobs/project-contract.ts';
 import { documentId } from '../../shared/jobs/project-id.ts';
-import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, type Result } from '../../shared/result.ts';
-import { readHead } from '../../shared/seal/envelope.ts';
+import { readHead, UPLOAD_HEAD_BYTES } from '../../shared/seal/envelope.ts';
 import type { JobContext } from './context.ts';
 import { getProject } from './projects.ts';
 import type { UploadRecord } from './record.ts';
@@ -62,9 +62,9 @@ function checkState({ state, transcript }: UploadRecord, segment: number, editio
 /** Checks what is visible without a key. The agent finds faults inside the sealed file. */
 function checkFile(context: JobContext, record: UploadRecord, bytes: Uint8Array, name: string): Refusal | undefined {
   const invalid = (rule: string, detail?: string) => refuse('envelope_invalid', { rule }, detail);
-  const limit = limits.projectEditBytes.value;
+  const limit = PROJECT_EDIT_BYTES;
   if (bytes.length > limit) return refuse('text_too_long', { limit, unit: 'bytes in a sealed segment' });
-  const read = readHead(bytes.subarray(0, limits.uploadHeadBytes.value));
+  const read = readHead(bytes.subarray(0, UPLOAD_HEAD_BYTES));
   if (!read.ok) return invalid('its head cannot be read', read.refusal.detail);
   const { head } = read.value;
   if (head.tenant !== record.tenant || head.upload !== record.id) return invalid('its head names another document');

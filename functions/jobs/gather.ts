@@ -1,9 +1,9 @@
 // A project ends when all its documents have. The call that ends one checks, and so does the timer.
 
+import { PROJECT_DOCUMENTS_MAX } from '../../shared/jobs/limits.ts';
 import type { UploadPlace } from '../../shared/jobs/paths.ts';
 import { documentId, indexOf } from '../../shared/jobs/project-id.ts';
 import { isOver, type UploadEvent } from '../../shared/jobs/state.ts';
-import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { endOf } from '../store/rows.ts';
 import type { JobContext } from './context.ts';
@@ -15,7 +15,7 @@ import { amend, step } from './step.ts';
 /** Documents of a project, in their order. */
 export async function readDocuments(context: JobContext, { tenant, id }: UploadPlace): Promise<UploadRecord[]> {
   const prefix = recordKey(documentId(id, 0)).slice(0, -2);
-  const rows = await context.rows.scan(tenant, prefix, endOf(prefix), limits.projectDocuments.value);
+  const rows = await context.rows.scan(tenant, prefix, endOf(prefix), PROJECT_DOCUMENTS_MAX);
   return rows.map(readRecord).sort((one, other) => indexOf(one.id) - indexOf(other.id));
 }
 

@@ -3,7 +3,6 @@
 import { fileHeaders } from '../../shared/jobs/blocks.ts';
 import { UPLOADS, uploadBlob } from '../../shared/jobs/paths.ts';
 import type { NewUpload, UploadGrant } from '../../shared/jobs/upload-contract.ts';
-import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { ZoneKey } from '../../shared/seal/zone-key.ts';
@@ -15,6 +14,11 @@ import { largest, MINUTE, newRecord, type UploadRecord } from './record.ts';
 import { readUpload } from './step.ts';
 import { touchTenant } from './tenants.ts';
 import { refusalOfCallback, webhookSecret } from './webhook.ts';
+
+/**
+ * Open files of one tenant: twice the largest batch that is tested. Further ones are refused with a retry.
+ */
+export const UPLOADS_OPEN_MAX = 20_000;
 
 /** Lifetime of a count of a tenant's open uploads. Other processes make the bound a soft one. */
 const COUNT_MS = MINUTE / 2;
@@ -81,7 +85,7 @@ function isSame({ asked: before, state }: UploadRecord, { tenant: _, id: __, ...
 
 /** Checks the tenant's bounds on open files and, where its token says so, bytes. */
 async function checkBounds(context: JobContext, asked: NewUpload): Promise<Result<undefined>> {
-  const open = Math.min(asked.most?.open ?? Number.POSITIVE_INFINITY, limits.uploadsOpen.value);
+  const open = Math.min(asked.most?.open ?? Number.POSITIVE_INFINITY, UPLOADS_OPEN_MAX);
   const bytes = asked.most?.bytes ?? Number.POSITIVE_INFINITY;
   if ((asked.bytes ?? 0) > bytes) return no(refuse('upload_too_large', { limit: bytes }));
   const size = asked.bytes ?? largest(asked);
@@ -99,7 +103,7 @@ export async function countOpen(context: JobContext, tenant: string): Promise<Op
   const counted = known.get(tenant);
   const now = context.now();
   if (counted && counted.at + COUNT_MS > now) return counted;
-  const rows = await context.rows.scan(tenant, 'o!', endOf('o!'), limits.uploadsOpen.value);
+  const rows = await context.rows.scan(tenant, 'o!', endOf('o!'), UPLOADS_OPEN_MAX);
   const bytes = rows.reduce((sum, { value }) => sum + Number(value.bytes ?? 0), 0);
   const fresh = { at: now, open: rows.length, bytes };
   known.set(tenant, fresh);

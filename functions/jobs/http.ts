@@ -2,11 +2,16 @@
 // verified first, and is about the tenant of its token only.
 import type { HttpRequest, HttpResponseInit } from '@azure/functions';
 import type { z } from 'zod';
+import {
+  PROJECT_DOCUMENTS_MAX,
+  PROJECT_LIST_ROWS_MAX,
+  PROJECT_SEGMENTS_MAX,
+  UPLOAD_LIST_ROWS_MAX,
+} from '../../shared/jobs/limits.ts';
 import { isUploadId, type UploadPlace } from '../../shared/jobs/paths.ts';
 import { newProject, newSegment } from '../../shared/jobs/project-contract.ts';
 import { isProjectId } from '../../shared/jobs/project-id.ts';
 import { newUpload } from '../../shared/jobs/upload-contract.ts';
-import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { ok, type Result } from '../../shared/result.ts';
 import { fromEdge, type Question } from '../caller/from-edge.ts';
@@ -84,7 +89,7 @@ function handlersOf<Request extends { readonly tenant: string }>(context: HttpCo
 
 export function uploadHandlers(context: HttpContext) {
   const { about, ...handlers } = handlersOf(context, {
-    ...{ isId: isUploadId, unknown: 'upload_unknown', body: newUpload, pageRows: limits.uploadListRows.value },
+    ...{ isId: isUploadId, unknown: 'upload_unknown', body: newUpload, pageRows: UPLOAD_LIST_ROWS_MAX },
     ...{ create: grantUpload, list: uploads.listUploads, get: uploads.getUpload, inspect: uploads.inspectUpload },
     ...{ cancel: uploads.cancelUpload, rerun: uploads.rerunUpload },
   });
@@ -93,21 +98,21 @@ export function uploadHandlers(context: HttpContext) {
 
 export function projectHandlers(context: HttpContext) {
   const { about, ...handlers } = handlersOf(context, {
-    ...{ isId: isProjectId, unknown: 'project_unknown', body: newProject, pageRows: limits.projectListRows.value },
+    ...{ isId: isProjectId, unknown: 'project_unknown', body: newProject, pageRows: PROJECT_LIST_ROWS_MAX },
     ...{ create: createProject, list: projects.listProjects, get: projects.getProject },
     ...{ inspect: projects.inspectProject, cancel: projects.deleteProject, rerun: projects.rerunProject },
   });
   return {
     ...handlers,
     openDocument: about(async (place, { params }) => {
-      const document = readIndex(params.document, limits.projectDocuments.value);
+      const document = readIndex(params.document, PROJECT_DOCUMENTS_MAX);
       if (document === undefined) return answerNo(refuse('document_unknown'));
       return answerResult(await projects.openDocument(context, place, document));
     }),
     editSegment: about(async (place, request) => {
-      const document = readIndex(request.params.document, limits.projectDocuments.value);
+      const document = readIndex(request.params.document, PROJECT_DOCUMENTS_MAX);
       if (document === undefined) return answerNo(refuse('document_unknown'));
-      const segment = readIndex(request.params.segment, limits.projectSegments.value);
+      const segment = readIndex(request.params.segment, PROJECT_SEGMENTS_MAX);
       if (segment === undefined) return answerNo(refuse('segment_unknown'));
       const parsed = newSegment.safeParse(await readJson(request));
       if (!parsed.success) return answerUnlike(parsed.error);

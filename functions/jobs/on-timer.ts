@@ -1,12 +1,16 @@
 // Looks after all tenants that have uploads: open work three times a minute, all of it each minute, when a line of the
 // log also says how deep the queues are and how old the oldest work is.
 
-import { limits } from '../../shared/limits.ts';
 import type { JobContext } from './context.ts';
 import type { JobRecord } from './record.ts';
 import { collectIn, resendLost } from './redrive.ts';
 import { type SweepScope, type Swept, sweepTenant } from './sweep-tenant.ts';
 import { forgetTenant, listTenants } from './tenants.ts';
+
+/** Tenants of one sweep: their names are in memory together, some ten megabytes. */
+const SWEEP_TENANTS_MAX = 100_000;
+/** Tenants swept concurrently: a slow one does not hold up all others, and the table is not flooded. */
+const SWEEP_TENANTS_CONCURRENT_MAX = 4;
 
 /** Each minute. */
 export async function onStalled(context: JobContext): Promise<void> {
@@ -29,7 +33,7 @@ export async function onLost(context: JobContext): Promise<void> {
 }
 
 async function sweep(context: JobContext, which: SweepScope): Promise<Swept> {
-  const tenants = await listTenants(context, limits.lookTenants.value);
+  const tenants = await listTenants(context, SWEEP_TENANTS_MAX);
   const failures: unknown[] = [];
   const attempt = collectIn(failures);
   const oldest = new Map<string, number>();
@@ -47,7 +51,7 @@ async function sweep(context: JobContext, which: SweepScope): Promise<Swept> {
       if (which.all) await attempt(forgetTenant(context, tenant));
     }
   };
-  await Promise.all(Array.from({ length: limits.lookTenantsAtOnce.value }, walk));
+  await Promise.all(Array.from({ length: SWEEP_TENANTS_CONCURRENT_MAX }, walk));
   const queueOf = ({ job: { zone, model, light } }: JobRecord) => JSON.stringify([zone, model, light]);
   for (const records of Map.groupBy(queued, queueOf).values()) await attempt(resendLost(context, records, attempt));
   return { oldest, queued, failures };

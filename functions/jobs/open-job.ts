@@ -3,12 +3,12 @@
 import { jobKey, readsOf, type UploadJob, writesOf } from '../../shared/jobs/job.ts';
 import { inEdition, OUTCOMES, type OutcomeName, outcomeBlob, UPLOADS, uploadBlob } from '../../shared/jobs/paths.ts';
 import type { OpenedJob } from '../../shared/jobs/upload-contract.ts';
-import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { AgentCaller } from '../caller/agent-caller.ts';
 import type { JobContext } from './context.ts';
-import { type JobRecord, jobsOf, type UploadRecord } from './record.ts';
+import { JOB_LEASE_MS } from './limits.ts';
+import { JOB_URL_S, type JobRecord, jobsOf, type UploadRecord } from './record.ts';
 import { updateJob } from './release.ts';
 import { readUpload } from './step.ts';
 
@@ -30,12 +30,12 @@ export async function openTakenJob(
   );
   // The agent deletes its message, which is a copy: that of the other agent is still in the queue.
   if (!taken) return no(refuse('upload_status_wrong', { status: record.state.status }));
-  return ok(await addressesOf(context, record, wanted, now + limits.jobUrlSeconds.value * 1_000));
+  return ok(await addressesOf(context, record, wanted, now + JOB_URL_S * 1_000));
 }
 
 /** Returns whether an agent works on another copy of the job and has reported so recently. */
 const isLeased = ({ opened, copy }: JobRecord, attempt: number, now: number): boolean =>
-  opened !== undefined && copy !== undefined && copy !== attempt && now < opened + limits.jobLeaseMs.value;
+  opened !== undefined && copy !== undefined && copy !== attempt && now < opened + JOB_LEASE_MS;
 
 async function addressesOf(
   context: JobContext,

@@ -4,8 +4,10 @@ import { lookup as resolve } from 'node:dns';
 import { request as requestPlain } from 'node:http';
 import { request as requestTls } from 'node:https';
 import type { LookupFunction } from 'node:net';
-import { limits } from '../../shared/limits.ts';
 import { callbackProblem, isPublicAddress } from './callback.ts';
+
+/** Longest call of a webhook, which has only to store the notice; a slower one is retried. */
+const WEBHOOK_MS = 5_000;
 
 /** The status of the answer, or a word for its absence. */
 export type Posted = { readonly status: number } | { readonly failure: string };
@@ -37,7 +39,7 @@ export function createPost(open: boolean): Post {
       const request = (tls ? requestTls : requestPlain)(target, {
         method: 'POST',
         headers: { ...headers, 'content-length': String(Buffer.byteLength(body)) },
-        signal: AbortSignal.timeout(limits.webhookMs.value),
+        signal: AbortSignal.timeout(WEBHOOK_MS),
         ...(!open && { lookup: publicLookup }),
         agent: false,
       });

@@ -14,10 +14,28 @@ import { isProjectId } from '../../shared/jobs/project-id.ts';
 import type { Speech } from '../../shared/jobs/speech.ts';
 import { isOver, newState, type UploadState, type WantedJob, wantedJobs } from '../../shared/jobs/state.ts';
 import type { NewUpload, UploadRow } from '../../shared/jobs/upload-contract.ts';
+import { UPLOAD_BYTES } from '../../shared/jobs/upload-contract.ts';
 import { type UploadUsage, usageKey } from '../../shared/jobs/usage.ts';
-import { limits } from '../../shared/limits.ts';
 import { classes } from '../../shared/tenant/claims.ts';
 import type { Row } from '../store/rows.ts';
+
+/**
+ * Life of a write address: 4 GiB over 400 kbit/s fit; a leaked one is write-only and useless the next day.
+ */
+export const UPLOAD_GRANT_S = 24 * 3600;
+/** Interval of the checks of an open upload as a whole; each sweep checks its jobs. */
+const UPLOAD_CHECK_MS = 15 * 60_000;
+/**
+ * Interval of the checks for a file whose event was lost; a quarter of its age for a tenant with more than
+ * one sweep takes.
+ */
+export const UPLOAD_FILE_CHECK_S = 60;
+/** Life of the addresses an agent gets for one job; a job takes minutes. */
+export const JOB_URL_S = 3_600;
+/** Days the audio stays after a failure of ours: a weekend, for an operator to look and run it again. */
+export const UPLOAD_RETRY_DAYS = 3;
+/** Days a transcript can be read; the row of an upload, which has no content, goes with it. */
+export const UPLOAD_OUTCOME_DAYS = 30;
 
 /** The request; with the speech settings of a document or the facts of a project. */
 type Asked = Omit<NewUpload, 'tenant' | 'id'> & {
@@ -67,10 +85,10 @@ export interface JobRecord {
 
 /** Assumed size of a file whose size was not announced. */
 export const largest = ({ most }: Pick<NewUpload, 'most'>): number =>
-  Math.min(most?.bytes ?? Number.POSITIVE_INFINITY, limits.uploadBytes.value);
+  Math.min(most?.bytes ?? Number.POSITIVE_INFINITY, UPLOAD_BYTES);
 
 export const MINUTE = 60_000;
-const lookMs = limits.uploadLookSeconds.value * 1_000;
+const lookMs = UPLOAD_FILE_CHECK_S * 1_000;
 
 export function newRecord(asked: Asked & UploadPlace, now: number, state: UploadState = newState): UploadRecord {
   const { tenant, id, ...rest } = asked;
@@ -81,7 +99,7 @@ export function newRecord(asked: Asked & UploadPlace, now: number, state: Upload
     state,
     created: now,
     updated: now,
-    expires: now + limits.uploadGrantSeconds.value * 1_000,
+    expires: now + UPLOAD_GRANT_S * 1_000,
     audio: 'none',
     transcript: 'none',
     notice: 'none',
@@ -101,7 +119,7 @@ export function dueOf(record: UploadRecord, now: number, crowded = false): numbe
     const pause = crowded ? Math.max(lookMs, (now - created) / 4) : lookMs;
     return Math.min(now + pause, Math.max(now, expires) + lookMs);
   }
-  if (!isOver(state.status)) return now + limits.uploadStalledMs.value;
+  if (!isOver(state.status)) return now + UPLOAD_CHECK_MS;
   return Math.min(
     now < closedAt(record) ? closedAt(record) : Number.POSITIVE_INFINITY,
     audioUntil(record) ?? Number.POSITIVE_INFINITY,
@@ -112,7 +130,7 @@ export function dueOf(record: UploadRecord, now: number, crowded = false): numbe
 
 /** Expiry of the last address given for it: files that arrive until then are deleted then. */
 const closedAt = ({ expires, ended = 0 }: UploadRecord): number =>
-  Math.max(expires, ended + limits.jobUrlSeconds.value * 1_000) + lookMs;
+  Math.max(expires, ended + JOB_URL_S * 1_000) + lookMs;
 
 /** Returns the time to delete the audio of a finished upload; `undefined` when there is none. */
 export function audioUntil(record: UploadRecord): number | undefined {
@@ -121,13 +139,13 @@ export function audioUntil(record: UploadRecord): number | undefined {
   // Plain audio is never kept: the tenant's wish to keep was for sealed files.
   if (state.status === 'cancelled' || !asked.sealed) return ended;
   const ours = state.refusal?.reason === 'upload_abandoned' || state.refusal?.reason === 'upload_parts_lost';
-  const days = ours ? limits.uploadRetryDays.value : 0;
+  const days = ours ? UPLOAD_RETRY_DAYS : 0;
   return ended + Math.max(days, asked.keepDays) * DAY_MS;
 }
 
 /** Time at which the row goes. */
 export const forgetAt = ({ ended = 0, asked }: UploadRecord): number =>
-  ended + Math.max(limits.uploadOutcomeDays.value, asked.keepDays) * DAY_MS;
+  ended + Math.max(UPLOAD_OUTCOME_DAYS, asked.keepDays) * DAY_MS;
 
 const DIGITS = '0123456789abcdef';
 function complement(id: string): string {

@@ -2,16 +2,19 @@
 
 import type { UploadJob } from '../../shared/jobs/job.ts';
 import { isOver } from '../../shared/jobs/state.ts';
-import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { endOf, type Row } from '../store/rows.ts';
 import type { JobContext } from './context.ts';
 import { decideRedrive, hasLost, isReported, isUnopened } from './decide-redrive.ts';
+import { JOB_LEASE_MS } from './limits.ts';
 import { type JobRecord, jobRowKey, readJobRecord, zoneJobsPrefix } from './record.ts';
 import { send, updateJob } from './release.ts';
 import { settle } from './settle.ts';
 import { readUpload, step } from './step.ts';
 import { takeOutcomes } from './take-outcome.ts';
+
+/** Uploads of a tenant whose waiting jobs one sweep counts; the next one continues. */
+const SWEEP_QUEUED_UPLOADS_MAX = 1_000;
 
 /** Keeps a failure from ending the look at everything else. */
 export type Attempt = (work: Promise<unknown>) => Promise<unknown>;
@@ -30,10 +33,10 @@ export async function redriveQueued(
   attempt: Attempt,
 ): Promise<readonly JobRecord[]> {
   const prefix = zoneJobsPrefix('q', zone);
-  const rows = await context.rows.scan(tenant, prefix, endOf(prefix), limits.lookQueuedUploads.value);
+  const rows = await context.rows.scan(tenant, prefix, endOf(prefix), SWEEP_QUEUED_UPLOADS_MAX);
   const jobs = rows.map(readJobRecord);
   // An agent that works reports three times within a lease. Where none has, its outcome may be there, its event lost.
-  const silent = jobs.filter(({ opened }) => opened !== undefined && opened + limits.jobLeaseMs.value <= context.now());
+  const silent = jobs.filter(({ opened }) => opened !== undefined && opened + JOB_LEASE_MS <= context.now());
   await takeOutcomesOf(context, silent, attempt);
   for (const { job } of jobs.filter((record) => decideRedrive(record, context.now()) !== 'none'))
     await attempt(redrive(context, tenant, job));

@@ -1,10 +1,10 @@
 // Fairness: the queue of a model in a zone holds at most a window of a tenant's jobs, the rest wait in the
 // tenant's partition. So 10,000 files of one tenant precede the one file of another by a window at most, and
 // a model without agents blocks no other.
-import { limits } from '../../shared/limits.ts';
 import { isInScope } from '../caller/request-scope.ts';
 import { endOf, type Row } from '../store/rows.ts';
 import type { JobContext } from './context.ts';
+import { JOB_RACE_TRIES_MAX, JOB_SENDING_MS, UPLOAD_WINDOW } from './limits.ts';
 import { type JobRecord, jobRowKey, jobsPrefix, type QueueLane, readJobRecord } from './record.ts';
 
 /** Runs of a lane: the one under way, and the one that begins after it. */
@@ -44,9 +44,9 @@ function settleRun(known: Map<string, Runs>, key: string): void {
 
 /** Two processes at once may take different jobs and overshoot the window by what one of them moves; one moves a job. */
 async function moveWaiting(context: JobContext, tenant: string, lane: QueueLane): Promise<void> {
-  const window = limits.uploadWindow.value;
+  const window = UPLOAD_WINDOW;
   const [queuedPrefix, waitingPrefix] = [jobsPrefix('q', lane), jobsPrefix('w', lane)];
-  for (let tries = 0; tries < limits.jobRaceTries.value; tries += 1) {
+  for (let tries = 0; tries < JOB_RACE_TRIES_MAX; tries += 1) {
     const queued = await context.rows.scan(tenant, queuedPrefix, endOf(queuedPrefix), window);
     await sendAgain(context, tenant, queued);
     const room = window - queued.length;
@@ -67,7 +67,7 @@ async function moveWaiting(context: JobContext, tenant: string, lane: QueueLane)
 
 /** Resends jobs whose sending failed, often in the platform's own retry. */
 async function sendAgain(context: JobContext, tenant: string, queued: readonly Row[]): Promise<void> {
-  const before = context.now() - limits.jobSendingMs.value;
+  const before = context.now() - JOB_SENDING_MS;
   const unsent = queued.map(readJobRecord).filter(({ sent, queued: at }) => sent === undefined && (at ?? 0) <= before);
   if (unsent.length > 0) await send(context, tenant, unsent);
 }
@@ -90,7 +90,7 @@ export async function updateJob(
   change: Partial<JobRecord> | ((seen: JobRecord) => Partial<JobRecord> | undefined),
 ): Promise<boolean> {
   const key = jobRowKey('q', job);
-  for (let tries = 0; tries < limits.jobRaceTries.value; tries += 1) {
+  for (let tries = 0; tries < JOB_RACE_TRIES_MAX; tries += 1) {
     const row: Row | undefined = await context.rows.read(tenant, key);
     if (!row) return true;
     const seen = readJobRecord(row);

@@ -3,12 +3,14 @@
 
 import { jobKey, readJob, type UploadJob } from '../../shared/jobs/job.ts';
 import { isOver } from '../../shared/jobs/state.ts';
-import { limits } from '../../shared/limits.ts';
 import type { JobContext } from './context.ts';
 import { jobRowKey, jobsOf } from './record.ts';
 import { release, updateJob } from './release.ts';
 import { readUpload } from './step.ts';
 import { rerunUpload } from './uploads.ts';
+
+/** Calls of one replay that find dead letters: a request of an operator ends, and can be repeated. */
+const REPLAY_CALLS_MAX = 100;
 
 export interface Replayed {
   /** Sent again. */
@@ -21,7 +23,7 @@ export interface Replayed {
 
 export async function replay(context: JobContext, zone: string): Promise<Replayed> {
   const counts: Replayed = { replayed: 0, rerun: 0, dropped: 0 };
-  for (let calls = 0; calls < limits.replayCalls.value; calls += 1) {
+  for (let calls = 0; calls < REPLAY_CALLS_MAX; calls += 1) {
     const dead = await context.jobs.takeDead(zone);
     if (dead.length === 0) break;
     for (const one of dead) {

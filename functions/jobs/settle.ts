@@ -12,7 +12,7 @@ import {
 } from '../../shared/jobs/paths.ts';
 import { isDocumentId, projectOf } from '../../shared/jobs/project-id.ts';
 import { isOver } from '../../shared/jobs/state.ts';
-import { limits } from '../../shared/limits.ts';
+import { TRANSACTION_ROWS_MAX } from '../limits.ts';
 import { type Change, endOf } from '../store/rows.ts';
 import type { JobContext } from './context.ts';
 import { erasedOf } from './erased.ts';
@@ -22,6 +22,11 @@ import { reportEnd, reportErased } from './report-work.ts';
 import { isRetained } from './retained.ts';
 import { amend, readUpload } from './step.ts';
 import { bookUsage } from './usage.ts';
+
+/**
+ * Age at which a queued notice without outcome is queued again: longer than one attempt with its deadline.
+ */
+const WEBHOOK_REQUEUE_MS = 120_000;
 
 export async function settle(context: JobContext, place: UploadPlace): Promise<void> {
   const read = await readUpload(context, place);
@@ -43,7 +48,7 @@ export async function settle(context: JobContext, place: UploadPlace): Promise<v
     if (!isSameEnd(seen, record)) return undefined;
     const after: UploadRecord = {
       ...seen,
-      ...(tell && seen.noticeDue === record.noticeDue && { noticeDue: now + limits.noticeAgainMs.value }),
+      ...(tell && seen.noticeDue === record.noticeDue && { noticeDue: now + WEBHOOK_REQUEUE_MS }),
     };
     const due = dueOf(after, now);
     return due === seen.due ? undefined : { ...after, due };
@@ -109,9 +114,9 @@ async function forget(context: JobContext, place: UploadPlace, now: number): Pro
     { type: 'remove', key: dueKey(record) },
   ];
   for (;;) {
-    const rows = await context.rows.scan(tenant, prefix, endOf(prefix), limits.rowChanges.value);
+    const rows = await context.rows.scan(tenant, prefix, endOf(prefix), TRANSACTION_ROWS_MAX);
     const deliveries: Change[] = rows.map(({ key }) => ({ type: 'remove', key }));
-    const last = deliveries.length + own.length <= limits.rowChanges.value;
+    const last = deliveries.length + own.length <= TRANSACTION_ROWS_MAX;
     // Others were faster: they go on, or the timer does.
     if (!(await context.rows.commit(tenant, last ? [...deliveries, ...own] : deliveries)) || last) return;
   }

@@ -1,11 +1,12 @@
 // One step of an upload: reads, decides, writes, and retries after a lost race.
 
+import { UPLOAD_PIECES_MAX } from '../../shared/jobs/limits.ts';
 import type { UploadPlace } from '../../shared/jobs/paths.ts';
 import type { UploadEvent } from '../../shared/jobs/state.ts';
-import { limits } from '../../shared/limits.ts';
 import { endOf, type Row } from '../store/rows.ts';
 import type { JobContext } from './context.ts';
 import { changesOf, decideStep, moveMarks, replaceRecord } from './decide-step.ts';
+import { JOB_RACE_TRIES_MAX } from './limits.ts';
 import { jobsOf, readRecord, recordKey, type UploadRecord, uploadJobsPrefix } from './record.ts';
 import { reportBegin } from './report-work.ts';
 
@@ -21,7 +22,7 @@ export async function step(
   place: UploadPlace,
   eventsOf: (record: UploadRecord) => readonly UploadEvent[],
 ): Promise<Stepped | undefined> {
-  for (let tries = 0; tries < limits.jobRaceTries.value; tries += 1) {
+  for (let tries = 0; tries < JOB_RACE_TRIES_MAX; tries += 1) {
     const row = await context.rows.read(place.tenant, recordKey(place.id));
     if (!row) return undefined;
     const record = readRecord(row);
@@ -45,7 +46,7 @@ export async function amend(
   place: UploadPlace,
   change: (record: UploadRecord) => UploadRecord | undefined,
 ): Promise<UploadRecord | undefined> {
-  for (let tries = 0; tries < limits.jobRaceTries.value; tries += 1) {
+  for (let tries = 0; tries < JOB_RACE_TRIES_MAX; tries += 1) {
     const row = await context.rows.read(place.tenant, recordKey(place.id));
     if (!row) return undefined;
     const record = readRecord(row);
@@ -68,8 +69,7 @@ function sameJobs(from: UploadRecord, to: UploadRecord): boolean {
 
 /** The rows of all jobs of an upload, waiting and queued. */
 async function readJobs(context: JobContext, record: UploadRecord): Promise<Row[]> {
-  const scan = (prefix: string) =>
-    context.rows.scan(record.tenant, prefix, endOf(prefix), limits.uploadPieces.value + 2);
+  const scan = (prefix: string) => context.rows.scan(record.tenant, prefix, endOf(prefix), UPLOAD_PIECES_MAX + 2);
   const [waiting, queued] = await Promise.all([
     scan(uploadJobsPrefix('w', record)),
     scan(uploadJobsPrefix('q', record)),

@@ -2,7 +2,6 @@
 
 import { UPLOADS, type UploadPlace, uploadBlob } from '../../shared/jobs/paths.ts';
 import { isOver } from '../../shared/jobs/state.ts';
-import { limits } from '../../shared/limits.ts';
 import { endOf, type Row } from '../store/rows.ts';
 import { admitUpload } from './admit.ts';
 import type { JobContext } from './context.ts';
@@ -14,6 +13,9 @@ import { settle } from './settle.ts';
 import { amend, readUpload, step } from './step.ts';
 import { takeOutcomes } from './take-outcome.ts';
 import { bookAll } from './usage.ts';
+
+/** Due uploads of a tenant that one sweep handles; the next one continues. */
+const SWEEP_DUE_UPLOADS_MAX = 200;
 
 export interface SweepScope {
   /** Also what is over; otherwise open work only. */
@@ -59,7 +61,7 @@ export async function sweepTenant(
 
 async function lookAtDue(context: JobContext, tenant: string, attempt: Attempt): Promise<void> {
   const until = `d!${String(Math.floor(context.now()) + 1).padStart(15, '0')}`;
-  const most = limits.lookDueUploads.value;
+  const most = SWEEP_DUE_UPLOADS_MAX;
   const due = await context.rows.scan(tenant, 'd!', until, most);
   for (const { key } of due) {
     const [, , id = ''] = key.split('!');

@@ -3,11 +3,10 @@
 import { inEdition, OUTCOMES, outcomeBlob, UPLOADS, type UploadPlace, uploadBlob } from '../../shared/jobs/paths.ts';
 import { isOver } from '../../shared/jobs/state.ts';
 import type { OpenedTranscript, UploadList, UploadRow } from '../../shared/jobs/upload-contract.ts';
-import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { JobContext } from './context.ts';
-import { rowOf, type UploadRecord } from './record.ts';
+import { JOB_URL_S, rowOf, type UploadRecord } from './record.ts';
 import { release } from './release.ts';
 import { erase, settle } from './settle.ts';
 import { readUpload, step } from './step.ts';
@@ -92,7 +91,7 @@ export async function openResult(context: JobContext, { tenant, id, state, asked
   const name = outcomeBlob({ tenant, id, run: state.run, name: inEdition('transcript', state.edition ?? 0) });
   const found = await context.blobs.find(OUTCOMES, name);
   if (!found) return undefined;
-  const expires = context.now() + limits.jobUrlSeconds.value * 1_000;
+  const expires = context.now() + JOB_URL_S * 1_000;
   const url = await context.blobs.address(OUTCOMES, name, 'read', expires);
   const zoneKeyId = context.settings.ZONE_KEYS[asked.zone]?.[0]?.kid ?? '';
   return { read: { url, etag: found.etag }, zone: asked.zone, zoneKeyId, expires };

@@ -4,12 +4,19 @@
 import { DAY_MS } from '../../shared/day.ts';
 import { isUploadId } from '../../shared/jobs/paths.ts';
 import type { UploadUsage } from '../../shared/jobs/usage.ts';
-import { limits } from '../../shared/limits.ts';
 import { refusals } from '../../shared/refusal.ts';
 import { endOf } from '../store/rows.ts';
 import { UsageRefused } from '../store/usage.ts';
 import type { JobContext } from './context.ts';
 import { type UploadRecord, usageRowKey } from './record.ts';
+
+/** Rows that one sweep books; the next one continues. */
+const SWEEP_BOOKINGS_MAX = 200;
+/**
+ * Days after which usage that the edge refuses is given up: a month of accounts, and half of
+ * USAGE_BOOKED_DAYS.
+ */
+export const USAGE_REPORT_DAYS = 31;
 
 /** `undefined` when no file had arrived: then nothing was used. */
 export function usageOf({ tenant, id, asked, state, created, updated }: UploadRecord): UploadUsage | undefined {
@@ -57,8 +64,8 @@ export async function bookUsage(
  */
 export async function bookAll(context: JobContext, tenant: string): Promise<void> {
   let booked = 0;
-  for (let from = 'b!'; booked < limits.lookBookings.value; ) {
-    const rows = await context.rows.scan(tenant, from, endOf('b!'), limits.lookBookings.value);
+  for (let from = 'b!'; booked < SWEEP_BOOKINGS_MAX; ) {
+    const rows = await context.rows.scan(tenant, from, endOf('b!'), SWEEP_BOOKINGS_MAX);
     for (const { value } of rows) {
       const usage = value as UsageRow;
       try {
@@ -73,13 +80,13 @@ export async function bookAll(context: JobContext, tenant: string): Promise<void
       }
     }
     const last = rows.at(-1);
-    if (!last || rows.length < limits.lookBookings.value) return;
+    if (!last || rows.length < SWEEP_BOOKINGS_MAX) return;
     from = `${last.key}!`;
   }
 }
 
 async function keepOrGiveUp(context: JobContext, usage: UsageRow, { status }: UsageRefused): Promise<void> {
-  const old = usage.since + limits.usageToldDays.value * DAY_MS <= context.now();
+  const old = usage.since + USAGE_REPORT_DAYS * DAY_MS <= context.now();
   if (old) await forgetUsage(context, usage);
   context.log({ ...line(usage), detail: old ? 'given up' : 'refused', count: status });
 }

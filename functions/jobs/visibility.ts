@@ -1,11 +1,13 @@
 // Uploads and projects that a caller may see: those of its zones, and of its subject where its token shows no others.
 
 import type { UploadPlace } from '../../shared/jobs/paths.ts';
-import { limits } from '../../shared/limits.ts';
 import type { EdgeCaller } from '../caller/edge-caller.ts';
 import type { Settings } from '../settings.ts';
 import { endOf, type Rows } from '../store/rows.ts';
 import { readRecord, recordKey, type UploadRecord } from './record.ts';
+
+/** Rows that one page of one subject scans: the answer of Azure Tables to one query. */
+const UPLOAD_LIST_SCAN_MAX = 1_000;
 
 interface RowStore {
   readonly rows: Rows;
@@ -44,7 +46,7 @@ export interface PageQuery {
  * of the tenant's records may be short, or empty, and still have a `next`, since one query reads a bounded number of rows.
  */
 export async function readPage(
-  { rows, settings, scanRows = limits.uploadListScan.value }: RowStore,
+  { rows, settings, scanRows = UPLOAD_LIST_SCAN_MAX }: RowStore,
   prefix: string,
   { tenant, after, limit, viewer = {} }: PageQuery,
 ): Promise<{ readonly records: readonly UploadRecord[]; readonly next: string | undefined }> {

@@ -2,10 +2,10 @@
 
 import { isOver } from '../../shared/jobs/state.ts';
 import type { Waiting } from '../../shared/jobs/upload-contract.ts';
-import { limits } from '../../shared/limits.ts';
 import { endOf } from '../store/rows.ts';
 import type { JobContext } from './context.ts';
 import { isReported } from './decide-redrive.ts';
+import { UPLOAD_WINDOW } from './limits.ts';
 import { type JobRecord, readJobRecord, type UploadRecord, uploadJobsPrefix } from './record.ts';
 
 /** Wait that comes last on the way of a job first: what is behind it is not held up by the others. */
@@ -43,6 +43,6 @@ export async function readWaiting(context: JobContext, record: UploadRecord): Pr
     return (await context.rows.scan(record.tenant, prefix, endOf(prefix), limit)).map(readJobRecord);
   };
   const begun = record.state.status !== 'granted' && !isOver(record.state.status);
-  const jobs = begun ? await Promise.all([scan('q', limits.uploadWindow.value), scan('w', 1)]) : [];
+  const jobs = begun ? await Promise.all([scan('q', UPLOAD_WINDOW), scan('w', 1)]) : [];
   return waitingOf(record, jobs.flat(), context.now());
 }

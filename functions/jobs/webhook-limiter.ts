@@ -1,10 +1,18 @@
 // Limits the webhook deliveries of an instance. Receivers belong to tenants and may never answer: a tenant
 // has a few deliveries in flight, and a receiver that only times out is not called for a while, so that no
 // tenant waits for another's receiver.
-import { limits } from '../../shared/limits.ts';
 import { TenantLimiter } from '../http/limiter.ts';
 import type { Posted } from './post.ts';
 import { TIMED_OUT } from './post.ts';
+
+/** Remembered hosts that did not answer webhooks: tenants choose the names, so the oldest are forgotten. */
+const WEBHOOK_HOSTS_MAX = 10_000;
+/** Concurrent webhooks of one tenant from one instance: half of those it takes from the queue at a time. */
+export const WEBHOOKS_PER_TENANT_MAX = 8;
+/** Unanswered notices in a row before the receiver is paused. */
+const WEBHOOK_SILENCES_MAX = 8;
+/** Pause of a receiver that only hangs; notices to it count as unanswered, and are retried. */
+export const WEBHOOK_SILENCE_MS = 30_000;
 
 export interface Place {
   /** Gives it back, with what came of it. */
@@ -23,7 +31,7 @@ interface Silence {
 }
 
 export function createWebhookLimiter(now: () => number): WebhookLimiter {
-  const inFlight = new TenantLimiter(Number.POSITIVE_INFINITY, limits.webhooksAtOnce.value);
+  const inFlight = new TenantLimiter(Number.POSITIVE_INFINITY, WEBHOOKS_PER_TENANT_MAX);
   const silent = new Map<string, Silence>();
   const isClosed = (name: string) => (silent.get(name)?.until ?? 0) > now();
 
@@ -31,10 +39,10 @@ export function createWebhookLimiter(now: () => number): WebhookLimiter {
     const count = (silent.get(name)?.count ?? 0) + 1;
     silent.delete(name);
     if (!late) return;
-    const closed = count >= limits.webhookSilences.value;
-    silent.set(name, { count, until: closed ? now() + limits.webhookSilenceMs.value : 0 });
+    const closed = count >= WEBHOOK_SILENCES_MAX;
+    silent.set(name, { count, until: closed ? now() + WEBHOOK_SILENCE_MS : 0 });
     const [oldest] = silent.keys();
-    if (silent.size > limits.placeNames.value && oldest !== undefined) silent.delete(oldest);
+    if (silent.size > WEBHOOK_HOSTS_MAX && oldest !== undefined) silent.delete(oldest);
   }
 
   return {

@@ -1,6 +1,5 @@
 // Decides the next entry of a model's log. Each function returns an entry or a refusal; the writer ensures
 // that no other entry is written in between.
-import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { type Evidence, underPromise } from '../../shared/registry/evidence.ts';
 import {
@@ -19,6 +18,15 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import { decideMiss, decideTakeover } from './decide-rollout.ts';
 import { FUNCTIONS, openGate, type TransitionContext } from './gate.ts';
 
+/** Revisions of a model: the facts of all of them are one row of the table. */
+export const MODEL_REVISIONS_MAX = 250;
+/** Revisions in that row, which takes 150,000 with 32 aliases: long promises fill it before 250 revisions. */
+const MODEL_HEAD_CHARACTERS = 135_000;
+/** Extra size in that row of a revision that misses its promise: a reason and its outcome. */
+const MODEL_ROLLOUT_CHARACTERS = 700;
+/** Aliases of a model, all in the row of its revisions. */
+export const MODEL_ALIASES_MAX = 32;
+
 /** Facts about a revision from the signature of its files. */
 export interface SignedRevision {
   readonly revision: string;
@@ -35,8 +43,8 @@ export function decideRevision(known: Registry, signed: SignedRevision): Result<
   const there = known.revisions[revision];
   if (there?.author === author || there?.authors?.includes(author)) return ok(undefined);
   if (there) return decideAuthor(known, there, signed);
-  if (Object.keys(known.revisions).length >= limits.modelRevisions.value) {
-    return no(closed(`a model has at most ${limits.modelRevisions.value} revisions`));
+  if (Object.keys(known.revisions).length >= MODEL_REVISIONS_MAX) {
+    return no(closed(`a model has at most ${MODEL_REVISIONS_MAX} revisions`));
   }
   const problem = lineageProblem(known, signed);
   if (problem !== undefined) return no(closed(problem));
@@ -71,8 +79,8 @@ function decideAuthor(
 function draftWithin(known: Registry, draft: EntryDraft): Result<EntryDraft> {
   const { revisions } = applyEntry(known, placeEntry(known, draft, known.at));
   const mayMiss = Object.values(revisions).filter(({ sla, made }) => sla || made).length;
-  const room = JSON.stringify(revisions).length + mayMiss * limits.modelRolloutCharacters.value;
-  return room > limits.modelHeadCharacters.value
+  const room = JSON.stringify(revisions).length + mayMiss * MODEL_ROLLOUT_CHARACTERS;
+  return room > MODEL_HEAD_CHARACTERS
     ? no(closed('what is known of all revisions of the model fills its row: the name is used up'))
     : ok(draft);
 }
@@ -175,8 +183,8 @@ export function decideAlias(
   const { stage } = found.standing;
   if (alias === STABLE && stage !== 'full') return no(closed(`a revision in the stage ${stage} cannot be stable`));
   if (stage === 'retired') return no(closed('the revision is retired'));
-  if (named === undefined && Object.keys(known.aliases).length >= limits.modelAliases.value) {
-    return no(closed(`a model has at most ${limits.modelAliases.value} aliases`));
+  if (named === undefined && Object.keys(known.aliases).length >= MODEL_ALIASES_MAX) {
+    return no(closed(`a model has at most ${MODEL_ALIASES_MAX} aliases`));
   }
   return ok({
     type: 'alias',

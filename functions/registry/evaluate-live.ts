@@ -1,6 +1,5 @@
 // Timer that counts the agents' reports, each number once, and judges the revisions on trial by them. A
 // failing one is withdrawn at once; none is ever promoted here, which takes people.
-import { limits } from '../../shared/limits.ts';
 import { addCounts, type LiveCounts, noCounts, p95Of } from '../../shared/registry/live-counts.ts';
 import { type Registry, STABLE } from '../../shared/registry/registry.ts';
 import type { Change, Value } from '../store/rows.ts';
@@ -12,6 +11,7 @@ import {
   agentKey,
   hasNewCounts,
   LIVE,
+  LIVE_GONE_S,
   type Live,
   newsOf,
   type ReportedCounts,
@@ -23,6 +23,19 @@ import {
 import { readModel } from './stored-model.ts';
 import { addCountsToTrial, evaluateTrial, followStanding, isSettling, isUnderWay, type TrialCounts } from './trial.ts';
 import { withdraw } from './withdraw.ts';
+
+/** Silence after which an agent's revisions count as gone: three of its reports are missing. */
+const LIVE_HERE_S = 180;
+/** Removed agents, of two rows each, in one transaction with the rows of LIVE_AGENTS_MAX. */
+const LIVE_GONE_MAX = 8;
+/** Time without streams after which a revision is no longer listed: its counts are of other traffic. */
+const LIVE_QUIET_S = 86_400;
+/** Shortest window of live traffic. */
+const LIVE_WINDOW_S = 10;
+/** Fewest streams of a window: its 95th percentile is then not the slowest of all. */
+const LIVE_WINDOW_STREAMS = 50;
+/** Windows stored of a revision: two minutes at least. */
+const LIVE_WINDOWS_MAX = 12;
 
 /** Judges all models. A model that fails is tried again at the next run. */
 export async function evaluateLive(desk: ModelContext): Promise<void> {
@@ -43,7 +56,7 @@ async function judgeModel(desk: ModelContext, model: string): Promise<void> {
   if (!underWay && Object.keys(live.trials).length === 0 && agents.length === 0) return;
   const news = agents.map(({ row, taken }) => ({
     zone: row.zone,
-    has: now - row.at > limits.liveHereSeconds.value * 1_000 ? [] : Object.keys(row.now),
+    has: now - row.at > LIVE_HERE_S * 1_000 ? [] : Object.keys(row.now),
     news: newsOf(row, taken),
   }));
   const next = takeAll(live, registry, news, now);
@@ -64,10 +77,8 @@ async function judgeModel(desk: ModelContext, model: string): Promise<void> {
 /** Marks all reports as counted, and removes agents that are long silent. */
 function rowsAfter(agents: readonly AgentReports[], now: number): Change[] {
   const gone = agents
-    .filter(
-      ({ row, taken }) => now - row.at > limits.liveGoneSeconds.value * 1_000 && !hasNewCounts(newsOf(row, taken)),
-    )
-    .slice(0, limits.liveGoneAtOnce.value);
+    .filter(({ row, taken }) => now - row.at > LIVE_GONE_S * 1_000 && !hasNewCounts(newsOf(row, taken)))
+    .slice(0, LIVE_GONE_MAX);
   return [
     ...agents.filter((one) => !gone.includes(one)).flatMap(takenChange),
     ...gone.flatMap(({ agent, taken }): Change[] => [
@@ -129,7 +140,7 @@ function trafficAfter(known: Live['traffic'], agents: readonly NewCounts[], now:
   return Object.fromEntries(
     [...revisions].flatMap((revision) => {
       const next = windowAfter(known[revision], sumOf(agents, revision, 'served'), now);
-      const quiet = now - next.at > limits.liveQuietSeconds.value * 1_000;
+      const quiet = now - next.at > LIVE_QUIET_S * 1_000;
       return quiet ? [] : [[revision, next] as const];
     }),
   );
@@ -144,8 +155,7 @@ function windowAfter(known: Traffic | undefined, more: LiveCounts, now: number):
   };
   if (more.streams === 0) return { at, served, open, windows };
   const counts = addCounts(open.counts, more);
-  const full =
-    counts.streams >= limits.liveWindowStreams.value && now - open.from >= limits.liveWindowSeconds.value * 1_000;
+  const full = counts.streams >= LIVE_WINDOW_STREAMS && now - open.from >= LIVE_WINDOW_S * 1_000;
   const all = { at: now, served: addCounts(served, more) };
   if (!full) return { ...all, open: { from: open.from, counts }, windows };
   const p95 = p95Of(counts);
@@ -154,6 +164,6 @@ function windowAfter(known: Traffic | undefined, more: LiveCounts, now: number):
   return {
     ...all,
     open: { from: now, counts: noCounts },
-    windows: [...windows, closed].slice(-limits.liveWindows.value),
+    windows: [...windows, closed].slice(-LIVE_WINDOWS_MAX),
   };
 }

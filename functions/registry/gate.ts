@@ -1,11 +1,15 @@
 // Evidence and signatures that each gate requires.
-import { limits } from '../../shared/limits.ts';
+
+import { CLOCK_SKEW_S } from '../../shared/clock-offset.ts';
 import { refuse } from '../../shared/refusal.ts';
-import { decideCanary } from '../../shared/registry/canary.ts';
+import { CANARY_STREAMS, decideCanary } from '../../shared/registry/canary.ts';
 import { type Evidence, type EvidenceKind, evaluateEvidence } from '../../shared/registry/evidence.ts';
 import { type Move, moveOf, type Standing, showStanding } from '../../shared/registry/stage.ts';
 import type { GateStatement } from '../../shared/registry/statement.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
+
+/** Age at which evidence is of another fleet and another traffic: a week. */
+export const MODEL_STATEMENT_S = 604_800;
 
 /** Signer name of the functions themselves. Not a person, so gates that require people do not count it. */
 export const FUNCTIONS = 'functions';
@@ -91,8 +95,8 @@ export function openGate(
 }
 
 export function untimelyIn({ at }: GateStatement, now: number): string | undefined {
-  if (now - at > limits.modelStatementSeconds.value * 1_000) return 'its evidence is too old';
-  return at - now > limits.clockSkewSeconds.value * 1_000 ? 'it is from the future' : undefined;
+  if (now - at > MODEL_STATEMENT_S * 1_000) return 'its evidence is too old';
+  return at - now > CLOCK_SKEW_S * 1_000 ? 'it is from the future' : undefined;
 }
 
 function gateOf(move: Move, to: Standing, ratesReported: boolean): Gate {
@@ -113,7 +117,7 @@ function problemOf(move: Move, { evidence, from }: GateStatement, now: number): 
     if (found !== 'PASS') return `"${one.kind}" is ${found}`;
   }
   return runs.some((run) => decideCanary(run, now).move !== 'promote')
-    ? `fewer than ${limits.canaryStreams.value} streams at the last share`
+    ? `fewer than ${CANARY_STREAMS} streams at the last share`
     : undefined;
 }
 
@@ -121,8 +125,8 @@ function stepProblem({ evidence, from }: GateStatement, now: number): string | u
   const runs = runsOf(evidence);
   if (runs.some((run) => run.share !== from.share)) return 'the canary it tells of was at another share';
   if (evidence.some((one) => evaluateEvidence(one, now) === 'FAIL')) return 'a FAIL is among its evidence';
-  return runs.some((run) => run.streams < limits.canaryStreams.value)
-    ? `fewer than ${limits.canaryStreams.value} streams at this share`
+  return runs.some((run) => run.streams < CANARY_STREAMS)
+    ? `fewer than ${CANARY_STREAMS} streams at this share`
     : undefined;
 }
 

@@ -1,7 +1,7 @@
 // Models as operators see them, now or as they were.
-import { limits } from '../../shared/limits.ts';
 import type { AliasRow, ModelState, RevisionRow } from '../../shared/registry/contract.ts';
 import { applyEntry, newRegistry, type Registry } from '../../shared/registry/registry.ts';
+import { MODEL_LOG_ROWS_MAX } from './limits.ts';
 import type { ModelContext } from './model-context.ts';
 import { readEntries, readModel } from './stored-model.ts';
 
@@ -36,7 +36,7 @@ export async function getModel(desk: ModelContext, model: string, at: number | u
   if (at === undefined || at >= registry.at) return stateOf(registry);
   let known = newRegistry(model);
   for (;;) {
-    const entries = await readEntries(desk, model, known.seq, limits.modelLogRows.value);
+    const entries = await readEntries(desk, model, known.seq, MODEL_LOG_ROWS_MAX);
     const before = entries.filter((one) => one.at <= at);
     known = before.reduce(applyEntry, known);
     if (entries.length === 0 || before.length < entries.length) return stateOf(known);

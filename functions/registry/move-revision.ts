@@ -1,11 +1,11 @@
 // Stage moves of a revision, by a statement with enough signatures. Until then the statement waits here for
 // further signers.
 import { fromBase64 } from '../../shared/base64.ts';
-import { limits } from '../../shared/limits.ts';
+import { KiB } from '../../shared/bytes.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { type StoredTransition, storedTransition, type TransitionRow } from '../../shared/registry/contract.ts';
 import type { Registry } from '../../shared/registry/registry.ts';
-import { type Envelope, openEnvelope } from '../../shared/registry/signature-envelope.ts';
+import { type Envelope, MODEL_SIGNATURES_MAX, openEnvelope } from '../../shared/registry/signature-envelope.ts';
 import { isSame } from '../../shared/registry/stage.ts';
 import { type GateStatement, readStatement } from '../../shared/registry/statement.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
@@ -16,12 +16,15 @@ import { readLiveEvidence } from './get-live.ts';
 import type { ModelContext } from './model-context.ts';
 import { append, type Decided } from './stored-model.ts';
 
+/** Signed statement as sent and stored, in base64: a row of the table takes 150,000 characters. */
+const MODEL_STATEMENT_BYTES = 80 * KiB;
+
 const statementKey = (id: string): string => `s!${id}`;
 const invalid = (rule: string) => no(refuse('signature_invalid', { rule }));
 
 /** Applies a signed statement. A repeat, also with another signature, is the same transition. */
 export async function moveRevision(desk: ModelContext, model: string, sent: Envelope): Promise<Result<TransitionRow>> {
-  if (JSON.stringify(sent).length > limits.modelStatementBytes.value) return invalid('it is too long');
+  if (JSON.stringify(sent).length > MODEL_STATEMENT_BYTES) return invalid('it is too long');
   const payload = fromBase64(sent.payload);
   const statement = payload && readStatement(payload);
   if (!statement || statement.model !== model) return invalid('it is no statement about a revision of this model');
@@ -73,7 +76,7 @@ async function decide(
     // A withdrawal succeeds even when it records a miss; only an advance reports it.
     ...(draft?.type === 'rollout' && to.stage !== 'develop-verify' && { missed: draft.reason }),
   };
-  const signatures = opened.envelope.signatures.slice(0, limits.modelSignatures.value);
+  const signatures = opened.envelope.signatures.slice(0, MODEL_SIGNATURES_MAX);
   const envelope = { ...opened.envelope, signatures };
   const change = putOn(row, statementKey(id), { ...said, envelope });
   return ok({ draft, said, changes: [change] });

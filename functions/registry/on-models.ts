@@ -1,6 +1,5 @@
 // Endpoints of the edge for operators' model requests (shared/registry/contract.ts).
 import type { HttpRequest, HttpResponseInit } from '@azure/functions';
-import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { aliasMove, newRevision, newTransition } from '../../shared/registry/contract.ts';
 import { aliasName } from '../../shared/registry/registry.ts';
@@ -12,6 +11,7 @@ import { readCount } from '../http/read-count.ts';
 import { readJson } from '../http/read-json.ts';
 import { getLiveEvidence } from './get-live.ts';
 import { getModel } from './get-model.ts';
+import { MODEL_LOG_ROWS_MAX } from './limits.ts';
 import { type ModelContext, requireModels } from './model-context.ts';
 import { moveAlias } from './move-alias.ts';
 import { getTransition, moveRevision } from './move-revision.ts';
@@ -75,7 +75,7 @@ export const onTransition = (desk: ModelContext | undefined): Question =>
 /** GET /api/models/{model}/transitions?after= */
 export const onLog = (desk: ModelContext | undefined): Question =>
   ofModel(desk, async (known, model, request) => {
-    const most = limits.modelLogRows.value;
+    const most = MODEL_LOG_ROWS_MAX;
     const entries = await readEntries(known, model, readCount(request, 'after') ?? 0, most);
     const next = entries.length === most && entries.at(-1)?.seq;
     return answer(200, { entries, ...(next && { next }) });

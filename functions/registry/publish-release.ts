@@ -3,14 +3,23 @@
 import { CompactSign, importJWK } from 'jose';
 import { z } from 'zod';
 import { canonicalJson } from '../../shared/audit/canonical-json.ts';
-import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import type { modelNames } from '../../shared/registry/contract.ts';
-import { RELEASE_TYPE, type ReleaseMap, releaseMap, releaseOf } from '../../shared/registry/release.ts';
+import {
+  MODEL_NAMES_MAX,
+  RELEASE_TYPE,
+  type ReleaseMap,
+  releaseMap,
+  releaseOf,
+} from '../../shared/registry/release.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Settings } from '../settings.ts';
+import { MODEL_TRIES_MAX } from './limits.ts';
 import type { ModelContext, ReleaseEdge } from './model-context.ts';
 import { readModel } from './stored-model.ts';
+
+/** Longest call that notifies the edge of a release: a rollback takes effect in five seconds. */
+const RELEASE_NOTIFY_MS = 3_000;
 
 /** Partition name that no model can have. */
 const PARTITION = '@release';
@@ -21,11 +30,11 @@ type Desk = Pick<ModelContext, 'rows' | 'edge' | 'mirrorShare'>;
 
 /** Lists a model before its log begins, so that every log is found. Refuses when the list is full. */
 export async function enrolModel({ rows }: Desk, model: string): Promise<Result<undefined>> {
-  for (let attempt = 0; attempt < limits.modelTries.value; attempt += 1) {
+  for (let attempt = 0; attempt < MODEL_TRIES_MAX; attempt += 1) {
     const { map, version } = await readMap(rows);
     if (Object.hasOwn(map.models, model)) return ok(undefined);
-    if (Object.keys(map.models).length >= limits.modelNames.value) {
-      return no(refuse('gate_closed', { rule: `there are at most ${limits.modelNames.value} models` }));
+    if (Object.keys(map.models).length >= MODEL_NAMES_MAX) {
+      return no(refuse('gate_closed', { rule: `there are at most ${MODEL_NAMES_MAX} models` }));
     }
     if (await writeMap(rows, { ...map, models: { ...map.models, [model]: {} } }, version)) return ok(undefined);
   }
@@ -51,7 +60,7 @@ export async function publishRelease(desk: Desk, only?: string): Promise<Release
 }
 
 async function updateMap({ rows, mirrorShare }: Desk, only: string | undefined): Promise<ReleaseMap> {
-  for (let attempt = 0; attempt < limits.modelTries.value; attempt += 1) {
+  for (let attempt = 0; attempt < MODEL_TRIES_MAX; attempt += 1) {
     const { map, version } = await readMap(rows);
     const names = Object.keys(map.models).filter((name) => only === undefined || name === only);
     const found = await Promise.all(
@@ -90,7 +99,7 @@ export function openReleaseEdge({
         method: 'PUT',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ release }),
-        signal: AbortSignal.timeout(limits.releaseTellMs.value),
+        signal: AbortSignal.timeout(RELEASE_NOTIFY_MS),
       });
       const answered = z.object({ generation: z.number() }).safeParse(await response.json().catch(() => undefined));
       if (!answered.success || answered.data.generation < map.generation) {

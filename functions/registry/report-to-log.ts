@@ -3,10 +3,10 @@
 import { createHash } from 'node:crypto';
 import type { EventDraft } from '../../shared/audit/event.ts';
 import { eventId } from '../../shared/audit/event-id.ts';
-import { limits } from '../../shared/limits.ts';
 import type { Entry } from '../../shared/registry/registry.ts';
 import { moveOf, showStanding } from '../../shared/registry/stage.ts';
 import { ok, type Result } from '../../shared/result.ts';
+import { MODEL_LOG_ROWS_MAX, MODEL_TRIES_MAX } from './limits.ts';
 import type { ModelContext } from './model-context.ts';
 import { readEntries, readModel, storeReported } from './stored-model.ts';
 
@@ -14,10 +14,10 @@ import { readEntries, readModel, storeReported } from './stored-model.ts';
 export async function reportToLog(desk: ModelContext, model: string): Promise<Result<undefined>> {
   const { audit } = desk;
   if (!audit) return ok(undefined);
-  for (let attempt = 0; attempt < limits.modelTries.value; attempt += 1) {
+  for (let attempt = 0; attempt < MODEL_TRIES_MAX; attempt += 1) {
     const kept = await readModel(desk, model);
     if (kept.told >= kept.registry.seq) return ok(undefined);
-    const entries = await readEntries(desk, model, kept.told, limits.modelLogRows.value);
+    const entries = await readEntries(desk, model, kept.told, MODEL_LOG_ROWS_MAX);
     for (const one of entries) {
       const told = await audit.report(desk.zone, draftOf(one), idOf(one));
       if (!told.ok) return told;

@@ -1,13 +1,18 @@
 // Stored reports of live traffic. Each agent and model has one row, which only that agent's reports change,
 // and one row with the counted part, which only the judge changes. Neither waits for the other.
 import { z } from 'zod';
-import { limits } from '../../shared/limits.ts';
 import { addCounts, countsSince, type LiveCounts, liveCounts, noCounts } from '../../shared/registry/live-counts.ts';
 import type { LiveReport } from '../../shared/registry/live-report.ts';
 import { endOf, type Row, type Rows, type Value } from '../store/rows.ts';
+import { MODEL_TRIES_MAX } from './limits.ts';
 import type { ModelContext } from './model-context.ts';
 import { listModels } from './publish-release.ts';
 import { trial } from './trial.ts';
+
+/** Silence after which an agent's row is removed: it never comes back under that name. */
+export const LIVE_GONE_S = 3_600;
+/** Agents of a model whose counts fit one transaction of the table, which has room for 100 rows. */
+const LIVE_AGENTS_MAX = 90;
 
 /** Counts by revision. */
 const told = z.record(z.string(), z.object({ served: liveCounts, mirrored: liveCounts }));
@@ -73,7 +78,7 @@ export async function storeReport(desk: Desk, agent: string, zone: string, repor
 async function storeModelReport({ rows, now, log }: Desk, agent: string, about: Omit<Heard, 'now'>): Promise<void> {
   const { model } = about;
   const key = agentKey(agent);
-  for (let attempt = 0; attempt < limits.modelTries.value; attempt += 1) {
+  for (let attempt = 0; attempt < MODEL_TRIES_MAX; attempt += 1) {
     const row = await rows.read(model, key);
     const next = afterReport(row && readable(log, model, row, agentRow), { ...about, now: now() });
     if (!next) return;
@@ -126,7 +131,7 @@ export function afterReport(known: AgentRow | undefined, { zone, model, report, 
 export function newsOf(row: AgentRow, taken: TakenRow | undefined): ReportedCounts {
   if (taken?.boot === row.boot) return combine(row.now, taken.now, countsSince);
   // The judge has forgotten the agent, or never counted it: its totals may be counted already.
-  if (!taken && row.at - row.began > limits.liveGoneSeconds.value * 1_000) return {};
+  if (!taken && row.at - row.began > LIVE_GONE_S * 1_000) return {};
   if (!row.last) return row.now;
   const { boot, now } = row.last;
   return combine(row.now, taken?.boot === boot ? combine(now, taken.now, countsSince) : now, addCounts);
@@ -160,7 +165,7 @@ export interface AgentReports {
 
 /** Returns the last report of every agent of a model. */
 export async function readAgents({ rows, log }: Pick<Desk, 'rows' | 'log'>, model: string): Promise<AgentReports[]> {
-  const most = limits.liveAgents.value;
+  const most = LIVE_AGENTS_MAX;
   const [agents, takens] = await Promise.all([
     rows.scan(model, AGENT, endOf(AGENT), most),
     rows.scan(model, TAKEN, endOf(TAKEN), most),

@@ -1,7 +1,6 @@
 // Log of a model in the table: one partition per model, one row per entry, and one row with the state that
 // they add up to. An entry and its consequences are written in one transaction, conditional on the state
 // read.
-import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import {
   applyEntry,
@@ -15,6 +14,7 @@ import {
 } from '../../shared/registry/registry.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Change, endOf } from '../store/rows.ts';
+import { MODEL_TRIES_MAX } from './limits.ts';
 import type { ModelContext } from './model-context.ts';
 
 const HEAD = 'head';
@@ -61,14 +61,14 @@ export interface Appended<Said> {
 
 /**
  * Decides on the current state and commits if it is unchanged; retries on a conflict. Refuses
- * `models_unavailable` after `modelTries`.
+ * `models_unavailable` after `MODEL_TRIES_MAX`.
  */
 export async function append<Said>(
   desk: ModelContext,
   model: string,
   decide: (known: Registry) => Promise<Result<Decided<Said>>> | Result<Decided<Said>>,
 ): Promise<Result<Appended<Said>>> {
-  for (let attempt = 0; attempt < limits.modelTries.value; attempt += 1) {
+  for (let attempt = 0; attempt < MODEL_TRIES_MAX; attempt += 1) {
     const kept = await readModel(desk, model);
     const decided = await decide(kept.registry);
     if (!decided.ok) return decided;

@@ -1,13 +1,13 @@
 // Trial of a revision on live traffic: observations since it came to its stage, and their verdict at its
 // gate. Plain data: every holder of the counts reaches the same result.
 import { z } from 'zod';
-import { limits } from '../../shared/limits.ts';
 import { beginCanary, type CanaryRun, canaryRun, evaluateCanary, stepUp } from '../../shared/registry/canary.ts';
 import { type Evidence, evaluateEvidence } from '../../shared/registry/evidence.ts';
 import {
   addCounts,
   addUp,
   badIn,
+  LIVE_QUANTILE,
   type LiveCounts,
   liveCounts,
   noCounts,
@@ -16,6 +16,14 @@ import {
 import type { ShareCounts } from '../../shared/registry/rates.ts';
 import { type Standing, standing } from '../../shared/registry/stage.ts';
 import type { Verdict } from '../../shared/registry/verdict.ts';
+
+/**
+ * Delay after a revision moves before its streams count: every edge has the release and every agent has
+ * reported by then.
+ */
+export const LIVE_SETTLE_S = 15;
+/** Streams of the previous revision that define slow: the 95th percentile of fewer is too uncertain. */
+export const LIVE_BASELINE_STREAMS = 1_000;
 
 export const trial = z.discriminatedUnion('stage', [
   z.object({ stage: z.literal('grey'), since: z.number().int(), mirrored: liveCounts }),
@@ -41,7 +49,7 @@ export function beginTrial({ stage, share }: Standing, since: number, usual: Liv
 /** Returns no bound while the baseline is too small. */
 function slowAfter({ latency }: LiveCounts): { readonly slow?: number } {
   const timed = latency.reduce((sum, many) => sum + many, 0);
-  const slow = timed < limits.liveBaseline.value ? undefined : quantileBucket(latency, limits.liveQuantile.value);
+  const slow = timed < LIVE_BASELINE_STREAMS ? undefined : quantileBucket(latency, LIVE_QUANTILE);
   return slow === undefined ? {} : { slow };
 }
 
@@ -57,8 +65,7 @@ export function followStanding(known: Trial | undefined, now: Standing, since: n
  * Reports whether the revision came to its stage too recently to count: edges learn of it within seconds, and
  * agents' counts are as old as their last report.
  */
-export const isSettling = ({ since }: Trial, now: number): boolean =>
-  now - since < limits.liveSettleSeconds.value * 1_000;
+export const isSettling = ({ since }: Trial, now: number): boolean => now - since < LIVE_SETTLE_S * 1_000;
 
 /**
  * New counts of both sides: of the trial, and of the serving revision in zones where the trial could be

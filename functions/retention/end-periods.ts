@@ -3,11 +3,15 @@
 // log records a period before its secret is destroyed, so an interrupted round repeats the record and never
 // omits it.
 
-import { limits } from '../../shared/limits.ts';
 import type { EraseContext } from '../audit/erase/erase-context.ts';
 import { endingName, endingPrefix, hasHolds } from '../audit/erase/hold-state.ts';
 import { isMonth, type Month, type RetentionName, retainedUntil, retentionNames } from '../audit/sidecar/retention.ts';
 import { periodsPrefix } from '../audit/sidecar/sidecar-names.ts';
+
+/** Months of a tenant and class that one round of retention ends: a write and a removal each. */
+export const PERIODS_PER_ROUND_MAX = 64;
+/** Tenants that one round reads for each class and expired month: more than a log has room for. */
+const PERIODS_LISTED_MAX = 16_384;
 
 interface Period {
   readonly name: string;
@@ -26,12 +30,12 @@ export interface Ended {
 export async function endPeriods(desk: EraseContext): Promise<Ended> {
   const { store, zone, keys, now } = desk;
   // Marks of interrupted rounds.
-  const marks = await store.list('sidecar', endingPrefix(zone), limits.auditPeriodsPerRound.value);
+  const marks = await store.list('sidecar', endingPrefix(zone), PERIODS_PER_ROUND_MAX);
   for (const mark of marks) await store.remove('sidecar', mark);
   const held = new Set<string>();
   let [destroyed, kept] = [0, 0];
   for await (const period of findEnded(desk, now())) {
-    if (destroyed >= limits.auditPeriodsPerRound.value) break;
+    if (destroyed >= PERIODS_PER_ROUND_MAX) break;
     const done = held.has(period.tenant) ? 'held' : await end(desk, period);
     if (done === 'untold') break;
     if (done === 'destroyed') destroyed += 1;
@@ -72,7 +76,7 @@ async function* findEnded({ store, zone }: EraseContext, now: number): AsyncGene
     const [first] = await store.list('sidecar', prefix, 1);
     let month = first?.slice(prefix.length).split('/')[0] ?? '';
     while (isMonth(month) && retainedUntil(ret, month) <= now) {
-      const names = await store.list('sidecar', `${prefix}${month}/`, limits.auditPeriodsListed.value);
+      const names = await store.list('sidecar', `${prefix}${month}/`, PERIODS_LISTED_MAX);
       for (const name of names) {
         const tenant = decodeURIComponent(name.slice(name.lastIndexOf('/') + 1));
         yield { name, ret, month, tenant };

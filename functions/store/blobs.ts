@@ -3,8 +3,11 @@
 
 import { BlobSASPermissions, BlobServiceClient, RestError } from '@azure/storage-blob';
 import { OUTCOMES, UPLOADS } from '../../shared/jobs/paths.ts';
-import { limits } from '../../shared/limits.ts';
+import { STORAGE_PAUSE_MS, STORAGE_TRIES_MAX } from '../limits.ts';
 import { callStorage } from './storage-call.ts';
+
+/** Time before now from which a signed address is valid, since clocks differ. */
+const BLOB_SKEW_MS = 60_000;
 
 /** Containers that the functions own. */
 export const containers = [UPLOADS, OUTCOMES] as const;
@@ -43,7 +46,7 @@ const permissions: Record<Right, string> = { read: 'r', create: 'c', write: 'cw'
 
 export function openBlobs(connection: string): Blobs {
   const account = BlobServiceClient.fromConnectionString(connection, {
-    retryOptions: { maxTries: limits.blobCallTries.value, retryDelayInMs: limits.blobPauseMs.value },
+    retryOptions: { maxTries: STORAGE_TRIES_MAX, retryDelayInMs: STORAGE_PAUSE_MS },
   });
   const blob = (container: ContainerName, name: string) => account.getContainerClient(container).getBlobClient(name);
   return {
@@ -102,7 +105,7 @@ export function openBlobs(connection: string): Blobs {
     async address(container, name, right, expires) {
       return blob(container, name).generateSasUrl({
         permissions: BlobSASPermissions.parse(permissions[right]),
-        startsOn: new Date(Date.now() - limits.blobSkewMs.value),
+        startsOn: new Date(Date.now() - BLOB_SKEW_MS),
         expiresOn: new Date(expires),
       });
     },

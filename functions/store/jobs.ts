@@ -12,7 +12,16 @@ import {
   SQSClient,
 } from '@aws-sdk/client-sqs';
 import { deadQueue, jobQueue, lightQueue, type UploadJob, zoneQueues } from '../../shared/jobs/job.ts';
-import { limits } from '../../shared/limits.ts';
+import { JOB_VISIBILITY_S } from '../../shared/jobs/limits.ts';
+
+/** Tries of one call of SQS, the first included. */
+const QUEUE_TRIES_MAX = 3;
+/** Messages of one call: the limit of SQS. */
+const QUEUE_BATCH_MAX = 10;
+/** Time a dead letter under replay is invisible to others: long enough to send and delete it. */
+const DEAD_INVISIBLE_S = 60;
+/** Agents that may fail on a job before it goes to the dead-letter queue. */
+export const JOB_RECEIVES_MAX = 5;
 
 export interface DeadJob {
   readonly body: string;
@@ -63,7 +72,7 @@ export function openJobs(place: JobsPlace): Jobs {
   // queue URLs, which no resolver knows.
   const client = new SQSClient({
     region,
-    maxAttempts: limits.queueTries.value,
+    maxAttempts: QUEUE_TRIES_MAX,
     ...(endpoint !== undefined && { endpoint }),
   });
   const queueOf = ({ zone, light, model }: QueueOf) => (light ? lightQueue : jobQueue)(prefix, zone, model);
@@ -76,8 +85,8 @@ export function openJobs(place: JobsPlace): Jobs {
       const taken: UploadJob[] = [];
       for (const [queue, ours] of Map.groupBy(jobs, queueOf)) {
         const QueueUrl = await addressOf(queue, ours[0]?.zone ?? '');
-        for (let from = 0; from < ours.length; from += limits.queueBatch.value) {
-          const some = ours.slice(from, from + limits.queueBatch.value);
+        for (let from = 0; from < ours.length; from += QUEUE_BATCH_MAX) {
+          const some = ours.slice(from, from + QUEUE_BATCH_MAX);
           const Entries = some.map((job, index) => ({ Id: String(index), MessageBody: JSON.stringify(job) }));
           const sent = client.send(new SendMessageBatchCommand({ QueueUrl, Entries }));
           // The queue was deleted: the next try creates it.
@@ -113,8 +122,8 @@ export function openJobs(place: JobsPlace): Jobs {
       const QueueUrl = await deadOf(zone);
       const receive = {
         QueueUrl,
-        MaxNumberOfMessages: limits.queueBatch.value,
-        VisibilityTimeout: limits.deadInvisibleSeconds.value,
+        MaxNumberOfMessages: QUEUE_BATCH_MAX,
+        VisibilityTimeout: DEAD_INVISIBLE_S,
       };
       const { Messages = [] } = await client.send(new ReceiveMessageCommand(receive));
       return Messages.map(({ Body = '', ReceiptHandle = '' }) => ({ body: Body, receipt: ReceiptHandle }));
@@ -159,8 +168,8 @@ function openQueues(client: SQSClient, prefix: string) {
     if (known !== undefined) return known;
     const { QueueArn } = await readFacts(client, await deadOf(zone), ['QueueArn']);
     return create(name, {
-      VisibilityTimeout: String(limits.jobVisibilitySeconds.value),
-      RedrivePolicy: JSON.stringify({ deadLetterTargetArn: QueueArn, maxReceiveCount: limits.jobReceives.value }),
+      VisibilityTimeout: String(JOB_VISIBILITY_S),
+      RedrivePolicy: JSON.stringify({ deadLetterTargetArn: QueueArn, maxReceiveCount: JOB_RECEIVES_MAX }),
     });
   };
   return { addresses, find, deadOf, addressOf };

@@ -1,7 +1,11 @@
 // Storage calls within a request of the edge: each is bounded, and the first write checks the deadline.
 import type { RestError } from '@azure/storage-blob';
-import { limits } from '../../shared/limits.ts';
 import { beginWrite, isInScope, StorageSilent } from '../caller/request-scope.ts';
+
+/**
+ * One storage call within a request of the edge: three tries of a slow account fit before the edge gives up.
+ */
+const STORAGE_ANSWER_MS = 3_000;
 
 /** Calls storage. Outside of a request the call has no signal, and its errors are those of the client. */
 export async function callStorage<T>(
@@ -10,7 +14,7 @@ export async function callStorage<T>(
 ): Promise<T> {
   if (!isInScope()) return call({});
   if (kind === 'write') beginWrite();
-  const abortSignal = AbortSignal.timeout(limits.storageAnswerMs.value);
+  const abortSignal = AbortSignal.timeout(STORAGE_ANSWER_MS);
   try {
     return await call({ abortSignal });
   } catch (error) {

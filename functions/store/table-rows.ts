@@ -1,14 +1,19 @@
 // Rows in Azure Tables.
 
 import { odata, RestError, TableClient, TableServiceClient, type TransactionAction } from '@azure/data-tables';
-import { limits } from '../../shared/limits.ts';
+import { STORAGE_PAUSE_MS, STORAGE_TRIES_MAX } from '../limits.ts';
 import type { Change, Row, Rows, Value } from './rows.ts';
 import { callStorage } from './storage-call.ts';
+
+/** Part of a value in one property: Azure Tables takes 64 KiB of UTF-16. */
+export const PROPERTY_CHARACTERS = 30_000;
+/** Properties that one value is split over: a row stays far below the 1 MiB of Azure Tables. */
+export const PROPERTIES_PER_VALUE_MAX = 5;
 
 type Entity = { partitionKey: string; rowKey: string; etag?: string } & Record<string, unknown>;
 
 export function openTable(connection: string, name: string): Rows {
-  const retryOptions = { maxRetries: limits.blobCallTries.value - 1, retryDelayInMs: limits.blobPauseMs.value };
+  const retryOptions = { maxRetries: STORAGE_TRIES_MAX - 1, retryDelayInMs: STORAGE_PAUSE_MS };
   const options = { allowInsecureConnection: /\bhttp:/.test(connection), retryOptions };
   const table = TableClient.fromConnectionString(connection, name, options);
   const service = TableServiceClient.fromConnectionString(connection, options);
@@ -55,7 +60,7 @@ export function openTable(connection: string, name: string): Rows {
 const statusOf = (error: unknown): number | undefined => (error instanceof RestError ? error.statusCode : undefined);
 
 function rowOf(entity: Entity): Row {
-  const text = Array.from({ length: limits.rowParts.value }, (_, part) => entity[`json${part}`] ?? '').join('');
+  const text = Array.from({ length: PROPERTIES_PER_VALUE_MAX }, (_, part) => entity[`json${part}`] ?? '').join('');
   return { key: entity.rowKey, value: JSON.parse(text) as Value, version: entity.etag ?? '' };
 }
 
@@ -63,13 +68,10 @@ function actionOf(partition: string, change: Change): TransactionAction {
   const entity: Entity = { partitionKey: partition, rowKey: change.key };
   if (change.type === 'remove') return ['delete', entity];
   const text = JSON.stringify(change.value);
-  if (text.length > limits.rowPartCharacters.value * limits.rowParts.value)
+  if (text.length > PROPERTY_CHARACTERS * PROPERTIES_PER_VALUE_MAX)
     throw new Error(`the row is too long: ${text.length} characters`);
-  for (let part = 0; part * limits.rowPartCharacters.value < text.length; part += 1) {
-    entity[`json${part}`] = text.slice(
-      part * limits.rowPartCharacters.value,
-      (part + 1) * limits.rowPartCharacters.value,
-    );
+  for (let part = 0; part * PROPERTY_CHARACTERS < text.length; part += 1) {
+    entity[`json${part}`] = text.slice(part * PROPERTY_CHARACTERS, (part + 1) * PROPERTY_CHARACTERS);
   }
   if (change.type === 'insert') return ['create', entity];
   if (change.type === 'put') return ['upsert', entity, 'Replace'];

@@ -1,8 +1,8 @@
 // Client of the edge for the usage of uploads.
 import { importJWK, SignJWT } from 'jose';
 import { SERVICE_TYPE } from '../../shared/callers.ts';
+import { SERVICE_TOKEN_S, USAGE_REPORT_MS } from '../../shared/jobs/limits.ts';
 import { EDGE_AUDIENCE, FUNCTIONS_ISSUER, type UploadUsage } from '../../shared/jobs/usage.ts';
-import { limits } from '../../shared/limits.ts';
 import type { Settings } from '../settings.ts';
 
 export interface Usage {
@@ -40,13 +40,13 @@ export function openUsage({ EDGE_URL, SERVICE_KEY }: Pick<Settings, 'EDGE_URL' |
         .setIssuer(FUNCTIONS_ISSUER)
         .setAudience(EDGE_AUDIENCE)
         .setIssuedAt(issued)
-        .setExpirationTime(issued + limits.serviceTokenSeconds.value)
+        .setExpirationTime(issued + SERVICE_TOKEN_S)
         .sign(await key);
       const response = await fetch(address, {
         method: 'POST',
         headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
         body: JSON.stringify(usage),
-        signal: AbortSignal.timeout(limits.usageTellMs.value),
+        signal: AbortSignal.timeout(USAGE_REPORT_MS),
       });
       await response.body?.cancel();
       if (isOfRow(response.status)) throw new UsageRefused(response.status);

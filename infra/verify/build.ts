@@ -6,24 +6,11 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { pathToFileURL } from 'node:url';
-import { type BuildOptions, build, type Plugin } from 'esbuild';
+import { type BuildOptions, build } from 'esbuild';
 
 const HERE = import.meta.dirname;
 /** Placeholder of the script in the page. */
 const PLACE = '/* the verifier */';
-
-/** Includes the bounds of audit and verification only: the others would be most of the file. */
-const bounds: Plugin = {
-  name: 'bounds',
-  setup(context) {
-    const contents = `
-      import { auditLimits } from './limits/audit.ts';
-      import { verifyLimits } from './limits/verify.ts';
-      export const limits = { ...auditLimits, ...verifyLimits };`;
-    const resolveDir = path.join(HERE, '../../shared');
-    context.onLoad({ filter: /shared[\\/]limits\.ts$/ }, () => ({ contents, resolveDir, loader: 'ts' }));
-  },
-};
 
 const both: BuildOptions = {
   bundle: true,
@@ -32,7 +19,6 @@ const both: BuildOptions = {
   charset: 'utf8',
   legalComments: 'none',
   logLevel: 'warning',
-  plugins: [bounds],
 };
 
 async function bundle(entry: string, options: BuildOptions): Promise<string> {

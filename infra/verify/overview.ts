@@ -1,6 +1,10 @@
 // Overview of the entries in verify.html: counts by type, the time they span, and the entries themselves.
 import type { VerifiedEntry } from '../../shared/audit/verify/verify-bundle.ts';
-import { limits } from '../../shared/limits.ts';
+
+/** Entries in the table of verify.html, a kilobyte each: a browser has some hundred megabytes for a page. */
+export const SHOWN_ENTRIES_MAX = 100_000;
+/** Types of entries that are counted by name: a log has some thirty, and a forged bundle any number. */
+export const SHOWN_TYPES_MAX = 100;
 
 export interface Row {
   readonly index: number;
@@ -31,9 +35,9 @@ export class Overview {
     this.from = Math.min(this.from, time);
     this.to = Math.max(this.to, time);
     const known = this.#types.get(type);
-    if (known !== undefined || this.#types.size < limits.auditShownTypes.value) this.#types.set(type, (known ?? 0) + 1);
+    if (known !== undefined || this.#types.size < SHOWN_TYPES_MAX) this.#types.set(type, (known ?? 0) + 1);
     else this.#others += 1;
-    if (this.rows.length >= limits.auditShownEntries.value) return;
+    if (this.rows.length >= SHOWN_ENTRIES_MAX) return;
     this.rows.push({ index, tseq, time, type, id: textOf(leaf.request) ?? facts.id, entry });
   }
 

@@ -1,7 +1,13 @@
 // Files of a zip archive, by its central directory, found without unpacking it. Content needs no check here: the manifest of
 // an export has the digest of each file.
-import { limits } from '../../shared/limits.ts';
+
+import { MiB } from '../../shared/bytes.ts';
 import type { Archive } from './archive-source.ts';
+
+/** Directory of an export's zip, in memory: a hundred bytes for each of some thousand files. */
+const ZIP_DIRECTORY_BYTES = 64 * MiB;
+/** One unpacked file of a zip: files of an export are a few parts of 8 MiB, and a zip can claim any size. */
+const ZIP_FILE_BYTES = 256 * MiB;
 
 /** Inflates raw deflate to at most `most` bytes; `undefined` when it is damaged or longer. */
 export type Inflate = (bytes: Uint8Array, most: number) => Promise<Uint8Array | undefined>;
@@ -32,7 +38,7 @@ const wideAt = (view: DataView, at: number): number => Number(view.getBigUint64(
 /** Returns the entries by path; `undefined` when it is no zip that this reader supports. */
 export async function readZip(archive: Archive): Promise<Map<string, ZipEntry> | undefined> {
   const directory = await findDirectory(archive);
-  if (!directory || directory.size > limits.auditZipDirectoryBytes.value) return undefined;
+  if (!directory || directory.size > ZIP_DIRECTORY_BYTES) return undefined;
   if (!(directory.at + directory.size <= archive.size)) return undefined;
   const bytes = await archive.slice(directory.at, directory.at + directory.size);
   const found = new Map<string, ZipEntry>();
@@ -99,7 +105,7 @@ export async function readZipFile(
   inflate: Inflate,
 ): Promise<Uint8Array | undefined> {
   const { method, at, packed, size } = entry;
-  if (size > limits.auditZipFileBytes.value || packed > limits.auditZipFileBytes.value) return undefined;
+  if (size > ZIP_FILE_BYTES || packed > ZIP_FILE_BYTES) return undefined;
   const head = await archive.slice(at, at + 30);
   if (head.length < 30 || viewOf(head).getUint32(0, true) !== LOCAL) return undefined;
   const from = at + 30 + viewOf(head).getUint16(26, true) + viewOf(head).getUint16(28, true);

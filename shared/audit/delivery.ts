@@ -5,9 +5,11 @@
 // An outbox stores its rows and resends them in order until they are acknowledged. An acknowledgement covers what the log
 // holds, not what was received.
 import { z } from 'zod';
-import { limits } from '../limits.ts';
 import { zoneName } from '../names.ts';
 import { openNote, type Signer, signNote, type Verifier } from './note.ts';
+
+/** Rows of one delivery of an outbox: one call a second carries what a busy gate writes. */
+export const DELIVERY_ROWS_MAX = 256;
 
 /** Name of an outbox: `gate/<tenant>/<zone>` or `roster/<zone>`. */
 const producerName = z.string().regex(/^(gate\/(@anonymous|[^\s/+]{1,128})|roster)\/[a-z0-9][a-z0-9_.-]{0,62}$/u);
@@ -25,7 +27,7 @@ export const delivery = z.object({
   /** Several events in one row have consecutive numbers; `to` is the last. `t`: time of writing, epoch ms. */
   rows: z
     .array(z.object({ to: z.number().int().min(1), t: z.number().int(), events: z.array(z.unknown()).min(1) }))
-    .max(limits.auditDeliveryRows.value),
+    .max(DELIVERY_ROWS_MAX),
 });
 export type Delivery = z.infer<typeof delivery>;
 

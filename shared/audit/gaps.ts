@@ -4,10 +4,15 @@
 //   GET  /api/audit/{zone}/gaps                          → 200 gapList          (operators)
 //   POST /api/audit/{zone}/gaps/accept   newAcceptance   → 200 gap, 404 gap_unknown
 import { z } from 'zod';
-import { limits } from '../limits.ts';
 import { readLoss } from './next-numbers.ts';
 import { plainText } from './plain-text.ts';
-import { commitment } from './privacy.ts';
+import { AUDIT_REASON_CHARACTERS, commitment } from './privacy.ts';
+
+/**
+ * Age at which an upload or document without an end counts as a gap: two days, twice the time after which a
+ * job without an agent is given up.
+ */
+export const AUDIT_UNENDED_MS = 172_800_000;
 
 const gapPlace = z
   .string()
@@ -33,7 +38,7 @@ export const gapList = z.object({ data: z.array(gap) });
 
 export const newAcceptance = z.strictObject({
   gap: gapPlace,
-  reason: plainText(limits.auditHoldCharacters.value),
+  reason: plainText(AUDIT_REASON_CHARACTERS),
   by: commitment.optional(),
   request: z.string().max(128).optional(),
 });
@@ -71,4 +76,4 @@ export function workIn(leaf: Leaf): { readonly request: string; readonly ends: b
 }
 
 /** Reports work that should have ended by now. */
-export const isOverdue = (begun: number, now: number): boolean => now - begun > limits.auditUnendedMs.value;
+export const isOverdue = (begun: number, now: number): boolean => now - begun > AUDIT_UNENDED_MS;

@@ -1,7 +1,7 @@
 // Evaluates a checkpoint under a policy: its log's signature and its witnesses.
-import { limits } from '../limits.ts';
 import { type Checkpoint, readCheckpoint } from './checkpoint.ts';
 import { timeOfCosignature } from './cosignature.ts';
+import { WITNESS_SKEW_MS } from './limits.ts';
 import { isOfKey, openNote, type Verifier } from './note.ts';
 import { type NoteKey, openNoteKey } from './note-key.ts';
 import { isQuorum, type Policy } from './policy.ts';
@@ -23,7 +23,7 @@ export interface Judged {
 export type Judge = (note: Uint8Array, latest?: number) => Promise<Judged | undefined>;
 
 /** Returns the latest acceptable time of a signature at `now`, epoch ms. */
-export const latestAt = (now: number): number => (now + limits.auditWitnessSkewMs.value) / 1_000;
+export const latestAt = (now: number): number => (now + WITNESS_SKEW_MS) / 1_000;
 
 /** Throws on an invalid key in the policy. */
 export async function openJudge(policy: Policy): Promise<Judge> {

@@ -4,8 +4,10 @@
 import { fromBase64, toBase64 } from '../base64.ts';
 import { ascii, concat } from '../bytes.ts';
 import { toHex } from '../hex.ts';
-import { limits } from '../limits.ts';
 import { sha256 } from '../sha256.ts';
+
+/** Signature lines of a note; a longer note is refused, since each line costs a verification. */
+const NOTE_SIGNATURES_MAX = 100;
 
 const ED25519 = 1;
 const KEY_ID_BYTES = 4;
@@ -125,7 +127,7 @@ export function splitNote(note: Uint8Array): NoteParts | undefined {
   const split = whole.lastIndexOf('\n\n');
   if (split < 0 || !whole.endsWith('\n')) return undefined;
   const lines = whole.slice(split + 2, -1).split('\n');
-  if (lines.length > limits.auditNoteSignatures.value) return undefined;
+  if (lines.length > NOTE_SIGNATURES_MAX) return undefined;
   const signatures = lines.map((line) => {
     const [, name = '', base64 = ''] = /^— (\S+) (\S+)$/u.exec(line) ?? [];
     const bytes = fromBase64(base64);

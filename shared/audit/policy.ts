@@ -1,9 +1,12 @@
 // The policy of a log (C2SP tlog-policy): its keys, its witnesses and their quorum. Each reader may have its
 // own; a served or exported policy is a suggestion.
 
-import { limits } from '../limits.ts';
+import { KiB } from '../bytes.ts';
 import { no, ok, type Result } from '../result.ts';
 import { formatNoteKey, type NoteKey, readNoteKey } from './note-key.ts';
+
+/** Policy of a log: 32 logs, witnesses and groups must be possible, each of a few hundred bytes. */
+export const POLICY_BYTES = 256 * KiB;
 
 export interface PolicyLog {
   readonly key: NoteKey;
@@ -35,7 +38,7 @@ const fromOctets = (text: string): Uint8Array => Uint8Array.from(text, (one) => 
 
 /** Parses a policy; otherwise returns its first error. */
 export function readPolicy(bytes: Uint8Array): Result<Policy, string> {
-  if (bytes.length > limits.auditPolicyBytes.value) return no('it is too long');
+  if (bytes.length > POLICY_BYTES) return no('it is too long');
   const text = toOctets(bytes);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the only ones that a policy may have are these two.
   if (/[\x00-\x08\x0b-\x1f\x7f]/.test(text)) return no('a control character');

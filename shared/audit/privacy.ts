@@ -9,9 +9,13 @@
 //
 // All of them concern the tenant of the token. Subjects come as commitments: only the edge learns their identity.
 import { z } from 'zod';
-import { limits } from '../limits.ts';
 import { logYear } from './logged-years.ts';
 import { plainText } from './plain-text.ts';
+
+/** Reason of a hold, its release, an erasure or an accepted gap: a few sentences. */
+export const AUDIT_REASON_CHARACTERS = 1_024;
+/** Hits of one page of a search, each with its proof: about 150 KiB. */
+export const SEARCH_HITS_MAX = 50;
 
 /** Commitment to a subject, made by a Gate. */
 export const commitment = z.string().regex(/^c1:[0-9a-f]{64}$/);
@@ -21,7 +25,7 @@ const basisName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9 ().:/_-]{0,63}$/);
 /** Basis of an erasure: a rule, a contract or a decision. */
 export const erasureBases = ['gdpr-17', 'ccpa-1798.105', 'pipl-47', 'contract', 'court-order'] as const;
 export const erasureBasis = z.enum(erasureBases).or(z.string().regex(/^other:[A-Za-z0-9][A-Za-z0-9 ().:/_-]{0,57}$/));
-const reason = plainText(limits.auditHoldCharacters.value);
+const reason = plainText(AUDIT_REASON_CHARACTERS);
 const asker = { by: commitment.optional(), request: z.string().max(128).optional() };
 
 export const newErasure = z.strictObject({ subjects: commitments, basis: erasureBasis, ...asker });
@@ -44,7 +48,7 @@ export const newSearch = z.strictObject({
   subjects: commitments.optional(),
   /** Positions in the log of a year, in place of a search; they reach entries beyond the index. */
   year: logYear.optional(),
-  indexes: z.array(z.number().int().min(0)).min(1).max(limits.auditSearchHits.value).optional(),
+  indexes: z.array(z.number().int().min(0)).min(1).max(SEARCH_HITS_MAX).optional(),
   disclose: z.boolean().optional(),
   after: z.string().max(64).optional(),
   limit: z.number().int().min(1).optional(),

@@ -2,8 +2,8 @@
 // signed checkpoint.
 
 import { fromBase64, toBase64 } from '../base64.ts';
-import { limits } from '../limits.ts';
 import type { Judge, Judged } from './judge.ts';
+import { PROOF_HASHES_MAX } from './limits.ts';
 import { verifyInclusion } from './proof.ts';
 import { HASH_BYTES, type Hash, hashLeaf } from './tree.ts';
 
@@ -40,7 +40,7 @@ export function readReceipt(bytes: Uint8Array): Receipt | undefined {
   const [, digits = ''] = /^index (0|[1-9]\d*)$/.exec(lines.shift() ?? '') ?? [];
   const index = Number(digits);
   if (first !== FIRST_LINE || extra === undefined || digits === '' || !Number.isSafeInteger(index)) return undefined;
-  if (lines.length > limits.auditProofHashes.value) return undefined;
+  if (lines.length > PROOF_HASHES_MAX) return undefined;
   const proof = lines.map(fromBase64);
   if (!proof.every((hash): hash is Uint8Array<ArrayBuffer> => hash?.length === HASH_BYTES)) return undefined;
   return { index, proof, checkpoint: text.slice(split + 2), ...(extra && { extra }) };

@@ -4,7 +4,7 @@
 //   POST {witness}/add-checkpoint   this → 200 signature lines, or 409 and the size that the witness has seen
 
 import { fromBase64, toBase64 } from '../base64.ts';
-import { limits } from '../limits.ts';
+import { PROOF_HASHES_MAX } from './limits.ts';
 import { HASH_BYTES, type Hash } from './tree.ts';
 
 export interface WitnessRequest {
@@ -37,7 +37,7 @@ export function readWitnessRequest(body: Uint8Array): WitnessRequest | undefined
   // Non-ASCII becomes characters that no line below accepts.
   const [first = '', ...lines] = new TextDecoder().decode(body.subarray(0, end)).split('\n');
   const old = readSize(/^old (\d+)$/.exec(first)?.[1]);
-  if (old === undefined || lines.length > limits.auditProofHashes.value) return undefined;
+  if (old === undefined || lines.length > PROOF_HASHES_MAX) return undefined;
   const proof = lines.map(fromBase64);
   if (!proof.every((hash): hash is Uint8Array<ArrayBuffer> => hash?.length === HASH_BYTES)) return undefined;
   return { old, proof, checkpoint: body.slice(end + 2) };

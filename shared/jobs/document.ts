@@ -1,10 +1,14 @@
 // Text of a document as sent and as stored in its sealed file: JSON with blocks and segments, or plain text
 // that is split here. Edge and agents validate it here.
 import { z } from 'zod';
-import { limits } from '../limits.ts';
+import { KiB } from '../bytes.ts';
 import { refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
-import { splitBlock, splitText, tidy } from './split-text.ts';
+import { PROJECT_SEGMENTS_MAX } from './limits.ts';
+import { PROJECT_SEGMENT_CHARACTERS, splitBlock, splitText, tidy } from './split-text.ts';
+
+/** Text of one document as it is read, with its JSON: five hours of speech. */
+export const PROJECT_DOCUMENT_BYTES = 512 * KiB;
 
 /** Blocks in order, each with its segments in order. */
 export interface DocumentText {
@@ -16,18 +20,18 @@ const CONTROLS = '\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f';
 /** Pattern of speakable text: at least one non-blank character, and no control characters. */
 export const SPEAKABLE = `^[^${CONTROLS}]*[^\\s\\ufeff${CONTROLS}][^${CONTROLS}]*$`;
 
-const characters = z.string().max(limits.projectDocumentBytes.value);
+const characters = z.string().max(PROJECT_DOCUMENT_BYTES);
 /** Text that is split here. */
 export const plainDocument = characters.meta({ pattern: SPEAKABLE });
-const segmentText = characters.meta({ pattern: SPEAKABLE, maxLength: limits.projectSegmentChars.value });
+const segmentText = characters.meta({ pattern: SPEAKABLE, maxLength: PROJECT_SEGMENT_CHARACTERS });
 
 /** A block is text that is split into segments, or the segments themselves. */
 const blockText = z.union([
   z.strictObject({ text: plainDocument }),
-  z.strictObject({ segments: z.array(segmentText).max(limits.projectSegments.value).meta({ minItems: 1 }) }),
+  z.strictObject({ segments: z.array(segmentText).max(PROJECT_SEGMENTS_MAX).meta({ minItems: 1 }) }),
 ]);
 /** The schema demands a block; the parser tolerates empty ones among others. */
-export const documentBlocks = z.array(blockText).max(limits.projectSegments.value).meta({ minItems: 1 });
+export const documentBlocks = z.array(blockText).max(PROJECT_SEGMENTS_MAX).meta({ minItems: 1 });
 export type DocumentBlocks = z.infer<typeof documentBlocks>;
 
 /** Plaintext of a document's file of the type `application/json`. */
@@ -55,7 +59,7 @@ export function readDocument(given: string | DocumentBlocks): Result<DocumentTex
   }
   const count = blocks.reduce((sum, { length }) => sum + length, 0);
   if (count === 0) return no(refuse('text_empty'));
-  const limit = limits.projectSegments.value;
+  const limit = PROJECT_SEGMENTS_MAX;
   return count > limit ? no(refuse('text_too_long', { limit, unit: 'sentences in a document' })) : ok({ blocks });
 }
 
@@ -79,7 +83,7 @@ export function readSegment(given: string): Result<string> {
   if (!wrong.ok) return wrong;
   const text = tidy(given);
   if (text === '') return no(refuse('text_empty'));
-  const limit = limits.projectSegmentChars.value;
+  const limit = PROJECT_SEGMENT_CHARACTERS;
   return text.length > limit ? no(refuse('text_too_long', { limit, unit: 'characters in a segment' })) : ok(text);
 }
 

@@ -3,10 +3,10 @@
 // deleted.
 import { z } from 'zod';
 import { toHex } from '../hex.ts';
-import { limits } from '../limits.ts';
 import { tenantName, zoneName } from '../names.ts';
 import { sha256 } from '../sha256.ts';
 import { classes } from '../tenant/claims.ts';
+import { PROJECT_SEGMENTS_MAX, UPLOAD_PIECES_MAX } from './limits.ts';
 import { inEdition, isRecordId, isUploadId, isWorkId, type OutcomeName, piecesMax } from './paths.ts';
 
 const jobKinds = ['plan', 'work', 'merge'] as const;
@@ -38,7 +38,7 @@ export const uploadJob = z.object({
     .number()
     .int()
     .min(0)
-    .max(Math.max(limits.uploadPieces.value, limits.projectSegments.value) - 1)
+    .max(Math.max(UPLOAD_PIECES_MAX, PROJECT_SEGMENTS_MAX) - 1)
     .optional(),
   /** Edition of a changed document that the job belongs to. */
   edition: z.number().int().min(1).max(999_999).optional(),

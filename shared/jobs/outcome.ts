@@ -1,8 +1,8 @@
 // Metadata of outcome blobs, the functions' only knowledge of an agent's work. Names and numbers; never text
 // or audio. Blob metadata are headers: names in lower case, values in ASCII.
 import { z } from 'zod';
-import { limits } from '../limits.ts';
 import { isReason, type Reason, type Refusal } from '../refusal.ts';
+import { PROJECT_SEGMENTS_MAX, UPLOAD_PIECES_MAX } from './limits.ts';
 
 const count = z.coerce.number().int().min(0);
 
@@ -11,7 +11,7 @@ export const warning = z.string().regex(/^[a-z][a-z0-9_]{0,31}$/);
 
 const outcomeMetadata = z.object({
   /** Number of pieces, at least one; in `plan`. */
-  pieces: count.max(Math.max(limits.uploadPieces.value, limits.projectSegments.value)).optional(),
+  pieces: count.max(Math.max(UPLOAD_PIECES_MAX, PROJECT_SEGMENTS_MAX)).optional(),
   /** Numbers of segments of a document's blocks, separated by commas; in `plan`. */
   blocks: z
     .string()
@@ -56,7 +56,7 @@ export function readOutcome(metadata: Readonly<Record<string, string>>): Outcome
   if (!data) return undefined;
   const { reason, params, ...facts } = data;
   const { pieces = 0, blocks } = facts;
-  const known = blocks ? blocks.reduce((sum, one) => sum + one) === pieces : pieces <= limits.uploadPieces.value;
+  const known = blocks ? blocks.reduce((sum, one) => sum + one) === pieces : pieces <= UPLOAD_PIECES_MAX;
   if (!known) return undefined;
   if (reason === undefined) return facts;
   return { ...facts, refusal: { reason: reason as Reason, ...readParams(params) } };

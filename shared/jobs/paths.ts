@@ -1,6 +1,7 @@
 // Blob names of an upload and its outcomes: tenant, id, run and kind ↔ blob name. The writer of a blob
 // chooses its name, so parsing is strict, and formatting the result must give the same name.
-import { limits } from '../limits.ts';
+
+import { PROJECT_SEGMENTS_MAX, UPLOAD_PIECES_MAX } from './limits.ts';
 import { isDocumentId, isProjectId } from './project-id.ts';
 
 /** Containers of the storage account. */
@@ -78,8 +79,7 @@ const WHOLE = /^(?:plan|(?:transcript|refusal)(-[1-9][0-9]{0,5})?)$/;
 const PART = /^(?:pieces|results)\/(0|[1-9][0-9]{0,5})(-[1-9][0-9]{0,5})?$/;
 
 /** Bound on the number of pieces. */
-export const piecesMax = (id: string): number =>
-  isUploadId(id) ? limits.uploadPieces.value : limits.projectSegments.value;
+export const piecesMax = (id: string): number => (isUploadId(id) ? UPLOAD_PIECES_MAX : PROJECT_SEGMENTS_MAX);
 
 function readOutcomeName(text: string, id: string): OutcomeName | undefined {
   if (!WHOLE.test(text) && !PART.test(text)) return undefined;

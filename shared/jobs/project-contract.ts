@@ -11,21 +11,28 @@
 //   PUT    /api/projects/{tenant}/{id}/documents/{d}/segments/{s}  newSegment → 200 projectRow
 import { z } from 'zod';
 import { commitment } from '../audit/privacy.ts';
-import { limits } from '../limits.ts';
+import { KiB } from '../bytes.ts';
 import { tenantName, zoneName } from '../names.ts';
 import { isReason, type Reason } from '../refusal.ts';
 import { zoneKey } from '../seal/zone-key.ts';
 import { classes } from '../tenant/claims.ts';
 import { DOCUMENT_JSON, DOCUMENT_TEXT } from './document.ts';
 import { workId } from './job.ts';
+import { PROJECT_DOCUMENTS_MAX } from './limits.ts';
 import { isProjectId } from './project-id.ts';
 import { speech } from './speech.ts';
 import { uploadStatuses } from './state.ts';
-import { fingerprint, waiting } from './upload-contract.ts';
+import { CALLBACK_CHARACTERS, FILENAME_CHARACTERS, fingerprint, waiting } from './upload-contract.ts';
+
+/**
+ * Sealed segment: PROJECT_SEGMENT_CHARACTERS of four bytes, its head and its records, with room for longer
+ * names.
+ */
+export const PROJECT_EDIT_BYTES = 8 * KiB;
 
 const projectId = z.string().refine(isProjectId, 'must be the id of a project');
 /** Titles are stored beside a project in the clear, like file names of uploads. */
-export const title = z.string().min(1).max(limits.filenameCharacters.value);
+export const title = z.string().min(1).max(FILENAME_CHARACTERS);
 
 export const newProject = z.object({
   id: projectId,
@@ -35,7 +42,7 @@ export const newProject = z.object({
   class: z.enum(classes),
   model: z.string().min(1).max(128),
   language: z.string().min(1).max(64).optional(),
-  callback: z.url().max(limits.callbackCharacters.value).optional(),
+  callback: z.url().max(CALLBACK_CHARACTERS).optional(),
   zone: zoneName,
   project: z.object({
     title: title.optional(),
@@ -43,7 +50,7 @@ export const newProject = z.object({
     documents: z
       .array(z.object({ title: title.optional(), contentType: z.enum([DOCUMENT_JSON, DOCUMENT_TEXT]) }))
       .min(1)
-      .max(limits.projectDocuments.value),
+      .max(PROJECT_DOCUMENTS_MAX),
   }),
   fingerprint: fingerprint.optional(),
 });
@@ -125,7 +132,7 @@ export type ProjectGrant = z.infer<typeof projectGrant>;
 export const newSegment = z.object({
   /** One more than the document's edition: the second of two concurrent edits reads it again. */
   edition: z.number().int().min(1).max(999_999),
-  file: z.base64().max(Math.ceil((limits.projectEditBytes.value * 4) / 3) + 4),
+  file: z.base64().max(Math.ceil((PROJECT_EDIT_BYTES * 4) / 3) + 4),
 });
 export type NewSegment = z.infer<typeof newSegment>;
 

@@ -1,7 +1,7 @@
 // Ids of projects and documents. A project is a UUID of version 8 (RFC 9562 §5.8) that sorts by its creation
 // time and ends in `ff`; its documents have their index in place of the last byte. So a document names its
 // project, no list of documents can get lost, and neither id can be an upload's (version 7).
-import { limits } from '../limits.ts';
+import { PROJECT_DOCUMENTS_MAX } from './limits.ts';
 
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{10}([0-9a-f]{2})$/;
 const PROJECT = 'ff';
@@ -16,7 +16,7 @@ export const isProjectId = (text: string): boolean => PROJECT_ID.test(text);
 
 export function isDocumentId(text: string): boolean {
   const last = ending(text);
-  return last !== undefined && Number.parseInt(last, 16) < limits.projectDocuments.value;
+  return last !== undefined && Number.parseInt(last, 16) < PROJECT_DOCUMENTS_MAX;
 }
 
 /** A project's id from a time-ordered unique id (version 7). */

@@ -1,8 +1,11 @@
 // Speech settings of a document, part of each of its jobs. No content.
 import { z } from 'zod';
-import { limits } from '../limits.ts';
+import { PROJECT_DOCUMENTS_MAX } from './limits.ts';
 
-const gap = z.number().int().min(0).max(limits.projectGapMs.value);
+/** Longest silence between two segments or blocks: a longer one separates documents. */
+export const PROJECT_GAP_MS = 10_000;
+
+const gap = z.number().int().min(0).max(PROJECT_GAP_MS);
 
 export const speech = z.object({
   /** Index of the document in its project, from 0. */
@@ -10,7 +13,7 @@ export const speech = z.object({
     .number()
     .int()
     .min(0)
-    .max(limits.projectDocuments.value - 1),
+    .max(PROJECT_DOCUMENTS_MAX - 1),
   voice: z.string().min(1).max(64).optional(),
   /** 1 is the voice's natural rate, 2 twice as fast. */
   rate: z.number().min(0.5).max(2).optional(),

@@ -1,6 +1,11 @@
 // Plain text → blocks (paragraphs) → segments (sentences). Pure, without tables of the runtime: every runtime version cuts
 // the same text at the same places, so a repeated job makes the same segments.
-import { limits } from '../limits.ts';
+
+/**
+ * Longest segment: half a minute of speech, which a light voice makes at once; longer sentences are cut at a
+ * pause.
+ */
+export const PROJECT_SEGMENT_CHARACTERS = 400;
 
 /** Abbreviations that end in a full stop but no sentence, in lower case without the last stop. */
 const ABBREVIATIONS: ReadonlySet<string> = new Set(
@@ -22,7 +27,7 @@ const MONTH = /^(Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktob
 const LAST_WORD_MAX = 24;
 
 /** Splits a text at blank lines into blocks, in order. Each has at least one segment. */
-export function splitText(text: string, most: number = limits.projectSegmentChars.value): string[][] {
+export function splitText(text: string, most: number = PROJECT_SEGMENT_CHARACTERS): string[][] {
   return text
     .replace(/\r\n?/g, '\n')
     .split(/\n(?:[^\S\n]*\n)+/)
@@ -31,7 +36,7 @@ export function splitText(text: string, most: number = limits.projectSegmentChar
 }
 
 /** Sentences of one paragraph; a longer one than `most` characters is cut where a speaker would pause. */
-export function splitBlock(block: string, most: number = limits.projectSegmentChars.value): string[] {
+export function splitBlock(block: string, most: number = PROJECT_SEGMENT_CHARACTERS): string[] {
   const text = tidy(block);
   const segments: string[] = [];
   let from = 0;

@@ -1,9 +1,11 @@
 // The state of an upload, and what moves it. Events arrive at least once and in any order; a row is written only if the
 // event says something new, so that every repetition is harmless. States only move forward within a run; a run is begun
 // by a person, never by an accident.
-import { limits } from '../limits.ts';
 import type { Refusal } from '../refusal.ts';
 import type { Edits, JobKind } from './job.ts';
+
+/** Waiting or queued jobs of one document: as many may end as begin in one transaction, which takes 100. */
+const PROJECT_JOBS_MAX = 40;
 
 /**
  * Statuses of an upload.
@@ -234,7 +236,7 @@ export function wantedJobs(state: UploadState): WantedJob[] {
     case 'working': {
       const done = new Set(state.done);
       const all = Array.from({ length: state.pieces }, (_, piece) => piece).filter((piece) => !done.has(piece));
-      const now = state.of === 'document' ? all.slice(0, limits.projectJobsWanted.value) : all;
+      const now = state.of === 'document' ? all.slice(0, PROJECT_JOBS_MAX) : all;
       return now.map((piece) => ({ kind: 'work', piece, ...inChange(state.edits?.[piece]) }));
     }
     case 'merging':

@@ -14,14 +14,24 @@
 //   POST   /api/jobs/open                            openJob          → 200 openedJob, 409 when it is no longer wanted
 import { z } from 'zod';
 import { commitment } from '../audit/privacy.ts';
-import { limits } from '../limits.ts';
+import { MiB } from '../bytes.ts';
 import { tenantName, zoneName } from '../names.ts';
 import { isReason, type Reason } from '../refusal.ts';
+import { ATTESTATION_CHARACTERS } from '../seal/limits.ts';
 import { zoneKey } from '../seal/zone-key.ts';
-import { classes } from '../tenant/claims.ts';
+import { classes, UPLOAD_KEEP_DAYS } from '../tenant/claims.ts';
 import { recordId, uploadId, uploadJob, workId } from './job.ts';
 import { speech } from './speech.ts';
 import { uploadStatuses } from './state.ts';
+
+/**
+ * Six hours of 48 kHz 16-bit stereo WAV; the agent reads it as a stream, so it bounds storage and not memory.
+ */
+export const UPLOAD_BYTES = 4096 * MiB;
+/** Callback address: as long as browsers and proxies take. */
+export const CALLBACK_CHARACTERS = 2_048;
+/** File name: the longest that file systems have. */
+export const FILENAME_CHARACTERS = 255;
 
 export const transcriptFormats = ['json', 'text', 'srt', 'vtt'] as const;
 
@@ -38,14 +48,14 @@ export const newUpload = z.object({
   class: z.enum(classes).default('batch'),
   model: z.string().min(1).max(128),
   language: z.string().min(1).max(64).optional(),
-  filename: z.string().max(limits.filenameCharacters.value).optional(),
+  filename: z.string().max(FILENAME_CHARACTERS).optional(),
   contentType: z.string().max(128).optional(),
   /** Size of the stored file, envelope included; checked on arrival. */
-  bytes: z.number().int().min(1).max(limits.uploadBytes.value).optional(),
+  bytes: z.number().int().min(1).max(UPLOAD_BYTES).optional(),
   sealed: z.boolean(),
   formats: z.array(z.enum(transcriptFormats)).min(1).default(['json']),
   /** Receiver of the notice. */
-  callback: z.url().max(limits.callbackCharacters.value).optional(),
+  callback: z.url().max(CALLBACK_CHARACTERS).optional(),
   zone: zoneName,
   /** Zone of the tenant's allowance; returned with the usage (usage.ts). */
   home: zoneName.optional(),
@@ -60,7 +70,7 @@ export const newUpload = z.object({
     .partial()
     .optional(),
   /** Days that the audio stays after the end; default 0. */
-  keepDays: z.number().int().min(0).max(limits.uploadKeepDays.value).default(0),
+  keepDays: z.number().int().min(0).max(UPLOAD_KEEP_DAYS).default(0),
   /** Facts of the requesting protocol, returned with the row: for example Deepgram's options. No content. */
   dialect: z.string().max(2_048).optional(),
   /**
@@ -162,7 +172,7 @@ export const openedTranscript = z.object({
 export type OpenedTranscript = z.infer<typeof openedTranscript>;
 
 /** `proof` is the compact JWS of callers.ts. */
-export const openJob = z.object({ job: uploadJob, proof: z.string().max(2 * limits.attestationCharacters.value) });
+export const openJob = z.object({ job: uploadJob, proof: z.string().max(2 * ATTESTATION_CHARACTERS) });
 
 export const openedJob = z.object({
   upload: z.object({
@@ -178,7 +188,7 @@ export const openedJob = z.object({
     sealed: z.boolean(),
     /** Size of the file. */
     bytes: z.number().int(),
-    /** Longest audio it may unpack to, where less than `limits.uploadSeconds`. */
+    /** Longest audio it may unpack to, where less than `UPLOAD_S`. */
     secondsMax: z.number().positive().optional(),
     formats: z.array(z.enum(transcriptFormats)),
     /** Key to which the agent seals its outputs. */

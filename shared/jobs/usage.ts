@@ -2,10 +2,10 @@
 // `authorization: Bearer <JWT>`: ES256, header `typ` and `kid` as in callers.ts, claims `iss`, `aud`, `iat`,
 // `exp` and `tenant`. It is repeated until the answer is 200; the edge books each run once.
 import { z } from 'zod';
-import { limits } from '../limits.ts';
 import { tenantName, zoneName } from '../names.ts';
 import { classes } from '../tenant/claims.ts';
 import { uploadId } from './job.ts';
+import { UPLOAD_S } from './limits.ts';
 
 export const FUNCTIONS_ISSUER = 'auricle-functions';
 export const EDGE_AUDIENCE = 'auricle-edge';
@@ -28,7 +28,7 @@ export const uploadUsage = z.object({
   seconds: z
     .number()
     .min(0)
-    .max(2 * limits.uploadSeconds.value),
+    .max(2 * UPLOAD_S),
   /** Size of the file. */
   bytes: z.number().int().min(0),
   /** Duration from the grant to the end. */

@@ -1,6 +1,11 @@
-import { limits } from '../limits.ts';
 import { ok } from '../result.ts';
 import { fault, type Read } from './fault.ts';
+
+/**
+ * Elements of a BYTES tensor: the texts of a large batch. Each costs time of its own, so many empty ones
+ * exceed their bytes.
+ */
+export const BYTES_ELEMENTS_MAX = 65_536;
 
 /** BYTES tensors on the wire: for each element its length as an unsigned 32-bit little-endian number, then the bytes. */
 export function encodeBytesElements(elements: readonly Uint8Array[]): Uint8Array {
@@ -54,6 +59,6 @@ export function countBytesElements(bytes: Uint8Array): Read<number> {
 
 /** Refuses more elements than a tensor may have. */
 export function boundElements(count: number): Read<number> {
-  const most = limits.callBytesElements.value;
+  const most = BYTES_ELEMENTS_MAX;
   return count > most ? fault(`over ${most} elements`) : ok(count);
 }

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { limits } from '../limits.ts';
 import { ok } from '../result.ts';
 import { atMost } from './at-most.ts';
 import { type Body, makeBody, splitBody, Tail } from './body.ts';
@@ -8,6 +7,9 @@ import { fault, type Read } from './fault.ts';
 import { parameters, type RequestParameters, requestParameters } from './parameters.ts';
 import type { Tensor } from './tensor.ts';
 import { readTensor, tensorJson, tensorMessage, tensorName } from './tensor-message.ts';
+
+/** Inputs or outputs of one request; models have a few. */
+export const TENSORS_MAX = 64;
 
 export interface RequestedOutput {
   readonly name: string;
@@ -28,8 +30,8 @@ const outputMessage = z.object({ name: tensorName, parameters: parameters.option
 /** Unknown members are let pass, as the protocol asks of servers; the known ones must be right. */
 const inferRequestMessage = z.object({
   id: z.string().optional(),
-  inputs: atMost(limits.callTensors.value, 'inputs', z.array(tensorMessage).min(1)),
-  outputs: atMost(limits.callTensors.value, 'outputs', z.array(outputMessage)).optional(),
+  inputs: atMost(TENSORS_MAX, 'inputs', z.array(tensorMessage).min(1)),
+  outputs: atMost(TENSORS_MAX, 'outputs', z.array(outputMessage)).optional(),
   parameters: requestParameters.optional(),
 });
 

@@ -1,10 +1,12 @@
 import { z } from 'zod';
-import { limits } from '../limits.ts';
 import { atMost } from './at-most.ts';
+
+/** Parameters of one request, of a tensor in it or of a requested output; clients send under ten. */
+export const PARAMETERS_MAX = 64;
 
 /** Request and tensor parameters: scalars only, as the protocol says. */
 export const parameterValue = z.union([z.string(), z.number(), z.boolean()]);
-const few = <T extends z.ZodType>(schema: T) => atMost(limits.callParameters.value, 'parameters', schema);
+const few = <T extends z.ZodType>(schema: T) => atMost(PARAMETERS_MAX, 'parameters', schema);
 export const parameters = few(z.record(z.string(), parameterValue));
 export type Parameters = z.infer<typeof parameters>;
 

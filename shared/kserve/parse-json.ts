@@ -1,13 +1,23 @@
-import { limits } from '../limits.ts';
 import { ok } from '../result.ts';
 import { fault, type Read } from './fault.ts';
+
+/**
+ * Nesting of such JSON, checked before it is parsed since parsers recurse: a tensor has DIMENSIONS_MAX
+ * levels.
+ */
+export const JSON_LEVELS_MAX = 64;
+/**
+ * Objects and members of such JSON: a full request has under 10,000, and 400,000 would take a parser two
+ * seconds.
+ */
+export const JSON_MEMBERS_MAX = 16_384;
+/** Arrays of such JSON, rows of nested tensors: parsed in a tenth of a second. */
+export const JSON_ARRAYS_MAX = 262_144;
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 const [QUOTE, BACKSLASH, COLON] = [0x22, 0x5c, 0x3a];
 const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
-
-const { callJsonLevels: levels, callJsonMembers: members, callJsonArrays: arrays } = limits;
 
 /**
  * Names the first bound that the JSON exceeds; `undefined` when it exceeds none. Does not validate syntax.
@@ -26,9 +36,9 @@ function findExcess(json: Uint8Array): string | undefined {
       if (byte !== COLON) depth++;
       if (byte === OPEN_ARRAY) open++;
       else named++;
-      if (depth > levels.value) return `is nested over ${levels.value} levels`;
-      if (named > members.value) return `has over ${members.value} objects and members`;
-      if (open > arrays.value) return `has over ${arrays.value} arrays`;
+      if (depth > JSON_LEVELS_MAX) return `is nested over ${JSON_LEVELS_MAX} levels`;
+      if (named > JSON_MEMBERS_MAX) return `has over ${JSON_MEMBERS_MAX} objects and members`;
+      if (open > JSON_ARRAYS_MAX) return `has over ${JSON_ARRAYS_MAX} arrays`;
     }
   }
   return undefined;

@@ -1,22 +1,25 @@
 import { z } from 'zod';
-import { limits } from '../limits.ts';
 import { ok } from '../result.ts';
 import { atMost } from './at-most.ts';
 import type { Tail } from './body.ts';
 import { type Datatype, datatypes } from './datatype.ts';
 import { fault, type Read } from './fault.ts';
 import { bytesFromJson, jsonFromBytes } from './json-data.ts';
+import { INFER_NAME_CHARACTERS } from './limits.ts';
 import { parameters } from './parameters.ts';
 import { checkSize, checkTensor, type Tensor } from './tensor.ts';
 
+/** Dimensions of a tensor: the limit of frameworks; error texts repeat shapes. */
+export const DIMENSIONS_MAX = 32;
+
 const names = Object.keys(datatypes) as [Datatype, ...Datatype[]];
 
-export const tensorName = z.string().min(1).max(limits.callTextCharacters.value);
+export const tensorName = z.string().min(1).max(INFER_NAME_CHARACTERS);
 
 /** A tensor inside a message: its contents are either `data` or `binary_data_size` bytes of the tail. */
 export const tensorMessage = z.object({
   name: tensorName,
-  shape: atMost(limits.callDimensions.value, 'dimensions', z.array(z.number().int().nonnegative())),
+  shape: atMost(DIMENSIONS_MAX, 'dimensions', z.array(z.number().int().nonnegative())),
   datatype: z.enum(names),
   /** Its elements are looked at when they become bytes, and not before. */
   data: z.custom<readonly unknown[]>(Array.isArray, 'expected an array').optional(),

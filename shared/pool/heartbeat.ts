@@ -1,13 +1,22 @@
 import { z } from 'zod';
-import { limits } from '../limits.ts';
+import { INFER_NAME_CHARACTERS } from '../kserve/limits.ts';
+import { MODEL_BODY_BYTES } from '../registry/limits.ts';
 import type { ReleaseMap } from '../registry/release.ts';
+import { ATTESTATION_CHARACTERS } from '../seal/limits.ts';
 import { classes } from '../tenant/claims.ts';
 import { modelDescription, poolDescription } from './description.ts';
+
+/** Failed models in one report of an agent: a shared part fails few ensembles. */
+export const LOAD_FAILURES_MAX = 16;
+/** Engine's reason for a failed load, in logs and reports: 16 of them stay far below a heartbeat message. */
+export const LOAD_REASON_CHARACTERS = 256;
+/** Events the registry takes from one such message. */
+export const AGENT_BATCH_EVENTS_MAX = 64;
 
 /** A model that the engine failed to load. */
 const loadFailure = z.object({
   model: z.string().max(256),
-  reason: z.string().max(limits.loadReasonCharacters.value),
+  reason: z.string().max(LOAD_REASON_CHARACTERS),
 });
 
 /** Current load of an agent. */
@@ -30,7 +39,7 @@ export const load = z.object({
   /** The engine answers its readiness check. */
   engineReady: z.boolean(),
   /** Models that the engine failed to load; absent when it loaded all. */
-  failed: z.array(loadFailure).max(limits.loadFailures.value).optional(),
+  failed: z.array(loadFailure).max(LOAD_FAILURES_MAX).optional(),
 });
 
 /** The agent's clock when it signs, ms since 1970. */
@@ -47,7 +56,7 @@ export const agentMessage = z.discriminatedUnion('type', [
     /** Random per process start; a report with another boot id is refused until a new hello. */
     boot: z.string().min(16).max(64),
     seq: z.number().int().nonnegative(),
-    attestation: z.string().max(limits.attestationCharacters.value),
+    attestation: z.string().max(ATTESTATION_CHARACTERS),
     description: poolDescription,
     at,
   }),
@@ -70,7 +79,7 @@ export const agentMessage = z.discriminatedUnion('type', [
     boot: z.string(),
     seq: z.number().int().positive(),
     /** Audit events of the agent, kept by it until acknowledged. */
-    events: z.array(z.record(z.string(), z.unknown())).max(limits.agentBatchEvents.value),
+    events: z.array(z.record(z.string(), z.unknown())).max(AGENT_BATCH_EVENTS_MAX),
   }),
 ]);
 
@@ -80,12 +89,12 @@ export const rosterMessage = z.discriminatedUnion('type', [
   z.object({ type: z.literal('ack'), seq: z.number().int() }),
   z.object({ type: z.literal('drain') }),
   /** The release map as the functions signed it: when there is a newer one, and when a report tells of an older one. */
-  z.object({ type: z.literal('release'), release: z.string().max(limits.modelBodyBytes.value) }),
+  z.object({ type: z.literal('release'), release: z.string().max(MODEL_BODY_BYTES) }),
   z.object({
     type: z.literal('refusal'),
     reason: z.string(),
     /** The public text of the refusal, for the agent's log. */
-    detail: z.string().max(limits.callTextCharacters.value),
+    detail: z.string().max(INFER_NAME_CHARACTERS),
   }),
 ]);
 

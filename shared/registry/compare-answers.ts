@@ -1,6 +1,7 @@
 // Compares two transcripts of the same audio by words: letters and digits only, in lower case, since spelling
 // is not recognition. Scripts without spaces between words are compared by character.
-import { limits } from '../limits.ts';
+
+import { MIRROR_WORDS_MAX } from './limits.ts';
 import { countWordErrors } from './word-errors.ts';
 
 const UNPARTED = String.raw`\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}`;
@@ -15,11 +16,8 @@ export interface Compared {
   readonly errors: number;
 }
 
-/** Compares the first `limits.mirrorWords` words of each. */
+/** Compares the first `MIRROR_WORDS_MAX` words of each. */
 export function compareAnswers(served: string, other: string): Compared {
-  const [said, heard] = [served, other].map((text) => wordsOf(text).slice(0, limits.mirrorWords.value)) as [
-    string[],
-    string[],
-  ];
+  const [said, heard] = [served, other].map((text) => wordsOf(text).slice(0, MIRROR_WORDS_MAX)) as [string[], string[]];
   return { words: said.length, errors: countWordErrors(said, heard) };
 }

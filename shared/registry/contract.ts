@@ -11,11 +11,11 @@
 //  GET  /models/{model}/transitions/{id}        → keptTransition, with the signed statement
 //  PUT  /models/{model}/aliases/{alias}         aliasMove → aliasRow
 import { z } from 'zod';
-import { limits } from '../limits.ts';
 import { evidence } from './evidence.ts';
+import { MODEL_REASON_CHARACTERS } from './limits.ts';
 import { entry } from './registry.ts';
 import { revisionDigest } from './revision.ts';
-import { made, rollout } from './rollout.ts';
+import { MODEL_PROPERTIES_MAX, made, rollout } from './rollout.ts';
 import { bundle } from './signature-bundle.ts';
 import { envelope } from './signature-envelope.ts';
 import { sla } from './sla.ts';
@@ -25,7 +25,7 @@ import { verdict } from './verdict.ts';
 /** Properties of a revision for people; no decision depends on them. */
 export const description = z
   .record(z.string().min(1).max(64), z.string().max(512))
-  .refine((all) => Object.keys(all).length <= limits.modelProperties.value, 'has too many members');
+  .refine((all) => Object.keys(all).length <= MODEL_PROPERTIES_MAX, 'has too many members');
 
 export const newRevision = z.object({ bundle, description: description.default({}) });
 
@@ -115,7 +115,7 @@ export type StoredTransition = z.infer<typeof storedTransition>;
 export const aliasMove = z.object({
   revision: revisionDigest.optional().describe('Absent: the alias is taken away'),
   from: revisionDigest.optional().describe('Revision that the caller believes it names now'),
-  reason: z.string().max(limits.modelReasonCharacters.value).optional(),
+  reason: z.string().max(MODEL_REASON_CHARACTERS).optional(),
 });
 
 export const logPage = z.object({ entries: z.array(entry), next: z.number().int().optional() });

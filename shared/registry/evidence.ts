@@ -1,14 +1,16 @@
 // Evidence for a revision at a gate. Measurements are sent as counts and evaluated again by every reader: a
 // signature says who measured, not that the verdict is right.
 import { z } from 'zod';
-import { limits } from '../limits.ts';
 import { canaryRun, decideCanary } from './canary.ts';
-import { evaluateDisagreement } from './disagreement.ts';
+import { evaluateDisagreement, GREY_STREAMS } from './disagreement.ts';
 import { DISAGREEMENT_ENDS } from './live-counts.ts';
 import { evaluateQuality, isEnough, type SpeakerErrors, speakerErrors } from './quality.ts';
 import { method } from './rollout.ts';
 import type { Miss, Sla } from './sla.ts';
 import { type Verdict, verdict } from './verdict.ts';
+
+/** Speakers whose counts a statement may carry: with 60 bytes each it stays one row of the table. */
+export const MODEL_SPEAKERS_MAX = 1_000;
 
 const facts = z.record(z.string().max(64), z.union([z.string().max(512), z.number(), z.boolean()])).default({});
 const named = { tool: z.string().max(128).describe('What measured it, with its version') };
@@ -51,7 +53,7 @@ export const evidence = z.discriminatedUnion('kind', [
     language: z.string().max(35),
     set: z.string().max(128),
     seed: z.number().int().nonnegative(),
-    speakers: z.array(speakerErrors).max(limits.modelSpeakers.value),
+    speakers: z.array(speakerErrors).max(MODEL_SPEAKERS_MAX),
   }),
   z.object({ kind: z.literal('rates'), ...named, run: canaryRun }),
   /**
@@ -72,11 +74,11 @@ const judges: Judges = {
   load: ({ verdict: told }) => told,
   disagreement: ({ verdict: told, streams, differing }) => {
     if (differing) return evaluateDisagreement(differing);
-    return told === 'PASS' && streams < limits.greyStreams.value ? 'INCONCLUSIVE' : told;
+    return told === 'PASS' && streams < GREY_STREAMS ? 'INCONCLUSIVE' : told;
   },
   stability: ({ streams, crashes }) => {
     if (crashes > 0) return 'FAIL';
-    return streams >= limits.greyStreams.value ? 'PASS' : 'INCONCLUSIVE';
+    return streams >= GREY_STREAMS ? 'PASS' : 'INCONCLUSIVE';
   },
   latency: ({ sla, windows }) => judgeLatency(sla, windows),
   quality: ({ speakers, seed }) => evaluateQuality(speakers, seed).verdict,

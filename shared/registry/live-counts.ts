@@ -1,7 +1,12 @@
 // Counts of live traffic on one revision. They only grow, so reports can repeat and sum in any order. They
 // hold no text and no audio.
 import { z } from 'zod';
-import { limits } from '../limits.ts';
+import { MIRROR_WORDS_MAX } from './limits.ts';
+
+/** Streams of a revision that an agent can have counted since its start: 30 each second for a year. */
+export const LIVE_REPORT_STREAMS_MAX = 1_000_000_000;
+/** Quantile of the previous revision above which a stream is slow: further out there are too few streams. */
+export const LIVE_QUANTILE = 0.95;
 
 const safe = z.number().int().nonnegative();
 
@@ -39,8 +44,8 @@ export type LiveCounts = z.infer<typeof liveCounts>;
 
 /** Counts of one agent, bounded. */
 export const reportedCounts = countsOf(
-  safe.max(limits.liveReportStreams.value),
-  safe.max(limits.liveReportStreams.value * limits.mirrorWords.value),
+  safe.max(LIVE_REPORT_STREAMS_MAX),
+  safe.max(LIVE_REPORT_STREAMS_MAX * MIRROR_WORDS_MAX),
 );
 
 export const noCounts: LiveCounts = { streams: 0, failed: 0, empty: 0, latency: [] };
@@ -132,7 +137,7 @@ export function quantileBucket(latency: readonly number[], share: number): numbe
 
 /** The 95th percentile, ms: the end of its bucket, which is at most a fifth too high. */
 export function p95Of({ latency }: LiveCounts): number | undefined {
-  const bucket = quantileBucket(latency, limits.liveQuantile.value);
+  const bucket = quantileBucket(latency, LIVE_QUANTILE);
   return bucket === undefined ? undefined : endOfBucket(bucket);
 }
 

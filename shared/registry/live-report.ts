@@ -2,11 +2,18 @@
 // proof signed by the attested key, as for a job (shared/callers.ts). Counts run from the start of the
 // process, so that a repeated report counts once and a lost one is contained in the next.
 import { z } from 'zod';
+import { KiB } from '../bytes.ts';
 import { toHex } from '../hex.ts';
-import { limits } from '../limits.ts';
 import { sha256 } from '../sha256.ts';
 import { reportedCounts } from './live-counts.ts';
 import { modelName, revisionDigest } from './revision.ts';
+
+/** Revisions of one report: those an agent has served since its start, without the oldest. */
+export const LIVE_REPORT_REVISIONS_MAX = 32;
+/** Report of LIVE_REPORT_REVISIONS_MAX revisions. */
+const LIVE_REPORT_BYTES = 96 * KiB;
+/** Hello of an agent: an attestation of a few KiB and at most some hundred models. */
+export const HEARTBEAT_BYTES = 64 * KiB;
 
 export const liveReport = z.object({
   v: z.literal(1),
@@ -27,14 +34,14 @@ export const liveReport = z.object({
         mirrored: reportedCounts.optional(),
       }),
     )
-    .max(limits.liveReportRevisions.value),
+    .max(LIVE_REPORT_REVISIONS_MAX),
 });
 export type LiveReport = z.infer<typeof liveReport>;
 
 /** `report` is the JSON text of a report: the proof covers these exact characters. */
 export const sentLiveReport = z.object({
-  report: z.string().max(limits.liveReportBytes.value),
-  proof: z.string().max(limits.heartbeatBytes.value),
+  report: z.string().max(LIVE_REPORT_BYTES),
+  proof: z.string().max(HEARTBEAT_BYTES),
 });
 
 /** Returns the `job` claim of a report's proof. */

@@ -2,9 +2,33 @@
 // draws speakers, because utterances of one speaker are correlated: a bound that takes them for independent
 // is far too narrow.
 import { z } from 'zod';
-import { limits } from '../limits.ts';
 import { seeded } from './seeded.ts';
 import type { Verdict } from './verdict.ts';
+
+/**
+ * Speakers of a test set: with 50 an equal revision passes only three times in four, since speakers differ
+ * more than revisions.
+ */
+export const QUALITY_SPEAKERS = 100;
+/** Utterances of each speaker in a test set. */
+export const QUALITY_UTTERANCES = 20;
+/**
+ * Tolerated increase of word errors relative to the previous revision: 2,000 utterances cannot show less than
+ * noise.
+ */
+const QUALITY_MARGIN = 0.1;
+/**
+ * Tolerated increase of word errors as a share of all words: a tenth of nearly no errors would be a margin
+ * that no revision meets.
+ */
+const QUALITY_MARGIN_FLOOR = 0.002;
+/** Resamples of a bootstrap: the 2.5 % in the tail are then 25 of them. */
+const QUALITY_RESAMPLES = 1_000;
+/**
+ * Tail of the deciding bound: at 5 % the percentile bootstrap passes 7 to 11 % of the revisions it should
+ * stop.
+ */
+const QUALITY_TAIL = 0.025;
 
 /** Totals of one speaker's recordings: words of the reference, and errors of the two revisions. */
 export const speakerErrors = z.object({
@@ -33,10 +57,10 @@ export interface QualityRule {
 }
 
 export const qualityRule: QualityRule = {
-  margin: limits.qualityMargin.value,
-  tail: limits.qualityTail.value,
-  speakers: limits.qualitySpeakers.value,
-  utterances: limits.qualityUtterances.value,
+  margin: QUALITY_MARGIN,
+  tail: QUALITY_TAIL,
+  speakers: QUALITY_SPEAKERS,
+  utterances: QUALITY_UTTERANCES,
 };
 
 interface Sums {
@@ -47,7 +71,7 @@ interface Sums {
 
 /** Returns the excess over the margin, as a rate of words. */
 const excess = ({ words, before, after }: Sums, margin: number): number =>
-  (after - before - Math.max(margin * before, limits.qualityMarginFloor.value * words)) / words;
+  (after - before - Math.max(margin * before, QUALITY_MARGIN_FLOOR * words)) / words;
 
 export function evaluateQuality(
   speakers: readonly SpeakerErrors[],
@@ -82,7 +106,7 @@ function resample(speakers: readonly SpeakerErrors[], seed: number, margin: numb
   const words = Float64Array.from(speakers, (one) => one.words);
   const before = Float64Array.from(speakers, (one) => one.before);
   const after = Float64Array.from(speakers, (one) => one.after);
-  const found = new Float64Array(limits.qualityResamples.value);
+  const found = new Float64Array(QUALITY_RESAMPLES);
   for (let draw = 0; draw < found.length; draw += 1) {
     const sums = { words: 0, before: 0, after: 0 };
     for (let place = 0; place < words.length; place += 1) {

@@ -2,10 +2,25 @@
 // functions derive it from the logs of the models, sign it and send it to the edge, whose rosters put it into
 // every snapshot.
 import { z } from 'zod';
-import { limits } from '../limits.ts';
+import { KiB } from '../bytes.ts';
 import { type Registry, STABLE } from './registry.ts';
 import { modelName, revisionDigest } from './revision.ts';
 import { canaryShare } from './stage.ts';
+
+/** Revisions of a model that get copies of its traffic at the same time. */
+export const GREY_REVISIONS_MAX = 4;
+/**
+ * Default share of requests that grey revisions get copies of: 200 come together quickly, and a trial pool is
+ * small.
+ */
+const MIRROR_SHARE = 0.1;
+/**
+ * Models of the release map, part of every registry snapshot: 50 KiB of digests, 140 with long names,
+ * canaries and grey revisions.
+ */
+export const MODEL_NAMES_MAX = 200;
+/** Signed release map in base64, with the most models and everything it can state of each. */
+export const RELEASE_BYTES = 192 * KiB;
 
 /** `typ` of the compact JWS (ES256, key of the functions). */
 export const RELEASE_TYPE = 'auricle-release+jws';
@@ -20,7 +35,7 @@ export const modelRelease = z.object({
   canary: z.object({ revision: revisionDigest, share: canaryShare }).optional(),
   /** Revisions that get a copy of a share of the requests; their answers are discarded. */
   grey: z
-    .object({ revisions: z.array(revisionDigest).max(limits.greyRevisions.value), share: z.number().min(0).max(1) })
+    .object({ revisions: z.array(revisionDigest).max(GREY_REVISIONS_MAX), share: z.number().min(0).max(1) })
     .optional(),
 });
 export type ModelRelease = z.infer<typeof modelRelease>;
@@ -31,19 +46,19 @@ export const releaseMap = z.object({
   generation: z.number().int().nonnegative(),
   models: z
     .record(modelName, modelRelease)
-    .refine((models) => Object.keys(models).length <= limits.modelNames.value, 'has too many models'),
+    .refine((models) => Object.keys(models).length <= MODEL_NAMES_MAX, 'has too many models'),
 });
 export type ReleaseMap = z.infer<typeof releaseMap>;
 
 /** Signed map as sent: `PUT /v1/release`. */
-export const sentRelease = z.object({ release: z.string().max(limits.releaseBytes.value) });
+export const sentRelease = z.object({ release: z.string().max(RELEASE_BYTES) });
 
 /**
  * Builds a model's entry. `mirror`: share of the requests that grey revisions get a copy of. The entry is
  * empty while `stable` names nothing: revisions that agents serve without a log then go on, even while they
  * pass the gates for the first time.
  */
-export function releaseOf({ revisions, aliases }: Registry, mirror: number = limits.mirrorShare.value): ModelRelease {
+export function releaseOf({ revisions, aliases }: Registry, mirror: number = MIRROR_SHARE): ModelRelease {
   const [stable, trial] = [
     aliases[STABLE],
     Object.entries(revisions).find(([, one]) => one.standing.share !== undefined),
@@ -53,7 +68,7 @@ export function releaseOf({ revisions, aliases }: Registry, mirror: number = lim
   const grey = Object.entries(revisions)
     .filter(([, one]) => one.standing.stage === 'grey')
     .sort(([, one], [, other]) => one.since - other.since)
-    .slice(0, limits.greyRevisions.value);
+    .slice(0, GREY_REVISIONS_MAX);
   return {
     stable: stable.revision,
     ...(stable.before !== undefined && {

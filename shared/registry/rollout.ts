@@ -8,9 +8,11 @@
 //
 //   any of them ──a person──▶ resumed ──miss──▶ stopped
 import { z } from 'zod';
-import { limits } from '../limits.ts';
 import { revisionDigest } from './revision.ts';
 import { miss } from './sla.ts';
+
+/** Members of the description of a revision. */
+export const MODEL_PROPERTIES_MAX = 32;
 
 /** Methods in the order of trial: the one that needs no samples first. */
 export const methods = ['dynamic', 'static'] as const;
@@ -23,7 +25,7 @@ export const made = z.object({
   method,
   parameters: z
     .record(z.string().min(1).max(64), z.union([z.string().max(256), z.number(), z.boolean()]))
-    .refine((all) => Object.keys(all).length <= limits.modelProperties.value, 'has too many members'),
+    .refine((all) => Object.keys(all).length <= MODEL_PROPERTIES_MAX, 'has too many members'),
 });
 export type Derivation = z.infer<typeof made>;
 

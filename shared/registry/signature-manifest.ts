@@ -3,7 +3,6 @@
 import { z } from 'zod';
 import { ascii } from '../bytes.ts';
 import { toHex } from '../hex.ts';
-import { limits } from '../limits.ts';
 import { sm3 } from '../seal/sm3.ts';
 import { sha256 } from '../sha256.ts';
 import { revisionDigest } from './revision.ts';
@@ -11,6 +10,9 @@ import { type Derivation, made } from './rollout.ts';
 import { STATEMENT_TYPE } from './signature-envelope.ts';
 import type { HashName } from './signature-key.ts';
 import { type Sla, sla } from './sla.ts';
+
+/** Files or shards that a signature may list: its bundle stays one row of the table. */
+const MODEL_FILES_MAX = 1_000;
 
 const SIGNATURE_TYPE = 'https://model_signing/signature/v1.0';
 
@@ -48,7 +50,7 @@ const signatureStatement = z.looseObject({
   predicateType: z.literal(SIGNATURE_TYPE),
   predicate: z.looseObject({
     serialization,
-    resources: z.array(resource).min(1).max(limits.modelFiles.value),
+    resources: z.array(resource).min(1).max(MODEL_FILES_MAX),
     /** Extension: the revision that these files make. Verifiers of the format ignore unknown members. */
     revision: revisionDigest.optional(),
     /** Extension: the promise, and the source of a derived revision. */

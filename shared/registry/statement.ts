@@ -3,12 +3,15 @@
 import { z } from 'zod';
 import { ascii } from '../bytes.ts';
 import { toHex } from '../hex.ts';
-import { limits } from '../limits.ts';
 import { sha256 } from '../sha256.ts';
 import { evidence } from './evidence.ts';
+import { MODEL_REASON_CHARACTERS } from './limits.ts';
 import { modelName, revisionDigest } from './revision.ts';
 import { readPayload, STATEMENT_TYPE } from './signature-envelope.ts';
 import { standing } from './stage.ts';
+
+/** Pieces of evidence of one statement. */
+const MODEL_EVIDENCE_MAX = 20;
 
 const GATE_TYPE = 'urn:auricle:gate:v1';
 
@@ -18,8 +21,8 @@ const move = z.object({
   to: standing,
   /** Time of writing, ms since 1970: evidence expires. */
   at: z.number().int().nonnegative(),
-  reason: z.string().max(limits.modelReasonCharacters.value).optional(),
-  evidence: z.array(evidence).max(limits.modelEvidence.value),
+  reason: z.string().max(MODEL_REASON_CHARACTERS).optional(),
+  evidence: z.array(evidence).max(MODEL_EVIDENCE_MAX),
 });
 
 const gateStatement = z.object({

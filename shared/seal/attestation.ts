@@ -1,10 +1,14 @@
 import { createLocalJWKSet, createRemoteJWKSet, decodeJwt, errors, type JWTVerifyGetKey, jwtVerify } from 'jose';
-import { limits } from '../limits.ts';
+import { CLOCK_SKEW_S } from '../clock-offset.ts';
 import { refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
 import type { AttestationPolicy, TrustedIssuer } from './attestation-policy.ts';
 import { profiles } from './attestation-profiles.ts';
 import { type AttestedKeys, readRuntime } from './attestation-runtime.ts';
+import { ATTESTATION_CHARACTERS } from './limits.ts';
+
+/** Life of an Azure attestation token; an older measurement says little about the running code. */
+export const ATTESTATION_S = 8 * 3600;
 
 export type { AttestationPolicy } from './attestation-policy.ts';
 
@@ -29,7 +33,7 @@ export async function verifyAttestation(
   now: number,
   findKeys: FindKeys = keysOf,
 ): Promise<Result<Attested>> {
-  if (token.length > limits.attestationCharacters.value) return refused('too long');
+  if (token.length > ATTESTATION_CHARACTERS) return refused('too long');
   try {
     const claimed = decodeJwt(token).iss;
     const issuer = policy.issuers.find((row) => row.issuer === claimed);
@@ -40,8 +44,8 @@ export async function verifyAttestation(
       issuer: issuer.issuer,
       algorithms: issuer.algorithms ? [...issuer.algorithms] : [...profile.algorithms],
       currentDate: new Date(now),
-      clockTolerance: limits.clockSkewSeconds.value,
-      maxTokenAge: limits.attestationSeconds.value,
+      clockTolerance: CLOCK_SKEW_S,
+      maxTokenAge: ATTESTATION_S,
       requiredClaims: [...profile.claims],
     });
     const checked = profile.check(payload, issuer);

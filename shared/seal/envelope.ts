@@ -1,14 +1,17 @@
 import { base64url } from 'jose';
 import { z } from 'zod';
-import { ascii, bigEndian, concat } from '../bytes.ts';
-import { limits } from '../limits.ts';
+import { ascii, bigEndian, concat, KiB } from '../bytes.ts';
 import { refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
 import { isTenantName } from '../tenant/claims.ts';
+import { SEAL_SEGMENT_BYTES } from './limits.ts';
 import type { SealPrivateKey } from './setup.ts';
 import { isSuite, type SuiteId, suites } from './suites.ts';
 import { unwrap, wrap } from './wrap.ts';
 import type { ZoneKey } from './zone-key.ts';
+
+/** Head of a sealed file, read alone: with the names and the wrapped key it has under 1 KiB. */
+export const UPLOAD_HEAD_BYTES = 4 * KiB;
 
 // The head of a sealed file (PROTOCOL.md §10): whose it is, and the key of its records, wrapped for the agents of a zone.
 // What follows the head is in envelope-stream.ts.
@@ -80,7 +83,7 @@ export async function createEnvelope(facts: FileFacts, zone: ZoneKey, suite: Sui
 
 /**
  * Reads the head from the first bytes of a file, without a key, and the offset of its records.
- * Unauthenticated until the file is opened. Needs `limits.uploadHeadBytes` bytes, or the whole file; refuses
+ * Unauthenticated until the file is opened. Needs `UPLOAD_HEAD_BYTES` bytes, or the whole file; refuses
  * with `seal_broken`.
  */
 export function readHead(start: Uint8Array): Result<{ readonly head: EnvelopeHead; readonly length: number }> {
@@ -96,7 +99,7 @@ export function headLength(start: Uint8Array): number | string | undefined {
   if (!magic.subarray(0, start.length).every((byte, at) => start[at] === byte)) return 'not a sealed file';
   if (start.length < START) return undefined;
   const length = START + (start[START - 2] as number) * 256 + (start[START - 1] as number);
-  return length > limits.uploadHeadBytes.value ? 'head too long' : length;
+  return length > UPLOAD_HEAD_BYTES ? 'head too long' : length;
 }
 
 /** `known` finds the private half of a zone key. Refuses with `seal_broken`, whatever is wrong. */
@@ -117,7 +120,7 @@ export async function unwrapHead(
 
 /** Bytes of the sealed file, for stores that want to know before. */
 export function sealedBytes(headBytes: number, plainBytes: number, suite: SuiteId = 5): number {
-  const full = limits.sealSegmentBytes.value;
+  const full = SEAL_SEGMENT_BYTES;
   const records = Math.floor(plainBytes / full);
   let sum = headBytes;
   for (let counter = 0; counter < records; counter += 1) sum += recordBytes(full, counter, suite);

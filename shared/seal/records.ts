@@ -1,11 +1,17 @@
-import { limits } from '../limits.ts';
+import { KiB } from '../bytes.ts';
 import { type Refusal, refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
 import { type AeadFactory, webCryptoAead } from './aead.ts';
 import { createFrameReader, cutAll, type FrameReader, sizeOf, writeLength } from './framing.ts';
+import { SEAL_SEGMENT_BYTES } from './limits.ts';
 import { type Message, packMessages, unpackMessages } from './pack.ts';
 import { decodeHeader, type FrameKey, frameKey, headerLength, startsWith, writeHeader, writeNonce } from './sframe.ts';
 import { type Suite, type SuiteId, suites } from './suites.ts';
+
+/** One segment with SFrame header (at most 17), tag (16), flag and length. */
+export const SEAL_RECORD_BYTES = 64 * KiB + 64;
+/** Frames under one key, far inside the limits of GCM. */
+export const SEAL_FRAMES_MAX = 2 ** 24;
 
 /** Bit 0 of the flag byte: nothing follows this record. */
 const FINAL = 1;
@@ -32,8 +38,8 @@ const newRoom: Room = (bytes) => new Uint8Array(bytes);
 /** One direction of one request. Not for use by two senders: the counter is inside. */
 export interface Sealer {
   /**
-   * Seals one framed record of at most `limits.sealSegmentBytes` of plaintext. Records must be sent in the
-   * order of the calls. Throws after the final record and past `limits.sealFrames`: both are bugs of the
+   * Seals one framed record of at most `SEAL_SEGMENT_BYTES` of plaintext. Records must be sent in the
+   * order of the calls. Throws after the final record and past `SEAL_FRAMES_MAX`: both are bugs of the
    * caller. `plaintext` is not read again once the call has returned. `room`, if given, returns the buffer
    * for a record of so many bytes, so that a sender can reuse one. Synchronous when the cipher is.
    */
@@ -139,15 +145,11 @@ function whyNot(frame: Uint8Array): string {
 }
 
 /**
- * Seals with the `limits.sealFrames` counters from `first` on; on a lane, others seal with the same key. The first
+ * Seals with the `SEAL_FRAMES_MAX` counters from `first` on; on a lane, others seal with the same key. The first
  * `skip` of them were used already.
  */
-export const sealerFrom = (
-  key: FrameKey,
-  first: number,
-  skip: number,
-  frames = limits.sealFrames.value,
-): PackingSealer => new RecordSealer(key, first, skip, frames);
+export const sealerFrom = (key: FrameKey, first: number, skip: number, frames = SEAL_FRAMES_MAX): PackingSealer =>
+  new RecordSealer(key, first, skip, frames);
 
 interface OpenerOptions {
   /** First counter. */
@@ -189,7 +191,7 @@ class RecordSealer implements PackingSealer {
   #seal(plaintext: Uint8Array, flag: number, room: Room = newRoom): Now<Uint8Array> {
     if (this.#ended) return refused('sealing after the final record');
     if (this.#counter - this.#first >= this.#frames) return refused('too many records under one key');
-    if (plaintext.length > limits.sealSegmentBytes.value) {
+    if (plaintext.length > SEAL_SEGMENT_BYTES) {
       return Promise.reject(new RangeError('segment too large to seal'));
     }
     // Taken before anything is awaited, so that two calls can never share a counter.
@@ -217,7 +219,7 @@ class RecordOpener implements Opener {
   #ended = false;
   #broken: Refusal | undefined;
 
-  constructor(key: FrameKey, { Nt }: Suite, { first, packs, frames = limits.sealFrames.value }: OpenerOptions) {
+  constructor(key: FrameKey, { Nt }: Suite, { first, packs, frames = SEAL_FRAMES_MAX }: OpenerOptions) {
     this.#key = key;
     this.#smallest = 2 + Nt;
     this.#flags = packs ? FINAL | PACKED : FINAL;
@@ -241,7 +243,7 @@ class RecordOpener implements Opener {
 
   openWhole(body: Uint8Array): Now<Result<readonly Opened[]>> {
     if (!this.#ended && this.#isEmpty() && !this.#broken) {
-      const usual = cutAll(body, this.#smallest, limits.sealRecordBytes.value);
+      const usual = cutAll(body, this.#smallest, SEAL_RECORD_BYTES);
       if (usual?.length === 1) return this.#openNext(usual[0] as Uint8Array);
     }
     this.#reader().push(body);
@@ -253,7 +255,7 @@ class RecordOpener implements Opener {
   }
 
   #reader(): FrameReader {
-    this.#frames ??= createFrameReader(this.#smallest, limits.sealRecordBytes.value);
+    this.#frames ??= createFrameReader(this.#smallest, SEAL_RECORD_BYTES);
     return this.#frames;
   }
 
@@ -283,7 +285,7 @@ class RecordOpener implements Opener {
   #take(record: Uint8Array, plaintext: Uint8Array | string | undefined): Result<readonly Opened[]> {
     if (!plaintext) return this.#refuse('not authentic');
     if (typeof plaintext === 'string') return this.#refuse(plaintext);
-    if (plaintext.length > limits.sealSegmentBytes.value) return this.#refuse('segment too large');
+    if (plaintext.length > SEAL_SEGMENT_BYTES) return this.#refuse('segment too large');
     const flag = record[0] ?? 0;
     const final = (flag & FINAL) !== 0;
     const messages = flag & PACKED ? unpackMessages(plaintext) : [plaintext];

@@ -1,13 +1,18 @@
-import { limits } from '../limits.ts';
 import type { AeadFactory } from './aead.ts';
-import { type Opener, openerFrom, type PackingSealer, sealerFrom } from './records.ts';
+import { type Opener, openerFrom, type PackingSealer, SEAL_FRAMES_MAX, sealerFrom } from './records.ts';
 import type { SealSetup } from './setup.ts';
 import { decodeHeader, type FrameKey, frameKey } from './sframe.ts';
 import { type SuiteId, suites } from './suites.ts';
 
 /**
+ * Requests of one sealed session: with SEAL_FRAMES_MAX each, counters stay exact numbers, and GCM far inside
+ * its limits.
+ */
+export const SESSION_REQUESTS_MAX = 2 ** 24;
+
+/**
  * One set-up that serves many requests with the same two keys. Each request has a number and, in both directions, a
- * range of counters of its own: `number` × `limits.sealFrames` and on. PROTOCOL.md §7 says why that is as good as keys
+ * range of counters of its own: `number` × `SEAL_FRAMES_MAX` and on. PROTOCOL.md §7 says why that is as good as keys
  * of its own.
  */
 export interface SessionKeys {
@@ -28,10 +33,10 @@ export async function openSealedSession(setup: SealSetup, ticket: string, aead?:
 }
 
 /** Numbers of requests: from 1 on, never used twice by the sealer, never answered twice by the agent. */
-const firstOf = (number: number): number => number * limits.sealFrames.value;
+const firstOf = (number: number): number => number * SEAL_FRAMES_MAX;
 
 export const isNumber = (number: number): boolean =>
-  Number.isInteger(number) && number >= 1 && number <= limits.laneRequests.value;
+  Number.isInteger(number) && number >= 1 && number <= SESSION_REQUESTS_MAX;
 
 /** The caller's side: seals the request, opens the answer. The first message of a request says what it is. */
 export const edgeCounters = (lane: SessionKeys, number: number): { sealer: PackingSealer; opener: Opener } => ({
@@ -52,6 +57,6 @@ export const NUMBER_BYTES = 18;
 export function numberAt(start: Uint8Array): number | undefined {
   const length = 1 << ((start[0] ?? 0) >> 6);
   const header = decodeHeader(start.subarray(length + 1));
-  const number = Number(header?.counter ?? 0) / limits.sealFrames.value;
+  const number = Number(header?.counter ?? 0) / SEAL_FRAMES_MAX;
   return header?.kid === 0n && isNumber(number) ? number : undefined;
 }

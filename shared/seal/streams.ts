@@ -1,14 +1,15 @@
 import { joined } from '../bytes.ts';
-import { limits } from '../limits.ts';
 import { refuse } from '../refusal.ts';
 import { no, type Result } from '../result.ts';
+import { SEAL_SEGMENT_BYTES } from './limits.ts';
 import type { Opened, Opener, Sealer } from './records.ts';
+import { SEAL_RECORD_BYTES } from './records.ts';
 
 /** Seals the first record of a body; its later records follow from the same sealer. */
 type SealFirst = () => Uint8Array | Promise<Uint8Array>;
 
 /**
- * Seals a body: `head` at once as record 0, then segments of `limits.sealSegmentBytes`, then a final record with the
+ * Seals a body: `head` at once as record 0, then segments of `SEAL_SEGMENT_BYTES`, then a final record with the
  * rest, possibly empty. Reads on demand, holds one chunk, and seals all full segments of a chunk into one piece. An
  * error of the body errors this stream before a final record, so that the other side sees the cut; cancelling cancels
  * the body.
@@ -85,11 +86,11 @@ async function sealSegments(
 const EMPTY = new Uint8Array();
 
 /** Bytes of a record beyond its plaintext, at most. */
-const OVERHEAD = limits.sealRecordBytes.value - limits.sealSegmentBytes.value;
+const OVERHEAD = SEAL_RECORD_BYTES - SEAL_SEGMENT_BYTES;
 
 /** Cuts a piece into segments; the last one may be shorter. */
 function cut(piece: Uint8Array): Uint8Array[] {
-  const size = limits.sealSegmentBytes.value;
+  const size = SEAL_SEGMENT_BYTES;
   const count = Math.ceil(piece.length / size);
   return Array.from({ length: count }, (_, at) => piece.subarray(at * size, (at + 1) * size));
 }
@@ -141,7 +142,7 @@ export async function* openRead(
 function segmentsOf(
   reader: ReadableStreamDefaultReader<Uint8Array>,
 ): () => Promise<{ segments: readonly Uint8Array[]; last: boolean }> {
-  const size = limits.sealSegmentBytes.value;
+  const size = SEAL_SEGMENT_BYTES;
   /** Pieces of a segment that is not full yet. */
   let open: Uint8Array[] = [];
   let length = 0;

@@ -1,15 +1,18 @@
 import { base64url, compactVerify, importJWK, type JWK } from 'jose';
 import { z } from 'zod';
 import { ascii, concat } from '../bytes.ts';
-import { describeOffset } from '../clock-offset.ts';
-import { limits } from '../limits.ts';
+import { CLOCK_SKEW_S, describeOffset } from '../clock-offset.ts';
 import { refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
 import { sha256 } from '../sha256.ts';
 import { type AttestationPolicy, type FindKeys, verifyAttestation } from './attestation.ts';
+import { ATTESTATION_CHARACTERS, ENCAPSULATED_CHARACTERS } from './limits.ts';
 import type { SealPrivateKey } from './setup.ts';
 import { type unwrap, type Wrapped, wrap } from './wrap.ts';
 import { importZoneKey, type ZoneKey, zoneKeyId } from './zone-key.ts';
+
+/** Age of an agent's signed request for the key of its zone; only that agent can open the answer. */
+const KEY_REQUEST_S = 60;
 
 // Release of a zone's private keys to an agent (PROTOCOL.md §11): the request, its verification, the answer.
 // Pure.
@@ -17,7 +20,7 @@ import { importZoneKey, type ZoneKey, zoneKeyId } from './zone-key.ts';
 /** `typ` of the signed request. */
 export const RELEASE_TYPE = 'auricle-zone-key+jws';
 
-const token = z.string().max(limits.attestationCharacters.value);
+const token = z.string().max(ATTESTATION_CHARACTERS);
 
 /** Body of `POST /v1/release`; beside it the agent's pool token, which says its zone. */
 export const releaseRequest = z.strictObject({ attestation: token, proof: z.string().max(2_048) });
@@ -46,7 +49,7 @@ export function describeRelease(zone: string, attestation: string, now: number):
 /** The private keys of a zone, HPKE-sealed to the `enc` key of the attestation. */
 export const releaseAnswer = z.strictObject({
   v: z.literal(1),
-  enc: z.string().max(limits.encapsulatedCharacters.value),
+  enc: z.string().max(ENCAPSULATED_CHARACTERS),
   wrapped: z.string().max(8_192),
 });
 export type ReleaseAnswer = z.infer<typeof releaseAnswer>;
@@ -85,7 +88,7 @@ export async function decideRelease(
     return refused('the request is for another attestation');
   }
   const age = now / 1_000 - said.iat;
-  if (age > limits.releaseSeconds.value || age < -limits.clockSkewSeconds.value) {
+  if (age > KEY_REQUEST_S || age < -CLOCK_SKEW_S) {
     return refused(describeOffset("the agent's", said.iat * 1_000, now) ?? 'the request is old');
   }
   if (said.zone !== poolZone) return no(refuse('zone_unserved', { zone: said.zone }));

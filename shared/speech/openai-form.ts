@@ -1,7 +1,11 @@
 import { z } from 'zod';
-import { limits } from '../limits.ts';
 import { refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
+
+/** Forms whose parse is cached: callers differ in model, language and format, and in little else. */
+const CACHED_FORMS_MAX = 256;
+/** Longest form worth caching; one with a prompt belongs to one caller. */
+const CACHED_FORM_CHARACTERS = 256;
 
 /** Values of `response_format`. `diarized_json` is refused: agents do not separate speakers. */
 export const responseFormats = ['json', 'text', 'srt', 'verbose_json', 'vtt'] as const;
@@ -94,14 +98,14 @@ export function readForm(fields: Readonly<Record<string, readonly string[]>>): R
 
 const known = new Map<string, Result<TranscriptionForm>>();
 
-/** Reads a form with a cache of short ones, at most `limits.knownForms`. */
+/** Reads a form with a cache of short ones, at most `CACHED_FORMS_MAX`. */
 export function readKnownForm(fields: Readonly<Record<string, readonly string[]>>): Result<TranscriptionForm> {
   const name = JSON.stringify(fields);
   const before = known.get(name);
   if (before) return before;
   const form = readForm(fields);
-  if (name.length > limits.knownFormCharacters.value) return form;
-  if (known.size >= limits.knownForms.value) known.clear();
+  if (name.length > CACHED_FORM_CHARACTERS) return form;
+  if (known.size >= CACHED_FORMS_MAX) known.clear();
   known.set(name, form);
   return form;
 }

@@ -1,7 +1,13 @@
-import { limits } from '../limits.ts';
 import { type Refusal, refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
 import type { SoundBlock } from './format.ts';
+
+/** Lowest sample rate, telephone band; below it there is no speech left to recognise. */
+export const AUDIO_RATE_MIN_HZ = 8_000;
+/** Highest sample rate; nothing above it helps recognition. */
+export const AUDIO_RATE_MAX_HZ = 48_000;
+/** Mono or stereo; stereo is mixed down. */
+export const AUDIO_CHANNELS_MAX = 2;
 
 /** Format of samples in the data chunk: little-endian, channels interleaved. */
 export interface WavFormat {
@@ -51,8 +57,7 @@ export function readWavFormat(chunk: Uint8Array): Result<WavFormat> {
   const detail = `wav tag ${tag}, ${bits} bit, ${channels} channels, ${rate} Hz`;
   const float = tag === WAVE_FORMAT_IEEE_FLOAT;
   const known = float ? bits === 32 : tag === WAVE_FORMAT_PCM && (bits === 16 || bits === 24 || bits === 32);
-  const fits =
-    channels <= limits.audioChannels.value && rate >= limits.audioRateMin.value && rate <= limits.audioRateMax.value;
+  const fits = channels <= AUDIO_CHANNELS_MAX && rate >= AUDIO_RATE_MIN_HZ && rate <= AUDIO_RATE_MAX_HZ;
   if (!known || !fits) return no(refuse('audio_unsupported', undefined, detail));
   if (frameBytes !== (channels * bits) / 8) return no(invalid('its frame size does not fit its sample size'));
   return ok({ rate, channels, bits: bits as WavFormat['bits'], float });

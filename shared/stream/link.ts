@@ -29,7 +29,7 @@ export const checkpoint = z.object({
   /** Index of the next segment. */
   index: z.number().int().nonnegative(),
   /**
-   * State from which an agent continues identically: base64, opaque, at most `limits.checkpointCharacters`.
+   * State from which an agent continues identically: base64, opaque, at most `CHECKPOINT_CHARACTERS`.
    */
   state: z.string(),
 });
@@ -72,7 +72,7 @@ export const linkEvent = z.discriminatedUnion('type', [
   z.object({ type: z.literal('keepalive') }),
   z.object({
     type: z.literal('heard'),
-    /** Audio before it was taken out of the socket: the edge may send `limits.streamWindowBytes` beyond it. */
+    /** Audio before it was taken out of the socket: the edge may send `STREAM_WINDOW_BYTES` beyond it. */
     position,
     time: seconds,
     /** Position of the newest checkpoint that the agent sends without more audio; absent without one. */

@@ -1,8 +1,10 @@
 import { z } from 'zod';
-import { limits } from '../limits.ts';
 import { tenantName } from '../names.ts';
 import { refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
+
+/** Days a tenant may keep the audio of finished uploads; the default is none. */
+export const UPLOAD_KEEP_DAYS = 30;
 
 /** Scopes of a token, one per family of routes. */
 export const scopes = [
@@ -59,7 +61,7 @@ const payload = z.object({
   sessionSeconds: z.number().int().positive().max(86_400).default(3_600),
   idleSeconds: z.number().int().positive().max(86_400).optional(),
   uploads: z.enum(['sealed', 'plain']).default('sealed'),
-  keepDays: z.number().int().nonnegative().max(limits.uploadKeepDays.value).default(0),
+  keepDays: z.number().int().nonnegative().max(UPLOAD_KEEP_DAYS).default(0),
   allowance: z
     .object({
       requestsPerMinute: z.number().int().positive(),

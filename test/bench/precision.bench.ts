@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { limits } from '../../shared/limits.ts';
+import { CALIBRATION_SAMPLES_MAX } from '../../infra/pool/model-build/quantise/samples.ts';
 import { countErrors, decoders, type Features, openFeatures, openNetwork } from '../infra/model-build/listen.ts';
 import { makeNetworks, type Precision, precisions } from './precision/networks.ts';
 import { weigh } from './precision/weigh.ts';
@@ -77,7 +77,7 @@ export async function measure(options: string[]): Promise<Bench> {
     args: options,
     options: {
       each: { type: 'string', default: '200' },
-      calibrate: { type: 'string', default: String(limits.modelCalibrationSamples.value) },
+      calibrate: { type: 'string', default: String(CALIBRATION_SAMPLES_MAX) },
     },
   });
   const { tested, calibrated } = await drawSpoken(Number(values.each), Number(values.calibrate));

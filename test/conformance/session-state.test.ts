@@ -1,8 +1,24 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { RESUME_TOKEN_CHARACTERS } from '../../edge/limits.ts';
+import { STREAM_CLIENT_BYTES } from '../../edge/protocol/auricle-stream.ts';
+import { STREAM_CONTROL_CHARACTERS } from '../../edge/protocol/read-text.ts';
+import {
+  STREAM_ISOLATE_BYTES,
+  STREAM_PACED_BYTES,
+  STREAM_RESERVED_BYTES,
+  STREAM_TENANT_BYTES,
+} from '../../edge/stream/audio-budget.ts';
+import { STREAM_RING_BYTES } from '../../edge/stream/audio-ring.ts';
+import { STREAM_MESSAGE_BYTES } from '../../edge/stream/client-socket.ts';
+import { STREAM_SILENCE_MS } from '../../edge/stream/deadlines.ts';
+import { STREAM_FINISH_MS, STREAM_IDLE_MS, STREAM_RESUME_MS } from '../../edge/stream/limits.ts';
+import { STREAM_RELIEF_BYTES, STREAM_WINDOW_BYTES } from '../../edge/stream/replay-buffer.ts';
 import { after, events, states, transitions } from '../../edge/stream/session-state.ts';
-import { limits } from '../../shared/limits.ts';
+import { STREAM_SESSION_S } from '../../edge/stream/stream-start.ts';
+import { STREAM_FIND_MS, STREAM_MOVE_MS } from '../../edge/stream/upstream.ts';
 import { type Reason, refusals } from '../../shared/refusal.ts';
+import { CHECKPOINT_CHARACTERS } from '../../shared/stream/limits.ts';
 
 const protocol = readFileSync(new URL('../../shared/stream/PROTOCOL.md', import.meta.url), 'utf8');
 
@@ -62,23 +78,23 @@ describe('the states of a session', () => {
     const rows = new Map(readTable('bound').map(([what, value]) => [what, value]));
     const MiB = 1024 * 1024;
     expect(Object.fromEntries(rows)).toMatchObject({
-      'unsettled audio kept': `${limits.streamRingBytes.value / MiB} MiB`,
-      'memory of a session that no other takes': `${limits.streamReservedBytes.value / 1024} KiB`,
-      'memory of audio of a tenant in an isolate, of all': `${limits.streamTenantBytes.value / MiB} MiB, ${limits.streamIsolateBytes.value / MiB} MiB`,
-      'unsettled audio sent (windowBytes)': `${limits.streamClientBytes.value / MiB} MiB`,
-      'audio beyond heard': `${limits.streamWindowBytes.value / 1024} KiB`,
-      'one message of audio': `${limits.streamMessageBytes.value / MiB} MiB, and what the isolate has memory for`,
-      'one text message': `${limits.streamControlCharacters.value.toLocaleString('en')} characters`,
-      'resume token': `${limits.streamTokenCharacters.value.toLocaleString('en')} characters`,
-      'state of a checkpoint': `${limits.checkpointCharacters.value.toLocaleString('en')} characters`,
-      'client away': `${limits.streamResumeMs.value / 1_000} s`,
-      'client silent': `${limits.streamIdleMs.value / 1_000} s, or the token's idleSeconds if that is less`,
-      'agent silent': `${limits.streamSilenceMs.value / 1_000} s`,
-      'looking for the first agent, for another one': `${limits.streamFindMs.value / 1_000} s, ${limits.streamMoveMs.value / 1_000} s`,
-      'the rest after end, without anything being settled': `${limits.streamFinishMs.value / 1_000} s`,
+      'unsettled audio kept': `${STREAM_RING_BYTES / MiB} MiB`,
+      'memory of a session that no other takes': `${STREAM_RESERVED_BYTES / 1024} KiB`,
+      'memory of audio of a tenant in an isolate, of all': `${STREAM_TENANT_BYTES / MiB} MiB, ${STREAM_ISOLATE_BYTES / MiB} MiB`,
+      'unsettled audio sent (windowBytes)': `${STREAM_CLIENT_BYTES / MiB} MiB`,
+      'audio beyond heard': `${STREAM_WINDOW_BYTES / 1024} KiB`,
+      'one message of audio': `${STREAM_MESSAGE_BYTES / MiB} MiB, and what the isolate has memory for`,
+      'one text message': `${STREAM_CONTROL_CHARACTERS.toLocaleString('en')} characters`,
+      'resume token': `${RESUME_TOKEN_CHARACTERS.toLocaleString('en')} characters`,
+      'state of a checkpoint': `${CHECKPOINT_CHARACTERS.toLocaleString('en')} characters`,
+      'client away': `${STREAM_RESUME_MS / 1_000} s`,
+      'client silent': `${STREAM_IDLE_MS / 1_000} s, or the token's idleSeconds if that is less`,
+      'agent silent': `${STREAM_SILENCE_MS / 1_000} s`,
+      'looking for the first agent, for another one': `${STREAM_FIND_MS / 1_000} s, ${STREAM_MOVE_MS / 1_000} s`,
+      'the rest after end, without anything being settled': `${STREAM_FINISH_MS / 1_000} s`,
     });
-    expect(rows.get('session')).toContain(limits.streamSeconds.value.toLocaleString('en'));
-    expect(limits.streamClientBytes.value).toBeLessThan(limits.streamPacedBytes.value);
-    expect(limits.streamReliefBytes.value).toBeLessThan(limits.streamClientBytes.value);
+    expect(rows.get('session')).toContain(STREAM_SESSION_S.toLocaleString('en'));
+    expect(STREAM_CLIENT_BYTES).toBeLessThan(STREAM_PACED_BYTES);
+    expect(STREAM_RELIEF_BYTES).toBeLessThan(STREAM_CLIENT_BYTES);
   });
 });

@@ -19,12 +19,11 @@ import { type Supervised, supervise } from '../../infra/local/supervise.ts';
  * settle. What may be told wrongly, and how often, is what it is everywhere.
  */
 export const LIMITS = {
-  canaryStreams: 3,
-  liveBaseline: 200,
-  liveQuantile: 0.6,
-  liveSettleSeconds: 3,
-  liveReportSeconds: 1,
-  mirrorShare: 0.5,
+  'shared/registry/canary.ts': { CANARY_STREAMS: 3 },
+  'functions/registry/trial.ts': { LIVE_BASELINE_STREAMS: 200, LIVE_SETTLE_S: 3 },
+  'shared/registry/live-counts.ts': { LIVE_QUANTILE: 0.6 },
+  'infra/pool/agent/live-counts/report.ts': { LIVE_REPORT_S: 1 },
+  'shared/registry/release.ts': { MIRROR_SHARE: 0.5 },
 };
 
 /** The pool that nodes join. */

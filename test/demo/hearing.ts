@@ -3,9 +3,9 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { limits } from '../../shared/limits.ts';
 import type { Evidence } from '../../shared/registry/evidence.ts';
 import type { SpeakerErrors } from '../../shared/registry/quality.ts';
+import { QUALITY_SPEAKERS, QUALITY_UTTERANCES } from '../../shared/registry/quality.ts';
 import { seeded } from '../../shared/registry/seeded.ts';
 import { drawTexts, openVoice, prepare } from '../bench/voice.bench.ts';
 import { countErrors, decoders, type Features, openFeatures, openNetwork } from '../infra/model-build/listen.ts';
@@ -28,7 +28,7 @@ export interface Hearing {
 /** Features are made once, for all networks that will hear them. */
 export async function makeSet(): Promise<Hearing> {
   const [{ speaker, voices }, features] = [await openVoice(), await openFeatures()];
-  const texts = ((await drawTexts(limits.qualityUtterances.value, NO_BOOKS)).words as string[]).map((text) =>
+  const texts = ((await drawTexts(QUALITY_UTTERANCES, NO_BOOKS)).words as string[]).map((text) =>
     text.split(' ').slice(0, WORDS).join(' '),
   );
   const said: Float32Array[][] = [];
@@ -43,7 +43,7 @@ export async function makeSet(): Promise<Hearing> {
   }
   const random = seeded(SEED);
   const set: Features[][] = [];
-  for (let one = 0; one < limits.qualitySpeakers.value; one += 1) {
+  for (let one = 0; one < QUALITY_SPEAKERS; one += 1) {
     const as = { pitch: 0.94 + 0.12 * random(), gain: 0.3 + 0.7 * random(), noise: 0.006 * random() };
     const own = said[one % said.length] as Float32Array[];
     const heard: Features[] = [];

@@ -1,15 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import { TokenCache } from '../../edge/auth/token-cache.ts';
+import { TOKEN_CACHE_MS, TokenCache } from '../../edge/auth/token-cache.ts';
 import { late, type Runtime, within } from '../../edge/clock.ts';
 import { CallerBody } from '../../edge/http/caller-body.ts';
 import { checkPromise, readHints, readRequestHints } from '../../edge/protocol/hints.ts';
-import { afterFailure, earn, type Failure, fullBudget } from '../../edge/routing/retry.ts';
+import { ATTEMPTS_MAX } from '../../edge/routing/pick.ts';
+import { afterFailure, earn, type Failure, fullBudget, RETRY_BURST, RETRY_SHARE } from '../../edge/routing/retry.ts';
 import { sealFor } from '../../edge/routing/setups.ts';
-import { readSnapshots } from '../../edge/routing/snapshot.ts';
+import { readSnapshots, SNAPSHOT_AGE_MS } from '../../edge/routing/snapshot.ts';
 import type { Bindings } from '../../edge/settings.ts';
-import { limits } from '../../shared/limits.ts';
 import type { RosterEntry, Snapshot } from '../../shared/pool/heartbeat.ts';
+import { SNAPSHOT_STALE_MS } from '../../shared/pool/limits.ts';
 import { type Reason, refusals, refuse } from '../../shared/refusal.ts';
+import { SEAL_SETUP_MS } from '../../shared/seal/limits.ts';
 import { AgentDouble } from './agent-double.ts';
 import { makeSettings, productionTexts } from './settings-double.ts';
 
@@ -29,8 +31,8 @@ describe('C4 the cache of verified tokens', () => {
     expect(short.get('k', 10_000)).toBeUndefined();
     const long = cache();
     long.put('k', 'claims', 1_000_000, 0);
-    expect(long.get('k', limits.tokenCacheMs.value - 1)).toBe('claims');
-    expect(long.get('k', limits.tokenCacheMs.value)).toBeUndefined();
+    expect(long.get('k', TOKEN_CACHE_MS - 1)).toBe('claims');
+    expect(long.get('k', TOKEN_CACHE_MS)).toBeUndefined();
   });
 
   it('is bounded: the oldest goes', () => {
@@ -78,7 +80,7 @@ describe('C6 the decision to try another agent', () => {
 
   it.each([
     ['no other agent is left', { remaining: 0 }],
-    ['enough attempts were made', { made: limits.attempts.value }],
+    ['enough attempts were made', { made: ATTEMPTS_MAX }],
     ['the body is gone', { replayable: false }],
     ['the caller has seen an answer', { delivered: true }],
   ])('not when %s', (_, change) => {
@@ -113,8 +115,8 @@ describe('C6 the decision to try another agent', () => {
       retries += 1;
       budget = next.budget;
     }
-    expect(retries).toBeLessThanOrEqual(limits.retryBurst.value + requests * limits.retryShare.value);
-    expect(retries).toBeGreaterThan(requests * limits.retryShare.value * 0.9);
+    expect(retries).toBeLessThanOrEqual(RETRY_BURST + requests * RETRY_SHARE);
+    expect(retries).toBeGreaterThan(requests * RETRY_SHARE * 0.9);
   });
 });
 
@@ -175,12 +177,12 @@ describe('C5 A4 cached registry of an isolate', () => {
     const zone = [`zone-${crypto.randomUUID()}`];
     const now = { value: 1_000_000 };
     expect(await readSnapshots(zone, roster, at(now))).toMatchObject([{ at: 1 }]);
-    now.value += limits.snapshotAgeMs.value - 1;
+    now.value += SNAPSHOT_AGE_MS - 1;
     expect(await readSnapshots(zone, roster, at(now))).toMatchObject([{ at: 1 }]);
     now.value += 1;
     expect(await readSnapshots(zone, roster, at(now))).toMatchObject([{ at: 2 }]);
     state.fails = true;
-    now.value += limits.snapshotStaleMs.value;
+    now.value += SNAPSHOT_STALE_MS;
     expect(await readSnapshots(zone, roster, at(now))).toMatchObject([{ at: 2 }]);
     now.value += 1;
     expect(await readSnapshots(zone, roster, at(now))).toEqual([]);
@@ -191,7 +193,7 @@ describe('C5 A4 cached registry of an isolate', () => {
     const zone = [`zone-${crypto.randomUUID()}`];
     const now = { value: 1_000_000 };
     await readSnapshots(zone, roster, at(now));
-    now.value += limits.snapshotAgeMs.value;
+    now.value += SNAPSHOT_AGE_MS;
     await Promise.all([1, 2, 3].map(() => readSnapshots(zone, roster, at(now))));
     expect(state.calls).toBe(2);
   });
@@ -201,7 +203,7 @@ describe('C5 A4 cached registry of an isolate', () => {
     const zone = [`zone-${crypto.randomUUID()}`];
     const now = { value: 1_000_000 };
     await readSnapshots(zone, roster, at(now));
-    now.value += limits.snapshotStaleMs.value + 1;
+    now.value += SNAPSHOT_STALE_MS + 1;
     const known = await Promise.all([1, 2, 3].map(() => readSnapshots(zone, roster, at(now))));
     for (const snapshots of known) expect(snapshots).toMatchObject([{ zone: zone[0] }]);
   });
@@ -230,7 +232,7 @@ describe('C5 A18 set-ups of seals', () => {
     expect(first.ok && first.value.fresh).toBe(true);
     expect(again.ok && again.value.fresh).toBe(false);
     expect(again.ok && first.ok && again.value.seal === first.value.seal).toBe(true);
-    const old = await sealFor(entry, settings, now + limits.sealSetupMs.value);
+    const old = await sealFor(entry, settings, now + SEAL_SETUP_MS);
     expect(old.ok && old.value.fresh).toBe(true);
     const other = { ...entryOf(await AgentDouble.make()), description: entry.description };
     expect(await sealFor(other, settings, now)).toMatchObject({

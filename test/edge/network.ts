@@ -2,7 +2,7 @@
 import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test';
 import { env, exports } from 'cloudflare:workers';
 import { app } from '../../edge/routes.ts';
-import { limits } from '../../shared/limits.ts';
+import { SNAPSHOT_AGE_MS } from '../../edge/routing/snapshot.ts';
 import { AgentDouble, type Options } from './agent-double.ts';
 import { makeToken } from './authority.ts';
 
@@ -65,7 +65,7 @@ export async function startAgent(
   agent.accelerator = options.accelerator ?? 'cpu';
   await agent.join([model], options.languages ?? ['en']);
   // Past the age at which the isolate asks the roster again.
-  passTime(limits.snapshotAgeMs.value);
+  passTime(SNAPSHOT_AGE_MS);
   return agent;
 }
 

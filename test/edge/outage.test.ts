@@ -1,6 +1,7 @@
 // Functions that do not answer, as callers of the edge meet them: retries with a key, and the circuit breaker.
 import { beforeEach, describe, expect, it } from 'vitest';
-import { limits } from '../../shared/limits.ts';
+import { FUNCTIONS_CALL_MS } from '../../edge/functions/call-functions.ts';
+import { CIRCUIT_FIRST_MS } from '../../edge/functions/circuit-breaker.ts';
 import { generateZoneKey } from '../../shared/seal/zone-key.ts';
 import { makeToken } from './authority.ts';
 import { BackOffice } from './back-office-double.ts';
@@ -88,7 +89,7 @@ describe('T4 A8 Idempotency-Key on POST /v1/uploads', () => {
     expect(message).toContain(`whether ${id} was made is not known`);
     // Functions drop a call before the edge gives up.
     const [call] = eu.asked;
-    expect(Number(call?.deadline)).toBeLessThan(Date.now() + limits.uploadAskMs.value);
+    expect(Number(call?.deadline)).toBeLessThan(Date.now() + FUNCTIONS_CALL_MS);
   });
 
   it.each(['', 'two words', 'x'.repeat(256)])('refuses the malformed key %j', async (malformed) => {
@@ -197,11 +198,11 @@ describe('C9 T4 the circuit breaker of functions', () => {
       expect(refusal.message).not.toContain('not known');
     }
     expect(eu.asked).toHaveLength(calls);
-    passTime(limits.circuitFirstMs.value);
+    passTime(CIRCUIT_FIRST_MS);
     expect((await refused(await create())).retryAfter).toBe('2');
     eu.plain = undefined;
     silent.clear();
-    passTime(2 * limits.circuitFirstMs.value);
+    passTime(2 * CIRCUIT_FIRST_MS);
     expect((await create()).status).toBe(201);
   });
 
@@ -225,7 +226,7 @@ describe('C9 T4 the circuit breaker of functions', () => {
     expect(eu.asked).toHaveLength(calls);
     silent.clear();
     eu.plain = undefined;
-    passTime(limits.circuitFirstMs.value);
+    passTime(CIRCUIT_FIRST_MS);
     expect((await create()).status).toBe(201);
   });
 });

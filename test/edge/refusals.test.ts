@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { limits } from '../../shared/limits.ts';
+import { REGISTRY_GONE_MS } from '../../edge/routing/known-agents.ts';
+import { SNAPSHOT_AGE_MS } from '../../edge/routing/snapshot.ts';
+import { CLOCK_SKEW_S } from '../../shared/clock-offset.ts';
+import { HEARTBEAT_GONE_MS } from '../../shared/pool/limits.ts';
+import { CONTENT_TYPE_CHARACTERS } from '../../shared/speech/limits.ts';
 import { makeToken } from './authority.ts';
 import { expectRefusal } from './expect-refusal.ts';
 import { ask, passTime, readRefusal, startAgent, startDay, upload } from './network.ts';
@@ -39,13 +43,7 @@ describe('C4 A21 refused callers', () => {
       'token_invalid',
       'The token is not valid here.',
     ],
-    [
-      'expired',
-      () => makeToken({}, -limits.clockSkewSeconds.value - 5),
-      401,
-      'token_expired',
-      'The token has expired.',
-    ],
+    ['expired', () => makeToken({}, -CLOCK_SKEW_S - 5), 401, 'token_expired', 'The token has expired.'],
     [
       'for another audience',
       () => makeToken({ aud: 'x' }),
@@ -85,7 +83,7 @@ describe('C4 A21 refused callers', () => {
     const token = await makeToken({}, 10);
     const headers = { authorization: `bearer ${token}` };
     expect((await ask('/v1/models', { headers })).status).toBe(200);
-    passTime((10 + limits.clockSkewSeconds.value + 1) * 1_000);
+    passTime((10 + CLOCK_SKEW_S + 1) * 1_000);
     expect(await readRefusal(await ask('/v1/models', { headers }))).toMatchObject({
       status: 401,
       code: 'token_expired',
@@ -224,7 +222,7 @@ describe('A21 C6 refused requests', () => {
           method: 'POST',
           headers: {
             ...(await bearer()),
-            'content-type': `multipart/form-data; boundary=x; y=${'z'.repeat(limits.contentTypeCharacters.value)}`,
+            'content-type': `multipart/form-data; boundary=x; y=${'z'.repeat(CONTENT_TYPE_CHARACTERS)}`,
           },
           body: 'x',
         }),
@@ -299,7 +297,7 @@ describe('A21 C6 refused requests', () => {
     const agent = await startAgent(name);
     agent.leave();
     await agent.closed;
-    passTime(limits.snapshotAgeMs.value);
+    passTime(SNAPSHOT_AGE_MS);
     const answer = await upload({ fields: [['model', name]] });
     await expectRefusal(answer, 503, 'no_pool', 'soon', 'No pool can take the request at the moment.');
   });
@@ -324,7 +322,7 @@ describe('A21 C6 refused requests', () => {
   });
 
   it('no agent at all', async () => {
-    passTime(limits.rosterGoneMs.value + limits.heartbeatGoneMs.value);
+    passTime(REGISTRY_GONE_MS + HEARTBEAT_GONE_MS);
     const answer = await upload({ fields: [['model', 'reference-en']] });
     await expectRefusal(answer, 503, 'no_pool', 'soon', 'No pool can take the request at the moment.');
   });

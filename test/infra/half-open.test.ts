@@ -5,10 +5,10 @@ import { type AddressInfo, connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, it, onTestFinished } from 'vitest';
 import type { AgentContext } from '../../infra/pool/agent/request/agent-context.ts';
+import { AGENT_HEADER_MS } from '../../infra/pool/agent/server/sealed-session.ts';
 import { createAgentServer, type Health } from '../../infra/pool/agent/server/serve.ts';
-import { serveInference } from '../../infra/pool/engine/http/serve.ts';
+import { ENGINE_HEADER_MS, serveInference } from '../../infra/pool/engine/http/serve.ts';
 import type { Repository } from '../../infra/pool/engine/repository/repository.ts';
-import { limits } from '../../shared/limits.ts';
 
 /** Answer to a head that does not end, once the server's limit for heads has passed. */
 async function answerOf(server: Server): Promise<string> {
@@ -26,8 +26,7 @@ it('C12 agent and engine end half-open heads within their limits', async () => {
     createAgentServer({} as AgentContext, {} as Health),
     serveInference({} as Repository),
   ] as const;
-  const { agentHeaderMs, engineHeaderMs } = limits;
-  expect([agent.headersTimeout, engine.headersTimeout]).toEqual([agentHeaderMs.value, engineHeaderMs.value]);
+  expect([agent.headersTimeout, engine.headersTimeout]).toEqual([AGENT_HEADER_MS, ENGINE_HEADER_MS]);
   for (const answer of await Promise.all([answerOf(agent), answerOf(engine)]))
     expect(answer).toMatch(/^HTTP\/1.1 408 /);
 });

@@ -7,10 +7,9 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildVerifier, writeVerifier } from '../../infra/verify/build.ts';
 import { outlookOf } from '../../infra/verify/outlook.ts';
-import { Overview, searchRows } from '../../infra/verify/overview.ts';
+import { Overview, SHOWN_ENTRIES_MAX, SHOWN_TYPES_MAX, searchRows } from '../../infra/verify/overview.ts';
 import type { LeafFacts } from '../../shared/audit/verify/leaf-facts.ts';
 import type { Report } from '../../shared/audit/verify/verdict.ts';
-import { limits } from '../../shared/limits.ts';
 import { ExportedLog } from '../functions/audit/export/exported-log.ts';
 import { zipOf } from './zip-of.ts';
 
@@ -152,17 +151,16 @@ describe('C12 the page verify.html', () => {
 
   it('counts every entry, keeps a bounded number, and finds by type and content', () => {
     const overview = new Overview();
-    const { auditShownEntries: most, auditShownTypes: types } = limits;
-    for (let index = 0; index < most.value + 5; index += 1) {
+    for (let index = 0; index < SHOWN_ENTRIES_MAX + 5; index += 1) {
       const type = index < 200 ? `type.${index}` : 'inference.complete';
       const leaf = { type, request: `r-${index}`, status: index === 7 ? 500 : 200 };
       const facts = { leaf, id: `e-${index}`, type, tseq: index + 1, time: index } as unknown as LeafFacts;
       overview.add({ index, facts, shown: index === 9 ? { model: 'reference-en' } : {} });
     }
-    expect([overview.entries, overview.rows.length]).toEqual([most.value + 5, most.value]);
-    expect(overview.types).toHaveLength(types.value + 1);
-    expect(overview.types.reduce((sum, [, count]) => sum + count, 0)).toBe(most.value + 5);
-    expect([overview.from, overview.to]).toEqual([0, most.value + 4]);
+    expect([overview.entries, overview.rows.length]).toEqual([SHOWN_ENTRIES_MAX + 5, SHOWN_ENTRIES_MAX]);
+    expect(overview.types).toHaveLength(SHOWN_TYPES_MAX + 1);
+    expect(overview.types.reduce((sum, [, count]) => sum + count, 0)).toBe(SHOWN_ENTRIES_MAX + 5);
+    expect([overview.from, overview.to]).toEqual([0, SHOWN_ENTRIES_MAX + 4]);
     const rows = overview.rows.slice(0, 1_000);
     expect(searchRows(rows, '"status": 500', '').map(({ id }) => id)).toEqual(['r-7']);
     expect(searchRows(rows, ' REFERENCE-en ', '').map(({ index }) => index)).toEqual([9]);

@@ -3,7 +3,7 @@ import net from 'node:net';
 import { DeepgramClient, DeepgramError } from '@deepgram/sdk';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
-import { limits } from '../../shared/limits.ts';
+import { STREAM_PACED_BYTES } from '../../edge/stream/audio-budget.ts';
 import { type Clip, clipBytes, clipPath, clips } from './clips.ts';
 import { join } from './join.ts';
 import { type LiveSound, liveSound, muLaw, opusPackets, pieces, repeat, wide } from './live-sound.ts';
@@ -120,7 +120,7 @@ describe('C1 C10 R1 the unmodified Deepgram client streams', () => {
     const times = 4;
     const sound = repeat(liveSound(studio), times);
     const bytes = wide(sound);
-    expect(bytes.length).toBeGreaterThan(limits.streamPacedBytes.value);
+    expect(bytes.length).toBeGreaterThan(STREAM_PACED_BYTES);
     const stream = await open({ encoding: 'linear32', channels: 2, sample_rate: sound.rate });
     await stream.socket.waitForOpen();
     for (let at = 0; at < bytes.length; at += 32_000) stream.socket.sendMedia(bytes.slice(at, at + 32_000));

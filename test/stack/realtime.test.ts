@@ -3,7 +3,7 @@ import OpenAI, { toFile } from 'openai';
 import { OpenAIRealtimeWS as BetaRealtimeWS } from 'openai/beta/realtime/ws';
 import { OpenAIRealtimeWS } from 'openai/realtime/ws';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { limits } from '../../shared/limits.ts';
+import { STREAM_PACED_BYTES } from '../../edge/stream/audio-budget.ts';
 import { readRecord } from './audit-record.ts';
 import { type Clip, clipBytes, clips } from './clips.ts';
 import { join } from './join.ts';
@@ -177,7 +177,7 @@ describe('C1 C10 R1 the unmodified openai client in a realtime session', () => {
     const times = 4;
     const sound = repeat(liveSound(studio, 9), times);
     const bytes = new Uint8Array(sound.samples.buffer);
-    expect(bytes.length).toBeGreaterThan(limits.streamPacedBytes.value);
+    expect(bytes.length).toBeGreaterThan(STREAM_PACED_BYTES);
     const session = open();
     await session.heard(({ type }) => type === 'session.created');
     session.send(update({ ...pcm(sound), turn_detection: null }));

@@ -1,5 +1,5 @@
 import { type CallTask, type Encoding, encodings, readCallRecord } from '../../../shared/kserve/call.ts';
-import { limits } from '../../../shared/limits.ts';
+import { INFER_BODY_BYTES, INFER_NAME_CHARACTERS } from '../../../shared/kserve/limits.ts';
 import { type Refusal, refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import { type Claims, clampClass, type Scope } from '../../../shared/tenant/claims.ts';
@@ -84,7 +84,7 @@ function readFraming({ headers }: Request, claims: Claims): Result<Framing> {
     const rule = `content-encoding '${packed.slice(0, 40)}' is not supported, gzip and deflate are`;
     return no(refuse('tensors_unsupported', { rule }));
   }
-  const limit = limits.callBodyBytes.value;
+  const limit = INFER_BODY_BYTES;
   if (Number(headers.get('content-length') ?? 0) > limit) return no(refuse('tensors_too_large', { limit }));
   const told = readName({ headers }, 'x-auricle-sequence', 'must be the id of a sequence');
   if (!told.ok) return told;
@@ -95,7 +95,7 @@ function readFraming({ headers }: Request, claims: Claims): Result<Framing> {
 /** Reads a header that may be absent and must not be empty. */
 function readName({ headers }: Pick<Request, 'headers'>, field: string, rule: string): Result<string | undefined> {
   const name = headers.get(field) ?? undefined;
-  const isName = name === undefined || (name !== '' && name.length <= limits.callTextCharacters.value);
+  const isName = name === undefined || (name !== '' && name.length <= INFER_NAME_CHARACTERS);
   return isName ? ok(name) : no(refuse('field_invalid', { field, rule }));
 }
 

@@ -1,6 +1,6 @@
 import { type Encoding, sequenceName } from '../../../shared/kserve/call.ts';
+import { INFER_JSON_BYTES, INFER_NAME_CHARACTERS } from '../../../shared/kserve/limits.ts';
 import { parseJson } from '../../../shared/kserve/parse-json.ts';
-import { limits } from '../../../shared/limits.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import type { CallerBody } from '../../http/caller-body.ts';
 
@@ -14,7 +14,7 @@ export interface Framing {
 
 /**
  * Finds the sequence of a request: all requests of one go to one agent. Reads the JSON part of the message as far as it
- * is in the first `limits.heldBodyBytes` of the body; the agent refuses one that is further behind.
+ * is in the first `BUFFERED_BODY_BYTES` of the body; the agent refuses one that is further behind.
  * Refuses with what went wrong with the body.
  */
 export async function findSequence(body: CallerBody, framing: Framing): Promise<Result<string | undefined>> {
@@ -52,12 +52,12 @@ function readSequence(json: Buffer): string | undefined {
   const message = read.value as { parameters?: { sequence_id?: unknown } } | null;
   const id = message?.parameters?.sequence_id;
   const named = (typeof id === 'string' && id !== '') || (typeof id === 'number' && id !== 0);
-  return named && sequenceName(id).length <= limits.callTextCharacters.value ? sequenceName(id) : undefined;
+  return named && sequenceName(id).length <= INFER_NAME_CHARACTERS ? sequenceName(id) : undefined;
 }
 
-/** At most `most` bytes, and never more than `limits.callJsonBytes`; `undefined` when it cannot be unpacked. */
+/** At most `most` bytes, and never more than `INFER_JSON_BYTES`; `undefined` when it cannot be unpacked. */
 async function unpack(packed: Uint8Array<ArrayBuffer>, encoding: Encoding, most: number): Promise<Buffer | undefined> {
-  const bound = Math.min(most, limits.callJsonBytes.value);
+  const bound = Math.min(most, INFER_JSON_BYTES);
   const reader = new Blob([packed]).stream().pipeThrough(new DecompressionStream(encoding)).getReader();
   const parts: Uint8Array[] = [];
   let length = 0;

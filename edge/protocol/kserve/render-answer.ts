@@ -1,9 +1,12 @@
+import { KiB } from '../../../shared/bytes.ts';
 import type { BodyPiece, CallEvent } from '../../../shared/kserve/call.ts';
-import { limits } from '../../../shared/limits.ts';
 import { publicText, type Refusal, refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import { refuseWith } from '../../http/refuse.ts';
 import type { RelayOutcomes } from '../../routing/relay.ts';
+
+/** Answer that the edge buffers whole, so that it can replace a pool that is lost before its end. */
+export const ANSWER_BUFFERED_BYTES = 256 * KiB;
 
 type Event = Exclude<CallEvent | BodyPiece, { type: 'refusal' }>;
 type Final = Extract<Event, { type: 'final' }>;
@@ -82,7 +85,7 @@ async function answerEvents(source: CallSource, tell: TellRefusal): Promise<Resp
       return ended.ok ? respond(head, body) : tell(ended.refusal);
     }
     if (head && head.bytes === undefined) return streamFrames(source, head, pieces);
-    if (head && length > limits.callWholeBytes.value) return streamPieces(source, head, pieces);
+    if (head && length > ANSWER_BUFFERED_BYTES) return streamPieces(source, head, pieces);
   }
 }
 

@@ -1,5 +1,4 @@
 // Dependencies of the audit logs: storage, keys, clock and log lines.
-import { limits } from '../../../shared/limits.ts';
 import type { Settings } from '../../settings.ts';
 import { after } from '../log/after.ts';
 import { type BlobLogStore, openBlobLogStore } from '../log/blob-log-store.ts';
@@ -9,6 +8,9 @@ import { type NotifyingStore, noticing } from '../log/notifying-store.ts';
 import { type Hide, openHide, type RetentionOf } from '../sidecar/hide.ts';
 import { wrapWith } from '../sidecar/sidecar-box.ts';
 import { SidecarKeys } from '../sidecar/sidecar-keys.ts';
+
+/** Foreign error text in one log line. */
+const LOGGED_REASON_CHARACTERS = 300;
 
 export interface LogContext extends LogKeys {
   readonly store: LogStore & Leases;
@@ -55,7 +57,7 @@ export interface LogLine {
 
 /** Returns the message of an error, cut to the bound of a log line. */
 export const reasonOf = (error: unknown): string =>
-  error instanceof Error ? error.message.slice(0, limits.auditReasonCharacters.value) : 'no reason given';
+  error instanceof Error ? error.message.slice(0, LOGGED_REASON_CHARACTERS) : 'no reason given';
 
 /** Says that something went wrong in a zone. */
 export const failedIn =

@@ -3,9 +3,11 @@
 import { z } from 'zod';
 import { workIn } from '../../../shared/audit/gaps.ts';
 import { readLeaf } from '../../../shared/audit/leaf.ts';
+import { INDEX_BUNDLES_PER_ROUND_MAX } from '../../../shared/audit/limits.ts';
 import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
-import { limits } from '../../../shared/limits.ts';
+import { TRANSACTION_ROWS_MAX } from '../../limits.ts';
 import type { Change, Rows } from '../../store/rows.ts';
+import { SEARCH_YEARS_MAX } from '../limits.ts';
 import { newestState } from '../log/acknowledge.ts';
 import { yearAfter } from '../log/find-years.ts';
 import { LogFiles } from '../log/log-files.ts';
@@ -17,6 +19,9 @@ import type { SidecarKeys } from '../sidecar/sidecar-keys.ts';
 import { subjectName } from '../sidecar/sidecar-names.ts';
 import { type IndexRow, type Position, rowsOf } from './entry-rows.ts';
 import { gapRowsOf, noteWork, type Work } from './gap-rows.ts';
+
+/** Concurrent transactions of the index; each is of another partition. */
+const INDEX_TRANSACTIONS_MAX = 16;
 
 export interface IndexContext {
   readonly zone: string;
@@ -37,7 +42,7 @@ export async function indexedUpTo({ rows, zone }: Pick<IndexContext, 'rows' | 'z
 }
 
 /** Indexes up to `most` bundles. Returns the number of entries read. */
-export async function followLog(desk: IndexContext, most: number = limits.auditIndexBundles.value): Promise<number> {
+export async function followLog(desk: IndexContext, most: number = INDEX_BUNDLES_PER_ROUND_MAX): Promise<number> {
   const { rows, store, zone } = desk;
   let looked = 0;
   for (let bundles = 0; bundles < most; bundles += 1) {
@@ -61,7 +66,7 @@ export async function followLog(desk: IndexContext, most: number = limits.auditI
 async function firstLog(store: LogStore, zone: string): Promise<Position | undefined> {
   const state = await newestState(store, zone);
   if (!state) return undefined;
-  const before = state.year - limits.auditSearchYears.value - 1;
+  const before = state.year - SEARCH_YEARS_MAX - 1;
   return { year: (await yearAfter(store, zone, before, state.year)) ?? state.year, index: 0 };
 }
 
@@ -120,9 +125,9 @@ async function writeRows(rows: Rows, found: readonly IndexRow[]): Promise<void> 
   }
   const transactions = [...partitions].flatMap(([partition, byKey]) => {
     const changes = [...byKey.values()];
-    return Array.from({ length: Math.ceil(changes.length / limits.rowChanges.value) }, (_, at) => ({
+    return Array.from({ length: Math.ceil(changes.length / TRANSACTION_ROWS_MAX) }, (_, at) => ({
       partition,
-      changes: changes.slice(at * limits.rowChanges.value, (at + 1) * limits.rowChanges.value),
+      changes: changes.slice(at * TRANSACTION_ROWS_MAX, (at + 1) * TRANSACTION_ROWS_MAX),
     }));
   });
   const next = transactions[Symbol.iterator]();
@@ -131,5 +136,5 @@ async function writeRows(rows: Rows, found: readonly IndexRow[]): Promise<void> 
       if (!(await rows.commit(partition, changes))) throw new Error('the index does not take what is put into it');
     }
   };
-  await Promise.all(Array.from({ length: limits.auditIndexAtOnce.value }, work));
+  await Promise.all(Array.from({ length: INDEX_TRANSACTIONS_MAX }, work));
 }

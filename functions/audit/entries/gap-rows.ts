@@ -1,10 +1,23 @@
 // Gaps of the logs of a zone, as rows of the index. The log's own entries are the truth; the rows say where they are.
 import type { z } from 'zod';
-import { acceptanceIn, type Gap, gap, gapIn, isOverdue, isSameGap } from '../../../shared/audit/gaps.ts';
+import {
+  AUDIT_UNENDED_MS,
+  acceptanceIn,
+  type Gap,
+  gap,
+  gapIn,
+  isOverdue,
+  isSameGap,
+} from '../../../shared/audit/gaps.ts';
 import type { Leaf } from '../../../shared/audit/leaf.ts';
-import { limits } from '../../../shared/limits.ts';
 import { endOf, type Row, type Rows } from '../../store/rows.ts';
 import { type IndexRow, keyOf, type Position, readKey } from './entry-rows.ts';
+
+/**
+ * Gaps that one answer lists and health counts, oldest first: an operator accepts each by hand, and no more
+ * than this in a day.
+ */
+export const AUDIT_GAPS_LISTED_MAX = 1_000;
 
 const partitionOf = (zone: string): string => `gap!${zone}`;
 /** A row for each loss, each acceptance by the place of what it accepts, and each piece of work under way. */
@@ -55,11 +68,11 @@ export async function noteWork(rows: Rows, zone: string, work: ReadonlyMap<strin
 }
 
 /**
- * Returns gaps of all years, oldest first: open ones up to `auditGapsListed`, and as many of the accepted ones. The rows
+ * Returns gaps of all years, oldest first: open ones up to `AUDIT_GAPS_LISTED_MAX`, and as many of the accepted ones. The rows
  * of accepted gaps and of work that is not overdue stay in the index, so a scan of a fixed length would hide later gaps.
  */
 export async function readGaps(rows: Rows, zone: string, now: number): Promise<Gap[]> {
-  const most = limits.auditGapsListed.value;
+  const most = AUDIT_GAPS_LISTED_MAX;
   const acceptances = new Map<string, z.infer<typeof acceptance>>();
   for await (const { key, value } of scanAll(rows, zone, ACCEPTED))
     acceptances.set(keyOfRow(key), acceptance.parse(value));
@@ -82,7 +95,7 @@ export async function readGaps(rows: Rows, zone: string, now: number): Promise<G
 
 /** Rows of one kind in the order of their keys. No key of the index is another one with more behind it. */
 async function* scanAll(rows: Rows, zone: string, kind: string, to = endOf(kind)): AsyncGenerator<Row> {
-  const most = limits.auditGapsListed.value;
+  const most = AUDIT_GAPS_LISTED_MAX;
   for (let from: string = kind; ; ) {
     const page = await rows.scan(partitionOf(zone), from, to, most);
     yield* page;
@@ -94,7 +107,7 @@ async function* scanAll(rows: Rows, zone: string, kind: string, to = endOf(kind)
 
 /** The first id of a time at which work is not overdue: an id is made before its work begins. */
 function firstIdAfter(now: number): string {
-  const time = (now - limits.auditUnendedMs.value).toString(16).padStart(12, '0');
+  const time = (now - AUDIT_UNENDED_MS).toString(16).padStart(12, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}`;
 }
 

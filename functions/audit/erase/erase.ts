@@ -1,9 +1,9 @@
 // Erases a subject: destroys its secrets and with them everything hidden about it in its tenant's leaves. No
 // leaf changes, so every proof holds. Each step may be interrupted and repeated by another process: the plan
 // is stored first, until the log has the outcome.
-import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
+import { AUDIT_RACE_TRIES_MAX } from '../limits.ts';
 import { subjectName } from '../sidecar/sidecar-names.ts';
 import { leadNowhere, readPointer, readSecret, type SubjectPlace } from '../sidecar/sidecar-subject.ts';
 import { type EraseContext, type Officer, officerOf } from './erase-context.ts';
@@ -19,6 +19,16 @@ import {
   writeErasure,
 } from './erase-state.ts';
 import { isHeld } from './hold-state.ts';
+
+/**
+ * Erasures of one tenant in a zone that wait for a hold or a law, which may take years: one tenant must not
+ * fill the list of others.
+ */
+export const ERASURES_PER_TENANT_MAX = 4_096;
+/** Names of waiting erasures of a zone that one round lists: 14 calls of storage. */
+const ERASURES_LISTED_MAX = 65_536;
+/** Waiting erasures that one round reads, the next ones in the next round: a minute of reading. */
+const ERASURES_PER_ROUND_MAX = 4_096;
 
 export interface ErasureRequest extends Officer {
   readonly tenant: string;
@@ -95,9 +105,9 @@ const ROUND_MS = 300_000;
 /** Goes on with what waits: for the timer. Returns how many were done. */
 export async function settleErasures(desk: EraseContext): Promise<number> {
   const { store, zone, keys, now } = desk;
-  const names = await store.list('sidecar', erasuresPrefix(zone), limits.auditErasuresListed.value);
+  const names = await store.list('sidecar', erasuresPrefix(zone), ERASURES_LISTED_MAX);
   let done = 0;
-  for (const name of turnOf(names, limits.auditErasuresPerRound.value, now())) {
+  for (const name of turnOf(names, ERASURES_PER_ROUND_MAX, now())) {
     try {
       const place = await keys.subjects(tenantOfErasure(name));
       const kept = place && (await readErasure(place, name));
@@ -114,7 +124,7 @@ export async function settleErasures(desk: EraseContext): Promise<number> {
 export async function listErasures({ store, zone, keys }: EraseContext, tenant: string): Promise<ErasureState[]> {
   const place = await keys.subjects(tenant);
   if (!place) return [];
-  const names = await store.list('sidecar', erasuresPrefix(zone, tenant), limits.auditErasures.value);
+  const names = await store.list('sidecar', erasuresPrefix(zone, tenant), ERASURES_PER_TENANT_MAX);
   const read = await Promise.all(names.map((name) => readErasure(place, name)));
   return read.flatMap((kept) => (kept ? [kept.state] : [])).sort((a, b) => a.at - b.at);
 }
@@ -128,13 +138,13 @@ async function detach(
   const { store, zone, now } = desk;
   const { tenant, subject } = asked;
   const name = erasureName(zone, tenant, await place.key.tag(subject));
-  for (let tries = 0; tries < limits.auditRaceTries.value; tries += 1) {
+  for (let tries = 0; tries < AUDIT_RACE_TRIES_MAX; tries += 1) {
     const [pointer, kept] = [await readPointer(place, subject), await readErasure(place, name)];
     const { sid } = pointer;
     if (sid === undefined) return ok(kept);
     const secret = await readSecret(place, sid);
     if (secret && !kept?.state.parts.some((part) => part.sid === sid)) {
-      const limit = limits.auditErasures.value;
+      const limit = ERASURES_PER_TENANT_MAX;
       const waiting = kept ? 0 : (await store.list('sidecar', erasuresPrefix(zone, tenant), limit)).length;
       if (waiting >= limit) return no(refuse('erasures_waiting', { limit }));
       const part = { sid, erased: await saltedName(secret, subject) };
@@ -177,7 +187,7 @@ async function mark(
 ): Promise<StoredErasure | undefined> {
   let kept: StoredErasure | undefined = before;
   for (let tries = 0; kept && !kept.state.destroying; tries += 1) {
-    if (tries >= limits.auditRaceTries.value) throw new Error('an erasure changes all the time');
+    if (tries >= AUDIT_RACE_TRIES_MAX) throw new Error('an erasure changes all the time');
     await writeErasure(place, store, { name: kept.name, state: { ...kept.state, destroying: true } }, kept);
     kept = await readErasure(place, kept.name);
   }
@@ -245,7 +255,7 @@ async function writeCounts(
 ): Promise<StoredErasure | undefined> {
   let kept: StoredErasure | undefined = before;
   for (let tries = 0; kept; tries += 1) {
-    if (tries >= limits.auditRaceTries.value) throw new Error('an erasure changes all the time');
+    if (tries >= AUDIT_RACE_TRIES_MAX) throw new Error('an erasure changes all the time');
     const { state }: StoredErasure = kept;
     if (state.parts.every(({ count }) => count !== undefined)) return kept;
     const parts = await Promise.all(

@@ -1,10 +1,11 @@
 // Sets and releases holds. A hold is stored before its report to the log and removed after that of its
 // release, so an interruption holds too much, never too little. The next call or the timer sends missing
 // reports.
-import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
+import { AUDIT_RACE_TRIES_MAX } from '../limits.ts';
 import type { SubjectPlace } from '../sidecar/sidecar-subject.ts';
+import { ERASURES_PER_TENANT_MAX } from './erase.ts';
 import { type EraseContext, type Officer, officerOf } from './erase-context.ts';
 import { nameInLog } from './erase-name.ts';
 import { erasureName, erasuresPrefix, readErasure } from './erase-state.ts';
@@ -17,6 +18,11 @@ import {
   type StoredHold,
   tenantOfHold,
 } from './hold-state.ts';
+
+/** Open legal holds of one tenant in a zone; each belongs to a case that a person works on. */
+export const HOLDS_PER_TENANT_MAX = 256;
+/** Legal holds of a zone that one round reads: HOLDS_PER_TENANT_MAX of 256 tenants. */
+const HOLDS_LISTED_MAX = 65_536;
 
 export interface HoldRequest extends Officer {
   /** Chosen by the requester: a repeated request sets one hold. */
@@ -36,7 +42,7 @@ export async function setHold(
 ): Promise<Result<HoldState>> {
   const { store, zone, keys, now } = desk;
   const place = (await keys.subjects(tenant, true)) as SubjectPlace;
-  const limit = limits.auditHolds.value;
+  const limit = HOLDS_PER_TENANT_MAX;
   const there = await store.list('sidecar', holdsPrefix(zone, tenant), limit + 1);
   const tag = asked.subject === undefined ? undefined : await place.key.tag(asked.subject);
   const name = holdName(zone, tenant, tag, asked.id);
@@ -60,7 +66,7 @@ export async function releaseHold(
 ): Promise<Result<HoldState>> {
   const { store, zone, keys, now } = desk;
   const place = await keys.subjects(tenant);
-  const there = place ? await store.list('sidecar', holdsPrefix(zone, tenant), limits.auditHolds.value + 1) : [];
+  const there = place ? await store.list('sidecar', holdsPrefix(zone, tenant), HOLDS_PER_TENANT_MAX + 1) : [];
   let last: Result<HoldState> = no(refuse('hold_unknown'));
   if (!place) return last;
   for (const name of there.filter((one) => one.endsWith(`/${id}`))) {
@@ -79,14 +85,14 @@ export async function releaseHold(
 export async function listHolds({ store, zone, keys }: EraseContext, tenant: string): Promise<HoldState[]> {
   const place = await keys.subjects(tenant);
   if (!place) return [];
-  const names = await store.list('sidecar', holdsPrefix(zone, tenant), limits.auditHolds.value + 1);
+  const names = await store.list('sidecar', holdsPrefix(zone, tenant), HOLDS_PER_TENANT_MAX + 1);
   const read = await Promise.all(names.map((name) => readHold(store, place.key, name)));
   return read.flatMap((kept) => (kept && kept.hold.of === undefined ? [kept.hold] : [])).sort((a, b) => a.at - b.at);
 }
 
 /** Tells the log of what it was not told, and ends what was to end. For the timer. */
 export async function settleHolds(desk: EraseContext): Promise<void> {
-  const names = await desk.store.list('sidecar', holdsPrefix(desk.zone), limits.auditHoldsListed.value);
+  const names = await desk.store.list('sidecar', holdsPrefix(desk.zone), HOLDS_LISTED_MAX);
   for (const name of names) {
     try {
       await settleOne(desk, name);
@@ -131,7 +137,7 @@ async function isLate({ store, zone }: EraseContext, place: SubjectPlace, hold: 
   const tags = subject === undefined ? [] : await Promise.all([subject, ...also].map((one) => place.key.tag(one)));
   const names =
     subject === undefined
-      ? await store.list('sidecar', erasuresPrefix(zone, tenant), limits.auditErasures.value)
+      ? await store.list('sidecar', erasuresPrefix(zone, tenant), ERASURES_PER_TENANT_MAX)
       : tags.map((tag) => erasureName(zone, tenant, tag));
   const found = await Promise.all(names.map((name) => readErasure(place, name)));
   return found.some((kept) => kept?.state.destroying);
@@ -182,7 +188,7 @@ async function change(
   name: string,
   next: (hold: HoldState) => HoldState,
 ): Promise<StoredHold | undefined> {
-  for (let tries = 0; tries < limits.auditRaceTries.value; tries += 1) {
+  for (let tries = 0; tries < AUDIT_RACE_TRIES_MAX; tries += 1) {
     const kept = await readHold(store, key, name);
     if (!kept) return undefined;
     const changed = next(kept.hold);

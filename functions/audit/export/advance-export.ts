@@ -1,15 +1,21 @@
 // Advances an export one step at a time. A step does repeatable work, then swaps the row: a crash or a lost
 // race changes nothing.
-import { limits } from '../../../shared/limits.ts';
 import { reasonOf } from '../context/log-context.ts';
 import { anchorExport } from './anchor-export.ts';
 import { collectPart } from './collect-part.ts';
 import type { ExportContext } from './export-context.ts';
 import { removeFiles } from './export-files.ts';
-import { dueOf, type ExportRow, findExport, listDue, replaceExport } from './export-row.ts';
+import { dueOf, EXPORT_STORED_MS, type ExportRow, findExport, listDue, replaceExport } from './export-row.ts';
 import { findBegin } from './find-begin.ts';
 import { findLinks } from './find-links.ts';
 import { sealExport } from './seal-export.ts';
+
+/** First pause after a failed step of an export; each next one doubles. */
+const EXPORT_PAUSE_MS = 1_000;
+/** Work on exports within one tick of the timer; the next one continues. */
+export const EXPORT_STEP_MS = 20_000;
+/** Failures in a row of one step, with growing pauses, before the export fails. */
+export const EXPORT_TRIES_MAX = 8;
 
 /** `undefined`: nothing is known of it any more. */
 type Step = (desk: ExportContext, row: ExportRow) => Promise<ExportRow | undefined>;
@@ -34,7 +40,7 @@ async function forget({ store }: ExportContext, row: ExportRow): Promise<undefin
 }
 
 async function expire({ store, now }: ExportContext, row: ExportRow): Promise<ExportRow> {
-  const until = (row.ended ?? row.created) + limits.auditExportKeepMs.value;
+  const until = (row.ended ?? row.created) + EXPORT_STORED_MS;
   if (now() < until) return { ...row, due: until };
   await removeFiles(store, row);
   return { ...row, state: 'expired' };
@@ -44,8 +50,7 @@ async function expire({ store, now }: ExportContext, row: ExportRow): Promise<Ex
 async function failed(desk: ExportContext, row: ExportRow, error: unknown): Promise<ExportRow> {
   desk.log({ what: 'failed', zone: row.zone, detail: `export ${row.id}: ${reasonOf(error)}` });
   const tries = row.tries + 1;
-  if (tries < limits.auditExportTries.value)
-    return { ...row, tries, due: desk.now() + limits.auditExportPauseMs.value * 2 ** tries };
+  if (tries < EXPORT_TRIES_MAX) return { ...row, tries, due: desk.now() + EXPORT_PAUSE_MS * 2 ** tries };
   await removeFiles(desk.store, row).catch(() => {});
   return { ...row, tries, state: 'failed', reason: 'step_failed', ended: desk.now() };
 }
@@ -66,7 +71,7 @@ export async function advanceExport(desk: ExportContext, zone: string, tenant: s
 
 /** All that is due in all zones, a step of each in turns, as long as one tick lasts. */
 export async function advanceExports(desk: ExportContext): Promise<void> {
-  const until = desk.now() + limits.auditExportStepMs.value;
+  const until = desk.now() + EXPORT_STEP_MS;
   const listed = desk.zones.map(async (zone) => {
     const due = await listDue(desk.rows, zone, desk.now());
     return due.map((one) => ({ ...one, zone }));

@@ -4,7 +4,7 @@
 import { originOfLog } from '../../../shared/audit/delivery.ts';
 import { latestAt, openJudge } from '../../../shared/audit/judge.ts';
 import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
-import { limits } from '../../../shared/limits.ts';
+import { EXPORT_ANCHOR_MS } from '../../../shared/audit/verify/numbers.ts';
 import { newestState } from '../log/acknowledge.ts';
 import { LogFiles } from '../log/log-files.ts';
 import { publishedSize } from '../log/publish-checkpoint.ts';
@@ -15,6 +15,11 @@ import { findStart } from './find-start.ts';
 import { ownLeaves } from './own-leaves.ts';
 import { type Published, readPublished } from './read-published.ts';
 
+/** Pause between polls for an export's entry in the log and its cosignatures. */
+const EXPORT_ANCHOR_POLL_MS = 500;
+/** Longest wait of an export for witnesses of its last checkpoint; then it is made without. */
+const EXPORT_WITNESS_MS = 15_000;
+
 export const END = 'checkpoints/end.txt';
 /** The checkpoint that covers the anchor in a later log; what of it goes into the bundle is in receipts. */
 export const LATER = '.job/later.txt';
@@ -23,8 +28,7 @@ export async function anchorExport(desk: ExportContext, asked: ExportRow): Promi
   const { store, now } = desk;
   const found = asked.anchor ?? (await findAnchor(desk, asked));
   if (!found) {
-    if (now() - asked.created <= limits.auditExportAnchorMs.value)
-      return { ...asked, due: now() + limits.auditExportLookMs.value };
+    if (now() - asked.created <= EXPORT_ANCHOR_MS) return { ...asked, due: now() + EXPORT_ANCHOR_POLL_MS };
     return { ...asked, state: 'failed', reason: 'not_logged', ended: now() };
   }
   const row = movedOn(desk, { ...asked, anchor: found });
@@ -34,7 +38,7 @@ export async function anchorExport(desk: ExportContext, asked: ExportRow): Promi
   const last = ended ? (await publishedSize({ store, zone, year })) - 1 : found.index;
   const head = await chooseHead(desk, row, year, last);
   const later = ended ? await chooseHead(desk, row, found.year ?? year, found.index) : undefined;
-  if (!head || (ended && !later)) return { ...row, due: now() + limits.auditExportLookMs.value };
+  if (!head || (ended && !later)) return { ...row, due: now() + EXPORT_ANCHOR_POLL_MS };
   await putFile(store, row, END, head.note);
   if (later) await putFile(store, row, LATER, later.note);
   const log = new LogFiles(store, zone, year, head.size);
@@ -65,7 +69,7 @@ async function chooseHead(
 ): Promise<Published | undefined> {
   const origin = originOfLog(base, zone, year);
   const judge = await openJudge(policy(origin));
-  const late = now() - created > limits.auditExportWitnessMs.value;
+  const late = now() - created > EXPORT_WITNESS_MS;
   let chosen: Published | undefined;
   for (const head of (await readPublished(store, zone, year)).filter(({ size }) => size > entry)) {
     const judged = await judge(head.note, latestAt(now()));

@@ -3,7 +3,7 @@ import type { NewExport } from '../../../shared/audit/bundle/contract.ts';
 import { originOfLog } from '../../../shared/audit/delivery.ts';
 import type { EventDraft } from '../../../shared/audit/event.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
-import { limits } from '../../../shared/limits.ts';
+import { EXPORT_ANCHOR_MS } from '../../../shared/audit/verify/numbers.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import { newestState } from '../log/acknowledge.ts';
@@ -50,7 +50,7 @@ export async function createExport(
     // The leaf is not in the log yet: it comes after all that is published now.
     told,
     ...{ at: 0, covered: 0, parts: 0, entries: 0, disclosed: 0, erased: 0, tries: 0 },
-    due: at + limits.auditExportAnchorMs.value,
+    due: at + EXPORT_ANCHOR_MS,
   };
   if (!(await insertExport(rows, fresh))) return no(refuse('exports_open'));
   const reported = await desk.report(zone, { ...eventOf(fresh), ...(subject !== undefined && { subject }) });

@@ -2,9 +2,11 @@
 // hides and are removed again.
 import type { BundlePart, FileDigest } from '../../../shared/audit/bundle/manifest.ts';
 import { digestOf } from '../../../shared/audit/verify/bundle-files.ts';
-import { limits } from '../../../shared/limits.ts';
 import type { LogStore } from '../log/log-store.ts';
 import type { ExportRow } from './export-row.ts';
+
+/** Files of an export that are removed concurrently. */
+const EXPORT_REMOVALS_MAX = 100;
 
 type Place = Pick<ExportRow, 'zone' | 'tenant' | 'id' | 'restarts'>;
 
@@ -56,7 +58,7 @@ export async function removeFiles(store: LogStore, { restarts = 0, ...place }: P
 
 async function removeFolder(store: LogStore, folder: string): Promise<void> {
   for (;;) {
-    const names = await store.list('exports', folder, limits.auditExportRemovals.value);
+    const names = await store.list('exports', folder, EXPORT_REMOVALS_MAX);
     if (names.length === 0) return;
     await Promise.all(names.map((name) => store.remove('exports', name)));
   }

@@ -3,9 +3,20 @@
 import { z } from 'zod';
 import { type ExportStatus, exportQuery } from '../../../shared/audit/bundle/contract.ts';
 import { formatNames } from '../../../shared/audit/derived/formats.ts';
-import { limits } from '../../../shared/limits.ts';
 import { type Change, endOf, type Row, type Rows } from '../../store/rows.ts';
 import { digits } from '../log/log-names.ts';
+
+/** Running exports of a tenant in a zone: each reads the log. */
+export const EXPORTS_RUNNING_MAX = 4;
+/**
+ * Life of an export's files, and of its row after them: a week, since they disclose private fields and can be
+ * made again.
+ */
+export const EXPORT_STORED_MS = 7 * 86_400_000;
+/**
+ * Exports of a tenant that are listed, newest first, and of a zone that one tick advances, longest due first.
+ */
+export const EXPORT_ROWS_MAX = 100;
 
 /** A leaf of another year's log. */
 const link = z.object({ year: z.number().int(), index: z.number().int(), tseq: z.number().int() });
@@ -119,7 +130,7 @@ const isWork = ({ state }: ExportRow): boolean => state === 'asked' || state ===
 
 /** Time of the next step. A finished export is forgotten after a while. */
 export function dueOf({ state, ended, created, due }: ExportRow): number {
-  const keep = limits.auditExportKeepMs.value;
+  const keep = EXPORT_STORED_MS;
   if (state === 'failed') return (ended ?? created) + keep;
   return state === 'expired' ? (ended ?? created) + 2 * keep : due;
 }
@@ -139,7 +150,7 @@ export async function findExport(
 /** The newest first. */
 export async function listExports(rows: Rows, zone: string, tenant: string): Promise<ExportRow[]> {
   const prefix = `x!${tenant}!`;
-  const found = await rows.scan(partitionOf(zone), prefix, endOf(prefix), limits.auditExportRows.value);
+  const found = await rows.scan(partitionOf(zone), prefix, endOf(prefix), EXPORT_ROWS_MAX);
   return found.map((one) => read(one).row);
 }
 
@@ -158,10 +169,10 @@ export async function listSince(
 export async function* everyExport(rows: Rows, zone: string, tenant: string): AsyncGenerator<StoredExport> {
   const prefix = `x!${tenant}!`;
   for (let from = prefix; ; ) {
-    const found = await rows.scan(partitionOf(zone), from, endOf(prefix), limits.auditExportRows.value);
+    const found = await rows.scan(partitionOf(zone), from, endOf(prefix), EXPORT_ROWS_MAX);
     yield* found.map(read);
     const last = found.at(-1);
-    if (!last || found.length < limits.auditExportRows.value) return;
+    if (!last || found.length < EXPORT_ROWS_MAX) return;
     from = `${last.key}!`;
   }
 }
@@ -177,7 +188,7 @@ export async function insertExport(rows: Rows, row: ExportRow): Promise<boolean>
     ]);
   if (!isWork(row)) return insert(row);
   const { tenant } = row;
-  for (let place = 0; place < limits.auditExportsOpen.value; place += 1) {
+  for (let place = 0; place < EXPORTS_RUNNING_MAX; place += 1) {
     // A read is cheaper than a write, and most concurrent requests find the slot taken.
     if (await rows.read(partition, workKeyOf({ tenant, place }))) continue;
     if (await insert({ ...row, place })) return true;
@@ -203,7 +214,7 @@ export function replaceExport(rows: Rows, row: ExportRow | undefined, was: Store
 /** Exports of a zone that are due, those that are due for longest. */
 export async function listDue(rows: Rows, zone: string, now: number): Promise<{ tenant: string; id: string }[]> {
   const until = `o!${digits(now + 1)}`;
-  const found = await rows.scan(partitionOf(zone), 'o!', until, limits.auditExportRows.value);
+  const found = await rows.scan(partitionOf(zone), 'o!', until, EXPORT_ROWS_MAX);
   return found.map(({ key }) => {
     const [, , tenant = '', id = ''] = key.split('!');
     return { tenant, id };
@@ -222,7 +233,7 @@ const publicState = {
 
 export function statusOf(row: ExportRow, files?: ExportStatus['files']): ExportStatus {
   const { id, tenant, zone, state, created, purpose, redaction, formats, entries, at, size, reason, ended } = row;
-  const expires = ended !== undefined && state === 'done' ? ended + limits.auditExportKeepMs.value : undefined;
+  const expires = ended !== undefined && state === 'done' ? ended + EXPORT_STORED_MS : undefined;
   return {
     ...{ id, tenant, zone, state: publicState[state], created: new Date(created).toISOString() },
     ...{ purpose, redaction, formats, entries, scanned: state === 'asked' || state === 'anchoring' ? 0 : at },

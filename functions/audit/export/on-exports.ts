@@ -4,7 +4,6 @@ import { type ExportStatus, newExport } from '../../../shared/audit/bundle/contr
 import { MANIFEST, MANIFEST_NOTE } from '../../../shared/audit/bundle/manifest.ts';
 import { digestOf } from '../../../shared/audit/verify/bundle-files.ts';
 import { isPath, readManifest } from '../../../shared/audit/verify/read-manifest.ts';
-import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import type { EdgeCaller } from '../../caller/edge-caller.ts';
@@ -15,6 +14,11 @@ import { createExport } from './create-export.ts';
 import type { ExportContext } from './export-context.ts';
 import { readFile } from './export-files.ts';
 import { type ExportRow, findExport, listExports, statusOf } from './export-row.ts';
+
+/** Readers of exports whose last read one process remembers; beyond it all of them are recorded once more. */
+const EXPORT_READERS_MAX = 1_000;
+/** Interval in which fetches of one export are one entry of the record: its files are fetched one by one. */
+const EXPORT_READ_MS = 600_000;
 
 type Asked = (request: HttpRequest, caller: EdgeCaller, desk: ExportContext, zone: string) => Promise<HttpResponseInit>;
 
@@ -97,7 +101,7 @@ async function tellRead(
   reads.set(desk, known);
   const now = desk.now();
   const reader = JSON.stringify([id, subject]);
-  if (now - (known.get(reader) ?? Number.NEGATIVE_INFINITY) < limits.auditExportReadMs.value) return ok(undefined);
+  if (now - (known.get(reader) ?? Number.NEGATIVE_INFINITY) < EXPORT_READ_MS) return ok(undefined);
   const about = {
     tenant,
     export: id,
@@ -107,7 +111,7 @@ async function tellRead(
   };
   const told = await desk.report(zone, { type: 'export.read', ...about });
   if (!told.ok) return told;
-  if (known.size >= limits.auditExportReaders.value) known.clear();
+  if (known.size >= EXPORT_READERS_MAX) known.clear();
   known.set(reader, now);
   return told;
 }

@@ -6,7 +6,6 @@ import { originOfLog } from '../../../shared/audit/delivery.ts';
 import { isoTime } from '../../../shared/audit/derived/row.ts';
 import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
 import { hashLeaf } from '../../../shared/audit/tree.ts';
-import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import type { EdgeCaller } from '../../caller/edge-caller.ts';
@@ -21,11 +20,23 @@ import type { ExportContext } from './export-context.ts';
 import { asked } from './on-exports.ts';
 import { type OwnLeaf, ownLeaves } from './own-leaves.ts';
 
+/** Bundles of entries that one page of a log stream searches: 16,384 entries. */
+const STREAM_PAGE_BUNDLES = 64;
+/** Leaves of one page of a log stream: a MiB or two. */
+const STREAM_PAGE_LEAVES_MAX = 1_000;
+/**
+ * Concurrent pages of log streams in one process: each reads up to STREAM_PAGE_BUNDLES bundles, one after the
+ * other.
+ */
+const STREAM_PAGES_MAX = 16;
+/** Concurrent pages of one tenant: a quarter of STREAM_PAGES_MAX; a stream fetches a page once a second. */
+const STREAM_PAGES_PER_TENANT_MAX = 4;
+
 /** Reports a stream; `undefined` where no reads are reported. */
 export type TellStream = (zone: string, caller: EdgeCaller) => Promise<Result<unknown> | undefined>;
 
 export function onStream(desk: ExportContext | undefined, tell: TellStream | undefined): Question {
-  const places = new TenantLimiter(limits.auditPagesAtOnce.value, limits.auditPagesPerTenant.value);
+  const places = new TenantLimiter(STREAM_PAGES_MAX, STREAM_PAGES_PER_TENANT_MAX);
   return asked(desk, (request, caller, found, zone) =>
     places.run(caller.tenant, async () => {
       const place = await placeOf(found, zone, request.query.get('from') ?? '0');
@@ -65,9 +76,9 @@ async function placeOf({ store, base }: ExportContext, zone: string, text: strin
 async function readPage(tenant: string, { log, origin, year, from, later }: At): Promise<StreamPage> {
   const data: StreamPage['data'] = [];
   const first = Math.floor(from / TILE_WIDTH);
-  const until = Math.min(log.bundles, first + limits.auditStreamBundles.value);
+  const until = Math.min(log.bundles, first + STREAM_PAGE_BUNDLES);
   let next = from;
-  for (let bundle = first; bundle < until && data.length < limits.auditStreamLeaves.value; bundle += 1) {
+  for (let bundle = first; bundle < until && data.length < STREAM_PAGE_LEAVES_MAX; bundle += 1) {
     const entries = await log.entries(bundle);
     const own = ownLeaves(tenant, bundle * TILE_WIDTH, entries).filter(({ index }) => index >= from);
     data.push(...own.map((leaf) => envelopeOf(leaf, origin)));

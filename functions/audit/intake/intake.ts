@@ -4,9 +4,14 @@ import { z } from 'zod';
 import { RECORD_KEY_BYTES, toBase64Url } from '../../../shared/audit/commitment.ts';
 import type { Delivery } from '../../../shared/audit/delivery.ts';
 import { draftLeaf, type LeafDraft, leafDraft, reportedEvent } from '../../../shared/audit/leaf.ts';
-import { limits } from '../../../shared/limits.ts';
+import { KiB } from '../../../shared/bytes.ts';
 import { digits } from '../log/log-names.ts';
 import type { Hide } from '../sidecar/hide.ts';
+
+/**
+ * Leaf before it has its index, so that in UTF-8 with the index it stays within the 65,535 bytes of an entry.
+ */
+const LEAF_CHARACTERS = 20 * KiB;
 
 const received = z.object({
   v: z.literal(1),
@@ -54,7 +59,7 @@ const newRecordKey = (): Uint8Array => crypto.getRandomValues(new Uint8Array(REC
 async function draft(event: unknown, t: number, hide: Hide): Promise<{ draft: LeafDraft; hidden: string | null }> {
   const parsed = reportedEvent.safeParse(event);
   const made = parsed.success ? await draftLeaf(parsed.data, t, newRecordKey) : undefined;
-  if (!made || JSON.stringify(made.draft).length > limits.auditLeafCharacters.value) {
+  if (!made || JSON.stringify(made.draft).length > LEAF_CHARACTERS) {
     const digest = createHash('sha256')
       .update(JSON.stringify(event) ?? '')
       .digest('hex');

@@ -1,7 +1,7 @@
 // Deliveries of the edge's outboxes.
 import { type Ack, ackName, delivery, originOfLog, signAck, zoneOfProducer } from '../../../shared/audit/delivery.ts';
+import { MiB } from '../../../shared/bytes.ts';
 import { jsonOf } from '../../../shared/json-text.ts';
-import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import type { EdgeCaller } from '../../caller/edge-caller.ts';
 import type { Question } from '../../caller/from-edge.ts';
@@ -13,6 +13,9 @@ import { newestState, upToOf } from '../log/acknowledge.ts';
 import { yearOf } from '../log/log-names.ts';
 import { nameOfReceived, receive } from './intake.ts';
 
+/** Body of one delivery: DELIVERY_CHARACTERS of up to three bytes each, and the JSON around them. */
+const DELIVERY_BYTES = 4 * MiB;
+
 const invalid = (rule: string) => answerNo(refuse('field_invalid', { field: 'body', rule }));
 
 /** POST /api/audit/{zone}/events: takes a delivery of an outbox, and says how far the log has it. */
@@ -20,7 +23,7 @@ export const onEvents = (desk: LogContext | undefined): Question =>
   verified(desk, async (request, caller, { store, zones, base, hide, signer, now }) => {
     const { zone = '' } = request.params;
     if (!zones.includes(zone)) return answerNo(refuse('zone_unserved', { zone }));
-    const text = await readText(request, limits.auditDeliveryBytes.value);
+    const text = await readText(request, DELIVERY_BYTES);
     if (text === undefined) return invalid('it is too long');
     const parsed = delivery.safeParse(jsonOf(text));
     if (!parsed.success) return invalid('it is not as agreed');

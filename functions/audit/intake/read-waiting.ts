@@ -1,8 +1,14 @@
 // Reads the deliveries of a commit, up to its memory bound. An unreadable delivery is set aside under another
 // name for an operator; the log reports its events as missing.
-import { limits } from '../../../shared/limits.ts';
+
+import { MiB } from '../../../shared/bytes.ts';
 import type { LogStore, StoredFile } from '../log/log-store.ts';
 import { type Received, readReceived } from './intake.ts';
+
+/** Deliveries of one commit, at least one of them: four of the longest, many times the volume of a second. */
+export const COMMIT_BYTES = 16 * MiB;
+/** Deliveries that one commit reads concurrently, each at most a delivery with its private fields long. */
+const INTAKE_READS_MAX = 32;
 
 /** No zone's name begins with a point. */
 export const asideName = (name: string): string => `.unreadable/${name}`;
@@ -26,14 +32,14 @@ export async function readWaiting(store: LogStore, names: readonly string[]): Pr
   const waiting: Waiting[] = [];
   let [bytes, unreadable] = [0, 0];
   let last: string | undefined;
-  for (let from = 0; from < names.length; from += limits.auditReadsAtOnce.value) {
-    const some = names.slice(from, from + limits.auditReadsAtOnce.value);
+  for (let from = 0; from < names.length; from += INTAKE_READS_MAX) {
+    const some = names.slice(from, from + INTAKE_READS_MAX);
     const read = await Promise.all(some.map((name) => store.read('intake', name)));
     for (const [at, name] of some.entries()) {
       const kept = read[at];
       if (!kept) continue;
       bytes += kept.bytes.length;
-      if (bytes > limits.auditCommitBytes.value && last !== undefined) return { waiting, unreadable, last };
+      if (bytes > COMMIT_BYTES && last !== undefined) return { waiting, unreadable, last };
       last = name;
       const one = open(name, kept);
       if (one) waiting.push(one);

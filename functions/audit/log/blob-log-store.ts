@@ -1,6 +1,6 @@
 // Logs in Azure Blob Storage: one container for each area.
 import { BlobServiceClient, RestError } from '@azure/storage-blob';
-import { limits } from '../../../shared/limits.ts';
+import { STORAGE_PAUSE_MS, STORAGE_TRIES_MAX } from '../../limits.ts';
 import { type Area, areas, type Leases, type LogStore } from './log-store.ts';
 import { StorageClock } from './storage-clock.ts';
 
@@ -17,7 +17,7 @@ export interface BlobLogStore extends LogStore, Leases {
 export function openBlobLogStore(connection: string): BlobLogStore {
   const account = BlobServiceClient.fromConnectionString(connection, {
     // A call that was tried again may find its own work done: 409 and 412 tell no more.
-    retryOptions: { maxTries: limits.blobCallTries.value, retryDelayInMs: limits.blobPauseMs.value },
+    retryOptions: { maxTries: STORAGE_TRIES_MAX, retryDelayInMs: STORAGE_PAUSE_MS },
   });
   const time = new StorageClock();
   const container = (area: Area) => account.getContainerClient(containerOf(area));

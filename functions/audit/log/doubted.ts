@@ -1,9 +1,11 @@
 // An unproven claim of a witness that the log had more entries. It stops nothing; health reports it from
 // storage, whichever process is asked.
 import { z } from 'zod';
-import { limits } from '../../../shared/limits.ts';
 import { doubtedName } from './log-names.ts';
 import type { LogStore } from './log-store.ts';
+
+/** Deliveries that one health report reads for their age. */
+export const HEALTH_INTAKE_MAX = 32;
 
 const doubted = z.object({
   v: z.literal(1),
@@ -24,7 +26,7 @@ export const dropDoubt = (store: LogStore, zone: string, witness: string): Promi
   store.remove('state', doubtedName(zone, witness));
 
 export async function readDoubts(store: LogStore, zone: string): Promise<Doubted[]> {
-  const names = await store.list('state', doubtedName(zone, ''), limits.auditHealthIntake.value);
+  const names = await store.list('state', doubtedName(zone, ''), HEALTH_INTAKE_MAX);
   const kept = await Promise.all(names.map((name) => store.read('state', name)));
   return kept.flatMap((one) => (one ? [doubted.parse(JSON.parse(new TextDecoder().decode(one.bytes)))] : []));
 }

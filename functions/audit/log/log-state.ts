@@ -3,7 +3,13 @@
 import { z } from 'zod';
 import { emptyRoot, HASH_BYTES, type Hash } from '../../../shared/audit/tree.ts';
 import { fromBase64, toBase64 } from '../../../shared/base64.ts';
-import { limits } from '../../../shared/limits.ts';
+import { MiB } from '../../../shared/bytes.ts';
+
+/**
+ * State of one log: about 10,000 outboxes and tenants. Beyond it new outboxes wait, and a log line reports
+ * it.
+ */
+export const LOG_STATE_BYTES = 1 * MiB;
 
 const hash = z.string().transform((text, context): Hash => {
   const bytes = fromBase64(text);
@@ -73,4 +79,4 @@ export function freshState(origin: string, year: number, before: LogState | unde
 export const counterOf = (producer: string, epoch: string): string => `${producer} ${epoch}`;
 
 /** Reports whether the state has no capacity for new outboxes. */
-export const isFull = (state: LogState): boolean => encodeState(state).length > limits.auditStateBytes.value;
+export const isFull = (state: LogState): boolean => encodeState(state).length > LOG_STATE_BYTES;

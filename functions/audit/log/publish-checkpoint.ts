@@ -3,7 +3,7 @@
 // replaces one with fewer; never the reverse.
 import { type Checkpoint, formatCheckpoint, readCheckpoint, signCheckpoint } from '../../../shared/audit/checkpoint.ts';
 import { formatSignature, type Signer, splitNote } from '../../../shared/audit/note.ts';
-import { limits } from '../../../shared/limits.ts';
+import { AUDIT_RACE_TRIES_MAX } from '../limits.ts';
 import { checkpointName, signedName } from './log-names.ts';
 import type { LogStore } from './log-store.ts';
 
@@ -69,7 +69,7 @@ export async function putForward(
   worth: Worth = countSignatures,
 ): Promise<void> {
   const { size } = headOf(note);
-  for (let tries = 0; tries < limits.auditRaceTries.value; tries += 1) {
+  for (let tries = 0; tries < AUDIT_RACE_TRIES_MAX; tries += 1) {
     const kept = await store.read('state', name);
     const there = kept && headOf(kept.bytes).size;
     if (kept && there === size && (await worth(kept.bytes)) >= (await worth(note))) return;

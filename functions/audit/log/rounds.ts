@@ -1,6 +1,11 @@
 // Runs work for each log repeatedly: with growing pauses while it finds nothing, and at once after a relevant
 // write of this process. The longest pause bounds the delay of other processes' writes.
-import { limits } from '../../../shared/limits.ts';
+
+/**
+ * Shortest pause of an idle round: under the second of the shortest timer, so that an early tick skips
+ * nothing.
+ */
+const ROUND_PAUSE_MS = 500;
 
 /**
  * Reports whether `now` is less than `ms` after `since`. A `since` in the future, after the clock went back,
@@ -27,7 +32,7 @@ export class Pace {
 
   /** `now` and `changes` as they were before the look, so that what happened meanwhile is looked at. */
   looked(now: number, changes: number, found: boolean): void {
-    this.#pauseMs = found ? 0 : Math.min(this.#longestMs, Math.max(limits.auditLookMs.value, 2 * this.#pauseMs));
+    this.#pauseMs = found ? 0 : Math.min(this.#longestMs, Math.max(ROUND_PAUSE_MS, 2 * this.#pauseMs));
     this.#since = now;
     this.#known = changes;
   }

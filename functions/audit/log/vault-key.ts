@@ -5,10 +5,27 @@ import { CryptographyClient, type CryptographyClientOptions, KeyClient } from '@
 import { toBase64Url } from '../../../shared/audit/commitment.ts';
 import { openP256Verifier, type P256Key, p256Spki, toDer } from '../../../shared/audit/ecdsa.ts';
 import { equalBytes } from '../../../shared/audit/tree.ts';
-import { limits } from '../../../shared/limits.ts';
 import { sha256 } from '../../../shared/sha256.ts';
 import type { after } from './after.ts';
 import { isWithin } from './rounds.ts';
+
+/**
+ * Longest wait of a checkpoint for a vault's signature, tokens and retries included; then it is published
+ * without. A vault needs 20 to 200 ms.
+ */
+const VAULT_SIGN_MS = 2_500;
+/** Requests to a vault for one signature: a throttled request is retried a bounded number of times. */
+const VAULT_TRIES_MAX = 3;
+/**
+ * Pause before the second request to a vault, doubled before the third; a `Retry-After` of the vault takes
+ * precedence.
+ */
+const VAULT_PAUSE_MS = 100;
+/**
+ * Time without requests to a vault that failed: a log that commits once a second must not wait for it each
+ * time.
+ */
+export const VAULT_REST_MS = 10_000;
 
 interface VaultKeyName {
   /** `https://NAME.vault.azure.net/keys/KEY/VERSION`, or that of a Managed HSM. */
@@ -54,7 +71,7 @@ export class VaultKey implements P256Key {
     });
   }
 
-  /** Returns a verified signature. Throws within `limits.auditVaultMs`, and at once for a while after a failure. */
+  /** Returns a verified signature. Throws within `VAULT_SIGN_MS`, and at once for a while after a failure. */
   sign(message: Uint8Array): Promise<Uint8Array> {
     return this.#within(async (abortSignal) => {
       const client = await this.#open(abortSignal);
@@ -71,8 +88,8 @@ export class VaultKey implements P256Key {
     const { origin, pathname } = new URL(this.#id);
     const [, , name = '', version = ''] = pathname.split('/');
     const { credential, options } = this.#parts;
-    const maxRetries = limits.auditVaultTries.value - 1;
-    const all = { retryOptions: { maxRetries, retryDelayInMs: limits.auditVaultPauseMs.value }, ...options };
+    const maxRetries = VAULT_TRIES_MAX - 1;
+    const all = { retryOptions: { maxRetries, retryDelayInMs: VAULT_PAUSE_MS }, ...options };
     const shown = await new KeyClient(origin, credential, all).getKey(name, { version, abortSignal });
     const { key = {} } = shown;
     const [x, y] = [key.x, key.y].map((number) => number && toBase64Url(number));
@@ -84,10 +101,9 @@ export class VaultKey implements P256Key {
 
   async #within<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const { now, after } = this.#parts;
-    if (isWithin(now(), this.#failedAt, limits.auditVaultRestMs.value))
-      throw new Error('the vault failed a moment ago');
+    if (isWithin(now(), this.#failedAt, VAULT_REST_MS)) throw new Error('the vault failed a moment ago');
     const aborting = new AbortController();
-    const deadline = after(limits.auditVaultMs.value);
+    const deadline = after(VAULT_SIGN_MS);
     const timedOut = deadline.rings.then((): never => {
       aborting.abort();
       throw new Error('the vault does not answer in time');

@@ -1,10 +1,13 @@
 // Lists the logs of a zone by year, from storage.
 import type { LoggedYear } from '../../../shared/audit/logged-years.ts';
-import { limits } from '../../../shared/limits.ts';
+import { SEARCH_YEARS_MAX } from '../limits.ts';
 import { newestState } from '../log/acknowledge.ts';
 import { recordsOf, signedName, sizeOfRecord } from '../log/log-names.ts';
 import type { LogStore } from '../log/log-store.ts';
 import { publishedSize } from '../log/publish-checkpoint.ts';
+
+/** Records searched for the first commit of a log: each writer that lost the race left one before it. */
+const FIRST_RECORDS_MAX = 16;
 
 /** Facts that never change, cached by the process. */
 interface Settled {
@@ -29,7 +32,7 @@ export async function listYears(store: LogStore, zone: string): Promise<LoggedYe
   const { year } = state;
   const size = await publishedSize({ store, zone, year });
   const newest = await told(store, zone, { year, size, closed: state.closed === true && size === state.size });
-  const years = Array.from({ length: limits.auditSearchYears.value }, (_, at) => year - 1 - at);
+  const years = Array.from({ length: SEARCH_YEARS_MAX }, (_, at) => year - 1 - at);
   // The newest log is published only after all earlier ones.
   const found = await Promise.all(years.map((one) => endedYear(store, zone, one, size > 0)));
   return [newest, ...found.flatMap((one) => one ?? [])];
@@ -61,7 +64,7 @@ async function firstSize(store: LogStore, zone: string, year: number): Promise<n
   const key = `${zone}/${year}`;
   const known = first.get(key);
   if (known !== undefined) return known;
-  for (const name of await store.list('log', recordsOf(zone, year), limits.auditFirstRecords.value)) {
+  for (const name of await store.list('log', recordsOf(zone, year), FIRST_RECORDS_MAX)) {
     const size = sizeOfRecord(name);
     if (size === undefined || !(await store.read('log', signedName(zone, year, size)))) continue;
     first.set(key, size);

@@ -4,7 +4,6 @@ import type { HttpRequest, HttpResponseInit } from '@azure/functions';
 import { originOfLog } from '../../../shared/audit/delivery.ts';
 import { holdsEntries, type LogPath, readLogPath } from '../../../shared/audit/log-path.ts';
 import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
-import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import type { EdgeCaller } from '../../caller/edge-caller.ts';
 import { answer, answerNo } from '../../http/answer.ts';
@@ -17,6 +16,24 @@ import { makeReceipt } from '../log/make-receipt.ts';
 import { publishedSize } from '../log/publish-checkpoint.ts';
 import type { Reads } from '../report/report-reads.ts';
 import { listYears } from './list-years.ts';
+
+/**
+ * Receipts and lists of logs that one process makes concurrently: each is a dozen reads of storage, in
+ * parallel with writing the logs.
+ */
+const AUDIT_RECEIPTS_MAX = 16;
+/**
+ * Concurrent receipts of one tenant in a zone: a quarter of AUDIT_RECEIPTS_MAX, so that a looping client
+ * leaves capacity for three others.
+ */
+export const AUDIT_RECEIPTS_PER_TENANT_MAX = 4;
+/** Log files that one process reads concurrently for callers: each is one read of storage, of some KiB. */
+const AUDIT_FILES_MAX = 64;
+/**
+ * Concurrent log files of one tenant in a zone: a quarter of AUDIT_FILES_MAX, and as many as clients of whole
+ * logs fetch in parallel.
+ */
+export const AUDIT_FILES_PER_TENANT_MAX = 16;
 
 /** GET /api/audit/log/{zone}: the logs that there are (`shared/audit/logged-years.ts`). */
 export const onYears = (
@@ -35,9 +52,8 @@ export const onYears = (
   });
 };
 
-const costly = (): TenantLimiter =>
-  new TenantLimiter(limits.auditReceiptsAtOnce.value, limits.auditReceiptsPerTenant.value);
-const cheap = (): TenantLimiter => new TenantLimiter(limits.auditFilesAtOnce.value, limits.auditFilesPerTenant.value);
+const costly = (): TenantLimiter => new TenantLimiter(AUDIT_RECEIPTS_MAX, AUDIT_RECEIPTS_PER_TENANT_MAX);
+const cheap = (): TenantLimiter => new TenantLimiter(AUDIT_FILES_MAX, AUDIT_FILES_PER_TENANT_MAX);
 /** A tenant asks about all its zones at once, and one process may keep the logs of several. */
 const placeOf = (zone: string, { tenant }: Pick<EdgeCaller, 'tenant'>): string => JSON.stringify([zone, tenant]);
 

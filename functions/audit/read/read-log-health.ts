@@ -2,7 +2,7 @@
 import type { Gap } from '../../../shared/audit/gaps.ts';
 import type { LogHealth } from '../../../shared/audit/health.ts';
 import { latestAt, openJudge } from '../../../shared/audit/judge.ts';
-import { limits } from '../../../shared/limits.ts';
+import { INTAKE_LIST_MAX } from '../../../shared/audit/limits.ts';
 import type { Settings } from '../../settings.ts';
 import type { Rows } from '../../store/rows.ts';
 import type { LogContext } from '../context/log-context.ts';
@@ -12,7 +12,7 @@ import { readGaps } from '../entries/gap-rows.ts';
 import { readReceived } from '../intake/intake.ts';
 import { newestState } from '../log/acknowledge.ts';
 import { readDiverged } from '../log/diverged.ts';
-import { readDoubts } from '../log/doubted.ts';
+import { HEALTH_INTAKE_MAX, readDoubts } from '../log/doubted.ts';
 import { checkpointName, refusedName, witnessedName } from '../log/log-names.ts';
 import { isFull, type LogState } from '../log/log-state.ts';
 import type { LogStore } from '../log/log-store.ts';
@@ -33,7 +33,7 @@ export async function readLogHealth(desk: Desk, zone: string): Promise<LogHealth
     lookAtIntake(desk, zone),
     store.isLocked?.().catch(() => undefined),
     readDiverged(store, zone),
-    store.list('state', refusedName(zone, ''), limits.auditHealthIntake.value),
+    store.list('state', refusedName(zone, ''), HEALTH_INTAKE_MAX),
     readDoubts(store, zone),
     rows && Promise.all([readGaps(rows, zone, now()), indexedUpTo({ rows, zone })]),
   ]);
@@ -86,11 +86,9 @@ async function lookAtState({ store, policy, now }: Desk, zone: string, state: Lo
 }
 
 async function lookAtIntake({ store, now }: Desk, zone: string): Promise<LogHealth['intake']> {
-  const names = await store.list('intake', `${zone}/`, limits.auditIntakeList.value);
+  const names = await store.list('intake', `${zone}/`, INTAKE_LIST_MAX);
   // A sample by name is enough to see that nothing moves.
-  const read = await Promise.all(
-    names.slice(0, limits.auditHealthIntake.value).map((name) => store.read('intake', name)),
-  );
+  const read = await Promise.all(names.slice(0, HEALTH_INTAKE_MAX).map((name) => store.read('intake', name)));
   const at = now();
   const ages = read.flatMap((kept) => (kept ? [at - sinceOf(kept.bytes)] : []));
   return { waiting: names.length, oldestMs: Math.max(0, ...ages) };

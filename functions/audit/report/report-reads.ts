@@ -1,9 +1,16 @@
 // Records reads of the audit log. The first read of a kind is reported before its answer; those of the
 // following minute are counted and reported at its end, so that reading writes less than it reads. Beyond a
 // bound of readers in a tenant, the others are reported as one, without a name.
-import { limits } from '../../../shared/limits.ts';
 import { ok, type Result } from '../../../shared/result.ts';
 import type { Reporter } from './report.ts';
+
+/**
+ * Log entries about first reads of one tenant per READS_COUNTED_MS: subjects cost a token issuer nothing. The
+ * rest share one entry.
+ */
+export const AUDIT_READS_PER_TENANT_MAX = 32;
+/** Pairs of reader and kind whose reads are counted by the minute instead of recorded one by one. */
+const READERS_COUNTED_MAX = 1_024;
 
 export interface Reading {
   readonly zone: string;
@@ -50,7 +57,7 @@ export class Reads {
     const firsts = this.#firsts.get(whose) ?? 0;
     const { zone, tenant, action } = reading;
     const isOne = action === OTHERS;
-    if (!isOne && firsts >= limits.auditReadsPerTenant.value) return this.note({ zone, tenant, action: OTHERS });
+    if (!isOne && firsts >= AUDIT_READS_PER_TENANT_MAX) return this.note({ zone, tenant, action: OTHERS });
     if (!isOne) this.#firsts.set(whose, firsts + 1);
     const telling = this.#first(key, reading);
     this.#telling.set(key, telling);
@@ -71,7 +78,7 @@ export class Reads {
     const since = this.#now();
     const told = await this.#tell({ reading, since, count: 1 });
     // Readers beyond the bound are told of one by one, but those that are one: of those a tenant has one in a zone.
-    const room = reading.action === OTHERS || this.#counted.size < limits.auditReadersCounted.value;
+    const room = reading.action === OTHERS || this.#counted.size < READERS_COUNTED_MAX;
     if (told.ok && room && !this.#counted.has(key)) this.#counted.set(key, { reading, since, count: 0 });
     return told;
   }

@@ -5,13 +5,26 @@ import { ownProducer } from '../../../shared/audit/delivery.ts';
 import type { AuditEvent, EventDraft } from '../../../shared/audit/event.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
 import { commitment } from '../../../shared/audit/privacy.ts';
-import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import { isStorageFull, refuseFull } from '../../../shared/storage-full.ts';
 import { nameOfReceived, receive } from '../intake/intake.ts';
+import { PRODUCER_GONE_MS } from '../limits.ts';
 import type { LogStore } from '../log/log-store.ts';
 import type { Hide } from '../sidecar/hide.ts';
+
+/**
+ * Longest wait for a durable report before the function refuses: less than the 10 s that the edge waits for
+ * its answer.
+ */
+export const REPORT_TIMEOUT_MS = 8_000;
+/**
+ * Waiting reports of one process and zone: as many as storage takes in REPORT_TIMEOUT_MS at four writes of a
+ * batch.
+ */
+export const REPORTS_WAITING_MAX = 1_024;
+/** Reports in one write: as many as a delivery has rows. */
+const REPORT_BATCH_MAX = 256;
 
 /** Position of a reported event: the log has it once `upToOf(state, producer, epoch) >= pseq`. */
 export interface Reported {
@@ -90,10 +103,10 @@ class Voice {
   }
 
   report(draft: EventDraft, id?: string): Promise<Result<Reported>> {
-    const full = this.#waiting.length >= limits.auditReportEvents.value;
+    const full = this.#waiting.length >= REPORTS_WAITING_MAX;
     if (full) return Promise.resolve(no(refuse('audit_unavailable', undefined, 'too many reports wait')));
     const event = this.#mint(draft, id);
-    const bell = this.#parts.after(limits.auditReportMs.value);
+    const bell = this.#parts.after(REPORT_TIMEOUT_MS);
     return new Promise((settle) => {
       const answer = (result: Result<Reported>) => {
         bell.cancel();
@@ -119,7 +132,7 @@ class Voice {
 
   /** A process that was put to sleep may have been given up by the log: then it begins again, and tells of the life before. */
   #wake(): void {
-    if (!this.#life || this.#parts.now() - this.#lastAt < limits.auditGoneMs.value) return;
+    if (!this.#life || this.#parts.now() - this.#lastAt < PRODUCER_GONE_MS) return;
     [this.#failed, this.#life] = [this.#life, undefined];
   }
 
@@ -139,7 +152,7 @@ class Voice {
 
   #write(): Promise<void> {
     return this.#alone(async () => {
-      while (this.#waiting.length > 0) await this.#writeSome(this.#waiting.splice(0, limits.auditReportBatch.value));
+      while (this.#waiting.length > 0) await this.#writeSome(this.#waiting.splice(0, REPORT_BATCH_MAX));
     });
   }
 
@@ -187,7 +200,7 @@ class Voice {
       await store.create('intake', nameOfReceived(zone, received), new TextEncoder().encode(JSON.stringify(received)));
       return true;
     };
-    const bell = after(limits.auditReportMs.value);
+    const bell = after(REPORT_TIMEOUT_MS);
     const done = await Promise.race([write().catch((error) => this.#failedWith(error)), bell.rings.then(() => false)]);
     bell.cancel();
     if (done) [life.last, this.#lastAt, this.#full] = [to, t, false];

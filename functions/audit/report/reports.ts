@@ -1,11 +1,15 @@
 // All that one process of the functions reports, for as long as it lives.
-import { limits } from '../../../shared/limits.ts';
+
+import { PRODUCER_IDLE_MS } from '../../../shared/audit/limits.ts';
 import type { Settings } from '../../settings.ts';
 import type { LogContext } from '../context/log-context.ts';
 import { after } from '../log/after.ts';
-import { openReporter, type Reporter } from './report.ts';
+import { openReporter, REPORT_TIMEOUT_MS, type Reporter } from './report.ts';
 import { reportPolicy, rulesOf } from './report-policy.ts';
 import { Reads } from './report-reads.ts';
+
+/** Interval for which reads of the record are counted before one entry reports them. */
+const READS_COUNTED_MS = 60_000;
 
 export interface Reports {
   readonly reporter: Reporter;
@@ -39,7 +43,7 @@ export function openReports(desk: LogContext, settings: Settings): Reports {
   const look = async () => {
     await tellRules();
     await reads.flush();
-    await reporter.close(limits.auditProducerIdleMs.value);
+    await reporter.close(PRODUCER_IDLE_MS);
   };
   // Retries until the rules are reported: the log does not know yet which rules apply.
   let soon: ReturnType<typeof setInterval> | undefined;
@@ -51,9 +55,9 @@ export function openReports(desk: LogContext, settings: Settings): Reports {
     reporter,
     reads,
     async start() {
-      timer ??= setInterval(() => void look(), limits.auditReadsMs.value).unref();
+      timer ??= setInterval(() => void look(), READS_COUNTED_MS).unref();
       await tellRules();
-      if (told.size < desk.zones.length) soon ??= setInterval(() => void again(), limits.auditReportMs.value).unref();
+      if (told.size < desk.zones.length) soon ??= setInterval(() => void again(), REPORT_TIMEOUT_MS).unref();
     },
     async stop() {
       clearInterval(timer);

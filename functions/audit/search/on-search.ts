@@ -1,6 +1,5 @@
 // Requests of the edge to the index: `shared/audit/privacy.ts`.
 import { newSearch } from '../../../shared/audit/privacy.ts';
-import { limits } from '../../../shared/limits.ts';
 import type { Question } from '../../caller/from-edge.ts';
 import { answer, answerNo } from '../../http/answer.ts';
 import { TenantLimiter } from '../../http/limiter.ts';
@@ -8,9 +7,20 @@ import { asked } from '../erase/on-erase.ts';
 import type { PrivacyContext } from '../erase/open-privacy.ts';
 import { searchLog } from './search.ts';
 
+/**
+ * Concurrent searches of one process: each reads tiles for as many receipts as it has hits, in parallel with
+ * writing the logs.
+ */
+const SEARCHES_MAX = 8;
+/**
+ * Concurrent searches of one tenant: a quarter of SEARCHES_MAX, so that a looping client leaves capacity for
+ * three others.
+ */
+const SEARCHES_PER_TENANT_MAX = 2;
+
 /** POST /api/audit/{zone}/search: the read is on record before the answer. */
 export function onSearch(desk: PrivacyContext | undefined): Question {
-  const places = new TenantLimiter(limits.auditSearchesAtOnce.value, limits.auditSearchesPerTenant.value);
+  const places = new TenantLimiter(SEARCHES_MAX, SEARCHES_PER_TENANT_MAX);
   return asked(desk, newSearch, (query, { tenant, subject }, found) =>
     places.run(tenant, async () => {
       const told = await desk?.reads.note({

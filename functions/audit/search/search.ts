@@ -3,9 +3,9 @@
 
 import { readDisclosure } from '../../../shared/audit/commitment.ts';
 import { type Leaf, readLeaf } from '../../../shared/audit/leaf.ts';
+import { SEARCH_HITS_MAX } from '../../../shared/audit/privacy.ts';
 import type { FoundEntries, SearchHit } from '../../../shared/audit/search.ts';
 import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
-import { limits } from '../../../shared/limits.ts';
 import { endOf } from '../../store/rows.ts';
 import { dayOf, daysBetween, type Position, partitionOf, readKey } from '../entries/entry-rows.ts';
 import { type IndexContext, indexedUpTo } from '../entries/follow-log.ts';
@@ -15,6 +15,9 @@ import { publishedSize } from '../log/publish-checkpoint.ts';
 import { type Hidden, SidecarReader } from '../sidecar/sidecar.ts';
 import { actsOf } from '../sidecar/sidecar-names.ts';
 import { readPointer, type SubjectPlace } from '../sidecar/sidecar-subject.ts';
+
+/** Entries that one search reads for its page: four pages, so that a rare match still takes few answers. */
+export const SEARCH_ENTRIES_READ_MAX = 200;
 
 /** Filters, all of which must hold. */
 export interface SearchQuery {
@@ -47,11 +50,11 @@ export async function searchLog(desk: IndexContext, query: SearchQuery): Promise
     for (const index of indexes) hits.push(...(await reader.read({ year, index })));
     return { zone, hits };
   }
-  const most = Math.min(query.limit ?? limits.auditSearchHits.value, limits.auditSearchHits.value);
+  const most = Math.min(query.limit ?? SEARCH_HITS_MAX, SEARCH_HITS_MAX);
   const hits: SearchHit[] = [];
   let [after, more] = [query.after, true];
   // Filters that the index lacks may reject most of its candidates.
-  for (let looked = 0; more && hits.length < most && looked < limits.auditSearchLooked.value; ) {
+  for (let looked = 0; more && hits.length < most && looked < SEARCH_ENTRIES_READ_MAX; ) {
     const candidates = await findCandidates(desk, { ...query, after }, most + 1);
     for (const candidate of candidates.slice(0, most)) {
       if (hits.length === most) break;

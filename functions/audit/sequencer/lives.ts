@@ -2,8 +2,20 @@
 // numbers; the outboxes of the edge have one at a time and begin the next when the log has all of the one before. Processes
 // of the functions have as many as there are processes.
 import type { LeafDraft } from '../../../shared/audit/leaf.ts';
-import { limits } from '../../../shared/limits.ts';
+import { PRODUCER_GONE_MS } from '../limits.ts';
 import { counterOf, type LogState } from '../log/log-state.ts';
+
+/**
+ * Time the counts of an outbox's ended life are stored: longer than one of its deliveries can be in transit.
+ */
+export const OUTBOX_ENDED_MS = 3_600_000;
+/** Silence that reports an open producer as failing: three times PRODUCER_IDLE_MS. */
+export const PRODUCER_SILENT_MS = 1_800_000;
+/**
+ * Time the last life of an outbox is stored after its end: an outbox cut off for a month has nothing left to
+ * query.
+ */
+export const OUTBOX_FORGOTTEN_MS = 30 * 86_400_000;
 
 /** A life that ended without saying so. */
 export interface Broken {
@@ -57,7 +69,7 @@ export function endSilent(
   const ended: Silent[] = [];
   for (const [counter, at] of Object.entries(lives)) {
     const [outbox, epoch] = partsOf(counter);
-    if (at <= 0 || !isMany(outbox) || now - at < limits.auditGoneMs.value) continue;
+    if (at <= 0 || !isMany(outbox) || now - at < PRODUCER_GONE_MS) continue;
     lives[counter] = -now;
     ended.push({ outbox, epoch, last: upTo[counter] ?? 0 });
   }
@@ -69,7 +81,7 @@ export function endSilent(
  * an outbox stays longer: it may not have heard yet that the log has all of it.
  */
 export function forgetLives(lives: Record<string, number>, upTo: Record<string, number>, now: number): void {
-  const old = Object.entries(lives).filter(([, at]) => at <= 0 && now + at >= limits.auditEndedMs.value);
+  const old = Object.entries(lives).filter(([, at]) => at <= 0 && now + at >= OUTBOX_ENDED_MS);
   if (old.length === 0) return;
   const left = new Map<string, number>();
   for (const counter of Object.keys(upTo)) {
@@ -79,7 +91,7 @@ export function forgetLives(lives: Record<string, number>, upTo: Record<string, 
   for (const [counter, at] of old) {
     const [producer] = partsOf(counter);
     const others = (left.get(producer) ?? 0) > 1;
-    if (!isMany(producer) && !others && now + at < limits.auditForgottenMs.value) continue;
+    if (!isMany(producer) && !others && now + at < OUTBOX_FORGOTTEN_MS) continue;
     if (counter in upTo) left.set(producer, (left.get(producer) ?? 0) - 1);
     delete lives[counter];
     delete upTo[counter];
@@ -103,7 +115,7 @@ export class LifeWatch {
     for (const [counter] of open) {
       const [known, count] = [this.#seen.get(counter), upTo[counter] ?? 0];
       if (known?.upTo !== count) this.#seen.set(counter, { upTo: count, at: now });
-      else if (now - known.at >= limits.auditSilentMs.value) silent += 1;
+      else if (now - known.at >= PRODUCER_SILENT_MS) silent += 1;
     }
     return silent;
   }

@@ -1,7 +1,7 @@
 // Every second, and a little less often while nothing comes: take what is waiting into the logs of all regions.
 import { eventId } from '../../../shared/audit/event-id.ts';
-import { limits } from '../../../shared/limits.ts';
 import { failedIn, type LogContext } from '../context/log-context.ts';
+import { LOG_TICK_MS } from '../limits.ts';
 import { readDiverged } from '../log/diverged.ts';
 import { lockName } from '../log/log-names.ts';
 import { isFull, type LogState } from '../log/log-state.ts';
@@ -10,8 +10,20 @@ import { isWithin, openRounds } from '../log/rounds.ts';
 import { LifeWatch } from './lives.ts';
 import { Sequencer } from './sequencer.ts';
 
+/** Time a vanished sequencer keeps others from writing: the shortest lease that storage grants. */
+export const LOG_LEASE_S = 15;
+/** Commits of one tick under constant backlog: then other work gets its turn. */
+const ROUNDS_PER_TICK_MAX = 8;
+/**
+ * Longest pause of an idle sequencer, for deliveries to other processes; deliveries to its own process wake
+ * it.
+ */
+const WRITER_IDLE_MS = 3_000;
+/** Age at which a sequencer renews its lease. */
+export const LOG_LEASE_RENEW_MS = 5_000;
+
 /** Lost rounds in a row before a warning: two ticks of them. */
-const BEATEN_MANY = 2 * limits.auditRoundsPerTick.value;
+const BEATEN_MANY = 2 * ROUNDS_PER_TICK_MAX;
 
 /** Limits a message to one a minute. */
 class Seldom {
@@ -24,7 +36,7 @@ class Seldom {
 
   due(): boolean {
     const now = this.#now();
-    if (isWithin(now, this.#at, limits.auditTickMs.value)) return false;
+    if (isWithin(now, this.#at, LOG_TICK_MS)) return false;
     this.#at = now;
     return true;
   }
@@ -57,7 +69,7 @@ class Writer {
   async tick(): Promise<boolean> {
     const zone = this.#zone;
     if (!(await this.#hold())) return false;
-    for (let rounds = 0; rounds < limits.auditRoundsPerTick.value; rounds += 1) {
+    for (let rounds = 0; rounds < ROUNDS_PER_TICK_MAX; rounds += 1) {
       const { kind, entries, held, gaps, unreadable, state, wrong } = await this.#sequencer.round();
       this.#tellBeaten(kind === 'beaten');
       if (kind === 'diverged') {
@@ -104,9 +116,9 @@ class Writer {
   async #hold(): Promise<boolean> {
     const { store, now } = this.#desk;
     const at = now();
-    if (this.#lease && isWithin(at, this.#lease.at, limits.auditRenewMs.value)) return true;
+    if (this.#lease && isWithin(at, this.#lease.at, LOG_LEASE_RENEW_MS)) return true;
     const name = lockName(this.#zone);
-    const id = await store.hold(name, limits.auditLeaseSeconds.value, this.#lease?.id);
+    const id = await store.hold(name, LOG_LEASE_S, this.#lease?.id);
     this.#lease = id === undefined ? undefined : { id, at };
     return id !== undefined;
   }
@@ -129,7 +141,7 @@ export function openTicker(desk: LogContext & { readonly store: NotifyingStore }
   return {
     tick: openRounds({
       zones: [...writers.keys()],
-      longestMs: limits.auditWriterIdleMs.value,
+      longestMs: WRITER_IDLE_MS,
       now: desk.now,
       changes: (zone) => desk.store.changes('intake', zone),
       work: async (zone) => (await writers.get(zone)?.tick()) ?? false,

@@ -2,10 +2,15 @@
 // that no number of its producer is missing, and does not count for its tenant again.
 import { readLeaf } from '../../../shared/audit/leaf.ts';
 import { TILE_WIDTH, tilePath, tileWith, unpackEntries } from '../../../shared/audit/tile.ts';
-import { limits } from '../../../shared/limits.ts';
 import { fileArea, fileName } from '../log/log-names.ts';
 import type { LogState } from '../log/log-state.ts';
 import type { LogStore } from '../log/log-store.ts';
+
+/**
+ * Entries searched for an event that arrived twice: one commit of the largest size. Older duplicates stay,
+ * with one id.
+ */
+const RECENT_IDS_MAX = 4_096;
 
 /** Reports whether a producer may send an event that the log has. */
 export const mayRepeat = (producer: string): boolean => producer.startsWith('functions/');
@@ -20,14 +25,14 @@ export class RecentIds {
     return this.#ids.has(id);
   }
 
-  /** Makes it hold those of the last `limits.auditRecentIds` entries of the state's log. */
+  /** Makes it hold those of the last `RECENT_IDS_MAX` entries of the state's log. */
   async load(store: Pick<LogStore, 'read'>, zone: string, { origin, year, size }: LogState): Promise<void> {
     if (this.#origin !== origin) {
       this.#ids.clear();
       this.#size = 0;
       this.#origin = origin;
     }
-    const first = Math.max(this.#size, size - limits.auditRecentIds.value);
+    const first = Math.max(this.#size, size - RECENT_IDS_MAX);
     for (let from = Math.floor(first / TILE_WIDTH) * TILE_WIDTH; from < size; from += TILE_WIDTH) {
       const tile = { ...tileWith(0, from, size), level: 'entries' as const };
       const area = fileArea({ partial: tile.width < TILE_WIDTH });
@@ -39,7 +44,7 @@ export class RecentIds {
     }
     this.#size = size;
     for (const id of this.#ids) {
-      if (this.#ids.size <= limits.auditRecentIds.value) break;
+      if (this.#ids.size <= RECENT_IDS_MAX) break;
       this.#ids.delete(id);
     }
   }

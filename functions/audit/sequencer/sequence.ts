@@ -2,12 +2,25 @@
 
 import { encodeLeaf, type Leaf, type LeafDraft } from '../../../shared/audit/leaf.ts';
 import { toBase64 } from '../../../shared/base64.ts';
-import { limits } from '../../../shared/limits.ts';
 import type { Received } from '../intake/intake.ts';
 import type { Waiting } from '../intake/read-waiting.ts';
+import { LOG_TICK_MS } from '../limits.ts';
 import { counterOf, type LogState } from '../log/log-state.ts';
 import { endSilent, forgetLives, isMany, noteLife } from './lives.ts';
 import { mayRepeat } from './repeats.ts';
+
+/** Entries of one commit: about 4 MiB of write-ahead record, and 16 full tiles. */
+export const COMMIT_ENTRIES_MAX = 4_096;
+/**
+ * Longest wait of a delivery for the one before it: outboxes resend every 15 s, so a delivery missing for
+ * longer is lost.
+ */
+export const DELIVERY_GAP_MS = 600_000;
+/**
+ * Age at which a hole in an outbox's numbers is logged: three times DELIVERY_RESEND_MS, and within a minute
+ * with the commit.
+ */
+export const AUDIT_LATE_MS = 45_000;
 
 /** Reports whether the last entries of the log have that id. */
 export type IsRepeat = (id: string) => boolean;
@@ -124,8 +137,8 @@ export function sequence(
   const used: string[] = [];
   let held = 0;
   if (state.size === 0) leaves.addOwn(opening(state));
-  else if (waiting.length === 0 && now - state.last >= limits.auditTickMs.value) leaves.addOwn({ type: 'log.tick' });
-  const room = limits.auditEntriesPerCommit.value;
+  else if (waiting.length === 0 && now - state.last >= LOG_TICK_MS) leaves.addOwn({ type: 'log.tick' });
+  const room = COMMIT_ENTRIES_MAX;
   for (const { name, received } of [...waiting].sort(byTurn)) {
     const { producer, epoch, from, drafts, hidden } = received;
     const counter = counterOf(producer, epoch);
@@ -168,7 +181,7 @@ export function closing(state: LogState, now: number, newId: () => string): Sequ
 /** Says once that something is missing that may still come. */
 function noteLate(leaves: Leaves, { producer, epoch, from, at }: Received, known: number, now: number): void {
   const counter = counterOf(producer, epoch);
-  if (now - at < limits.auditLateMs.value || leaves.late[counter] === known) return;
+  if (now - at < AUDIT_LATE_MS || leaves.late[counter] === known) return;
   leaves.late[counter] = known;
   leaves.addGap({ type: 'producer.late', outbox: producer, epoch, from: known + 1, to: from - 1 });
 }
@@ -191,6 +204,6 @@ function missingBefore(
 ): { from: number; to: number } | 'wait' | undefined {
   if (from <= known + 1) return undefined;
   // The outbox has nothing before `oldest`, and what it has comes in order.
-  if (oldest >= from || now - at > limits.auditGapMs.value) return { from: known + 1, to: from - 1 };
+  if (oldest >= from || now - at > DELIVERY_GAP_MS) return { from: known + 1, to: from - 1 };
   return 'wait';
 }

@@ -1,11 +1,12 @@
 // Writes the logs of one zone. Several writers may run: a commit is a compare-and-swap of the log's state.
 // Writes before it have no effect without it, and any process can repeat the steps after it.
 import { originOfLog } from '../../../shared/audit/delivery.ts';
+import { INTAKE_LIST_MAX, LOG_CLOCK_MS } from '../../../shared/audit/limits.ts';
 import type { Signer } from '../../../shared/audit/note.ts';
 import { equalBytes } from '../../../shared/audit/tree.ts';
-import { limits } from '../../../shared/limits.ts';
 import { outboxOf, pickWaiting } from '../intake/pick-waiting.ts';
 import { readWaiting } from '../intake/read-waiting.ts';
+import { LOG_TICK_MS } from '../limits.ts';
 import { divergedName, recordName, sidecarName, stateName, yearOf } from '../log/log-names.ts';
 import { encodeState, freshState, isFull, type LogState, readState } from '../log/log-state.ts';
 import type { LogStore } from '../log/log-store.ts';
@@ -14,8 +15,11 @@ import { RightEdge } from '../log/right-edge.ts';
 import { loadEdge } from './load-edge.ts';
 import { dropPartials, loadAgain, publish, redoCommit } from './publish.ts';
 import { mayRepeat, RecentIds } from './repeats.ts';
-import { closing, type Sequenced, sequence } from './sequence.ts';
+import { COMMIT_ENTRIES_MAX, closing, type Sequenced, sequence } from './sequence.ts';
 import { packRecord } from './write-record.ts';
+
+/** Deliveries that one commit reads; the others wait for the next, and each outbox has its turn. */
+const INTAKE_READS_PER_COMMIT_MAX = 256;
 
 export interface SequencerParts {
   readonly store: LogStore;
@@ -84,10 +88,9 @@ export class Sequencer {
     const { state } = opened;
     if (!(await this.#finish(opened))) return nothing('beaten');
     const listed = await this.#listed();
-    const quiet = Math.abs(now() - state.last) < limits.auditTickMs.value;
+    const quiet = Math.abs(now() - state.last) < LOG_TICK_MS;
     if (listed.length === 0 && state.size > 0 && quiet) return { ...nothing('idle'), state };
-    const { auditEntriesPerCommit: room, auditIntakeReads: most } = limits;
-    const { names } = pickWaiting(listed, room.value, most.value, this.#turn);
+    const { names } = pickWaiting(listed, COMMIT_ENTRIES_MAX, INTAKE_READS_PER_COMMIT_MAX, this.#turn);
     const { waiting, unreadable, last } = await readWaiting(store, names);
     this.#turn = last === undefined ? this.#turn : outboxOf(last);
     const at = now();
@@ -107,7 +110,7 @@ export class Sequencer {
   /** Lists waiting deliveries, from another outbox each time when one list does not hold all. */
   async #listed(): Promise<readonly string[]> {
     const { store, zone } = this.#parts;
-    const most = limits.auditIntakeList.value;
+    const most = INTAKE_LIST_MAX;
     const names = await store.list('intake', `${zone}/`, most);
     if (names.length < most) return names;
     this.#page = (this.#page + 1) % NAME_BEGINS.length;
@@ -117,10 +120,9 @@ export class Sequencer {
 
   /** Nothing may be written that says that it is `at`. */
   #clockOf(at: number, last: number): Round | undefined {
-    const { auditClockMs: most } = limits;
     const off = at - (this.#parts.store.clock?.() ?? at);
     const seconds = (ms: number) => `${Math.round(ms / 1_000)} s`;
-    if (Math.abs(off) > most.value) {
+    if (Math.abs(off) > LOG_CLOCK_MS) {
       const direction = off > 0 ? 'ahead of' : 'behind';
       return {
         ...nothing('clock'),
@@ -130,7 +132,7 @@ export class Sequencer {
     if (at > last) return undefined;
     return {
       ...nothing('clock'),
-      ...(last - at > most.value && { wrong: `the last entry is ${seconds(last - at)} ahead` }),
+      ...(last - at > LOG_CLOCK_MS && { wrong: `the last entry is ${seconds(last - at)} ahead` }),
     };
   }
 

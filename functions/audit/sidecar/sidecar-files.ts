@@ -3,9 +3,19 @@
 
 import { readCheckpoint } from '../../../shared/audit/checkpoint.ts';
 import { toBase64Url } from '../../../shared/audit/commitment.ts';
-import { limits } from '../../../shared/limits.ts';
 import { digits, signedName } from '../log/log-names.ts';
 import type { LogStore } from '../log/log-store.ts';
+
+/**
+ * Entries searched backwards for the beginning of a commit: a commit has at most COMMIT_ENTRIES_MAX and one
+ * delivery.
+ */
+const SIDECAR_REACH_ENTRIES = 32_000;
+/**
+ * Sidecar files that begin within a thousand entries: one for each commit, and a few of commits that never
+ * happened.
+ */
+const SIDECAR_FILES_MAX = 2_000;
 
 export interface SidecarFile {
   readonly name: string;
@@ -29,7 +39,7 @@ const NAME = /\/(\d{16})-(\d{16})-([\w-]+)$/;
 /** The files with entries from `from` up to `to`, by where they begin; of those of the same entries, the one committed. */
 export async function findSidecarFiles(place: SidecarPlace, from: number, to: number): Promise<SidecarFile[]> {
   const found: SidecarFile[] = [];
-  const first = Math.floor(Math.max(0, from - limits.auditSidecarReach.value) / BLOCK);
+  const first = Math.floor(Math.max(0, from - SIDECAR_REACH_ENTRIES) / BLOCK);
   for (let block = Math.floor((to - 1) / BLOCK); block >= first; block -= 1) {
     const files = await listBlock(place, block);
     found.push(...files.filter((file) => file.from < to && file.size > from));
@@ -46,7 +56,7 @@ export async function findSidecarFiles(place: SidecarPlace, from: number, to: nu
 async function listBlock({ store, zone, year }: SidecarPlace, block: number): Promise<SidecarFile[]> {
   const first = digits(block * BLOCK);
   const prefix = `${zone}/${year}/${first.slice(0, first.length - String(BLOCK - 1).length)}`;
-  const names = await store.list('sidecar', prefix, limits.auditSidecarFiles.value);
+  const names = await store.list('sidecar', prefix, SIDECAR_FILES_MAX);
   return names.flatMap((name): SidecarFile[] => {
     const [, from, size, root] = NAME.exec(name) ?? [];
     return root === undefined ? [] : [{ name, from: Number(from), size: Number(size), root }];

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { toBase64Url } from '../../../shared/audit/commitment.ts';
 import { fromBase64, toBase64 } from '../../../shared/base64.ts';
-import { limits } from '../../../shared/limits.ts';
+import { AUDIT_RACE_TRIES_MAX } from '../limits.ts';
 import type { LogStore, StoredFile } from '../log/log-store.ts';
 import type { Month, RetentionName } from './retention.ts';
 import { KEY_BYTES } from './sidecar-box.ts';
@@ -81,7 +81,7 @@ export async function makeSubject(
   ret: RetentionName,
   month: Month,
 ): Promise<Subject> {
-  for (let tries = 0; tries < limits.auditRaceTries.value; tries += 1) {
+  for (let tries = 0; tries < AUDIT_RACE_TRIES_MAX; tries += 1) {
     const pointer = await readPointer(place, subject);
     const known = pointer.sid === undefined ? undefined : await markUsed(place, pointer.sid, ret, month);
     if (known) return known;
@@ -98,7 +98,7 @@ async function markUsed(
   ret: RetentionName,
   month: Month,
 ): Promise<Subject | undefined> {
-  for (let tries = 0; tries < limits.auditRaceTries.value; tries += 1) {
+  for (let tries = 0; tries < AUDIT_RACE_TRIES_MAX; tries += 1) {
     const found = await readWithVersion(place, sid);
     if (!found) return undefined;
     const { name, version, secret } = found;

@@ -2,8 +2,8 @@
 // added after publication.
 import { latestAt } from '../../../shared/audit/judge.ts';
 import { openNoteKey } from '../../../shared/audit/note-key.ts';
-import { limits } from '../../../shared/limits.ts';
 import type { LogContext } from '../context/log-context.ts';
+import { LOG_TICK_MS } from '../limits.ts';
 import { newestState } from '../log/acknowledge.ts';
 import { markDiverged, readDiverged } from '../log/diverged.ts';
 import { dropDoubt, storeDoubt } from '../log/doubted.ts';
@@ -157,7 +157,7 @@ export class Witnessing {
     const { store, now, log } = this.#desk;
     const [place, at] = [`${name} ${zone}`, now()];
     const told = this.#doubts.get(place) ?? -1;
-    if (told >= 0 && isWithin(at, told, limits.auditTickMs.value)) return;
+    if (told >= 0 && isWithin(at, told, LOG_TICK_MS)) return;
     await storeDoubt(store, zone, { v: 1, at, witness: name, why });
     this.#doubts.set(place, at);
     log({ what: 'doubted', zone, detail: `${name}: ${why}` });

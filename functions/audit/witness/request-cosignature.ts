@@ -2,11 +2,19 @@
 // it has seen.
 import { createHash } from 'node:crypto';
 import { timeOfCosignature } from '../../../shared/audit/cosignature.ts';
+import { WITNESS_REQUEST_BYTES } from '../../../shared/audit/limits.ts';
 import { formatSignature, openNote, splitNote, type Verifier } from '../../../shared/audit/note.ts';
 import { proveConsistency, type ReadSubtree } from '../../../shared/audit/proof.ts';
 import { formatWitnessRequest, readSize, SIZE_TYPE } from '../../../shared/audit/witness-request.ts';
-import { limits } from '../../../shared/limits.ts';
 import { readText } from '../../http/read-text.ts';
+
+/**
+ * Requests to one witness about one checkpoint: a wrong guess of its size, its answer, and another writer's
+ * checkpoint.
+ */
+const WITNESS_TRIES_MAX = 3;
+/** Longest call of one witness; a log waits for none, but a call must end before the next ones pile up. */
+const WITNESS_TIMEOUT_MS = 5_000;
 
 export interface Witness {
   readonly verifier: Verifier;
@@ -49,13 +57,13 @@ export async function requestCosignature(
   post: Post,
   { from, latest }: CosignatureOptions,
 ): Promise<WitnessAnswer> {
-  const signal = AbortSignal.timeout(limits.auditWitnessMs.value);
+  const signal = AbortSignal.timeout(WITNESS_TIMEOUT_MS);
   let old = Math.min(from, signed.size);
-  for (let tries = 0; tries < limits.auditWitnessTries.value; tries += 1) {
+  for (let tries = 0; tries < WITNESS_TRIES_MAX; tries += 1) {
     const proof = await proveConsistency(old, signed.size, signed.read);
     const body = formatWitnessRequest({ old, proof, checkpoint: signed.note });
     const response = await post(`${witness.url.replace(/\/$/, '')}/add-checkpoint`, body, signal);
-    const text = await readText(response, limits.auditWitnessBytes.value);
+    const text = await readText(response, WITNESS_REQUEST_BYTES);
     if (response.status === 200) return take(witness.verifier, signed, text, latest);
     if (response.status === 422) return { size: old, why: 'refuses', doubt: {} };
     const told = response.status === 409 && response.headers.get('content-type') === SIZE_TYPE;
@@ -71,9 +79,9 @@ export async function requestCosignature(
 /** The newest checkpoint that it has seen of a log, if it shows one, as ours do: the specification does not ask for it. */
 export async function fetchWitnessed({ url }: Witness, origin: string, get: Get): Promise<Uint8Array | undefined> {
   const name = createHash('sha256').update(origin).digest('hex');
-  const signal = AbortSignal.timeout(limits.auditWitnessMs.value);
+  const signal = AbortSignal.timeout(WITNESS_TIMEOUT_MS);
   const response = await get(`${url.replace(/\/$/, '')}/${name}/checkpoint`, signal);
-  const text = await readText(response, limits.auditWitnessBytes.value);
+  const text = await readText(response, WITNESS_REQUEST_BYTES);
   return response.status === 200 && text !== undefined ? new TextEncoder().encode(text) : undefined;
 }
 

@@ -3,14 +3,26 @@
 import { z } from 'zod';
 import { type AuditHealth, auditHealth } from '../../../shared/audit/health.ts';
 import { latestAt, openJudge } from '../../../shared/audit/judge.ts';
+import { INDEX_BUNDLES_PER_ROUND_MAX, INTAKE_LIST_MAX, LOG_CLOCK_MS } from '../../../shared/audit/limits.ts';
 import { readPolicy } from '../../../shared/audit/policy.ts';
 import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
-import { limits } from '../../../shared/limits.ts';
 import { type Answer, refused } from '../answer.ts';
 import type { Arguments } from '../options.ts';
 import { newestOf } from './find.ts';
 import { fetchCheckpoint, listedLogs, openReader, Refused } from './log.ts';
 import { recall } from './memory.ts';
+
+/** Tolerated offset of the functions' clock from ours: the record orders events by the second. */
+const DOCTOR_CLOCK_MS = 500;
+/** Longest tolerated wait of an event for the log: after it the log reports a gap. */
+export const DOCTOR_WAIT_MS = 60_000;
+/** Tolerated age of the last entry: an idle log writes one each minute, so two are missing. */
+export const DOCTOR_FRESH_MS = 180_000;
+/**
+ * Age at which an unwitnessed checkpoint is a fault: witnesses follow within seconds, so it is hidden from
+ * them or they are down.
+ */
+export const WITNESS_LAG_MS = 600_000;
 
 export interface Check {
   readonly zone: string;
@@ -59,7 +71,7 @@ export function checkLog(seen: LogObservation): Check[] {
 
 type Report = (check: string, good: boolean | undefined, detail: string) => Check;
 /** At most `most` ms old, and not further ahead than writers' clocks may differ. */
-const isPast = (age: number, most: number): boolean => age <= most && age >= -limits.auditClockMs.value;
+const isPast = (age: number, most: number): boolean => age <= most && age >= -LOG_CLOCK_MS;
 const seconds = (ms: number): string => `${Math.round(ms / 100) / 10} s`;
 
 function judgeHealth({ sentAt, answered, witnessed }: LogObservation, health: AuditHealth, report: Report): Check[] {
@@ -67,24 +79,23 @@ function judgeHealth({ sentAt, answered, witnessed }: LogObservation, health: Au
   const offset = Math.max(0, Math.abs(at - (sentAt + answered) / 2) - (answered - sentAt) / 2);
   const age = at - (log?.last ?? 0);
   const behind = (log?.size ?? 0) - (log?.published ?? 0);
-  const { doctorClockMs, doctorWaitMs, doctorFreshMs, auditIntakeList } = limits;
   const outbox = (name: string, one: { waiting: number; oldestMs: number } | undefined): Check[] =>
     one
       ? [
           report(
             `outbox of the ${name}`,
-            one.oldestMs <= doctorWaitMs.value,
+            one.oldestMs <= DOCTOR_WAIT_MS,
             `${one.waiting} wait, the oldest for ${seconds(one.oldestMs)}`,
           ),
         ]
       : [];
   return [
-    report('checkpoint fresh', isPast(age, doctorFreshMs.value), `the last entry is ${seconds(age)} old`),
+    report('checkpoint fresh', isPast(age, DOCTOR_FRESH_MS), `the last entry is ${seconds(age)} old`),
     report('published', ...judgePublished(behind, age, log?.unsigned)),
-    report('clock', offset <= doctorClockMs.value, clockText(at - (sentAt + answered) / 2, offset)),
+    report('clock', offset <= DOCTOR_CLOCK_MS, clockText(at - (sentAt + answered) / 2, offset)),
     report(
       'intake',
-      intake.waiting < auditIntakeList.value && intake.oldestMs <= doctorWaitMs.value,
+      intake.waiting < INTAKE_LIST_MAX && intake.oldestMs <= DOCTOR_WAIT_MS,
       `${intake.waiting} deliveries wait, the oldest for ${seconds(intake.oldestMs)}`,
     ),
     ...outbox('gate', outboxes.gate),
@@ -102,7 +113,7 @@ function judgeHealth({ sentAt, answered, witnessed }: LogObservation, health: Au
 }
 
 /** Entries that one round of the functions reads: a larger backlog may hide gaps. */
-const GAPS_BEHIND_MAX = limits.auditIndexBundles.value * TILE_WIDTH;
+const GAPS_BEHIND_MAX = INDEX_BUNDLES_PER_ROUND_MAX * TILE_WIDTH;
 
 function judgeGaps({ log, gaps = { open: 0, accepted: 0, behind: 0 } }: AuditHealth): [boolean, string] {
   const accepted = gaps.accepted > 0 ? [`accepted gaps: ${gaps.accepted}`] : [];
@@ -116,14 +127,14 @@ function judgeGaps({ log, gaps = { open: 0, accepted: 0, behind: 0 } }: AuditHea
 }
 
 function clockText(ahead: number, offset: number): string {
-  if (offset <= limits.doctorClockMs.value) return `${Math.round(offset)} ms apart at least`;
+  if (offset <= DOCTOR_CLOCK_MS) return `${Math.round(offset)} ms apart at least`;
   return `the functions' clock is ${seconds(offset)} ${ahead > 0 ? 'ahead' : 'behind'}, or this machine's is wrong`;
 }
 
 function judgePublished(behind: number, age: number, unsigned: readonly string[] = []): [boolean, string] {
   if (unsigned.length > 0) return [false, `without the signature of its key of ${unsigned.join(' and ')}`];
   if (behind === 0) return [true, 'all of it'];
-  return [isPast(age, limits.doctorWaitMs.value), `${behind} entries are not, since ${seconds(age)}`];
+  return [isPast(age, DOCTOR_WAIT_MS), `${behind} entries are not, since ${seconds(age)}`];
 }
 
 function judgeHistory({
@@ -153,7 +164,7 @@ function judgeWitnessed(
   if (!witnessed) return [false, `0 of ${published} entries`];
   const age = now - witnessed.at;
   if (witnessed.size >= published) return [true, 'as the policy of the log demands'];
-  return [age <= limits.auditWitnessLagMs.value, `${witnessed.size} of ${published} entries, ${seconds(age)} ago`];
+  return [age <= WITNESS_LAG_MS, `${witnessed.size} of ${published} entries, ${seconds(age)} ago`];
 }
 
 function lockOf(locked: boolean | undefined, development: boolean): string {

@@ -12,7 +12,6 @@ import { readKnownHead } from '../../../shared/audit/verify/check-heads.ts';
 import { isPath, readManifest } from '../../../shared/audit/verify/read-manifest.ts';
 import { reportText } from '../../../shared/audit/verify/report.ts';
 import { verifyBundle } from '../../../shared/audit/verify/verify-bundle.ts';
-import { limits } from '../../../shared/limits.ts';
 import { type Answer, refused, wrong } from '../answer.ts';
 import type { Arguments } from '../options.ts';
 import { openFolder } from './bundle-folder.ts';
@@ -20,6 +19,9 @@ import { nameOtherZones, otherZones } from './find.ts';
 import { listedLogs } from './log.ts';
 import { recall } from './memory.ts';
 import { nativeHashing } from './native-hash.ts';
+
+/** Interval at which the command line polls an export: its steps take seconds. */
+const EXPORT_POLL_MS = 1_000;
 
 /** State of a download into a folder. */
 const JOURNAL = '.export.json';
@@ -129,7 +131,7 @@ async function waitFor(url: string, headers: Headers, { pause, print }: ExportEn
         : `${status.entries} entries, ${status.scanned} of ${status.size} looked through`;
     if (line !== printed) print(line);
     printed = line;
-    await pause(limits.auditExportPollMs.value);
+    await pause(EXPORT_POLL_MS);
   }
 }
 

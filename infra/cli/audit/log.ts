@@ -9,9 +9,15 @@ import { readVerifierKey } from '../../../shared/audit/note-key.ts';
 import { TILE_WIDTH, type Tile, tilePath, tileWith, unpackEntries, unpackHashes } from '../../../shared/audit/tile.ts';
 import { emptyRoot, equalBytes, type Hash, hashLeaf } from '../../../shared/audit/tree.ts';
 import { TreeWalk } from '../../../shared/audit/tree-walk.ts';
-import { limits } from '../../../shared/limits.ts';
 import { zoneName } from '../../../shared/names.ts';
 import { readBounded } from '../../../shared/read-bounded.ts';
+
+/** Bundles, with their hashes, that a verification of a log fetches concurrently. */
+const LOG_FETCHES_MAX = 4;
+/** Longest file of a log: a bundle of 256 entries of 65,535 bytes, each after its length. */
+export const LOG_FILE_BYTES = 256 * 65_537;
+/** Longest fetch of one log file by a reader: the longest file at two megabits a second. */
+const LOG_FILE_TIMEOUT_MS = 60_000;
 
 /** The log violates its format or a signature; the message names the position. */
 export class Invalid extends Error {}
@@ -59,7 +65,7 @@ export async function openReader(
   return {
     verifier: await openVerifier(key.name, key.publicKey),
     async fetch(path) {
-      const signal = AbortSignal.timeout(limits.auditFetchMs.value);
+      const signal = AbortSignal.timeout(LOG_FILE_TIMEOUT_MS);
       const response = await fetch(`${base}/${path}`, { headers, signal });
       if (!response.ok) throw new Refused(response);
       return readFile(response, path);
@@ -69,7 +75,7 @@ export async function openReader(
 
 /** Bound of a fetched file: a bundle of the longest entries. */
 async function readFile({ body }: Response, path: string): Promise<Uint8Array> {
-  const bytes = await readBounded(body, limits.auditFetchBytes.value);
+  const bytes = await readBounded(body, LOG_FILE_BYTES);
   if (!bytes) throw new Invalid(`${path} is longer than it can be`);
   return bytes;
 }
@@ -139,7 +145,7 @@ export async function walkLog(
   });
   const roots = new Map<number, Hash>([[0, emptyRoot]]);
   const bundles = Math.ceil(size / TILE_WIDTH);
-  const atOnce = limits.auditFetchesAtOnce.value;
+  const atOnce = LOG_FETCHES_MAX;
   for (let from = 0; from < bundles; from += atOnce) {
     const some = Array.from({ length: Math.min(atOnce, bundles - from) }, (_, at) => from + at);
     const read = await Promise.all(

@@ -5,16 +5,19 @@ import { yearIn } from '../../../shared/audit/bundle/previous.ts';
 import { openCheckpoint } from '../../../shared/audit/checkpoint.ts';
 import { checkDisclosure } from '../../../shared/audit/commitment.ts';
 import type { Leaf } from '../../../shared/audit/leaf.ts';
+import { SEARCH_HITS_MAX } from '../../../shared/audit/privacy.ts';
 import { verifyInclusion } from '../../../shared/audit/proof.ts';
 import { readReceipt } from '../../../shared/audit/receipt.ts';
 import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
-import { limits } from '../../../shared/limits.ts';
 import { type Answer, wrong } from '../answer.ts';
 import type { Arguments } from '../options.ts';
 import { type Entry, type HashedEntry, ProvenEntries } from './entries.ts';
 import type { FoundLog } from './find.ts';
 import { fetchCheckpoint, Invalid } from './log.ts';
 import { fetchHits } from './search.ts';
+
+/** Entries that `audit tail` shows: as many as fit on a screen. */
+const AUDIT_TAIL_ENTRIES = 20;
 
 const openEntries = async ({ reader }: FoundLog): Promise<ProvenEntries> =>
   new ProvenEntries(reader, (await fetchCheckpoint(reader)).checkpoint);
@@ -25,7 +28,7 @@ const shownOf = ({ index, leaf }: HashedEntry): Entry => ({ index, leaf });
 export async function tail(found: FoundLog, type: string | undefined): Promise<Answer> {
   const log = await openEntries(found);
   const { size } = log.checkpoint;
-  const most = limits.auditTailEntries.value;
+  const most = AUDIT_TAIL_ENTRIES;
   let entries: Entry[] = [];
   for (let bundle = log.bundles - 1; bundle >= 0 && entries.length < most; bundle -= 1) {
     const some = (await log.bundle(bundle)).map(shownOf);
@@ -115,7 +118,7 @@ async function openHidden(
   const { zone, year } = zoneAndYear(found);
   const hiding = new Map(entries.flatMap(({ index, leaf }) => (leaf?.sd ? [[index, leaf.sd] as const] : [])));
   const opened = new Map<number, Opened>();
-  for (const some of chunksOf([...hiding.keys()], limits.auditSearchHits.value)) {
+  for (const some of chunksOf([...hiding.keys()], SEARCH_HITS_MAX)) {
     const query = { zone, year: String(year ?? ''), index: some.join(','), disclose: 'true' };
     const answers = await fetchHits(edge, query, headers);
     const why = Array.isArray(answers) ? 'not for this caller' : answers.text;

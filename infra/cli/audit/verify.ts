@@ -5,8 +5,8 @@ import { openVerifier } from '../../../shared/audit/note.ts';
 import { readVerifierKey } from '../../../shared/audit/note-key.ts';
 import { equalBytes } from '../../../shared/audit/tree.ts';
 import { type Verdict, verdicts } from '../../../shared/audit/verify/verdict.ts';
-import { limits } from '../../../shared/limits.ts';
 import type { Answer } from '../answer.ts';
+import { WITNESS_LAG_MS } from './doctor.ts';
 import type { FoundLog } from './find.ts';
 import { LogHoles } from './holes.ts';
 import { readLater } from './later.ts';
@@ -110,6 +110,6 @@ function judgeWitnessed(
   if (!witnessed) return { verdict: 'unwitnessed', text: 'no witness' };
   const { checkpoint, names, at } = witnessed;
   const text = `${checkpoint.size} of them witnessed by ${names.join(', ')}, ${new Date(at).toISOString()}`;
-  const fresh = checkpoint.size === size || now - at <= limits.auditWitnessLagMs.value;
+  const fresh = checkpoint.size === size || now - at <= WITNESS_LAG_MS;
   return fresh ? { verdict: 'witnessed', text } : { verdict: 'unwitnessed', text: `only ${text}` };
 }

@@ -1,7 +1,7 @@
 // Replaces the text of one segment, sealed here for the next edition of its document.
 
 import { readSegment } from '../../../shared/jobs/document.ts';
-import { limits } from '../../../shared/limits.ts';
+import { PROJECT_EDIT_TRIES_MAX } from '../../../shared/jobs/limits.ts';
 import { publicText } from '../../../shared/refusal.ts';
 import { sealSmall } from '../../../shared/seal/envelope-stream.ts';
 import { zoneKey } from '../../../shared/seal/zone-key.ts';
@@ -33,7 +33,7 @@ export async function editProject(
     });
     if (response.ok) return { edited: projectState.parse(await response.json()) };
     const answer = await refused(response);
-    if (attempt >= limits.projectEditTries.value || !answer.text.includes('edition_passed')) return answer;
+    if (attempt >= PROJECT_EDIT_TRIES_MAX || !answer.text.includes('edition_passed')) return answer;
   }
 }
 

@@ -7,7 +7,6 @@ import { z } from 'zod';
 import { isRetryable } from '../../../shared/jobs/blocks.ts';
 import { documentBlocks, encodeDocument, readDocument } from '../../../shared/jobs/document.ts';
 import { jsonOf } from '../../../shared/json-text.ts';
-import { limits } from '../../../shared/limits.ts';
 import { publicText } from '../../../shared/refusal.ts';
 import { sealSmall } from '../../../shared/seal/envelope-stream.ts';
 import { zoneKey } from '../../../shared/seal/zone-key.ts';
@@ -20,6 +19,9 @@ import { type ProjectState, progressOf, projectLine, projectState } from './proj
 import { realEnv, type UploadEnv } from './upload-env.ts';
 import { follow } from './upload-follow.ts';
 import { listLine } from './upload-print.ts';
+
+/** Tries of submitting a project: its id makes them idempotent. */
+const PROJECT_TRIES_MAX = 6;
 
 type Headers = Record<string, string>;
 
@@ -130,7 +132,7 @@ async function put(
   if (!grant || !parsed.success) return 'the edge named no place or no key for a document';
   const body = await sealSmall({ tenant, upload: grant.id, name: 'upload' }, parsed.data, bytes);
   let why = '';
-  for (let attempt = 1; attempt <= limits.projectTries.value; attempt += 1) {
+  for (let attempt = 1; attempt <= PROJECT_TRIES_MAX; attempt += 1) {
     if (attempt > 1) await pause(attempt);
     try {
       const response = await send(grant.url, { method: 'PUT', headers: grant.headers, body });

@@ -1,5 +1,7 @@
-import { limits } from '../../../shared/limits.ts';
 import { journalFolder } from './upload-journal.ts';
+
+/** Longest pause between two tries. */
+const UPLOAD_PAUSE_MS = 15_000;
 
 /** The environment of an upload, which tests replace. */
 export interface UploadEnv {
@@ -15,7 +17,7 @@ export const realEnv = (): UploadEnv => ({
   now: Date.now,
   pause: (attempt) =>
     new Promise((settle) =>
-      setTimeout(settle, Math.min(limits.uploadPauseMs.value, 250 * 2 ** attempt) * (0.5 + Math.random() / 2)),
+      setTimeout(settle, Math.min(UPLOAD_PAUSE_MS, 250 * 2 ** attempt) * (0.5 + Math.random() / 2)),
     ),
   folder: journalFolder(process.env),
   print: (line) => void process.stderr.write(`${line}\n`),

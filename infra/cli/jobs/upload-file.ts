@@ -10,10 +10,14 @@ import {
   isThere,
   listHeaders,
 } from '../../../shared/jobs/blocks.ts';
-import { limits } from '../../../shared/limits.ts';
+import { UPLOAD_BLOCK_BYTES } from '../../../shared/jobs/limits.ts';
 import type { Envelope } from '../../../shared/seal/envelope.ts';
 import { sealRecords } from '../../../shared/seal/envelope-stream.ts';
+import { SEAL_SEGMENT_BYTES } from '../../../shared/seal/limits.ts';
 import type { Journal } from './upload-journal.ts';
+
+/** Tries of one block of a file: a minute without network is little to a file that took ten. */
+const UPLOAD_TRIES_MAX = 6;
 
 /** The destination of the file, with the `envelope` of a sealed one. */
 export interface Target {
@@ -40,9 +44,9 @@ export class SendProblem extends Error {
   }
 }
 
-const segment = limits.sealSegmentBytes.value;
+const segment = SEAL_SEGMENT_BYTES;
 /** Whole segments, so that a block is a run of records. */
-const BLOCK = Math.floor(limits.uploadBlockBytes.value / segment) * segment;
+const BLOCK = Math.floor(UPLOAD_BLOCK_BYTES / segment) * segment;
 const PER_BLOCK = BLOCK / segment;
 
 /** Reads, seals and sends `bytes` bytes of the file. One block is held at a time. */
@@ -110,7 +114,7 @@ async function put(
   { target, fetch: send, pause }: Sending,
 ): Promise<void> {
   let why = 'nothing was tried';
-  for (let attempt = 1; attempt <= limits.uploadTries.value; attempt += 1) {
+  for (let attempt = 1; attempt <= UPLOAD_TRIES_MAX; attempt += 1) {
     if (attempt > 1) await pause(attempt);
     try {
       const response = await send(`${target.url}&${query}`, {

@@ -1,7 +1,9 @@
 // Follows an upload to its end, by its events, through drops of the connection.
 
 import { z } from 'zod';
-import { limits } from '../../../shared/limits.ts';
+
+/** Connections in a row without news before the CLI stops following. */
+const FOLLOW_SILENCES_MAX = 20;
 
 /** Members of an upload and of a project that say what is still to come. */
 export const pendingShape = {
@@ -50,7 +52,7 @@ export async function follow<T>(
   schema: z.ZodType<T>,
 ): Promise<T | Response> {
   let last: string | undefined;
-  for (let silent = 0; silent < limits.followSilences.value; silent += 1) {
+  for (let silent = 0; silent < FOLLOW_SILENCES_MAX; silent += 1) {
     if (silent > 0) await pause(silent);
     try {
       const response = await send(`${url}/events`, {

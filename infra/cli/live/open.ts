@@ -2,10 +2,13 @@
 import { WebSocket } from 'ws';
 import { StreamError } from '../../../edge/client/events.ts';
 import { openStream } from '../../../edge/client/stream.ts';
-import { limits } from '../../../shared/limits.ts';
+import { AUDIO_RATE_MAX_HZ, AUDIO_RATE_MIN_HZ } from '../../../shared/speech/wav.ts';
 import { withRequest } from '../answer.ts';
 import type { LiveAudio } from './audio.ts';
 import type { LiveEnd, LiveStream, LiveTarget } from './live.ts';
+
+/** Longest handshake and start of a stream of the CLI, and search for an edge. */
+const LIVE_OPEN_MS = 30_000;
 
 /** Events of a stream that continues without a loss. */
 const notices = new Set(['moved', 'reconnecting', 'ending']);
@@ -13,7 +16,7 @@ const notices = new Set(['moved', 'reconnecting', 'ending']);
 /** Returns the sample rate to send: that of the recording where the edge accepts it. */
 export const rateFor = ({ rate }: LiveAudio): number =>
   // A frame of a tenth of a second has whole samples.
-  rate % 10 === 0 && rate >= limits.audioRateMin.value && rate <= limits.audioRateMax.value ? rate : 16_000;
+  rate % 10 === 0 && rate >= AUDIO_RATE_MIN_HZ && rate <= AUDIO_RATE_MAX_HZ ? rate : 16_000;
 
 /** Opens a stream. Resolves when audio can be sent, or with the code of the refusal. Never rejects. */
 export function openLive({ edge, token, model, language, rate, onNews }: LiveTarget) {
@@ -37,7 +40,7 @@ export function openLive({ edge, token, model, language, rate, onNews }: LiveTar
     model,
     ...(language !== undefined && { language }),
     format: { encoding: 'linear16', rate, channels: 1 },
-    patienceMs: limits.liveOpenMs.value,
+    patienceMs: LIVE_OPEN_MS,
     WebSocket: Counted as never,
   });
   const opened = Promise.withResolvers<LiveStream | (LiveEnd & { readonly code: string })>();

@@ -1,11 +1,13 @@
 // Many concurrent live streams of one repeated recording, and the latency of their words.
 import { setTimeout as wait } from 'node:timers/promises';
-import { limits } from '../../../shared/limits.ts';
 import { createFrames, FRAME_SECONDS, type LiveAudio, passSeconds, toRate } from '../live/audio.ts';
 import { createWordClock, type Measured } from '../live/latency.ts';
 import type { LiveStream, LiveTarget, LiveUpdate } from '../live/live.ts';
 import { openLive, rateFor } from '../live/open.ts';
 import { WORDS_DIFFER, wordProblem, wordsOf } from './words.ts';
+
+/** Concurrent handshakes of the load client: it must not look like an attack. */
+const LIVE_OPENING_MAX = 25;
 
 export interface StreamLoad {
   readonly target: Omit<LiveTarget, 'rate' | 'onNews'>;
@@ -52,8 +54,8 @@ export async function loadStreams(load: StreamLoad): Promise<{ outcomes: StreamO
   const warmSeconds = load.warmUp * passSeconds(audio);
   const frames = Math.ceil((warmSeconds + load.seconds) / FRAME_SECONDS);
   const streams: Prepared[] = [];
-  for (let at = 0; at < load.parallel && !load.signal?.aborted; at += limits.liveOpening.value) {
-    const some = Array.from({ length: Math.min(limits.liveOpening.value, load.parallel - at) }, () =>
+  for (let at = 0; at < load.parallel && !load.signal?.aborted; at += LIVE_OPENING_MAX) {
+    const some = Array.from({ length: Math.min(LIVE_OPENING_MAX, load.parallel - at) }, () =>
       prepare(load, audio.rate),
     );
     streams.push(...(await Promise.all(some)));

@@ -1,10 +1,10 @@
 // auricle model measure
 import { writeFile } from 'node:fs/promises';
 import process from 'node:process';
-import { limits } from '../../../shared/limits.ts';
 import { type Evidence, evaluateEvidence, isSteady, slowestOf } from '../../../shared/registry/evidence.ts';
 import { evaluateQuality, isEnough, qualityRule } from '../../../shared/registry/quality.ts';
 import { ok } from '../../../shared/result.ts';
+import { MEASURE_PARALLEL_MAX } from '../../pool/model-build/measure/listen.ts';
 import { type Against, type Measured, measureRevision } from '../../pool/model-build/measure/measure.ts';
 import { type BuildResult, problem } from '../../pool/model-build/problem.ts';
 import { writeWhole } from '../../pool/model-build/write-whole.ts';
@@ -44,8 +44,8 @@ export async function runMeasure(given: Words): Promise<BuildResult<Answer>> {
   if (out === undefined) return problem('written', 'where to? --out FILE');
   const sla = read.sla === undefined ? undefined : Number(read.sla);
   if (sla !== undefined && !(sla > 0)) return problem('written', `--sla ${read.sla}: milliseconds`);
-  if (!/^[1-9]\d*$/.test(parallel) || Number(parallel) > limits.measureParallel.value)
-    return problem('written', `--parallel ${parallel}: 1 to ${limits.measureParallel.value}`);
+  if (!/^[1-9]\d*$/.test(parallel) || Number(parallel) > MEASURE_PARALLEL_MAX)
+    return problem('written', `--parallel ${parallel}: 1 to ${MEASURE_PARALLEL_MAX}`);
   const engine = read.engine === undefined ? ok(undefined) : readEngine('engine', read.engine);
   if (!engine.ok) return engine;
   const against =

@@ -3,7 +3,6 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { limits } from '../../../shared/limits.ts';
 import { type RevisionRow, revisionRow, storedRevision, transitionRow } from '../../../shared/registry/contract.ts';
 import { digestOfFiles } from '../../../shared/registry/revision.ts';
 import type { Method } from '../../../shared/registry/rollout.ts';
@@ -19,6 +18,9 @@ import { type QuantisedRevision, quantiseRevision } from '../../pool/model-build
 import type { Answer } from '../answer.ts';
 import { digestFolder, openFolder, signatureOf } from './files.ts';
 import { callRegistry, fetchState, type Headers, shortOf } from './registry.ts';
+
+/** Pause between two polls for revisions to build: a build takes seconds. */
+const MODEL_WATCH_MS = 2_000;
 
 export interface Watch {
   readonly edge: string;
@@ -62,7 +64,7 @@ export async function watchRevisions(watch: Watch): Promise<Answer> {
       done += made.length;
     }
     if (watch.once && done === 0) break;
-    if (done === 0) await pause(limits.modelWatchMs.value);
+    if (done === 0) await pause(MODEL_WATCH_MS);
   }
   return { exit: 0, text: all.length > 0 ? `${all.length} made` : 'nothing is wanted', value: { made: all } };
 }

@@ -1,8 +1,8 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { limits } from '../../../shared/limits.ts';
 import { type AgentOverrides, openBackend } from './backend.ts';
 import type { Keys } from './identity/keys.ts';
+import { AGENT_FLUSH_MS } from './limits.ts';
 import type { AgentContext } from './request/agent-context.ts';
 import { createAgentServer } from './server/serve.ts';
 import { openServing } from './serving.ts';
@@ -54,7 +54,7 @@ export async function startAgent(settings: Settings, overrides: AgentOverrides =
     log('stopping', { count: context.busy() + context.streams.size() });
     context.drain();
     await Promise.all([context.empty(settings.drainMs), uplink.stopJobs(settings.drainMs)]);
-    await host.close(limits.agentGoodbyeMs.value);
+    await host.close(AGENT_FLUSH_MS);
     await calls.close();
     // The roster acknowledges it now, or the next agent with this state directory sends it.
     outbox.record({ type: 'keys', agent: settings.agent, action: 'gone' });

@@ -1,4 +1,3 @@
-import { limits } from '../../../shared/limits.ts';
 import { createDispatcher, type Dispatcher } from './engine/dispatch.ts';
 import type { Engine } from './engine/engine.ts';
 import { createKserveEngine } from './engine/kserve.ts';
@@ -20,6 +19,11 @@ import { StreamWorkers } from './stream/workers.ts';
 import { createLog } from './telemetry/log.ts';
 import { createMetrics, type Metrics } from './telemetry/metrics.ts';
 
+/** Interval of keepalives: under the 10 s of the protocol and any proxy's idle timeout. */
+export const KEEPALIVE_MS = 5_000;
+/** Steps of streams at the engine for each slot: a step is a third of a second, an utterance up to twenty. */
+const STEPS_PER_SLOT = 8;
+
 /** Dependencies that tests replace. */
 export interface AgentOverrides {
   readonly now?: () => number;
@@ -35,7 +39,7 @@ const entryOf = ({ agent, modelSigners, mode }: Settings, { record }: Outbox): E
   modelSigners && { agent, signers: modelSigners, strict: mode === 'production', record };
 
 /** Steps of streams at the engine at once, those of all workers together. */
-export const stepSlotsOf = ({ slots }: Settings): number => slots * limits.stepsPerSlot.value;
+export const stepSlotsOf = ({ slots }: Settings): number => slots * STEPS_PER_SLOT;
 
 /** Returns the stream workers of the settings; `undefined` where this process carries streams itself. */
 function openWorkers(settings: Settings, log: ReturnType<typeof createLog>, keepaliveMs: number) {
@@ -73,7 +77,7 @@ export async function openBackend(settings: Settings, overrides: AgentOverrides,
   const { agent, engineUrl, serviceKeys, slots, stateDir } = settings;
   const now = overrides.now ?? Date.now;
   const log = createLog(agent, now, overrides.write ?? ((line) => void process.stdout.write(line)));
-  const keepaliveMs = overrides.keepaliveMs ?? limits.keepaliveMs.value;
+  const keepaliveMs = overrides.keepaliveMs ?? KEEPALIVE_MS;
   const workers = openWorkers(settings, log, keepaliveMs);
   const engine = overrides.engine ?? createKserveEngine(engineUrl, slots + stepSlotsOf(settings));
   const outbox = openOutbox(stateDir, agent, now);

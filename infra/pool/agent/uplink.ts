@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { limits } from '../../../shared/limits.ts';
 import type { ModelDescription, PoolDescription } from '../../../shared/pool/description.ts';
 import type { Load } from '../../../shared/pool/heartbeat.ts';
+import { LOAD_FAILURES_MAX } from '../../../shared/pool/heartbeat.ts';
 import type { Backend } from './backend.ts';
 import { createHeartbeat } from './identity/heartbeat.ts';
 import { openSuites } from './identity/keys.ts';
@@ -34,7 +34,7 @@ function openReporter(backend: Backend, { book }: Serving) {
 }
 
 function loadOf({ failures, dispatcher, serviceTime, watch }: Backend, { context }: Serving): Load {
-  const failed = failures.list().slice(0, limits.loadFailures.value);
+  const failed = failures.list().slice(0, LOAD_FAILURES_MAX);
   return {
     busy: context.busy(),
     streams: context.streams.size(),

@@ -1,11 +1,15 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { limits } from '../../../shared/limits.ts';
 import { serveInference, serveMetrics } from './http/serve.ts';
 import { log } from './log.ts';
 import { Repository } from './repository/repository.ts';
 import { asksForHelp, readSettings, USAGE } from './settings.ts';
+
+/** Longest drain of running inferences when the process stops. */
+const ENGINE_DRAIN_MS = 10_000;
+/** Longest flush of the last answers after the drain. */
+const ENGINE_FLUSH_MS = 1_000;
 
 async function listen(server: Server, host: string, port: number): Promise<number> {
   await new Promise<void>((resolve, reject) => {
@@ -51,14 +55,14 @@ async function stop(why: string): Promise<void> {
   if (stopping) return;
   stopping = true;
   log('stopping', { why });
-  const late = setTimeout(() => process.kill(process.pid, 'SIGKILL'), limits.engineDrainMs.value);
+  const late = setTimeout(() => process.kill(process.pid, 'SIGKILL'), ENGINE_DRAIN_MS);
   late.unref();
   const answered = new Promise((resolve) => inference.close(resolve));
   metrics.close();
   await repository.close();
   // Every request is decided; the answers remain to be sent. Idle keep-alive connections are closed.
   const sweep = setInterval(() => inference.closeIdleConnections(), 10);
-  await Promise.race([answered, sleep(limits.engineGoodbyeMs.value)]);
+  await Promise.race([answered, sleep(ENGINE_FLUSH_MS)]);
   clearInterval(sweep);
   process.exit(0);
 }

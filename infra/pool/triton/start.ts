@@ -3,8 +3,21 @@ import { get } from 'node:http';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { limits } from '../../../shared/limits.ts';
+import { KiB } from '../../../shared/bytes.ts';
 import type { Installed } from './install.ts';
+
+/** Longest start of a Triton without a container: every instance is a process that imports ONNX Runtime. */
+const TRITON_READY_MS = 120_000;
+/** Longest delay of its stop by running inferences and open connections. */
+const TRITON_DRAIN_S = 3;
+/** Time from SIGTERM to SIGKILL: unloading a model takes Triton up to a second. */
+const TRITON_STOP_S = 12;
+/** Time after which its process group is killed from outside: over TRITON_STOP_S. */
+const TRITON_KILL_MS = 15_000;
+/** Tries of other ports when another process took the chosen ones in between. */
+const TRITON_PORT_TRIES_MAX = 3;
+/** Tail of its log in the message of a failure. */
+const TRITON_LOG_CHARACTERS = 32 * KiB;
 
 const HOST = '127.0.0.1';
 /** Distance of two looks, in milliseconds. */
@@ -73,7 +86,7 @@ function describeArguments(
     `--metrics-address=${HOST}`,
     `--metrics-port=${metrics}`,
     '--allow-gpu-metrics=false',
-    `--exit-timeout-secs=${limits.tritonDrainSeconds.value}`,
+    `--exit-timeout-secs=${TRITON_DRAIN_S}`,
   ];
 }
 
@@ -89,7 +102,7 @@ export async function startTriton(options: StartOptions): Promise<Triton> {
       return await launch(options, await freePorts(given));
     } catch (error) {
       const taken = /already in use|Unavailable - Socket|failed to start \w+ server/i.test(String(error));
-      if (!taken || attempt === limits.tritonPortTries.value || given.every(Boolean)) throw error;
+      if (!taken || attempt === TRITON_PORT_TRIES_MAX || given.every(Boolean)) throw error;
     }
   }
 }
@@ -98,12 +111,7 @@ async function launch(options: StartOptions, ports: number[]): Promise<Triton> {
   const { installed, onLog = () => {} } = options;
   const region = `auricle_${process.pid}_${ports[0]}_`;
   const python = path.join(installed.environment, 'bin/python');
-  const leash = [
-    path.join(import.meta.dirname, 'leash.py'),
-    String(process.pid),
-    String(limits.tritonStopSeconds.value),
-    region,
-  ];
+  const leash = [path.join(import.meta.dirname, 'leash.py'), String(process.pid), String(TRITON_STOP_S), region];
   const child = spawn(python, [...leash, installed.server, ...describeArguments(options, ports, region)], {
     // A group of its own, so that Triton and the models' processes can be ended with it.
     detached: true,
@@ -121,7 +129,7 @@ async function launch(options: StartOptions, ports: number[]): Promise<Triton> {
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
-      output = (output + text).slice(-limits.tritonLogCharacters.value);
+      output = (output + text).slice(-TRITON_LOG_CHARACTERS);
       onLog(text);
     });
   }
@@ -158,12 +166,12 @@ const look = (url: string) =>
   });
 
 async function untilReady(url: string, signal: AbortSignal): Promise<true | string> {
-  const until = performance.now() + limits.tritonReadyMs.value;
+  const until = performance.now() + TRITON_READY_MS;
   while (performance.now() < until && !signal.aborted) {
     if ((await look(`${url}/v2/health/ready`)) === 200) return true;
     await sleep(LOOK_MS);
   }
-  return `not ready within ${limits.tritonReadyMs.value} ms`;
+  return `not ready within ${TRITON_READY_MS} ms`;
 }
 
 /** Returns the error in Triton's log without its time and source. A missing GPU is none. */
@@ -180,7 +188,7 @@ async function end(child: ChildProcess, ended: Promise<unknown>): Promise<void> 
   );
   child.kill('SIGTERM');
   const waiting = new AbortController();
-  const late = sleep(limits.tritonStopMs.value, false, { signal: waiting.signal }).catch(() => false);
+  const late = sleep(TRITON_KILL_MS, false, { signal: waiting.signal }).catch(() => false);
   if (!(await Promise.race([gone, late]))) killGroup(child.pid);
   waiting.abort();
   await gone;

@@ -6,11 +6,13 @@
 //   GET  /api/audit/exports/{zone}/{tenant}/{id}/files/{path}  → the file
 //   GET  /api/audit/stream/{zone}/{tenant}?from=CURSOR         → streamPage
 import { z } from 'zod';
-import { limits } from '../../limits.ts';
 import { formatNames } from '../derived/formats.ts';
 import { logYear } from '../logged-years.ts';
 import { plainText } from '../plain-text.ts';
 import { readCursor } from './cursor.ts';
+
+/** Purpose of an export, in words: a sentence or a reference to a case. */
+export const EXPORT_PURPOSE_CHARACTERS = 500;
 
 /** Disclosed members: all, none, or those listed. */
 export const redactionProfile = z
@@ -35,7 +37,7 @@ export const newExport = z.object({
   tenant: z.string(),
   /** Id of the request at the edge. */
   request: z.string().max(128),
-  purpose: plainText(limits.auditPurposeCharacters.value),
+  purpose: plainText(EXPORT_PURPOSE_CHARACTERS),
   formats: z.array(z.enum(formatNames)).max(formatNames.length),
   redaction: redactionProfile,
   query: exportQuery,

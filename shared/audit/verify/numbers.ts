@@ -1,15 +1,18 @@
 // Numbers that must be consecutive: the tenant's, and those of each of its outboxes.
-import { limits } from '../../limits.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { isOwnOutbox } from '../bundle/ownership.ts';
 import { type LogEnd, previousOf, yearIn } from '../bundle/previous.ts';
 import { canonicalJson } from '../canonical-json.ts';
+import { WITNESS_SKEW_MS } from '../limits.ts';
 import { NextNumbers, readLoss } from '../next-numbers.ts';
 import type { Linked } from './check-links.ts';
 import type { LeafFacts } from './leaf-facts.ts';
 import { OutboxLives } from './outbox-lives.ts';
 import { isObject } from './read-manifest.ts';
 import type { Findings } from './verdict.ts';
+
+/** Longest wait for an export's first entry in a published log; then the export fails. */
+export const EXPORT_ANCHOR_MS = 120_000;
 
 export class Numbers {
   readonly #manifest: Manifest;
@@ -213,7 +216,7 @@ function isOfRequest({ range = '{}', redaction, sd }: LeafFacts['leaf'], manifes
 const isOfAsker = ({ purpose, req }: LeafFacts['leaf'], time: number, manifest: Manifest): boolean =>
   (purpose === undefined || purpose === manifest.purpose) &&
   (req === undefined || req === manifest.requested_by) &&
-  Math.abs(Date.parse(manifest.created) - time) <= limits.auditExportAnchorMs.value + limits.auditWitnessSkewMs.value;
+  Math.abs(Date.parse(manifest.created) - time) <= EXPORT_ANCHOR_MS + WITNESS_SKEW_MS;
 
 const missing = (from: number, to: number): string =>
   from === to ? `number ${from} of the tenant is missing` : `numbers ${from} to ${to} of the tenant are missing`;

@@ -1,5 +1,7 @@
 // Findings about a bundle or a log, and exit codes.
-import { limits } from '../../limits.ts';
+
+/** Findings that one stage keeps: a fault of every entry need not be listed for every entry. */
+const FINDINGS_MAX = 50;
 
 /**
  * Exit codes. `witnessed`: valid, complete, and cosigned by a quorum. `no-export`: no input claims to be an
@@ -46,7 +48,7 @@ export class Findings {
     const count = (this.#counts.get(stage) ?? 0) + 1;
     this.#counts.set(stage, count);
     if (verdicts[verdict] > verdicts[this.#worst]) this.#worst = verdict;
-    if (count <= limits.auditFindings.value) this.list.push({ stage, verdict, text });
+    if (count <= FINDINGS_MAX) this.list.push({ stage, verdict, text });
   }
 
   get worst(): Verdict {

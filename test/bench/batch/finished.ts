@@ -1,6 +1,7 @@
 // Uploads that are over, written through the stores as the functions would have left them.
 import { BlobServiceClient } from '@azure/storage-blob';
 import { dueKey, dueOf, newRecord, recordKey, type UploadRecord } from '../../../functions/jobs/record.ts';
+import { TRANSACTION_ROWS_MAX } from '../../../functions/limits.ts';
 import { openBlobs } from '../../../functions/store/blobs.ts';
 import type { Change } from '../../../functions/store/rows.ts';
 import { openTable } from '../../../functions/store/table-rows.ts';
@@ -8,7 +9,6 @@ import { CHANGED_AFTER } from '../../../infra/local/changed-after.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
 import { OUTCOMES, outcomeBlob } from '../../../shared/jobs/paths.ts';
 import type { NewUpload } from '../../../shared/jobs/upload-contract.ts';
-import { limits } from '../../../shared/limits.ts';
 
 const TENANT = 'dev';
 /** Bytes of a short transcript, sealed. */
@@ -49,7 +49,7 @@ export async function writeFinished(connection: string, count: number): Promise<
   const table = openTable(connection, 'uploads');
   const blobs = openBlobs(connection);
   const uploads = Array.from({ length: count }, (_, at) => finishedUpload(at));
-  const perCommit = Math.floor(limits.rowChanges.value / 2);
+  const perCommit = Math.floor(TRANSACTION_ROWS_MAX / 2);
   const commits = Array.from({ length: Math.ceil(count / perCommit) }, (_, at) =>
     uploads.slice(at * perCommit, (at + 1) * perCommit),
   );

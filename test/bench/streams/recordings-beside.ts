@@ -2,8 +2,8 @@
 
 import { modelTensors } from '../../../infra/pool/agent/asr/recognise.ts';
 import { createKserveEngine } from '../../../infra/pool/agent/engine/kserve.ts';
+import { ENGINE_MS } from '../../../infra/pool/agent/limits.ts';
 import { fp32Tensor, int32Tensor } from '../../../shared/kserve/tensor.ts';
-import { limits } from '../../../shared/limits.ts';
 import { FORMAT } from './traffic.ts';
 
 /** Utterances of one recording at the engine at once, as an agent sends them with one slot fewer than its four. */
@@ -32,8 +32,8 @@ export function recordBeside(url: string, model: string, speech: Int16Array): ()
         inputs: [fp32Tensor('AUDIO', audio, [1, samples]), int32Tensor('AUDIO_LENGTH', Int32Array.of(samples), [1, 1])],
         outputs: modelTensors.outputs,
         priority: 3,
-        timeoutMicros: limits.engineMs.value * 1_000,
-        signal: AbortSignal.timeout(limits.engineMs.value),
+        timeoutMicros: ENGINE_MS * 1_000,
+        signal: AbortSignal.timeout(ENGINE_MS),
       });
       if (answer.ok) count.seconds += samples / FORMAT.rate;
       count[answer.ok ? 'answered' : 'failed'] += 1;

@@ -1,13 +1,13 @@
 // Traffic of every measured stream, in both directions, common to both halves and the peer.
 
-import { limits } from '../../../shared/limits.ts';
+import { STREAM_HEARD_MS } from '../../../infra/pool/agent/stream/acknowledgements.ts';
 
 /** 16 kHz, 16 bit, one channel, in tenths of a second: what official clients send from a microphone. */
 export const FORMAT = { encoding: 'linear16', rate: 16_000, channels: 1 } as const;
 export const FRAME_BYTES = 3_200;
 export const FRAME_MS = 100;
 /** Frames between two acknowledgements of an agent. */
-export const HEARD_EVERY = limits.streamHeardMs.value / FRAME_MS;
+export const HEARD_EVERY = STREAM_HEARD_MS / FRAME_MS;
 /** The reference network takes a step of 320 ms, and what it hears may change with each. */
 export const INTERIM_EVERY = 3;
 /** Frames between two segments: a speaker breathes every three seconds. */

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { limits } from '../../../shared/limits.ts';
+import { SNAPSHOT_AGE_MS } from '../../../edge/routing/snapshot.ts';
+import { STREAM_SILENCE_MS } from '../../../edge/stream/deadlines.ts';
+import { STREAM_FINISH_MS } from '../../../edge/stream/limits.ts';
+import { STREAM_WINDOW_BYTES } from '../../../edge/stream/replay-buffer.ts';
+import { STREAM_MOVE_MS, STREAM_MOVES_MAX } from '../../../edge/stream/upstream.ts';
+import { SEAL_SEGMENT_BYTES } from '../../../shared/seal/limits.ts';
 import type { LinkEvent } from '../../../shared/stream/link.ts';
 import { passTime, startAgent } from '../../edge/network.ts';
 import { StreamClient, slow } from '../../edge/stream-client.ts';
@@ -31,7 +36,7 @@ describe('messages of the edge to an agent', () => {
     const [first, second] = talks.map(({ ticket }) => ticket as { jti: string; deadlineMs: number; tenant: string });
     expect(first?.jti).not.toBe(second?.jti);
     expect(first).toMatchObject({ tenant: 'acme' });
-    const finish = limits.streamFinishMs.value;
+    const finish = STREAM_FINISH_MS;
     expect(first?.deadlineMs).toBeLessThanOrEqual(finish + 100_000);
     expect(first?.deadlineMs).toBeGreaterThan(finish + 90_000);
     expect(second?.deadlineMs).toBeLessThanOrEqual(finish + 70_000);
@@ -58,7 +63,7 @@ describe('messages of the edge to an agent', () => {
     let position = 0;
     for (const { position: at, text } of audio) {
       expect(at).toBe(position);
-      expect(text.length).toBeLessThan(limits.sealSegmentBytes.value);
+      expect(text.length).toBeLessThan(SEAL_SEGMENT_BYTES);
       position += text.length;
     }
     expect(client.transcript).toBe('one');
@@ -81,7 +86,7 @@ describe('messages of the edge to an agent', () => {
     for (let sent = 0; sent < 2 * 1024 * 1024; sent += 100_000) client.speak('_'.repeat(100_000));
     client.say({ type: 'ping' });
     await client.heard('pong');
-    const window = limits.streamWindowBytes.value;
+    const window = STREAM_WINDOW_BYTES;
     await eventually(() => sentTo(talks[0]) > window - 100_000);
     expect(sentTo(talks[0])).toBeLessThanOrEqual(window);
     talks[0]?.say({ type: 'heard', position: 100_000, time: 12.5 });
@@ -174,7 +179,7 @@ describe('messages of the edge to an agent', () => {
     const { requests } = agent;
     talks[0]?.say({ type: 'drain' });
     await eventually(() => agent.requests > requests);
-    await passQuietly(limits.streamMoveMs.value - 5_000, talks[0], client);
+    await passQuietly(STREAM_MOVE_MS - 5_000, talks[0], client);
     talks[0]?.cut();
     await eventually(() => talks[0]?.closed);
     const { length } = client.messages;
@@ -184,7 +189,7 @@ describe('messages of the edge to an agent', () => {
     agent.plain = undefined;
     await agent.send(agent.report());
     await agent.settled();
-    passTime(limits.snapshotAgeMs.value);
+    passTime(SNAPSHOT_AGE_MS);
     await client.heard('moved');
     client.speak('o.').say({ type: 'end' });
     await client.end();
@@ -194,7 +199,7 @@ describe('messages of the edge to an agent', () => {
   const segment = { start: 0, end: 1, text: 'x', confidence: 1, logProbability: 0, words: [] };
   const totals = { model: 'm', revision: 'r', language: 'en', durationSeconds: 1, speechSeconds: 1 };
   const impossible: [string, (talk: Talk) => void][] = [
-    ['silence', () => passTime(limits.streamSilenceMs.value + 1)],
+    ['silence', () => passTime(STREAM_SILENCE_MS + 1)],
     ['a record that does not open', (talk) => talk.sayRaw(new Uint8Array([20, ...new Array(20).fill(0)]))],
     ['text', (talk) => talk.sayRaw('hello')],
     ['an event that is not understood', (talk) => talk.say({ type: 'sing' } as unknown as LinkEvent)],
@@ -220,7 +225,7 @@ describe('messages of the edge to an agent', () => {
     await eventually(() => talks[0]?.closed);
     // The roster, too, forgets an agent after this silence.
     await agent.send(agent.report());
-    passTime(limits.snapshotAgeMs.value);
+    passTime(SNAPSHOT_AGE_MS);
     await client.heard('moved');
     client.speak('o.').say({ type: 'end' });
     await client.end();
@@ -250,7 +255,7 @@ describe('messages of the edge to an agent', () => {
     client.speak('fine.').speak(' poison!');
     expect((await client.end()).code).toBe(4502);
     expect(client.messages.at(-1)).toMatchObject({ reason: 'engine_failed' });
-    expect(talks).toHaveLength(limits.streamMoves.value + 1);
+    expect(talks).toHaveLength(STREAM_MOVES_MAX + 1);
     expect(client.transcript).toBe('fine');
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { limits } from '../../../shared/limits.ts';
+import { STREAM_UNREAD_BYTES } from '../../../edge/stream/unread-limit.ts';
 import type { LinkEvent } from '../../../shared/stream/link.ts';
 import { StreamClient } from '../../edge/stream-client.ts';
 import { eventually } from '../../edge/stream-double.ts';
@@ -78,7 +78,7 @@ describe('asking', () => {
     const { client, talks } = await startClient();
     client.say({ type: 'ping', seen: 1 });
     await client.heard('pong');
-    const enough = Math.ceil(limits.streamUnreadBytes.value / 30_000) + 2;
+    const enough = Math.ceil(STREAM_UNREAD_BYTES / 30_000) + 2;
     for (let sent = 0; sent < enough; sent++) talks[0]?.say(long);
     expect((await client.end()).code).toBe(4408);
     expect(client.all('refusal')).toMatchObject([{ reason: 'reader_slow' }]);

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { limits } from '../../../shared/limits.ts';
+import { STREAM_CLIENT_BYTES } from '../../../edge/protocol/auricle-stream.ts';
+import { STREAM_PACED_BYTES } from '../../../edge/stream/audio-budget.ts';
+import { STREAM_RELIEF_BYTES, STREAM_WINDOW_BYTES } from '../../../edge/stream/replay-buffer.ts';
 import { limitRings } from '../../edge/small-ring.ts';
 import { StreamClient } from '../../edge/stream-client.ts';
 import { eventually, type Talk } from '../../edge/stream-double.ts';
@@ -55,7 +57,7 @@ describe('audio', () => {
   it('MUST 11: untaken audio is reported, and taken when sent again', async () => {
     // A small ring: production's holds more of this audio than a session may last, and its time limit ends
     // the input.
-    const ring = 4 * limits.streamWindowBytes.value;
+    const ring = 4 * STREAM_WINDOW_BYTES;
     limitRings(ring);
     let hold = true;
     const { client, talks } = await startClient({ before: (_: unknown, said: object) => hold && 'kind' in said });
@@ -66,9 +68,9 @@ describe('audio', () => {
     // The agent continues with the whole window. Its settlement frees capacity.
     const [talk] = talks;
     const heard = () => talk?.said.flatMap((said) => ('kind' in said ? [said.position + said.text.length] : [])) ?? [];
-    await eventually(() => heard().at(-1) === limits.streamWindowBytes.value);
+    await eventually(() => heard().at(-1) === STREAM_WINDOW_BYTES);
     hold = false;
-    talk?.settle(limits.streamWindowBytes.value);
+    talk?.settle(STREAM_WINDOW_BYTES);
     await client.heard('ack', ({ position }) => Number(position) > 0);
     client.speak('taken now.', ring).say({ type: 'end' });
     await client.end();
@@ -80,13 +82,13 @@ describe('formats wider than the window of a client', () => {
   it('MUST 10: a finalize of the edge ends an utterance that fills the buffer', async () => {
     const { client, talks } = await startClient();
     const letters = `x${'_'.repeat(499_999)}`;
-    const total = 2 * limits.streamPacedBytes.value;
+    const total = 2 * STREAM_PACED_BYTES;
     let sent = 0;
     while (sent < total) {
       client.speak(letters);
       sent += letters.length;
       const unsettled = () => sent - Number(client.all('ack').at(-1)?.position);
-      await eventually(() => talks[0]?.position === sent && unsettled() < limits.streamClientBytes.value);
+      await eventually(() => talks[0]?.position === sent && unsettled() < STREAM_CLIENT_BYTES);
     }
     client.say({ type: 'end' });
     expect((await client.end()).code).toBe(1000);
@@ -105,7 +107,7 @@ describe('formats wider than the window of a client', () => {
       return true;
     };
     const { client, talks } = await startClient({ before: announces });
-    for (let sent = 0; sent <= limits.streamReliefBytes.value; sent += quiet.length) client.speak(quiet);
+    for (let sent = 0; sent <= STREAM_RELIEF_BYTES; sent += quiet.length) client.speak(quiet);
     const [talk] = talks;
     if (!talk) throw new Error('no agent hears');
     const said = () => talk.said.map((one) => ('kind' in one ? one.position + one.text.length : one.type));

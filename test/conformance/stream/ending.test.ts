@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { limits } from '../../../shared/limits.ts';
+import { STREAM_CONTROL_CHARACTERS } from '../../../edge/protocol/read-text.ts';
+import { STREAM_FINISH_MS, STREAM_IDLE_MS } from '../../../edge/stream/limits.ts';
+import { STREAM_START_MS, STREAM_UNSTARTED_MS } from '../../../edge/stream/stream.ts';
+import { STREAM_SESSION_S } from '../../../edge/stream/stream-start.ts';
 import { makeToken } from '../../edge/authority.ts';
 import { passTime } from '../../edge/network.ts';
 import { StreamClient } from '../../edge/stream-client.ts';
@@ -28,7 +31,7 @@ describe('ending', () => {
     const { client, talks } = await startClient({ finals: false, checkpoints: false });
     client.speak('one. two.').say({ type: 'end' });
     await eventually(() => talks[0]?.said.some((said) => !('kind' in said) && said.type === 'end'));
-    const most = limits.streamFinishMs.value;
+    const most = STREAM_FINISH_MS;
     await passQuietly(most - 20_000, talks[0], client);
     talks[0]?.checkpoint({ position: 4, time: 4 / 8_000, index: 1 });
     await client.heard('ack', ({ position }) => position === 4);
@@ -59,12 +62,7 @@ describe('ending', () => {
     ['an unknown type', { type: 'sing' }, 'frame_invalid', 4400],
     ['a wrong member', { type: 'finalize', id: 'one' }, 'frame_invalid', 4400],
     ['no position', new Uint8Array(5), 'frame_invalid', 4400],
-    [
-      'a long text',
-      { type: 'ping', more: 'x'.repeat(limits.streamControlCharacters.value) },
-      'message_too_large',
-      4413,
-    ],
+    ['a long text', { type: 'ping', more: 'x'.repeat(STREAM_CONTROL_CHARACTERS) }, 'message_too_large', 4413],
   ])('MUST 24: %s is refused', async (_, message, reason, code) => {
     const { client } = await startClient();
     client.say(message);
@@ -91,7 +89,7 @@ describe('ending', () => {
     const { client, talks } = await startClient();
     client.speak('one. two');
     await client.heard('segment');
-    await passQuietly(limits.streamIdleMs.value - 2_000, talks[0]);
+    await passQuietly(STREAM_IDLE_MS - 2_000, talks[0]);
     expect(client.ended).toBeUndefined();
     await passQuietly(2_001, talks[0]);
     const { code } = await client.end();
@@ -116,14 +114,14 @@ describe('ending', () => {
 
   it('MUST 26: a client that pings stays', async () => {
     const { client, talks } = await startClient();
-    await passQuietly(2 * limits.streamIdleMs.value, talks[0], client);
+    await passQuietly(2 * STREAM_IDLE_MS, talks[0], client);
     client.speak('still here.').say({ type: 'end' });
     expect((await client.end()).code).toBe(1000);
   });
 
   it('MUST 26: a client that pings and never starts is closed', async () => {
     const client = await StreamClient.connect('');
-    const most = limits.streamUnstartedMs.value;
+    const most = STREAM_UNSTARTED_MS;
     await passQuietly(most - 2_000, undefined, client);
     expect(client.ended).toBeUndefined();
     await passQuietly(2_001, undefined, client);
@@ -133,7 +131,7 @@ describe('ending', () => {
 
   it.each([
     ['the claim', { sessionSeconds: 40 }, 40],
-    ['the limit', { sessionSeconds: 86_400 }, limits.streamSeconds.value],
+    ['the limit', { sessionSeconds: 86_400 }, STREAM_SESSION_S],
   ])('MUST 27: ends a session at the limit of %s, with a warning', async (_, claims, seconds) => {
     const { client, talks } = await startClient({}, claims);
     client.speak('one. two');
@@ -180,7 +178,7 @@ describe('ending', () => {
   it('MUST 28: refuses a start with a token expired after the upgrade', async () => {
     const token = await makeToken({}, 1);
     const client = await StreamClient.connect('', {}, { authorization: `Bearer ${token}` });
-    passTime(limits.streamStartMs.value - 1_000);
+    passTime(STREAM_START_MS - 1_000);
     client.say({ type: 'ping' });
     await client.heard('pong');
     passTime(1_001);

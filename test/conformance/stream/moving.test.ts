@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { limits } from '../../../shared/limits.ts';
+import { STREAM_AGENTS_MAX, STREAM_MOVE_MS } from '../../../edge/stream/upstream.ts';
 import { passTime, startAgent } from '../../edge/network.ts';
 import { StreamClient } from '../../edge/stream-client.ts';
 import { eventually, type Habits, habitsOf, listen, type Talk } from '../../edge/stream-double.ts';
@@ -115,7 +115,7 @@ describe('R1 A8 the agent is lost', () => {
       return false;
     };
     const { talks, client } = await startPair({ before: dies });
-    const most = limits.streamRolls.value;
+    const most = STREAM_AGENTS_MAX;
     for (let lost = 0; lost <= most; lost++) {
       await eventually(() => client.all('moved').length === lost);
       client.speak('a.');
@@ -152,7 +152,7 @@ describe('R1 A8 the agent is lost', () => {
     agent.plain = () => Response.json({ reason: 'pool_busy' }, { status: 503 });
     talks[0]?.cut();
     await eventually(() => agent.requests >= 2);
-    passTime(limits.streamMoveMs.value);
+    passTime(STREAM_MOVE_MS);
     expect((await client.end()).code).toBe(4502);
     expect(client.messages.at(-1)).toMatchObject({ reason: 'pool_lost' });
     expect(texts(client)).toEqual(['0 one']);

@@ -1,5 +1,10 @@
 import { describe, expect, it, vi } from 'vitest';
-import { limits } from '../../../shared/limits.ts';
+import { STREAM_BUFFERED_EVENTS_MAX } from '../../../edge/stream/client-sender.ts';
+import { STREAM_CLOSE_TIMEOUT_MS } from '../../../edge/stream/closing-sockets.ts';
+import { STREAM_SILENCE_MS } from '../../../edge/stream/deadlines.ts';
+import { SESSION_CONNECTIONS_MAX } from '../../../edge/stream/ended-sessions.ts';
+import { STREAM_RESUME_MS, STREAM_STORED_SEGMENTS } from '../../../edge/stream/limits.ts';
+import { CLOSING_SOCKETS_MAX } from '../../../edge/stream/sockets.ts';
 import { passTime, startAgent } from '../../edge/network.ts';
 import { StreamClient, slow } from '../../edge/stream-client.ts';
 import { eventually } from '../../edge/stream-double.ts';
@@ -51,7 +56,7 @@ describe('C10 coming back', () => {
 
   it('MUST 30: repeats segments beyond the buffer from the token', async () => {
     const { client, comeBack } = await startClient();
-    const count = limits.streamKeptSegments.value + 10;
+    const count = STREAM_STORED_SEGMENTS + 10;
     client.speak('one. ');
     await client.heard('ack', ({ position }) => Number(position) > 0);
     const old = client.resume;
@@ -84,7 +89,7 @@ describe('C10 coming back', () => {
   it('MUST 31: as often as it likes', async () => {
     const { client, comeBack, talks } = await startClient();
     const clients = [client];
-    for (let round = 0; round <= limits.streamSessions.value; round++) {
+    for (let round = 0; round <= SESSION_CONNECTIONS_MAX; round++) {
       const again = await comeBack(0);
       await again.heard('started');
       clients.push(again);
@@ -99,7 +104,7 @@ describe('C10 coming back', () => {
   it('silent connections block no other client', async () => {
     const { client, comeBack, session } = await startClient();
     const mute: StreamClient[] = [];
-    for (let made = 0; made < limits.streamSessions.value; made++) {
+    for (let made = 0; made < SESSION_CONNECTIONS_MAX; made++) {
       mute.push(await StreamClient.connect(`?session=${session}`));
     }
     client.drop();
@@ -182,7 +187,7 @@ describe('C10 coming back', () => {
     const requestsAtOnce = 2;
     const claims = { tenant: `t-${crypto.randomUUID()}`, allowance: { requestsAtOnce } };
     const accepted: StreamClient[] = [];
-    const most = 2 * requestsAtOnce + limits.streamClosingSockets.value;
+    const most = 2 * requestsAtOnce + CLOSING_SOCKETS_MAX;
     const dial = () => StreamClient.connect('', claims);
     while (accepted.length < most) {
       const client = await dial();
@@ -190,7 +195,7 @@ describe('C10 coming back', () => {
       accepted.push(client);
     }
     for (let more = 0; more < 3; more++) await expect(dial()).rejects.toThrow(/^429 .*allowance_concurrent/);
-    passTime(limits.streamUnansweredMs.value);
+    passTime(STREAM_CLOSE_TIMEOUT_MS);
     const again = await vi.waitUntil(() => dial().catch(() => undefined), { timeout: 8_000 });
     for (const client of [again, ...accepted]) client.close();
   });
@@ -199,12 +204,12 @@ describe('C10 coming back', () => {
     const { client, session, talks } = await startClient();
     const dial = () => StreamClient.connect(`?session=${session}`);
     const silent: StreamClient[] = [];
-    while (silent.length < 2 * limits.streamSessions.value) {
+    while (silent.length < 2 * SESSION_CONNECTIONS_MAX) {
       const next = await dial();
       next.answers = false;
       silent.push(next);
     }
-    await passQuietly(limits.streamUnansweredMs.value + limits.streamSilenceMs.value + 1_000, talks[0], client);
+    await passQuietly(STREAM_CLOSE_TIMEOUT_MS + STREAM_SILENCE_MS + 1_000, talks[0], client);
     for (let more = 0; more < 3; more++) await expect(dial()).rejects.toThrow(/^503 .*edge_busy/);
     client.speak('unharmed').say({ type: 'end' });
     expect((await client.end()).code).toBe(1000);
@@ -263,7 +268,7 @@ describe('C10 coming back', () => {
     const { client, talks } = await startClient();
     client.drop();
     await eventually(() => client.ended);
-    for (let at = 0; at <= limits.streamHeldEvents.value; at++) talks[0]?.say({ type: 'speech_started', at });
+    for (let at = 0; at <= STREAM_BUFFERED_EVENTS_MAX; at++) talks[0]?.say({ type: 'speech_started', at });
     // No time has passed, so the cause is not the absence of the client.
     await eventually(() => talks[0]?.closed);
   });
@@ -274,7 +279,7 @@ describe('C10 coming back', () => {
     await eventually(() => talks[0]?.position === 7);
     client.drop();
     await eventually(() => client.ended);
-    await passQuietly(limits.streamResumeMs.value - 2_000, talks[0]);
+    await passQuietly(STREAM_RESUME_MS - 2_000, talks[0]);
     expect(talks[0]?.closed).toBeUndefined();
     passTime(3_000);
     await eventually(() => talks[0]?.closed);

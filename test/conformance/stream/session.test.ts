@@ -1,11 +1,13 @@
 import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { LEASE_MS } from '../../../edge/ledger/allowance.ts';
 import { Recorder } from '../../../edge/ledger/record.ts';
 import { auricleStream } from '../../../edge/protocol/auricle-stream.ts';
 import { liveProtocols } from '../../../edge/protocol/live-protocols.ts';
+import { SNAPSHOT_AGE_MS } from '../../../edge/routing/snapshot.ts';
+import { STREAM_RESUME_MS } from '../../../edge/stream/limits.ts';
 import { type AuditEvent, auditEvent } from '../../../shared/audit/event.ts';
-import { limits } from '../../../shared/limits.ts';
 import { ok } from '../../../shared/result.ts';
 import { makeToken } from '../../edge/authority.ts';
 import { ask, passTime } from '../../edge/network.ts';
@@ -140,13 +142,13 @@ describe('A1 A2 R14 the record of a stream', () => {
     await client.heard('speech_started');
     act(client, talks[0] as Talk);
     await eventually(() => client.ended);
-    if (what.includes('come back')) passTime(limits.streamResumeMs.value + 1_000);
+    if (what.includes('come back')) passTime(STREAM_RESUME_MS + 1_000);
     const events = await readRecord(tenant, ended(1));
     expect(events.filter(isEnd)).toMatchObject([{ type: 'inference.complete', reason, status, audioSeconds: 0.1 }]);
     // The roster has no report of the agent meanwhile.
     await agent.send(agent.report());
     await agent.settled();
-    passTime(limits.snapshotAgeMs.value);
+    passTime(SNAPSHOT_AGE_MS);
     const next = await StreamClient.connect('', { tenant, allowance: { requestsAtOnce: 1 } });
     next.start(name);
     await next.heard('ready');
@@ -231,7 +233,7 @@ describe('A1 A2 R14 the record of a stream', () => {
       });
     for (let lease = 0; lease < 3; lease++) {
       const before = await until();
-      await passQuietly(limits.leaseMs.value / 2, talks[0], client);
+      await passQuietly(LEASE_MS / 2, talks[0], client);
       await vi.waitUntil(async () => (await until()) > before, { timeout: 5_000, interval: 20 });
     }
     client.say({ type: 'end' });

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createKserveEngine } from '../../../infra/pool/agent/engine/kserve.ts';
 import { findStreamProblem } from '../../../infra/pool/model-build/measure/check-streams.ts';
+import { MEASURE_STREAMS } from '../../../infra/pool/model-build/measure/limits.ts';
 import { readInt32 } from '../../../shared/kserve/tensor.ts';
-import { limits } from '../../../shared/limits.ts';
 import { askInfer, batchCounts, floats, infer } from './client.ts';
 import type { Started } from './implementation.ts';
 import { sound, tensorsOf } from './sound.ts';
@@ -110,7 +110,7 @@ export function describeReferenceStream(name: string, start: () => Promise<Start
     });
 
     it('R1 A15: passes the mixed load of the load gate', async () => {
-      const { infer, close } = createKserveEngine(engine.url, 2 * limits.measureStreams.value);
+      const { infer, close } = createKserveEngine(engine.url, 2 * MEASURE_STREAMS);
       const live = { model: 'reference-en-stream', windowSamples: WINDOW, hopSamples: HOP };
       const found = await findStreamProblem({ infer, model: 'reference-en', live }).finally(close);
       expect(found).toBeUndefined();

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { readOutbox } from '../../../edge/audit/read-outbox.ts';
 import { late, type Runtime, realRuntime } from '../../../edge/clock.ts';
+import { ANONYMOUS_DENIALS_PER_S } from '../../../edge/ledger/record.ts';
+import { BODY_IDLE_MS } from '../../../edge/limits.ts';
+import { AUDIT_WAIT_DEFAULT_MS } from '../../../edge/settings-schema.ts';
 import { transcribe } from '../../../edge/transcribe/transcribe.ts';
 import { type AuditEvent, auditEvent } from '../../../shared/audit/event.ts';
-import { limits } from '../../../shared/limits.ts';
 import { ordinary } from '../agent-double.ts';
 import { makeToken } from '../authority.ts';
 import { makeContext, makeUpload } from '../context-double.ts';
@@ -29,7 +31,7 @@ const never = () => new Promise<never>(() => {});
 const impatient: Runtime = {
   ...realRuntime,
   after: (ms) =>
-    ms === limits.auditWaitMs.value ? { rings: Promise.resolve(late), cancel: () => {} } : realRuntime.after(ms),
+    ms === AUDIT_WAIT_DEFAULT_MS ? { rings: Promise.resolve(late), cancel: () => {} } : realRuntime.after(ms),
 };
 
 describe('A1 A2 audit record of a request', () => {
@@ -88,7 +90,7 @@ describe('A1 A2 audit record of a request', () => {
 
   it('a flood of unknown callers is counted, not written one by one', async () => {
     passTime(10_000);
-    const flood = limits.anonymousDenialsPerSecond.value + 25;
+    const flood = ANONYMOUS_DENIALS_PER_S + 25;
     const before = (await readEvents('@anonymous')).length;
     for (let n = 0; n < flood; n += 1) await (await ask('/v1/models')).text();
     passTime(2_000);
@@ -253,8 +255,7 @@ describe('C6 a slow caller', () => {
     };
     const slow: Runtime = {
       ...realRuntime,
-      after: (ms) =>
-        ms === limits.bodyIdleMs.value ? { rings: Promise.resolve(late), cancel: () => {} } : realRuntime.after(ms),
+      after: (ms) => (ms === BODY_IDLE_MS ? { rings: Promise.resolve(late), cancel: () => {} } : realRuntime.after(ms)),
     };
     const { context, settled } = makeContext(
       { take: async () => ({ ok: true, value: undefined }) as const, settle: async () => {} },

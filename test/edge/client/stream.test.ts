@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { StreamEvent } from '../../../edge/client/events.ts';
 import { type OpenOptions, openStream } from '../../../edge/client/stream.ts';
-import { limits } from '../../../shared/limits.ts';
+import { STREAM_MOVES_MAX } from '../../../edge/stream/upstream.ts';
 import { makeToken } from '../authority.ts';
 import { slow } from '../stream-client.ts';
 import { eventually } from '../stream-double.ts';
@@ -152,7 +152,7 @@ describe('edge/client', () => {
     await eventually(() => transcript() === 'fine');
     await stream.send(letters('poison!'));
     await expect(stream.end()).rejects.toMatchObject({ reason: 'engine_failed' });
-    expect(talks.length).toBeLessThanOrEqual(3 * (limits.streamMoves.value + 1));
+    expect(talks.length).toBeLessThanOrEqual(3 * (STREAM_MOVES_MAX + 1));
   });
 
   it('gives up when the edge stays away', async () => {

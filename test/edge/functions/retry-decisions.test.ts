@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import {
   admitCall,
   beginProbe,
+  CIRCUIT_PROBE_MS,
   type Circuit,
   closedCircuit,
   endProbe,
@@ -13,11 +14,11 @@ import {
   claimKey,
   endKey,
   holdsKey,
+  IDEMPOTENCY_KEY_S,
   type KeyClaim,
   type KeyDecision,
   type StoredKey,
 } from '../../../edge/ledger/idempotency.ts';
-import { limits } from '../../../shared/limits.ts';
 
 const NOW = 1_700_000_000_000;
 
@@ -41,10 +42,10 @@ describe('C9 T4 a circuit breaker', () => {
 
   it('lets one probe run at a time, and another when that one was lost', () => {
     const begun = beginProbe(closedCircuit, NOW) as Circuit;
-    expect(beginProbe(begun, NOW + limits.circuitProbeMs.value)).toBeUndefined();
+    expect(beginProbe(begun, NOW + CIRCUIT_PROBE_MS)).toBeUndefined();
     // A suspicion refuses nothing.
     expect(admitCall(begun, NOW)).toBe('send');
-    expect(beginProbe(begun, NOW + 2 * limits.circuitProbeMs.value)).toBeDefined();
+    expect(beginProbe(begun, NOW + 2 * CIRCUIT_PROBE_MS)).toBeDefined();
   });
 
   it('grows its Retry-After up to a bound while probes fail', () => {
@@ -116,7 +117,7 @@ describe('T4 A8 an Idempotency-Key', () => {
 
   it('lasts a day', () => {
     const done = endKey(first, 'done');
-    const day = limits.idempotencyKeySeconds.value * 1_000;
+    const day = IDEMPOTENCY_KEY_S * 1_000;
     expect(run(claimKey(done, again, NOW + day - 1).decision)).toEqual(['one', 'eu', true]);
     expect(run(claimKey(done, again, NOW + day).decision)).toEqual(['two', 'us', false]);
     expect(claimKey(undefined, { ...claim, proposed: undefined }, NOW).decision).toEqual({ kind: 'unplaced' });

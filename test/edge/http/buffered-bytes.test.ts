@@ -1,18 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import { late, type Runtime, realRuntime } from '../../../edge/clock.ts';
-import { HeldBytes, heldInFlight } from '../../../edge/http/buffered-bytes.ts';
-import { CallerBody } from '../../../edge/http/caller-body.ts';
+import { BUFFERED_BYTES_IN_FLIGHT, BUFFERED_MS, HeldBytes, heldInFlight } from '../../../edge/http/buffered-bytes.ts';
+import { CallerBody, HINTS_MS } from '../../../edge/http/caller-body.ts';
 import { readHints } from '../../../edge/protocol/hints.ts';
 import { transcribe } from '../../../edge/transcribe/transcribe.ts';
 import { type AuditEvent, auditEvent } from '../../../shared/audit/event.ts';
-import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
+import { SEAL_SEGMENT_BYTES } from '../../../shared/seal/limits.ts';
+import { BUFFERED_BODY_BYTES } from '../../../shared/speech/limits.ts';
 import type { RequestClass } from '../../../shared/tenant/claims.ts';
 import { makeToken } from '../authority.ts';
 import { makeContext } from '../context-double.ts';
 import { ask, readRefusal, startAgent } from '../network.ts';
 
-const bound = limits.heldBodyBytes.value;
+const bound = BUFFERED_BODY_BYTES;
 const unique = () => crypto.randomUUID().slice(0, 8);
 const quiet: Runtime = { ...realRuntime, after: () => ({ rings: new Promise(() => {}), cancel: () => {} }) };
 const untold = { model: undefined, language: undefined, class: undefined };
@@ -104,7 +105,7 @@ describe('C6 the bytes that an isolate holds', () => {
     const bodies: CallerBody[] = [];
     const form = makeForm(bound, undefined);
     let refused: CallerBody | undefined;
-    for (let n = 0; n <= limits.heldBytesInFlight.value / bound && !refused; n += 1) {
+    for (let n = 0; n <= BUFFERED_BYTES_IN_FLIGHT / bound && !refused; n += 1) {
       const body = new CallerBody(
         cut(form, () => 65_536),
         quiet,
@@ -113,8 +114,8 @@ describe('C6 the bytes that an isolate holds', () => {
       if (!(await hold(body))) refused = body;
     }
     expect(refused?.refusal).toEqual(refuse('edge_busy'));
-    expect(bodies.length).toBeGreaterThan((limits.heldBytesInFlight.value - before) / bound - 1);
-    expect(heldInFlight.total).toBeLessThanOrEqual(limits.heldBytesInFlight.value + limits.sealSegmentBytes.value);
+    expect(bodies.length).toBeGreaterThan((BUFFERED_BYTES_IN_FLIGHT - before) / bound - 1);
+    expect(heldInFlight.total).toBeLessThanOrEqual(BUFFERED_BYTES_IN_FLIGHT + SEAL_SEGMENT_BYTES);
     // One whose model is known goes on all the same; it is only kept no more.
     const streaming = new CallerBody(
       cut(makeForm(bound / 2, undefined), () => 65_536),
@@ -160,7 +161,7 @@ describe('C6 the bytes that an isolate holds', () => {
         { class: name, tenant },
       );
     const batch: CallerBody[] = [];
-    while (heldInFlight.total + bound <= limits.heldBytesInFlight.value) {
+    while (heldInFlight.total + bound <= BUFFERED_BYTES_IN_FLIGHT) {
       const body = open('batch', 'many');
       batch.push(body);
       expect(await hold(body)).toBe(true);
@@ -191,7 +192,7 @@ describe('C6 the bytes that an isolate holds', () => {
     const others = { ...fixed, ...holder };
     const urgent = { ...fixed, class: 'realtime' as const, tenant: 'few' };
     heldInFlight.add(others, 8 * bound, 0);
-    expect(heldInFlight.add(urgent, limits.heldBytesInFlight.value - 8 * bound - before, 0)).toBe(true);
+    expect(heldInFlight.add(urgent, BUFFERED_BYTES_IN_FLIGHT - 8 * bound - before, 0)).toBe(true);
     expect(sent.replayable).toBe(false);
     heldInFlight.remove(others, others.bytes);
     heldInFlight.remove(urgent, urgent.bytes);
@@ -210,8 +211,8 @@ describe('C6 the bytes that an isolate holds', () => {
     });
     const [vanished, alive] = [hold(), hold()];
     held.add(vanished, 60, 0);
-    expect(held.add(alive, 60, limits.heldMs.value)).toBe(false);
-    expect(held.add(alive, 1, limits.heldMs.value + 1)).toBe(true);
+    expect(held.add(alive, 60, BUFFERED_MS)).toBe(false);
+    expect(held.add(alive, 1, BUFFERED_MS + 1)).toBe(true);
     held.remove(vanished, 60);
     held.remove(alive, 61);
     expect(held.total).toBe(0);
@@ -252,8 +253,7 @@ describe('C4 C6 the place comes before the body', () => {
   it('a form without model in time is hints_late, its memory released', async () => {
     const hasty: Runtime = {
       ...realRuntime,
-      after: (ms) =>
-        ms === limits.hintsMs.value ? { rings: Promise.resolve(late), cancel: () => {} } : realRuntime.after(ms),
+      after: (ms) => (ms === HINTS_MS ? { rings: Promise.resolve(late), cancel: () => {} } : realRuntime.after(ms)),
     };
     const settled: unknown[][] = [];
     const gate = {

@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { late, type Runtime } from '../../../edge/clock.ts';
-import { CallerBody } from '../../../edge/http/caller-body.ts';
+import { BODY_LARGE_READ_BYTES, CallerBody } from '../../../edge/http/caller-body.ts';
 import type { Session } from '../../../edge/ledger/session.ts';
+import { BODY_IDLE_MS } from '../../../edge/limits.ts';
 import { Relay } from '../../../edge/routing/relay.ts';
-import { limits } from '../../../shared/limits.ts';
 import { ok } from '../../../shared/result.ts';
+import { SEAL_SEGMENT_BYTES } from '../../../shared/seal/limits.ts';
+import { BODY_BYTES, BUFFERED_BODY_BYTES } from '../../../shared/speech/limits.ts';
 import { makeContext } from '../context-double.ts';
 
 const chunkOf = (size: number, value: number) => new Uint8Array(size).fill(value);
@@ -104,8 +106,8 @@ describe('C6 the body of a caller', () => {
   });
 
   it.each([
-    ['fast', 0, limits.bodyLargeReadBytes.value],
-    ['slow', 100, limits.sealSegmentBytes.value],
+    ['fast', 0, BODY_LARGE_READ_BYTES],
+    ['slow', 100, SEAL_SEGMENT_BYTES],
   ])('%s after its first segment is read with the buffer for its pace', async (_, tookMs, expected) => {
     const sizes: number[] = [];
     let time = 1_000;
@@ -123,7 +125,7 @@ describe('C6 the body of a caller', () => {
     const reader = body.open().getReader();
     await reader.read();
     await reader.read();
-    expect(sizes.slice(0, 2)).toEqual([limits.sealSegmentBytes.value, expected]);
+    expect(sizes.slice(0, 2)).toEqual([SEAL_SEGMENT_BYTES, expected]);
     body.cancel();
   });
 
@@ -131,7 +133,7 @@ describe('C6 the body of a caller', () => {
     const source = makeSource();
     const body = new CallerBody(source.stream, makeClock().runtime);
     const reader = body.open().getReader();
-    source.push(chunkOf(limits.heldBodyBytes.value + 1, 1));
+    source.push(chunkOf(BUFFERED_BODY_BYTES + 1, 1));
     await reader.read();
     expect(body.replayable).toBe(false);
   });
@@ -159,7 +161,7 @@ describe('C6 the body of a caller', () => {
     await expect(read).rejects.toThrow('client_slow');
     expect(await body.failed).toMatchObject({
       reason: 'client_slow',
-      params: { limit: limits.bodyIdleMs.value / 1_000 },
+      params: { limit: BODY_IDLE_MS / 1_000 },
     });
     await body.discard();
     expect(source.cancelled()).toBe(true);
@@ -180,7 +182,7 @@ describe('C6 the body of a caller', () => {
     const body = new CallerBody(source.stream, makeClock().runtime);
     const reader = body.open().getReader();
     const piece = chunkOf(16 * 1_024 * 1_024, 1);
-    for (let sent = 0; sent < limits.bodyBytes.value; sent += piece.length) {
+    for (let sent = 0; sent < BODY_BYTES; sent += piece.length) {
       source.push(piece);
       await reader.read();
     }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readBoundary } from '../../../edge/http/multipart.ts';
 import { findFields } from '../../../edge/protocol/hints.ts';
-import { limits } from '../../../shared/limits.ts';
+import { FORM_FIELD_BYTES, PART_HEADER_BYTES } from '../../../shared/speech/limits.ts';
 
 type Part = readonly [headers: string, value: string | Uint8Array];
 
@@ -72,8 +72,8 @@ describe('C10 hints from the body', () => {
 
   it.each([
     ['a file that is called model', [['Content-Disposition: form-data; name="model"; filename="model"', 'm'] as Part]],
-    ['a value that is too long', [field('model', 'm'.repeat(limits.formFieldBytes.value + 1))]],
-    ['headers that do not end', [[`X: ${'x'.repeat(limits.partHeaderBytes.value + 1)}`, 'm'] as Part]],
+    ['a value that is too long', [field('model', 'm'.repeat(FORM_FIELD_BYTES + 1))]],
+    ['headers that do not end', [[`X: ${'x'.repeat(PART_HEADER_BYTES + 1)}`, 'm'] as Part]],
     ['a field of another name', [field('models', 'm')]],
   ])('not found: %s', async (_, parts) => {
     expect((await scan(build('X', parts), () => 50, ['model'])).found.size).toBe(0);
@@ -98,7 +98,7 @@ describe('C10 hints from the body', () => {
     'headers %i bytes from their bound: the same answer for every cut',
     async (off) => {
       const headers = 'Content-Disposition: form-data; name="model"\r\nX: ';
-      const room = limits.partHeaderBytes.value - headers.length - 2 + off;
+      const room = PART_HEADER_BYTES - headers.length - 2 + off;
       const form = build('X', [[headers + 'x'.repeat(room), 'm']]);
       const whole = (await scan(form, () => form.length, ['model'])).found.get('model');
       expect(whole).toBe(off <= 0 ? 'm' : undefined);

@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { type Runtime, realRuntime } from '../../../edge/clock.ts';
 import { transcribe } from '../../../edge/transcribe/transcribe.ts';
 import type { AuditEvent } from '../../../shared/audit/event.ts';
-import { limits } from '../../../shared/limits.ts';
+import { ANSWER_SILENCE_MS } from '../../../shared/pool/limits.ts';
 import { final, segment } from '../agent-double.ts';
 import { makeContext, makeUpload } from '../context-double.ts';
 import { readRefusal, startAgent } from '../network.ts';
@@ -56,7 +56,7 @@ describe('A1 A21 a bug ends a request as any failure does', () => {
     const runtime: Runtime = {
       ...realRuntime,
       after: (ms) => {
-        if (throws && ms === limits.answerSilenceMs.value) throw new Error('a secret in a message');
+        if (throws && ms === ANSWER_SILENCE_MS) throw new Error('a secret in a message');
         return realRuntime.after(ms);
       },
     };

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { PROJECT_DOCUMENT_BYTES } from '../../../shared/jobs/document.ts';
 import { documentId, isProjectId } from '../../../shared/jobs/project-id.ts';
-import { limits } from '../../../shared/limits.ts';
+import { PROJECT_SEGMENT_CHARACTERS } from '../../../shared/jobs/split-text.ts';
 import { makeToken } from '../authority.ts';
 import { ask, readRefusal, startAgent } from '../network.ts';
 import { answering } from '../protocol/kserve/kserve-agent.ts';
@@ -88,7 +89,7 @@ describe('T3 a new project', () => {
     ['a long segment', { documents: [{ blocks: [{ segments: ['x'.repeat(100_000)] }] }] }, plain, 'text_too_long'],
     [
       'C10 text longer than agents read',
-      { documents: [{ text: 'x '.repeat(limits.projectDocumentBytes.value / 2 + 1) }] },
+      { documents: [{ text: 'x '.repeat(PROJECT_DOCUMENT_BYTES / 2 + 1) }] },
       plain,
       'field_invalid',
     ],
@@ -121,7 +122,7 @@ describe('T3 a new project', () => {
     const [file = new Uint8Array()] = eu.files.values();
     const { blocks } = JSON.parse((await eu.open(file)).text) as { blocks: { segments: string[] }[] };
     const lengths = blocks.flatMap(({ segments }) => segments.map(({ length }) => length));
-    expect(Math.max(...lengths)).toBeLessThanOrEqual(limits.projectSegmentChars.value);
+    expect(Math.max(...lengths)).toBeLessThanOrEqual(PROJECT_SEGMENT_CHARACTERS);
   });
 
   it('refuses an unknown voice and a model without speech', async () => {
@@ -237,7 +238,7 @@ describe('T3 a change of one segment', () => {
   it.each<[string, unknown, object, string]>([
     ['nothing', {}, plain, 'field_invalid'],
     ['empty text', { text: ' ' }, plain, 'text_empty'],
-    ['too much', { text: 'x'.repeat(limits.projectSegmentChars.value + 1) }, plain, 'text_too_long'],
+    ['too much', { text: 'x'.repeat(PROJECT_SEGMENT_CHARACTERS + 1) }, plain, 'text_too_long'],
     ['plain text of one who seals', { text: 'x' }, { scope: 'projects' }, 'sealing_required'],
     ['what is no base64', { edition: 1, sealed: '%%' }, plain, 'field_invalid'],
   ])('with %s is refused', async (_, body, claims, code) => {

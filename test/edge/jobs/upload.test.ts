@@ -3,8 +3,8 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { follow } from '../../../edge/jobs/follow.ts';
 import { gateName } from '../../../edge/ledger/record.ts';
 import type { Bindings } from '../../../edge/settings.ts';
+import { UPLOAD_FOLLOWERS_MAX } from '../../../shared/jobs/limits.ts';
 import { isUploadId } from '../../../shared/jobs/paths.ts';
-import { limits } from '../../../shared/limits.ts';
 import { ok } from '../../../shared/result.ts';
 import { final, segment } from '../agent-double.ts';
 import { makeToken } from '../authority.ts';
@@ -325,7 +325,7 @@ describe('C2 C11 an upload', () => {
     const headers = await bearer({ tenant: row.tenant });
     const follow = () => ask(`/v1/uploads/${row.id}/events`, { headers });
     const open: Response[] = [];
-    while (open.length < limits.uploadFollowers.value) open.push(await follow());
+    while (open.length < UPLOAD_FOLLOWERS_MAX) open.push(await follow());
     expect(open.map(({ status }) => status)).toEqual(open.map(() => 200));
     const refused = await follow();
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);

@@ -4,12 +4,13 @@ import {
   type AllowanceState,
   expire,
   freshAllowance,
+  LEASE_MS,
   nextExpiry,
   renew,
   settle,
   take,
 } from '../../../edge/ledger/allowance.ts';
-import { limits } from '../../../shared/limits.ts';
+import { REQUESTS_CONCURRENT } from '../../../edge/limits.ts';
 
 const MINUTE = 60_000;
 const DAY = 86_400_000;
@@ -78,14 +79,14 @@ describe('C4 C6 the allowance', () => {
     const state = must(freshAllowance, 'one', T0, allowance);
     expect(reason(state, T0 + 1, allowance)).toBe('allowance_concurrent');
     expect(reason(settle(state, 'one', 0, T0 + 1), T0 + 1, allowance)).toBe('ok');
-    expect(reason(state, T0 + limits.leaseMs.value - 1, allowance)).toBe('allowance_concurrent');
-    expect(reason(state, T0 + limits.leaseMs.value, allowance)).toBe('ok');
+    expect(reason(state, T0 + LEASE_MS - 1, allowance)).toBe('allowance_concurrent');
+    expect(reason(state, T0 + LEASE_MS, allowance)).toBe('ok');
   });
 
   it('a place that is renewed stays', () => {
     const allowance = { requestsAtOnce: 1 };
-    const state = renew(must(freshAllowance, 'one', T0, allowance), 'one', T0 + limits.leaseMs.value - 1);
-    expect(reason(state, T0 + limits.leaseMs.value + 1, allowance)).toBe('allowance_concurrent');
+    const state = renew(must(freshAllowance, 'one', T0, allowance), 'one', T0 + LEASE_MS - 1);
+    expect(reason(state, T0 + LEASE_MS + 1, allowance)).toBe('allowance_concurrent');
     expect(renew(freshAllowance, 'gone', T0).leases).toEqual({});
   });
 
@@ -115,13 +116,13 @@ describe('C4 C6 the allowance', () => {
 
   it('a token without limits gets the defaults, and sees them', () => {
     let state = freshAllowance;
-    for (let n = 0; n < limits.requestsAtOnce.value; n += 1) state = must(state, `r${n}`, T0);
+    for (let n = 0; n < REQUESTS_CONCURRENT; n += 1) state = must(state, `r${n}`, T0);
     const taken = take(state, { id: 'more', work, allowance: {} }, T0);
-    expect(taken).toMatchObject({ refusal: { params: { limit: limits.requestsAtOnce.value } } });
+    expect(taken).toMatchObject({ refusal: { params: { limit: REQUESTS_CONCURRENT } } });
   });
 
   it('expired leases are reported once, renewed ones are not', () => {
-    const lease = limits.leaseMs.value;
+    const lease = LEASE_MS;
     let state = must(must(freshAllowance, 'one', T0), 'two', T0 + 1);
     expect(nextExpiry(freshAllowance)).toBeUndefined();
     expect(nextExpiry(state)).toBe(T0 + lease);

@@ -1,12 +1,13 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
+import { LEASE_MS } from '../../../edge/ledger/allowance.ts';
 import { createEvent } from '../../../edge/ledger/create-event.ts';
 import type { Gate } from '../../../edge/ledger/gate.ts';
-import { Outbox } from '../../../edge/ledger/outbox.ts';
+import { AUDIT_EVENT_BYTES, OUTBOX_EVENTS_MAX, OUTBOX_ROW_EVENTS_MAX, Outbox } from '../../../edge/ledger/outbox.ts';
 import { gateName } from '../../../edge/ledger/record.ts';
+import { REQUESTS_PER_MINUTE } from '../../../edge/limits.ts';
 import type { AuditEvent } from '../../../shared/audit/event.ts';
-import { limits } from '../../../shared/limits.ts';
 import { record, settle, take } from '../gate-steps.ts';
 import { passTime, startDay } from '../network.ts';
 
@@ -156,7 +157,7 @@ describe('C4 the allowance of one token at the gate', () => {
     expect(await begin(gate, 'three')).toMatchObject(refused);
     expect((await gate.quota({}, share)).requests).toMatchObject({ limit: 2, remaining: 0 });
     // A refusal of the token takes nothing of the tenant.
-    expect((await gate.quota({})).requests.remaining).toBe(limits.requestsPerMinute.value - 2);
+    expect((await gate.quota({})).requests.remaining).toBe(REQUESTS_PER_MINUTE - 2);
   });
 
   it('refuses for the longer wait where tenant and token are used up', async () => {
@@ -183,7 +184,7 @@ describe('A1 A2 an attempt of a dead isolate', () => {
   it.each(['strict', 'buffered'] as const)('has an end with the next call, once (%s)', async (mode) => {
     const gate = freshGate();
     await take(gate, { id: 'one', work, allowance }, mode, [attempt('one')]);
-    passTime(limits.leaseMs.value);
+    passTime(LEASE_MS);
     await take(gate, { id: 'two', work, allowance: { requestsAtOnce: 1 } }, mode, [attempt('two')]);
     await record(gate, []);
     expect(await lostOf(gate)).toMatchObject([lost('one')]);
@@ -196,7 +197,7 @@ describe('A1 A2 an attempt of a dead isolate', () => {
     await settle(gate, 'two', 1, [attempt('two')]);
     await gate.outbox(0, 1);
     await evictDurableObject(gate);
-    passTime(limits.leaseMs.value);
+    passTime(LEASE_MS);
     expect(await runDurableObjectAlarm(gate)).toBe(true);
     expect(await lostOf(gate)).toMatchObject([lost('one')]);
     expect(await runDurableObjectAlarm(gate)).toBe(false);
@@ -206,12 +207,12 @@ describe('A1 A2 an attempt of a dead isolate', () => {
   it('stays open while its isolate extends it; the alarm checks again', async () => {
     const gate = freshGate();
     await take(gate, { id: 'one', work, allowance }, 'strict', [attempt('one')]);
-    passTime(limits.leaseMs.value / 2);
+    passTime(LEASE_MS / 2);
     await gate.apply([{ kind: 'renew', id: 'one', events: [] }]);
-    passTime(limits.leaseMs.value / 2);
+    passTime(LEASE_MS / 2);
     expect(await runDurableObjectAlarm(gate)).toBe(true);
     expect(await lostOf(gate)).toEqual([]);
-    passTime(limits.leaseMs.value);
+    passTime(LEASE_MS);
     expect(await runDurableObjectAlarm(gate)).toBe(true);
     expect(await lostOf(gate)).toMatchObject([lost('one')]);
   });
@@ -220,7 +221,7 @@ describe('A1 A2 an attempt of a dead isolate', () => {
     const gate = freshGate();
     await take(gate, { id: 'one', work, allowance }, 'strict', [attempt('one')]);
     await settle(gate, 'one', 1, []);
-    passTime(limits.leaseMs.value);
+    passTime(LEASE_MS);
     await record(gate, []);
     expect(await lostOf(gate)).toEqual([]);
   });
@@ -289,7 +290,7 @@ describe('A1 the outbox', () => {
     // Reading writes what is in memory only.
     await gate.outbox(0, 1);
     await runInDurableObject<Gate, void>(gate, (_, { storage }) => {
-      const last = limits.auditOutboxEvents.value;
+      const last = OUTBOX_EVENTS_MAX;
       storage.sql.exec(
         'WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < ?) INSERT INTO ev SELECT i, ?, 0 FROM n',
         last,
@@ -301,14 +302,14 @@ describe('A1 the outbox', () => {
     const strict = await take(gate, { id: 'one', work, allowance }, 'strict', [attempt('one')]);
     expect(strict).toMatchObject({ ok: false, refusal: { reason: 'audit_unavailable' } });
     expect((await take(gate, { id: 'two', work, allowance }, 'buffered', [attempt('two')])).ok).toBe(true);
-    const { rows } = await gate.outbox(limits.auditOutboxEvents.value, 10);
+    const { rows } = await gate.outbox(OUTBOX_EVENTS_MAX, 10);
     expect(rows.map(({ event }) => (event as AuditEvent).type)).toEqual(['gap', 'inference.attempt']);
-    expect(rows[0]?.event).toMatchObject({ lost: limits.auditOutboxEvents.value / 100, from: 1 });
+    expect(rows[0]?.event).toMatchObject({ lost: OUTBOX_EVENTS_MAX / 100, from: 1 });
   });
 
   it('events of one call share a row, and are readable from any of them', async () => {
     await withOutbox(1_000, (outbox, { storage }) => {
-      const { value: row } = limits.auditRowEvents;
+      const row = OUTBOX_ROW_EVENTS_MAX;
       outbox.add([attempt('first')], 1);
       outbox.add(
         Array.from({ length: row + 2 }, (_, at) => attempt(`r${at}`)),
@@ -354,7 +355,7 @@ describe('A1 the outbox', () => {
   it('an event over the size of a leaf is replaced by its digest', async () => {
     await withOutbox(100, (outbox) => {
       const huge = createEvent(
-        { type: 'inference.denied', request: 'r', action: 'a', reason: 'x'.repeat(limits.auditEventBytes.value) },
+        { type: 'inference.denied', request: 'r', action: 'a', reason: 'x'.repeat(AUDIT_EVENT_BYTES) },
         1,
       );
       outbox.add([huge], 1);

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { type AllowanceState, freshAllowance, settle, take } from '../../../edge/ledger/allowance.ts';
 import { leasedQuota, quotaOf, refusalWithRetry } from '../../../edge/ledger/quota.ts';
 import { report } from '../../../edge/ledger/reserve.ts';
-import { limits } from '../../../shared/limits.ts';
+import { RETRY_AFTER_MAX_S } from '../../../shared/refusal.ts';
 
 const MINUTE = 60_000;
 const DAY = 86_400_000;
@@ -42,7 +42,7 @@ describe('U11 C6 retry-after is the time until the request is admitted', () => {
           const seconds = retryAfter(state, allowance, at);
           const { resetMs } = quotaOf(state, allowance, at).requests;
           expect(resetMs <= MINUTE && seconds <= Math.ceil(resetMs / 1_000)).toBe(true);
-          expect(Number.isInteger(seconds) && seconds >= 1 && seconds <= limits.retryAfterSeconds.value).toBe(true);
+          expect(Number.isInteger(seconds) && seconds >= 1 && seconds <= RETRY_AFTER_MAX_S).toBe(true);
           expect(take(state, ask('next', allowance), at + seconds * 1_000).ok).toBe(true);
           if (seconds > 1) expect(take(state, ask('next', allowance), at + (seconds - 1) * 1_000).ok).toBe(false);
         }

@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { type Alarm, late, type Runtime, realRuntime } from '../../../edge/clock.ts';
 import type { GateAnswer, GateStep } from '../../../edge/ledger/gate-step.ts';
-import { Recorder } from '../../../edge/ledger/record.ts';
+import { GATE_DELAY_MS, GATE_REPORT_MS, GATE_STEPS_MAX, Recorder } from '../../../edge/ledger/record.ts';
 import type { Bindings } from '../../../edge/settings.ts';
-import { limits } from '../../../shared/limits.ts';
 import { ok } from '../../../shared/result.ts';
 
 const owner = () => ({ tenant: `t-${crypto.randomUUID()}`, zones: ['eu'] });
@@ -21,7 +20,7 @@ function makeRecorder(apply: (steps: readonly GateStep[]) => Promise<GateAnswer[
     endLinger = () => resolve(late);
   });
   const after = (ms: number): Alarm =>
-    ms === limits.gateLingerMs.value ? { rings: lingers, cancel: () => {} } : realRuntime.after(ms);
+    ms === GATE_DELAY_MS ? { rings: lingers, cancel: () => {} } : realRuntime.after(ms);
   const runtime: Runtime = { ...realRuntime, after };
   const gate = {
     apply: (steps: readonly GateStep[]) => {
@@ -61,7 +60,7 @@ describe('A21 a gate that answers late', () => {
     const [calls, work]: [number[], Promise<unknown>[]] = [[], []];
     const silent = { rings: new Promise<typeof late>(() => {}), cancel: () => {} };
     const after = (ms: number): Alarm => {
-      if (ms !== limits.gateReportMs.value) return silent;
+      if (ms !== GATE_REPORT_MS) return silent;
       now += ms;
       return { rings: Promise.resolve(late), cancel: () => {} };
     };
@@ -119,9 +118,9 @@ describe('C4 A1 buffered steps', () => {
   it('are not held beyond their bound', async () => {
     const { recorder, calls, endLinger, settled } = makeRecorder(agree);
     const own = owner();
-    for (let n = 0; n <= limits.gateSteps.value; n += 1) recorder.appendEventually(own, settle(`${n}`));
+    for (let n = 0; n <= GATE_STEPS_MAX; n += 1) recorder.appendEventually(own, settle(`${n}`));
     expect(calls).toHaveLength(1);
-    expect(calls[0]).toHaveLength(limits.gateSteps.value + 1);
+    expect(calls[0]).toHaveLength(GATE_STEPS_MAX + 1);
     endLinger();
     await settled();
   });

@@ -6,11 +6,13 @@ import {
   expire,
   freshAllowance,
   inUse,
+  LEASE_MS,
   take,
 } from '../../../edge/ledger/allowance.ts';
-import { type Report, report } from '../../../edge/ledger/reserve.ts';
+import { GATE_DELAY_MS } from '../../../edge/ledger/record.ts';
+import { RESERVE_GRACE_MS, RESERVE_MS, type Report, report } from '../../../edge/ledger/reserve.ts';
 import { type ReportStep, Reserves } from '../../../edge/ledger/reserves.ts';
-import { limits } from '../../../shared/limits.ts';
+import { AUDIT_WAIT_DEFAULT_MS } from '../../../edge/settings-schema.ts';
 
 const MINUTE = 60_000;
 const T0 = 20_000 * 86_400_000;
@@ -75,7 +77,7 @@ describe('C4 C6 reserves of isolates', () => {
     const allowance = { requestsAtOnce: 80, requestsPerMinute: 80 };
     const { state } = tell(freshAllowance, 'a', 1, { want: want(10, 10) }, allowance);
     const told = tell(state, 'a', 2, { keep: want(10, 9), spent: 1, began: [{ id: 'x', ...work }] }, allowance);
-    const later = T0 + limits.reserveMs.value + limits.reserveGraceMs.value;
+    const later = T0 + RESERVE_MS + RESERVE_GRACE_MS;
     expect(singles(told.state, 100, allowance, later - 1).taken).toBe(70);
     expect(singles(told.state, 100, allowance, later)).toMatchObject({
       taken: 70,
@@ -86,7 +88,7 @@ describe('C4 C6 reserves of isolates', () => {
         ],
       },
     });
-    const lost = expire(told.state, T0 + limits.leaseMs.value);
+    const lost = expire(told.state, T0 + LEASE_MS);
     expect(lost.lost).toEqual([{ id: 'x', ...work }]);
   });
 
@@ -96,7 +98,7 @@ describe('C4 C6 reserves of isolates', () => {
     expect(tell(first.state, 'a', 1, told)).toEqual({ state: first.state, grant: undefined });
     const ended = tell(first.state, 'a', 2, { ended: ['x'] });
     expect(tell(ended.state, 'a', 1, told).state).toEqual(ended.state);
-    const late = T0 + limits.reserveMs.value + limits.reserveGraceMs.value + 1;
+    const late = T0 + RESERVE_MS + RESERVE_GRACE_MS + 1;
     expect(tell(ended.state, 'a', 1, told, {}, late)).toMatchObject({ state: { seconds: 5 }, grant: undefined });
   });
 
@@ -134,7 +136,7 @@ interface Isolate {
 
 /**
  * Isolates and a gate, with a network that delays and loses: reports leave 20 ms after an event; an answer
- * after `auditWaitMs` counts as lost, and its report is sent again with the next one.
+ * after `AUDIT_WAIT_DEFAULT_MS` counts as lost, and its report is sent again with the next one.
  */
 class World {
   state = freshAllowance;
@@ -173,7 +175,7 @@ class World {
     this.now = until;
     // A request beyond its lease would renew it, which is not under test.
     for (const [at, { open }] of this.isolates.entries()) {
-      for (const { since } of [...open.values()]) if (until - since > limits.leaseMs.value / 2) this.end(at);
+      for (const { since } of [...open.values()]) if (until - since > LEASE_MS / 2) this.end(at);
     }
   }
 
@@ -228,7 +230,7 @@ class World {
 
   /** Reports after the delay, and again while another report is in flight. */
   #reportSoon(isolate: Isolate): void {
-    this.#later(limits.gateLingerMs.value, () => {
+    this.#later(GATE_DELAY_MS, () => {
       this.#send(isolate, false);
       if (isolate.alive && isolate.reserves.hasNews('g')) this.#reportSoon(isolate);
     });
@@ -254,7 +256,7 @@ class World {
       answered = true;
       for (const { step: one, grant } of heard) isolate.reserves.heard('g', one, grant, this.now);
     });
-    this.#later(limits.auditWaitMs.value, () => {
+    this.#later(AUDIT_WAIT_DEFAULT_MS, () => {
       if (answered || !isolate.alive) return;
       for (const one of steps) isolate.reserves.lost('g', one);
       isolate.kept.push(...steps);
@@ -320,7 +322,7 @@ describe('C4 C6 many isolates, a faulty network, isolates that vanish', () => {
       world.pass(1);
     }
     expect(world.refused).toBe(0);
-    world.pass(limits.reserveMs.value + limits.reserveGraceMs.value + 1_000);
+    world.pass(RESERVE_MS + RESERVE_GRACE_MS + 1_000);
     expect(singles(expire(world.state, world.now).state, 100, allowance, world.now).taken).toBe(64);
   });
 });

@@ -5,13 +5,15 @@ import { realRuntime } from '../../../edge/clock.ts';
 import type { RequestContext } from '../../../edge/context.ts';
 import { createEvent } from '../../../edge/ledger/create-event.ts';
 import type { GateAnswer, GateStep } from '../../../edge/ledger/gate-step.ts';
-import { Outbox } from '../../../edge/ledger/outbox.ts';
+import { AUDIT_EVENT_BYTES, OUTBOX_ROW_EVENTS_MAX, Outbox } from '../../../edge/ledger/outbox.ts';
 import { Recorder } from '../../../edge/ledger/record.ts';
+import { RESERVE_MS } from '../../../edge/ledger/reserve.ts';
 import { type ReportStep, Reserves } from '../../../edge/ledger/reserves.ts';
+import { AUDIO_PER_DAY_S } from '../../../edge/limits.ts';
 import type { Bindings } from '../../../edge/settings.ts';
+import { AUDIT_WAIT_DEFAULT_MS } from '../../../edge/settings-schema.ts';
 import { transcribe } from '../../../edge/transcribe/transcribe.ts';
 import type { AuditEvent } from '../../../shared/audit/event.ts';
-import { limits } from '../../../shared/limits.ts';
 import { ok } from '../../../shared/result.ts';
 import { makeContext, makeUpload } from '../context-double.ts';
 import { take } from '../gate-steps.ts';
@@ -28,7 +30,7 @@ const denial = (subject: string, detail = ''): AuditEvent =>
 const makeRecorder = (gate: unknown, waitUntil: RequestContext['waitUntil']) =>
   new Recorder({
     gates: { getByName: () => gate } as unknown as Bindings['GATE'],
-    ...{ zones: ['eu'], waitMs: limits.auditWaitMs.value, runtime: realRuntime, waitUntil },
+    ...{ zones: ['eu'], waitMs: AUDIT_WAIT_DEFAULT_MS, runtime: realRuntime, waitUntil },
   });
 
 /** A report of an isolate that did these things. */
@@ -45,7 +47,7 @@ describe('A1 C4 a report to the gate', () => {
   it('returns the isolate’s quota, and holds it against others', async () => {
     const gate = freshGate();
     const [answer] = await gate.apply([reportOf(() => {})]);
-    expect(answer).toMatchObject(ok({ places: 2, starts: 8, seconds: limits.audioSecondsPerDay.value }));
+    expect(answer).toMatchObject(ok({ places: 2, starts: 8, seconds: AUDIO_PER_DAY_S }));
     const few = { requestsAtOnce: 3 };
     expect((await take(gate, { id: 'one', work, allowance: few }, 'buffered', [])).ok).toBe(true);
     expect(await take(gate, { id: 'two', work, allowance: few }, 'buffered', [])).toMatchObject({ ok: false });
@@ -78,7 +80,7 @@ describe('A1 C4 a report to the gate', () => {
   it('R14 replaces an event that is too long for a leaf by its digest', async () => {
     const gate = freshGate();
     const step = reportOf((reserves) => {
-      reserves.note('g', [denial('bob', 'x'.repeat(limits.auditEventBytes.value)), denial('bob')]);
+      reserves.note('g', [denial('bob', 'x'.repeat(AUDIT_EVENT_BYTES)), denial('bob')]);
     });
     await gate.apply([step]);
     expect((await rowsOf(gate)).map((event) => 'oversize' in event)).toEqual([true, false]);
@@ -87,13 +89,13 @@ describe('A1 C4 a report to the gate', () => {
   it('R14 delivers many events as rows of bounded size', async () => {
     const gate = freshGate();
     const step = reportOf((reserves) => {
-      for (let n = 0; n < 2 * limits.auditRowEvents.value + 1; n += 1) reserves.note('g', [denial('bob')]);
+      for (let n = 0; n < 2 * OUTBOX_ROW_EVENTS_MAX + 1; n += 1) reserves.note('g', [denial('bob')]);
     });
     await gate.apply([step]);
     await rowsOf(gate);
     const sent = await runInDurableObject(gate, (_, { storage }) => new Outbox(storage.sql).rows(0, 10, 1e6)?.json);
     const deliveries = JSON.parse(`[${sent}]`) as { to: number; events: unknown[] }[];
-    const { value } = limits.auditRowEvents;
+    const value = OUTBOX_ROW_EVENTS_MAX;
     expect(deliveries.map(({ to, events }) => [to, events.length])).toEqual([
       [value, value],
       [2 * value, value],
@@ -163,8 +165,8 @@ describe('A1 A2 C6 requests of a buffered tenant', () => {
       return reserves;
     };
     // Counted from when it was asked for: the gate counts from later on.
-    expect(hold().enter('g', { id: 'a', attempt: opening, allowance }, 1_000 + limits.reserveMs.value - 1)).toBe(true);
-    expect(hold().enter('g', { id: 'a', attempt: opening, allowance }, 1_000 + limits.reserveMs.value)).toBe(false);
+    expect(hold().enter('g', { id: 'a', attempt: opening, allowance }, 1_000 + RESERVE_MS - 1)).toBe(true);
+    expect(hold().enter('g', { id: 'a', attempt: opening, allowance }, 1_000 + RESERVE_MS)).toBe(false);
     const used = hold();
     used.enter('g', { id: 'a', attempt: opening, allowance }, 1_300);
     used.leave('g', 'a', 10);

@@ -5,10 +5,11 @@ import { createEvent } from '../../../edge/ledger/create-event.ts';
 import { Outbox } from '../../../edge/ledger/outbox.ts';
 import { Rest } from '../../../edge/ledger/rest.ts';
 import type { Shipper } from '../../../edge/ledger/ship.ts';
+import { DELIVERY_RETRY_MAX_MS } from '../../../edge/ledger/ship.ts';
 import { type AuditEvent, auditEvent } from '../../../shared/audit/event.ts';
-import { limits } from '../../../shared/limits.ts';
+import { PRODUCER_IDLE_MS } from '../../../shared/audit/limits.ts';
 
-const IDLE = limits.auditProducerIdleMs.value;
+const IDLE = PRODUCER_IDLE_MS;
 const event = (): AuditEvent => createEvent({ type: 'gap', lost: 0, from: 0, to: 0 }, 1);
 
 /** In the storage of an object of its own. */
@@ -91,11 +92,11 @@ describe('C9 an outbox says when it begins and when it rests', () => {
       outbox.add([event()], 1_000);
       rest.wrote(1_000);
       rest.wrote(1_000);
-      expect(alarms).toEqual([1_000 + limits.auditRetryMs.value]);
+      expect(alarms).toEqual([1_000 + DELIVERY_RETRY_MAX_MS]);
       rest.ring(61_000);
       outbox.forget(2);
       rest.ring(121_000);
-      expect(alarms.slice(1)).toEqual([61_000 + limits.auditRetryMs.value, 121_000 + IDLE]);
+      expect(alarms.slice(1)).toEqual([61_000 + DELIVERY_RETRY_MAX_MS, 121_000 + IDLE]);
       expect(outbox.isOpen).toBe(true);
       new Rest(watched, outbox, shipper).ring(121_000 + IDLE);
       expect(typesOf(outbox)).toEqual(['3 producer.close']);

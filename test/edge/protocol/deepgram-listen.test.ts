@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { WAV_HEADER_BYTES } from '../../../edge/protocol/deepgram-container.ts';
 import { deepgramListen } from '../../../edge/protocol/deepgram-listen.ts';
+import { STREAM_REQUESTS_MAX } from '../../../edge/protocol/limits.ts';
 import type { ClientCommand, LiveProtocol, SessionEvent } from '../../../edge/protocol/live-protocol.ts';
-import { limits } from '../../../shared/limits.ts';
+import { STREAM_CONTROL_CHARACTERS } from '../../../edge/protocol/read-text.ts';
 import { publicText, type Reason, refuse } from '../../../shared/refusal.ts';
 
 const NOW = 1_760_000_000_000;
@@ -170,7 +172,7 @@ describe('C10 messages of Deepgram clients', () => {
 
   it('§3-18 unanswered Finalize messages are bounded', () => {
     const { send, tell } = talk();
-    for (let i = 0; i < limits.streamAsks.value; i++) expect(kinds(send({ type: 'Finalize' }))).toEqual(['finalize']);
+    for (let i = 0; i < STREAM_REQUESTS_MAX; i++) expect(kinds(send({ type: 'Finalize' }))).toEqual(['finalize']);
     expect(replies(send({ type: 'Finalize' }))).toMatchObject([{ type: 'Error', code: 'frame_invalid' }]);
     tell({ type: 'finalized', id: 1 });
     expect(kinds(send({ type: 'Finalize' }))).toEqual(['finalize']);
@@ -209,7 +211,7 @@ describe('§3-18 text that is long', () => {
     const parse = vi.spyOn(JSON, 'parse');
     onTestFinished(() => void vi.restoreAllMocks());
     const { protocol, send } = talk();
-    const text = `{"type":"KeepAlive","a":"${'x'.repeat(limits.streamControlCharacters.value)}"}`;
+    const text = `{"type":"KeepAlive","a":"${'x'.repeat(STREAM_CONTROL_CHARACTERS)}"}`;
     const steps = protocol.receive(text, NOW);
     expect(parse).not.toHaveBeenCalled();
     expect(replies(steps)).toMatchObject([{ type: 'Error', code: 'message_too_large' }]);
@@ -291,7 +293,7 @@ describe('C10 sound that says itself what it is', () => {
         wav(1, 16, 16_000, 8, 12).subarray(0, 36),
         Buffer.from('LIST'),
         Uint8Array.of(255, 255, 255, 0),
-        new Uint8Array(limits.streamHeaderBytes.value),
+        new Uint8Array(WAV_HEADER_BYTES),
       ),
       'audio_invalid',
     ],

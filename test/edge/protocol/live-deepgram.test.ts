@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { limits } from '../../../shared/limits.ts';
+import { DEEPGRAM_IDLE_MS } from '../../../edge/protocol/deepgram-listen.ts';
+import { STREAM_UNREAD_BYTES } from '../../../edge/stream/unread-limit.ts';
 import { createWavReader } from '../../../shared/speech/wav.ts';
 import { final, REVISION, segment } from '../agent-double.ts';
 import { makeToken } from '../authority.ts';
@@ -54,7 +55,7 @@ describe('C10 R1 a Deepgram stream from a client to an agent', () => {
     const client = await LiveClient.connect(address(name), await bearer());
     client.say(letters('hello.'));
     await client.heard('Results');
-    await passQuietly(limits.streamQuietMs.value + 1_000, talks[0]);
+    await passQuietly(DEEPGRAM_IDLE_MS + 1_000, talks[0]);
     const { code, reason } = await client.end();
     expect([code, reason.slice(0, 8)]).toEqual([1011, 'NET-0001']);
     expect(client.messages.at(-1)).toMatchObject({ type: 'Error', code: 'stream_idle' });
@@ -65,7 +66,7 @@ describe('C10 R1 a Deepgram stream from a client to an agent', () => {
     const client = await LiveClient.connect(address(name), await bearer());
     client.say(letters('hello.'));
     await client.heard('Results');
-    const most = limits.streamUnreadBytes.value;
+    const most = STREAM_UNREAD_BYTES;
     for (let asked = 0; asked < most / 100 && !client.ended; asked++) client.say('no JSON');
     expect(await client.end()).toMatchObject({ code: 1011, reason: 'NET-0000 reader_slow' });
     const answered = client.all('Error').reduce((bytes, message) => bytes + JSON.stringify(message).length, 0);

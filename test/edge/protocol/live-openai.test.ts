@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { limits } from '../../../shared/limits.ts';
+import { REALTIME_IDLE_MS } from '../../../edge/protocol/openai-realtime.ts';
 import { makeToken } from '../authority.ts';
 import { LiveClient, startLateListener, startListener } from '../live-client.ts';
 import { ask, passTime } from '../network.ts';
@@ -223,7 +223,7 @@ describe('C10 access to a realtime session', () => {
     const client = await LiveClient.connect(`/v1/realtime?model=${name}`, await bearer());
     client.say(telephone()).say(append('before. while nobody speaks'));
     await client.heard(`${PREFIX}.completed`);
-    await passQuietly(limits.realtimeIdleMs.value - 1_000, talks[0]);
+    await passQuietly(REALTIME_IDLE_MS - 1_000, talks[0]);
     expect(client.ended).toBeUndefined();
     await passQuietly(2_000, talks[0]);
     expect(await client.end()).toMatchObject({ code: 4408, reason: 'stream_idle' });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { limits } from '../../../shared/limits.ts';
+import { STREAM_REQUESTS_MAX } from '../../../edge/protocol/limits.ts';
 import { append, deltas, interim, NOW, PREFIX, parse, segment, talk, types } from './openai-session.ts';
 
 describe('C10 turns that are detected', () => {
@@ -233,10 +233,10 @@ describe('C10 commits without turns', () => {
   it('§3-18 unanswered ones are bounded', () => {
     const { send, kinds } = manual();
     send(append());
-    for (let i = 0; i < limits.streamAsks.value; i++) send({ type: 'input_audio_buffer.clear' });
+    for (let i = 0; i < STREAM_REQUESTS_MAX; i++) send({ type: 'input_audio_buffer.clear' });
     expect(send({ type: 'input_audio_buffer.clear' })[0]).toMatchObject({ error: { code: 'frame_invalid' } });
     send(append());
     expect(send({ type: 'input_audio_buffer.commit' })[0]).toMatchObject({ error: { code: 'frame_invalid' } });
-    expect(kinds().filter((kind) => kind === 'clear' || kind === 'finalize')).toHaveLength(limits.streamAsks.value);
+    expect(kinds().filter((kind) => kind === 'clear' || kind === 'finalize')).toHaveLength(STREAM_REQUESTS_MAX);
   });
 });

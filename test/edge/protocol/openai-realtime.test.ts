@@ -1,7 +1,8 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { STREAM_REQUESTS_MAX } from '../../../edge/protocol/limits.ts';
 import type { SessionEvent } from '../../../edge/protocol/live-protocol.ts';
 import { CONFIG_HEADER, openaiRealtime, refusedRealtime } from '../../../edge/protocol/openai-realtime.ts';
-import { limits } from '../../../shared/limits.ts';
+import { STREAM_CONTROL_CHARACTERS } from '../../../edge/protocol/read-text.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { append, NOW, PREFIX, parse, segment, sound, talk, types } from './openai-session.ts';
 
@@ -237,7 +238,7 @@ describe('§3-18 text that is long', () => {
     ['the sound, type and id', JSON.stringify({ audio, type, event_id: 'e'.repeat(512) })],
     ["with what NVIDIA's client adds", JSON.stringify({ type, audio, runtime_config: { force_eou: false } })],
   ])('C10 is taken when it is sound: %s', (_, text) => {
-    expect(text.length).toBeGreaterThan(limits.streamControlCharacters.value);
+    expect(text.length).toBeGreaterThan(STREAM_CONTROL_CHARACTERS);
     const { send, kinds } = talk();
     expect(send(text)).toEqual([]);
     expect(kinds()).toEqual(['start', 'audio']);
@@ -323,7 +324,7 @@ describe('§3-9 the retired shape', () => {
       input_audio_params: { sample_rate_hz: 16_000 },
     };
     send({ type: 'transcription_session.update', session });
-    const most = limits.streamAsks.value;
+    const most = STREAM_REQUESTS_MAX;
     for (let asked = 0; asked <= most; asked++) send({ ...append(), runtime_config: { force_eou: 'true' } });
     expect(steps.filter(({ type }) => type === 'finalize')).toHaveLength(most);
     expect(steps.filter(({ type }) => type === 'audio')).toHaveLength(most + 1);

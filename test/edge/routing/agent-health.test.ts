@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { healthOf, takesWork } from '../../../edge/routing/agent-health.ts';
-import { limits } from '../../../shared/limits.ts';
 import { servesLanguage } from '../../../shared/pool/language.ts';
+import { HEARTBEAT_GONE_MS, HEARTBEAT_UNKNOWN_MS } from '../../../shared/pool/limits.ts';
 import { agent, now } from './fleet.ts';
 
-const unknown = limits.heartbeatUnknownMs.value;
-const gone = limits.heartbeatGoneMs.value;
+const unknown = HEARTBEAT_UNKNOWN_MS;
+const gone = HEARTBEAT_GONE_MS;
 
 describe('C6 health', () => {
   it.each([

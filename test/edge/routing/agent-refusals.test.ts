@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { limits } from '../../../shared/limits.ts';
 import type { Result } from '../../../shared/result.ts';
+import { BODY_BYTES } from '../../../shared/speech/limits.ts';
 import { readWavFormat } from '../../../shared/speech/wav.ts';
 import { segment } from '../agent-double.ts';
 import { makeToken } from '../authority.ts';
@@ -101,7 +101,7 @@ describe('A21 C6 refusals from an agent', () => {
       await received.all();
       yield { type: 'keepalive' };
     };
-    let left = limits.bodyBytes.value / 2 ** 20 + 1;
+    let left = BODY_BYTES / 2 ** 20 + 1;
     const body = new ReadableStream<Uint8Array>({
       pull(controller) {
         left -= 1;

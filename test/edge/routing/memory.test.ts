@@ -1,6 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  EJECT_FAILURES,
+  EJECT_MAX_MS,
+  EJECT_MS,
+  EJECT_WINDOW_MS,
   finished,
   outcomeOf,
   outcomeOfRefusal,
@@ -8,7 +12,7 @@ import {
   started,
   withoutEjected,
 } from '../../../edge/routing/memory.ts';
-import { limits } from '../../../shared/limits.ts';
+import { ANSWER_START_MS, REGISTRY_AGENTS_MAX } from '../../../shared/pool/limits.ts';
 import { now } from './fleet.ts';
 
 const none: RouteMemory = new Map();
@@ -53,7 +57,7 @@ describe('C6 memory of an isolate', () => {
     const learned = (outcome: 'healthy' | 'neutral' | 'failure', ms: number) =>
       finished(none, 'a', { outcome, ms, now }).get('a')?.ewmaMs;
     expect([learned('healthy', 0), learned('neutral', 5), learned('healthy', 80)]).toEqual([undefined, undefined, 80]);
-    expect(learned('failure', 1)).toBe(limits.answerStartMs.value);
+    expect(learned('failure', 1)).toBe(ANSWER_START_MS);
     expect(
       finished(finished(none, 'a', { outcome: 'healthy', ms: 100, now }), 'a', {
         outcome: 'healthy',
@@ -72,19 +76,19 @@ describe('C6 memory of an isolate', () => {
   });
 
   it('ejects after failures in a row, for longer each time', () => {
-    const four = repeat(none, limits.ejectFailures.value - 1, 'failure');
+    const four = repeat(none, EJECT_FAILURES - 1, 'failure');
     expect(left(four)).toEqual(['a', 'b', 'c']);
     expect(left(repeat(repeat(four, 1, 'healthy'), 1, 'failure'))).toEqual(['a', 'b', 'c']);
     const five = repeat(four, 1, 'failure');
-    const back = now + limits.ejectMs.value;
+    const back = now + EJECT_MS;
     expect([left(five), left(five, back)]).toEqual([
       ['b', 'c'],
       ['a', 'b', 'c'],
     ]);
-    const again = repeat(five, limits.ejectFailures.value, 'failure', back);
-    expect(again.get('a')?.ejected.until).toBe(back + 2 * limits.ejectMs.value);
-    const much = repeat(again, 1000, 'failure', back + limits.ejectMaxMs.value - 1);
-    expect(much.get('a')?.ejected.until).toBeLessThan(back + 2 * limits.ejectMaxMs.value);
+    const again = repeat(five, EJECT_FAILURES, 'failure', back);
+    expect(again.get('a')?.ejected.until).toBe(back + 2 * EJECT_MS);
+    const much = repeat(again, 1000, 'failure', back + EJECT_MAX_MS - 1);
+    expect(much.get('a')?.ejected.until).toBeLessThan(back + 2 * EJECT_MAX_MS);
   });
 
   it('ejects for a failure share, but not of few requests', () => {
@@ -103,14 +107,14 @@ describe('C6 memory of an isolate', () => {
         (sum) => repeat(repeat(sum, 2, 'failure', at), 1, 'healthy', at),
         memory,
       );
-    const later = now + limits.ejectWindowMs.value;
+    const later = now + EJECT_WINDOW_MS;
     expect(left(rounds(rounds(none, 6, now), 1, later - 1), later)).toEqual(['b', 'c']);
     expect(left(rounds(rounds(none, 6, now), 1, later), later)).toEqual(['a', 'b', 'c']);
   });
 
   it('requests in flight at an ejection do not prolong it', () => {
-    const out = repeat(none, limits.ejectFailures.value, 'failure');
-    const late = repeat(out, limits.ejectFailures.value, 'failure', now + limits.ejectMs.value - 1);
+    const out = repeat(none, EJECT_FAILURES, 'failure');
+    const late = repeat(out, EJECT_FAILURES, 'failure', now + EJECT_MS - 1);
     expect(late.get('a')?.ejected).toEqual(out.get('a')?.ejected);
   });
 
@@ -125,7 +129,7 @@ describe('C6 memory of an isolate', () => {
         const fleet = rows.map(({ zone, failed }, at) => ({ agent: `agent-${at}`, zone, failed }));
         const memory = fleet
           .filter(({ failed }) => failed)
-          .flatMap(({ agent }) => Array.from({ length: limits.ejectFailures.value }, () => agent))
+          .flatMap(({ agent }) => Array.from({ length: EJECT_FAILURES }, () => agent))
           .reduce<RouteMemory>((sum, agent) => finished(sum, agent, { outcome: 'failure', ms: 50, now }), none);
         const rest = withoutEjected(fleet, memory, now);
         for (const zone of ['eu', 'us']) {
@@ -138,10 +142,10 @@ describe('C6 memory of an isolate', () => {
   });
 
   it('forgets agents that are idle for long', () => {
-    const many = Array.from({ length: limits.rosterAgents.value + 10 }).reduce<RouteMemory>(
+    const many = Array.from({ length: REGISTRY_AGENTS_MAX + 10 }).reduce<RouteMemory>(
       (sum, _, at) => finished(sum, `agent-${at}`, { outcome: 'healthy', ms: 5, now }),
       none,
     );
-    expect(finished(many, 'new', { outcome: 'healthy', ms: 5, now: now + limits.ejectMaxMs.value + 1 }).size).toBe(1);
+    expect(finished(many, 'new', { outcome: 'healthy', ms: 5, now: now + EJECT_MAX_MS + 1 }).size).toBe(1);
   });
 });

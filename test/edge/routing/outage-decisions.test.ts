@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { agentsHaveReconnected } from '../../../edge/routing/have-reconnected.ts';
-import { pick } from '../../../edge/routing/pick.ts';
-import { answerTimeLeft, attemptsLeft } from '../../../edge/routing/retry.ts';
-import { limits } from '../../../shared/limits.ts';
+import { agentsHaveReconnected, REGISTRY_GATHER_MS } from '../../../edge/routing/have-reconnected.ts';
+import { ATTEMPTS_MAX, pick } from '../../../edge/routing/pick.ts';
+import { answerTimeLeft, attemptsLeft, REACH_MS } from '../../../edge/routing/retry.ts';
 import type { RosterEntry, Snapshot } from '../../../shared/pool/heartbeat.ts';
 import { agent, now, numbers, request, snapshot } from './fleet.ts';
 
@@ -36,13 +35,13 @@ describe('C6 attempts that are left after a failure', () => {
 
   it('wait together no longer than the bound for one request', () => {
     let spent = 0;
-    for (let made = 0; made < limits.attempts.value; made++) spent += answerTimeLeft(spent);
-    expect(spent).toBe(limits.reachMs.value);
+    for (let made = 0; made < ATTEMPTS_MAX; made++) spent += answerTimeLeft(spent);
+    expect(spent).toBe(REACH_MS);
   });
 });
 
 describe('C6 rosters that list every agent that is connected', () => {
-  const began = now - limits.rosterGatherMs.value;
+  const began = now - REGISTRY_GATHER_MS;
   const roster = (zone: string, change: Partial<Snapshot> = {}): Snapshot => ({
     ...snapshot([], zone),
     began,

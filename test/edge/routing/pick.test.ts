@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { finished, type RouteMemory } from '../../../edge/routing/memory.ts';
-import { type Attempt, pick, type RouteRequest } from '../../../edge/routing/pick.ts';
-import { limits } from '../../../shared/limits.ts';
+import { EJECT_FAILURES, finished, type RouteMemory } from '../../../edge/routing/memory.ts';
+import { ATTEMPTS_MAX, type Attempt, pick, type RouteRequest } from '../../../edge/routing/pick.ts';
 import type { RosterEntry, Snapshot } from '../../../shared/pool/heartbeat.ts';
+import { HEARTBEAT_GONE_MS, HEARTBEAT_UNKNOWN_MS, SNAPSHOT_STALE_MS } from '../../../shared/pool/limits.ts';
 import { publicText } from '../../../shared/refusal.ts';
 import { agent, anyFleet, anyRequest, model, now, numbers, request, snapshot } from './fleet.ts';
 
@@ -50,7 +50,7 @@ describe('C6 routing keeps every constraint on every attempt', () => {
         }
         for (const { entry } of result.value) expect(fits).toContain(entry);
         expect(result.value.length).toBeGreaterThan(0);
-        expect(result.value.length).toBeLessThanOrEqual(limits.attempts.value);
+        expect(result.value.length).toBeLessThanOrEqual(ATTEMPTS_MAX);
         expect(new Set(agents(result.value)).size).toBe(result.value.length);
         expect(pick(asked, { snapshots: fleet, memory, now, random: numbers(seed) })).toEqual(result);
       }),
@@ -67,7 +67,7 @@ describe('C6 routing keeps every constraint on every attempt', () => {
       !asked.exclude?.has(description.agent) &&
       !load.draining &&
       load.engineReady &&
-      now - heard <= limits.heartbeatGoneMs.value &&
+      now - heard <= HEARTBEAT_GONE_MS &&
       serves(asked, entry, ['full', 'canary']).length > 0
     );
   }
@@ -88,8 +88,8 @@ describe('C6 every refusal names the unmet constraint', () => {
   const zh = agent('zh', { models: [model({ name: 'reference-zh', languages: ['zh'] })] });
   const far = agent('far', { zone: 'us' });
   const both = [snapshot([agent('near')]), snapshot([far], 'us')];
-  const stale = snapshot([agent('near')], 'eu', now - limits.snapshotStaleMs.value - 1);
-  const silent = agent('near', {}, {}, now - limits.heartbeatGoneMs.value - 1);
+  const stale = snapshot([agent('near')], 'eu', now - SNAPSHOT_STALE_MS - 1);
+  const silent = agent('near', {}, {}, now - HEARTBEAT_GONE_MS - 1);
 
   it.each<[string, string, Partial<RouteRequest>, Snapshot[]]>([
     ['model_unknown', 'no agent has the model', { model: 'other' }, both],
@@ -121,12 +121,12 @@ describe('C6 every refusal names the unmet constraint', () => {
   });
 
   it('accepts an agent of unknown load', () => {
-    const quiet = agent('near', {}, {}, now - limits.heartbeatUnknownMs.value - 1);
+    const quiet = agent('near', {}, {}, now - HEARTBEAT_UNKNOWN_MS - 1);
     expect(agents(attempts(request(), [snapshot([quiet])]))).toEqual(['near']);
   });
 
   it('keeps routing by an old snapshot while the roster cannot be reached', () => {
-    const at = now - limits.snapshotStaleMs.value + 1;
+    const at = now - SNAPSHOT_STALE_MS + 1;
     expect(agents(attempts(request(), [snapshot([agent('near', {}, {}, at)], 'eu', at)]))).toEqual(['near']);
   });
 });
@@ -204,7 +204,7 @@ describe('C6 load', () => {
 });
 
 describe('C6 an ejected agent', () => {
-  const failing = Array.from({ length: limits.ejectFailures.value }).reduce<RouteMemory>(
+  const failing = Array.from({ length: EJECT_FAILURES }).reduce<RouteMemory>(
     (memory) => finished(memory, 'a', { outcome: 'failure', ms: 5, now }),
     none,
   );

@@ -4,8 +4,9 @@ import { CompactSign, importJWK } from 'jose';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { z } from 'zod';
 import type { knownReleases } from '../../../edge/routing/release.ts';
-import { limits } from '../../../shared/limits.ts';
+import { SNAPSHOT_AGE_MS } from '../../../edge/routing/snapshot.ts';
 import { type ModelRelease, RELEASE_TYPE, type ReleaseMap } from '../../../shared/registry/release.ts';
+import { BUFFERED_BODY_BYTES } from '../../../shared/speech/limits.ts';
 import { largestMap } from '../../shared/registry/releases.ts';
 import { final } from '../agent-double.ts';
 import { keys, makeToken } from '../authority.ts';
@@ -32,7 +33,7 @@ async function sign(payload: unknown, key = keys.service, typ = RELEASE_TYPE): P
 async function tell(release: string): Promise<Response> {
   const headers = { 'content-type': 'application/json' };
   const answered = await ask('/v1/release', { method: 'PUT', headers, body: JSON.stringify({ release }) });
-  passTime(limits.snapshotAgeMs.value);
+  passTime(SNAPSHOT_AGE_MS);
   return answered;
 }
 
@@ -148,7 +149,7 @@ describe('C7: the release map at the edge', () => {
     const [one] = await tryOut();
     const [forbids, sendsMuch] = [newTenant(), newTenant()];
     await serve(await makeToken({ tenant: forbids, mirror: 'forbidden' }));
-    await serve(await makeToken({ tenant: sendsMuch }), new Uint8Array(limits.heldBodyBytes.value + 1));
+    await serve(await makeToken({ tenant: sendsMuch }), new Uint8Array(BUFFERED_BODY_BYTES + 1));
     // It is on record before it leaves.
     for (const tenant of [forbids, sendsMuch]) {
       expect((await routesOf(tenant, 1)).map(({ agent, outcome }) => [agent, outcome])).toEqual([[one.name, 'served']]);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { limits } from '../../../shared/limits.ts';
+import { SEAL_SETUP_MS } from '../../../shared/seal/limits.ts';
 import { type AgentDouble, readFields } from '../agent-double.ts';
 import { passTime, readRefusal, startAgent, upload } from '../network.ts';
 
@@ -54,7 +54,7 @@ describe('C5 requests in a sealed session', () => {
     agent.plain = undefined;
     await upload({ fields: [['model', model]] });
     expect(ticketsOf(agent)).toBe(2);
-    passTime(limits.sealSetupMs.value);
+    passTime(SEAL_SETUP_MS);
     await agent.send(agent.report());
     await agent.settled();
     await upload({ fields: [['model', model]] });

@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { AudioBudget } from '../../../edge/stream/audio-budget.ts';
+import { BUFFERED_BYTES_IN_FLIGHT } from '../../../edge/http/buffered-bytes.ts';
+import { STREAM_CLIENT_BYTES } from '../../../edge/protocol/auricle-stream.ts';
+import {
+  AudioBudget,
+  STREAM_ISOLATE_BYTES,
+  STREAM_PACED_BYTES,
+  STREAM_TENANT_BYTES,
+} from '../../../edge/stream/audio-budget.ts';
 import { AudioRing } from '../../../edge/stream/audio-ring.ts';
-import { limits } from '../../../shared/limits.ts';
+import { STREAM_MESSAGE_BYTES } from '../../../edge/stream/client-socket.ts';
 
 const bounds = { reserved: 2, paced: 10, tenant: 60, isolate: 100 };
 
@@ -95,17 +102,15 @@ describe('R1 C10 audio that an isolate buffers', () => {
   });
 
   it('fits its platform, and one session always fits its tenant', () => {
-    const { heldBytesInFlight, streamIsolateBytes, streamTenantBytes, streamPacedBytes, streamClientBytes } = limits;
-    const { streamMessageBytes } = limits;
-    expect(streamIsolateBytes.value + heldBytesInFlight.value).toBeLessThan(0.8 * 128_000_000);
-    expect(streamTenantBytes.value).toBeLessThan(streamIsolateBytes.value);
-    expect(streamClientBytes.value).toBeLessThan(streamPacedBytes.value);
-    expect(3 * streamMessageBytes.value).toBeLessThan(streamIsolateBytes.value);
+    expect(STREAM_ISOLATE_BYTES + BUFFERED_BYTES_IN_FLIGHT).toBeLessThan(0.8 * 128_000_000);
+    expect(STREAM_TENANT_BYTES).toBeLessThan(STREAM_ISOLATE_BYTES);
+    expect(STREAM_CLIENT_BYTES).toBeLessThan(STREAM_PACED_BYTES);
+    expect(3 * STREAM_MESSAGE_BYTES).toBeLessThan(STREAM_ISOLATE_BYTES);
     const tenMinutes = 600 * 24_000 * 2;
     for (const length of [960, 3_200, 4_800, 5_500, 8_192, 9_600, 65_472]) {
       const ring = new AudioRing(0);
       for (let at = 0; at < tenMinutes; at += length) expect(ring.push(new Uint8Array(length), 0.1)).toBe(true);
-      expect(ring.memory).toBeLessThan(streamTenantBytes.value - streamPacedBytes.value);
+      expect(ring.memory).toBeLessThan(STREAM_TENANT_BYTES - STREAM_PACED_BYTES);
     }
   });
 });

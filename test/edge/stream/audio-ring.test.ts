@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { AudioRing, type Mark } from '../../../edge/stream/audio-ring.ts';
-import { limits } from '../../../shared/limits.ts';
+import { AudioRing, type Mark, STREAM_SLAB_BYTES, STREAM_SPARE_SLABS } from '../../../edge/stream/audio-ring.ts';
 
 type Step = { readonly push: number } | { readonly mark: true } | { readonly settle: number };
 const steps = fc.array(
@@ -93,8 +92,7 @@ describe('the audio ring', () => {
         }
         expect(ring.memory).toBeGreaterThanOrEqual(ring.bytes);
         ring.trim(ring.end, () => true);
-        const { streamSlabBytes, streamSpareSlabs } = limits;
-        expect(ring.memory).toBeLessThanOrEqual((streamSpareSlabs.value + 1) * streamSlabBytes.value);
+        expect(ring.memory).toBeLessThanOrEqual((STREAM_SPARE_SLABS + 1) * STREAM_SLAB_BYTES);
       }),
     );
   });

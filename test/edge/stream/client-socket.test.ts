@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { ClientCommand, LiveProtocol, SessionEvent } from '../../../edge/protocol/live-protocol.ts';
-import { ClientSender } from '../../../edge/stream/client-sender.ts';
+import { ClientSender, STREAM_BUFFERED_EVENTS_MAX } from '../../../edge/stream/client-sender.ts';
 import { ClientSocket } from '../../../edge/stream/client-socket.ts';
 import type { Handover } from '../../../edge/stream/handover.ts';
-import { limits } from '../../../shared/limits.ts';
+import { STREAM_EVENT_BYTES, STREAM_REQUEST_BYTES, STREAM_UNREAD_BYTES } from '../../../edge/stream/unread-limit.ts';
 
 /** A client that never reads, with a protocol that renders each event as so many bytes. */
 function connect(bytes: number, acknowledges = false, hear: LiveProtocol['receive'] = () => []) {
@@ -41,7 +41,7 @@ function connect(bytes: number, acknowledges = false, hear: LiveProtocol['receiv
 }
 
 const word = (type: 'interim' | 'segment', at: number) => ({ type, index: 0, start: at, end: at + 1 }) as SessionEvent;
-const burst = limits.streamUnreadBytes.value;
+const burst = STREAM_UNREAD_BYTES;
 
 describe('§3-18 unread events of a client that does not count', () => {
   it('drops interims beyond the allowance, and sends segments', () => {
@@ -50,7 +50,7 @@ describe('§3-18 unread events of a client that does not count', () => {
     for (let at = 0; at < seconds; at++) {
       for (let turn = 0; turn < 4; turn++) client.send(word('interim', at));
     }
-    const most = burst + seconds * limits.streamTellBytes.value;
+    const most = burst + seconds * STREAM_EVENT_BYTES;
     expect(sent()).toBeGreaterThan(most - 100_000);
     expect(sent()).toBeLessThanOrEqual(most + 20_000);
     const before = sent();
@@ -69,7 +69,7 @@ describe('§3-18 unread events of a client that does not count', () => {
     const { client, sent, steps } = connect(20_000);
     for (let turn = 0; steps.length === 0 && turn < 1_000; turn++) client.send(word('segment', 0));
     expect(steps).toMatchObject([{ type: 'close', refusal: { reason: 'reader_slow' } }]);
-    expect(sent()).toBeLessThanOrEqual(2 * (burst + limits.streamTellBytes.value) + 20_000);
+    expect(sent()).toBeLessThanOrEqual(2 * (burst + STREAM_EVENT_BYTES) + 20_000);
   });
 });
 
@@ -93,7 +93,7 @@ describe('§3-18 requests of a client', () => {
     const closed = () => steps.find(({ type }) => type === 'close');
     for (let turn = 0; !closed() && turn < 100_000; turn++) receive('ping');
     expect(closed()).toMatchObject({ refusal: { reason: 'reader_slow' } });
-    expect(sent() / 'pong'.length).toBeLessThanOrEqual(burst / limits.streamAskBytes.value);
+    expect(sent() / 'pong'.length).toBeLessThanOrEqual(burst / STREAM_REQUEST_BYTES);
   });
 
   it('accepts a ping with each audio message', () => {
@@ -140,7 +140,7 @@ describe('§3-18 requests of a client', () => {
 describe('MUST 34 events for a disconnected client', () => {
   it('are buffered up to a limit, with the last interim only', () => {
     const sender = new ClientSender();
-    const most = limits.streamHeldEvents.value;
+    const most = STREAM_BUFFERED_EVENTS_MAX;
     for (let at = 0; at < most - 1; at++) expect(sender.send({ type: 'speech_started', at })).toBe(true);
     for (let at = 0; at < 3; at++) expect(sender.send(word('interim', at))).toBe(true);
     expect(sender.send({ type: 'speech_started', at: most })).toBe(false);

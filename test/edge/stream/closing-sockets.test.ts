@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import type { Runtime } from '../../../edge/clock.ts';
-import { ClosingSockets } from '../../../edge/stream/closing-sockets.ts';
-import { sockets as ofIsolate, Sockets } from '../../../edge/stream/sockets.ts';
-import { limits } from '../../../shared/limits.ts';
+import { REQUESTS_CONCURRENT } from '../../../edge/limits.ts';
+import { ClosingSockets, STREAM_CLOSE_TIMEOUT_MS } from '../../../edge/stream/closing-sockets.ts';
+import { CLOSING_SOCKETS_MAX, sockets as ofIsolate, Sockets } from '../../../edge/stream/sockets.ts';
 import type { Claims } from '../../../shared/tenant/claims.ts';
 
 const requestsAtOnce = 2;
 const claims = { tenant: 'acme', allowance: { requestsAtOnce } } as unknown as Claims;
 const other = { ...claims, tenant: 'globex' };
-const most = requestsAtOnce + limits.streamClosingSockets.value;
+const most = requestsAtOnce + CLOSING_SOCKETS_MAX;
 
 function fill(sockets: Sockets, of: Claims | undefined): object[] {
-  const closing = Array.from({ length: of ? most : limits.requestsAtOnce.value + most - requestsAtOnce }, () => ({}));
+  const closing = Array.from({ length: of ? most : REQUESTS_CONCURRENT + most - requestsAtOnce }, () => ({}));
   for (const socket of closing) {
     expect(sockets.checkClosing(of)).toBeUndefined();
     sockets.closing(of, socket);
@@ -81,7 +81,7 @@ describe('C10 A21 sockets without an answer to the close frame', () => {
     };
     return { state, closing, pass };
   }
-  const limit = limits.streamUnansweredMs.value;
+  const limit = STREAM_CLOSE_TIMEOUT_MS;
 
   it('end with their object once the last of them is overdue', async () => {
     const { closing, pass } = start();

@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { dueAt, millisecondsLeft, type Times } from '../../../edge/stream/deadlines.ts';
-import { limits } from '../../../shared/limits.ts';
+import {
+  dueAt,
+  millisecondsLeft,
+  STREAM_ENDING_MS,
+  STREAM_SILENCE_MS,
+  type Times,
+} from '../../../edge/stream/deadlines.ts';
+import { STREAM_FINISH_MS, STREAM_IDLE_MS, STREAM_RESUME_MS } from '../../../edge/stream/limits.ts';
 
 const HOUR = 3_600_000;
 const calm: Times = {
@@ -20,18 +26,18 @@ const NOW = 1_000_000;
 describe('deadlines of a session', () => {
   it.each<[string, Partial<Times>, number, string[]]>([
     ['nothing', {}, NOW, []],
-    ['a silent agent', { agent: NOW - limits.streamSilenceMs.value - 1 }, NOW, ['agent_silent']],
+    ['a silent agent', { agent: NOW - STREAM_SILENCE_MS - 1 }, NOW, ['agent_silent']],
     ['none yet', { agent: undefined }, NOW, []],
-    ['a silent client', { client: NOW - limits.streamIdleMs.value - 1 }, NOW, ['idle']],
-    ['a disconnected client', { client: undefined, disconnected: NOW - limits.streamResumeMs.value }, NOW, []],
+    ['a silent client', { client: NOW - STREAM_IDLE_MS - 1 }, NOW, ['idle']],
+    ['a disconnected client', { client: undefined, disconnected: NOW - STREAM_RESUME_MS }, NOW, []],
     [
       'a client that does not come back',
-      { client: undefined, disconnected: NOW - limits.streamResumeMs.value - 1 },
+      { client: undefined, disconnected: NOW - STREAM_RESUME_MS - 1 },
       NOW,
       ['gone'],
     ],
-    ['an overdue rest', { finishing: NOW - limits.streamFinishMs.value - 1, client: NOW }, NOW, ['overdue']],
-    ['the end in sight', { client: HOUR, agent: HOUR }, HOUR - limits.streamEndingMs.value, ['ending']],
+    ['an overdue rest', { finishing: NOW - STREAM_FINISH_MS - 1, client: NOW }, NOW, ['overdue']],
+    ['the end in sight', { client: HOUR, agent: HOUR }, HOUR - STREAM_ENDING_MS, ['ending']],
     ['the end', { client: HOUR, agent: HOUR }, HOUR, ['too_long']],
     ['the end by audio', { received: 3_600 }, NOW, ['too_long']],
     ['no idleness while the rest is awaited', { finishing: NOW, client: 0 }, NOW, []],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type EndedSession, EndedSessions, endSession } from '../../../edge/stream/ended-sessions.ts';
+import { STREAM_RESUME_MS } from '../../../edge/stream/limits.ts';
 import type { Resumable } from '../../../edge/stream/resume-token.ts';
-import { limits } from '../../../shared/limits.ts';
 
 const NOW = 1_760_000_000_000;
 /** A token whose checkpoint is so many seconds, at 1,000 bytes each, from the beginning. */
@@ -58,6 +58,6 @@ describe('A1 booked seconds of a session that resumes', () => {
   it('books nothing for a lost edge, and everything of an old session', () => {
     const ended = new EndedSessions();
     expect(ended.takeBooked(tokenAt(5), NOW)).toBe(0);
-    expect(ended.takeBooked(tokenAt(5), NOW + limits.streamResumeMs.value)).toBe(5);
+    expect(ended.takeBooked(tokenAt(5), NOW + STREAM_RESUME_MS)).toBe(5);
   });
 });

@@ -1,6 +1,11 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { audioBudget } from '../../../edge/stream/audio-budget.ts';
-import { limits } from '../../../shared/limits.ts';
+import {
+  audioBudget,
+  STREAM_ISOLATE_BYTES,
+  STREAM_PACED_BYTES,
+  STREAM_RESERVED_BYTES,
+} from '../../../edge/stream/audio-budget.ts';
+import { STREAM_MESSAGE_BYTES } from '../../../edge/stream/client-socket.ts';
 import { makeToken } from '../authority.ts';
 import { LiveClient, startListener } from '../live-client.ts';
 import { limitRings } from '../small-ring.ts';
@@ -66,7 +71,7 @@ describe('C10 R1 more audio than the edge can buffer', () => {
 
   /** Audio of another tenant that fills the isolate but for `free` bytes. */
   const fillIsolate = (free: number) => {
-    const full = { memory: limits.streamIsolateBytes.value - free };
+    const full = { memory: STREAM_ISOLATE_BYTES - free };
     onTestFinished(audioBudget.enter('another', full).end);
     return full;
   };
@@ -77,7 +82,7 @@ describe('C10 R1 more audio than the edge can buffer', () => {
     const piece = encoder.encode('_'.repeat(16 * KiB));
     client.say(piece).say({ type: 'Finalize' });
     await client.heard('Results');
-    fillIsolate(limits.streamReservedBytes.value);
+    fillIsolate(STREAM_RESERVED_BYTES);
     client.say(piece).say({ type: 'Finalize' });
     await eventually(() => client.all('Results').length > 1);
     for (let sent = 0; sent < 4; sent++) client.say(piece);
@@ -87,7 +92,7 @@ describe('C10 R1 more audio than the edge can buffer', () => {
   });
 
   it('ends a session before reading a message beyond the isolate’s memory', async () => {
-    fillIsolate(limits.streamPacedBytes.value + 1_024 * KiB);
+    fillIsolate(STREAM_PACED_BYTES + 1_024 * KiB);
     const { name } = await startListener();
     const client = await openai(name);
     client.say(append('_'.repeat(2_048 * KiB)));
@@ -96,7 +101,7 @@ describe('C10 R1 more audio than the edge can buffer', () => {
   });
 
   it('lets no new session in when the isolate is full', async () => {
-    fillIsolate(limits.streamPacedBytes.value);
+    fillIsolate(STREAM_PACED_BYTES);
     const { name } = await startListener();
     const client = await StreamClient.connect();
     client.start(name);
@@ -106,7 +111,7 @@ describe('C10 R1 more audio than the edge can buffer', () => {
 
   it('in one message ends no session normally', async () => {
     const { name } = await startListener();
-    const large = '_'.repeat(limits.streamMessageBytes.value);
+    const large = '_'.repeat(STREAM_MESSAGE_BYTES);
     const [listener, realtime] = [await deepgram(name), await openai(name)];
     listener.say(encoder.encode(`${large}_`));
     expect(await listener.end()).toEqual({ code: 1008, reason: 'DATA-0000 message_too_large' });

@@ -1,5 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { limits } from '../../../shared/limits.ts';
+import { REGISTRY_GATHER_MS } from '../../../edge/routing/have-reconnected.ts';
+import { SNAPSHOT_AGE_MS } from '../../../edge/routing/snapshot.ts';
+import { STREAM_MOVE_MS } from '../../../edge/stream/upstream.ts';
+import { ENGINE_SILENT_MS } from '../../../infra/pool/agent/engine/patience.ts';
 import { makeToken } from '../authority.ts';
 import { LiveClient, startListener } from '../live-client.ts';
 import { ask, passTime, readRefusal, startAgent, upload } from '../network.ts';
@@ -18,7 +21,7 @@ const busy = () => Response.json({ reason: 'pool_busy' }, { status: 503 });
 /** Both rosters have run for long enough to be called by all agents. */
 beforeEach(async () => {
   await ask('/v1/models', { headers: await bearer() });
-  passTime(limits.rosterGatherMs.value);
+  passTime(REGISTRY_GATHER_MS);
 });
 
 /** An agent whose engine is away, as its roster knows. */
@@ -26,7 +29,7 @@ async function startWithoutEngine() {
   const listener = await startListener();
   await listener.agent.send(listener.agent.report({ engineReady: false }));
   await listener.agent.settled();
-  passTime(limits.snapshotAgeMs.value);
+  passTime(SNAPSHOT_AGE_MS);
   return listener;
 }
 
@@ -58,7 +61,7 @@ describe('C6 R1 a stream that begins while all engines are away', () => {
     await client.heard('session.updated');
     await agent.send(agent.report({ engineReady: false }));
     await agent.settled();
-    passTime(limits.snapshotAgeMs.value);
+    passTime(SNAPSHOT_AGE_MS);
     client.say(append('hello'));
     expect(await client.end()).toEqual({ code: 4503, reason: 'no_pool' });
   });
@@ -97,7 +100,7 @@ describe('C6 C10 R1 an OpenAI stream that is open when its agent goes', () => {
     agent.plain = undefined;
     await agent.send(agent.report());
     await agent.settled();
-    passTime(limits.snapshotAgeMs.value);
+    passTime(SNAPSHOT_AGE_MS);
     client.say(append('ee.'));
     await client.heard(`${PREFIX}.completed`, ({ transcript }) => transcript === 'three');
     expect(client.all(`${PREFIX}.completed`).map(({ transcript }) => transcript)).toEqual(['one', 'two', 'three']);
@@ -107,7 +110,7 @@ describe('C6 C10 R1 an OpenAI stream that is open when its agent goes', () => {
 
   it('reads which item is lost when no agent comes back', async () => {
     const { client } = await openThenLose();
-    passTime(limits.streamMoveMs.value);
+    passTime(STREAM_MOVE_MS);
     expect(await client.end()).toEqual({ code: 4502, reason: 'pool_lost' });
     const [lost] = client.all('input_audio_buffer.speech_started').slice(-1);
     expect(client.all(`${PREFIX}.failed`)).toMatchObject([{ item_id: lost?.item_id, error: { code: 'pool_lost' } }]);
@@ -122,7 +125,7 @@ describe('C6 C9 a recording while all engines are away', () => {
     for (const agent of agents) {
       agent.script = async function* (received) {
         await received.all();
-        passTime(limits.engineSilentMs.value);
+        passTime(ENGINE_SILENT_MS);
         yield { type: 'refusal', reason: 'engine_failed', params: {} };
       };
     }

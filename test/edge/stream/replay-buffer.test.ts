@@ -1,8 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { STREAM_RING_BYTES, STREAM_RING_ITEMS_MAX, STREAM_RING_MARKS_MAX } from '../../../edge/stream/audio-ring.ts';
+import { STREAM_MESSAGE_BYTES } from '../../../edge/stream/client-socket.ts';
 import { EventFilter } from '../../../edge/stream/event-filter.ts';
-import { type Frame, memoryFor, ReplayBuffer } from '../../../edge/stream/replay-buffer.ts';
-import { limits } from '../../../shared/limits.ts';
+import { STREAM_ANSWERS_MAX } from '../../../edge/stream/pending-requests.ts';
+import {
+  type Frame,
+  memoryFor,
+  ReplayBuffer,
+  STREAM_RELIEF_BYTES,
+  STREAM_RELIEF_ITEMS,
+  STREAM_WINDOW_BYTES,
+} from '../../../edge/stream/replay-buffer.ts';
 import type { StreamFormat } from '../../../shared/stream/format.ts';
 import { AgentModel, type Report, segmentOf } from './agent-model.ts';
 
@@ -155,10 +164,10 @@ describe('R1 the replay buffer', () => {
     const buffer = create();
     let taken = 0;
     while (append(buffer, 100_000).ok) taken += 1;
-    expect(taken).toBe(Math.floor(limits.streamRingBytes.value / 100_000));
+    expect(taken).toBe(Math.floor(STREAM_RING_BYTES / 100_000));
     expect(buffer.position).toBe(taken * 100_000);
     expect(buffer.clock.end).toBeCloseTo((taken * 100_000) / 8_000, 6);
-    expect(append(buffer, limits.streamRingBytes.value - buffer.position).ok).toBe(true);
+    expect(append(buffer, STREAM_RING_BYTES - buffer.position).ok).toBe(true);
     expect(append(buffer, 1)).toMatchObject(full);
   });
 
@@ -182,16 +191,16 @@ describe('R1 the replay buffer', () => {
 
   it('sends a message larger than the window when nothing is in flight', () => {
     const buffer = create();
-    append(buffer, limits.streamMessageBytes.value);
+    append(buffer, STREAM_MESSAGE_BYTES);
     const sent = sendAll(buffer);
-    expect(sent).toBeLessThanOrEqual(limits.streamWindowBytes.value);
+    expect(sent).toBeLessThanOrEqual(STREAM_WINDOW_BYTES);
     expect(buffer.acknowledge(sent, 1)).toBe(true);
     expect(buffer.next()).toBeDefined();
   });
 
   it('§3-18 takes requests when full of messages, a bounded number of them', () => {
     const buffer = create();
-    const [items, relief] = [limits.streamRingItems.value, limits.streamReliefItems.value];
+    const [items, relief] = [STREAM_RING_ITEMS_MAX, STREAM_RELIEF_ITEMS];
     for (let at = 0; at < items; at++) {
       expect(append(buffer, 1).ok).toBe(true);
       if (at < relief - 2 || at > relief) continue;
@@ -199,7 +208,7 @@ describe('R1 the replay buffer', () => {
       expect(buffer.needsFinalize).toBe(at >= relief - 1);
     }
     expect(append(buffer, 1).ok).toBe(false);
-    const marks = limits.streamRingMarks.value;
+    const marks = STREAM_RING_MARKS_MAX;
     for (let id = 0; id < marks - 1; id++) expect(buffer.request('finalize', id)).toBe('pending');
     expect(buffer.setOptions(options)).toBe(true);
     const rest = [buffer.request('clear', 1), buffer.request('finalize', 0), buffer.setOptions(options)];
@@ -208,7 +217,7 @@ describe('R1 the replay buffer', () => {
 
   it('C10 needs no finalize while audio waits to be sent, however much', () => {
     const buffer = create();
-    for (let taken = 0; taken <= limits.streamReliefBytes.value; taken += 2 ** 20) append(buffer, 2 ** 20);
+    for (let taken = 0; taken <= STREAM_RELIEF_BYTES; taken += 2 ** 20) append(buffer, 2 ** 20);
     for (let sent = 0; sent < buffer.position; buffer.acknowledge(sent, 0)) {
       expect(buffer.needsFinalize).toBe(false);
       sent = sendAll(buffer);
@@ -218,7 +227,7 @@ describe('R1 the replay buffer', () => {
 
   it('C10 R1 needs no finalize while utterances wait to be received or recognised', () => {
     const buffer = create();
-    const end = limits.streamReliefBytes.value + 64;
+    const end = STREAM_RELIEF_BYTES + 64;
     append(buffer, end);
     for (let sent = 0; sent < end; buffer.acknowledge(sent - 1, 0, 0)) sent = Math.max(sent, sendAll(buffer));
     expect(buffer.needsFinalize).toBe(false);
@@ -239,7 +248,7 @@ describe('R1 the replay buffer', () => {
     expect(buffer.answer('finalize', 1)).toBe(false);
     expect(buffer.request('finalize', 1)).toBe('answered');
     expect(buffer.request('clear', 1)).toBe('pending');
-    for (let id = 2; id < limits.streamAnswers.value + 2; id++) {
+    for (let id = 2; id < STREAM_ANSWERS_MAX + 2; id++) {
       buffer.request('finalize', id);
       buffer.answer('finalize', id);
     }
@@ -296,7 +305,7 @@ describe('seconds of a stream', () => {
 });
 
 describe('C10 R1 audio that a full buffer does not take', () => {
-  const most = limits.streamRingItems.value;
+  const most = STREAM_RING_ITEMS_MAX;
 
   function startFull() {
     const buffer = create();

@@ -1,14 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { SessionEvent } from '../../../edge/protocol/live-protocol.ts';
-import { SpeechTracker } from '../../../edge/stream/speech-tracker.ts';
-import { limits } from '../../../shared/limits.ts';
+import { SpeechTracker, STREAM_TAIL_MS } from '../../../edge/stream/speech-tracker.ts';
 
 const segment = (start: number, end: number, ending: 'endpoint' | 'length' = 'endpoint') =>
   ({ type: 'segment', start, end, ending }) as SessionEvent;
 const started = (at: number): SessionEvent => ({ type: 'speech_started', at });
 const interim = (start: number) => ({ type: 'interim', start }) as SessionEvent;
 const cleared: SessionEvent = { type: 'cleared', id: 1 };
-const tail = limits.streamTailMs.value / 1_000;
+const tail = STREAM_TAIL_MS / 1_000;
 
 describe('R14 the client has all words of a session', () => {
   it.each<[string, readonly (SessionEvent | number)[], number, boolean]>([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { limits } from '../../../shared/limits.ts';
+import { SEAL_SEGMENT_BYTES } from '../../../shared/seal/limits.ts';
 import { final, segment } from '../agent-double.ts';
 import { makeToken } from '../authority.ts';
 import { askDirectly, readRefusal, startAgent } from '../network.ts';
@@ -62,7 +62,7 @@ describe('C6 C10 a large body streams', () => {
     await settled();
     expect(taken).toBe(sent);
     expect(taken).toBeGreaterThanOrEqual(total);
-    expect(ahead).toBeLessThanOrEqual(4 * limits.sealSegmentBytes.value);
+    expect(ahead).toBeLessThanOrEqual(4 * SEAL_SEGMENT_BYTES);
   });
 
   it('reads the agent only as fast as the caller reads', async () => {

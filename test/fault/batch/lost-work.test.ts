@@ -23,14 +23,12 @@ let token: string;
 
 beforeAll(async () => {
   const limits = {
-    jobWantedMs: 1_000,
-    jobSilentMs: 5_000,
-    jobSuspectMs: 1_500,
-    jobLeaseMs: 3_000,
-    jobVisibilitySeconds: 6,
-    jobRetryMaxSeconds: 3,
-    uploadQueueLostMs: 3_000,
-    uploadLookSeconds: 3,
+    'infra/pool/agent/jobs/do-job.ts': { JOB_WANTED_MS: 1_000 },
+    'functions/jobs/decide-redrive.ts': { JOB_SILENT_MS: 5_000, JOB_SUSPECT_MS: 1_500, QUEUE_LAG_MS: 3_000 },
+    'functions/jobs/limits.ts': { JOB_LEASE_MS: 3_000 },
+    'shared/jobs/limits.ts': { JOB_VISIBILITY_S: 6 },
+    'infra/pool/agent/jobs/take-jobs.ts': { JOB_RETRY_MAX_S: 3 },
+    'functions/jobs/record.ts': { UPLOAD_FILE_CHECK_S: 3 },
   };
   stack = await startStack({ port: 0, state: folder.path, quiet: true, limits });
   const claims = { tenant: 'lossy', scope: 'transcribe uploads projects', uploads: 'plain', zones: ['eu'] };

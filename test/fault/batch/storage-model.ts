@@ -2,10 +2,11 @@
 // may fail before or after its effect, or be slow; messages and events may be late, duplicated or lost.
 import type { BlobFacts, Blobs, ContainerName } from '../../../functions/store/blobs.ts';
 import type { DeadJob, Jobs, Messages, QueueOf } from '../../../functions/store/jobs.ts';
+import { JOB_RECEIVES_MAX } from '../../../functions/store/jobs.ts';
 import type { Notice, Notices } from '../../../functions/store/notices.ts';
 import type { Change, Row, Rows, Value } from '../../../functions/store/rows.ts';
 import { readJob } from '../../../shared/jobs/job.ts';
-import { limits } from '../../../shared/limits.ts';
+import { JOB_VISIBILITY_S } from '../../../shared/jobs/limits.ts';
 import type { World } from './world.ts';
 
 /** Error of a call without an answer. */
@@ -260,7 +261,7 @@ export class QueueModel {
   receive(): Message | undefined {
     const { now } = this.#world;
     for (const message of this.messages.filter(({ visible }) => visible <= now)) {
-      if (message.receives < limits.jobReceives.value) continue;
+      if (message.receives < JOB_RECEIVES_MAX) continue;
       this.messages.splice(this.messages.indexOf(message), 1);
       this.dead.push(message);
     }
@@ -268,7 +269,7 @@ export class QueueModel {
     if (visible.length === 0) return undefined;
     const message = this.#world.pick(visible);
     message.receives += 1;
-    this.keep(message, limits.jobVisibilitySeconds.value * 1_000);
+    this.keep(message, JOB_VISIBILITY_S * 1_000);
     message.receipt = ++this.#receipts;
     return { ...message };
   }

@@ -1,6 +1,6 @@
 // Long recordings that official clients send at once, while their agent is killed.
 import { expect, it, vi } from 'vitest';
-import { limits } from '../../../shared/limits.ts';
+import { STREAM_PACED_BYTES } from '../../../edge/stream/audio-budget.ts';
 import { running } from '../here.ts';
 import { openDeepgram, openOpenAi } from './official.ts';
 import { kill, poolOfStream } from './place.ts';
@@ -34,7 +34,7 @@ it('R1 Deepgram: ten minutes at once, and the agent killed', async () => {
 
 it('R1 OpenAI: three minutes at once, and the agent killed', async () => {
   const { times, bytes, texts } = record(180);
-  expect(bytes.length).toBeGreaterThan(limits.streamPacedBytes.value);
+  expect(bytes.length).toBeGreaterThan(STREAM_PACED_BYTES);
   const client = await openOpenAi(running);
   client.send(bytes);
   await client.inSecond();

@@ -1,6 +1,6 @@
 // Streams at their bounds: silence, overload, early or excessive audio, and clients that vanish.
 import { describe, expect, it, vi } from 'vitest';
-import { limits } from '../../../shared/limits.ts';
+import { STREAM_RING_BYTES } from '../../../edge/stream/audio-ring.ts';
 import { running } from '../here.ts';
 import { finish, type Heard, listen, saysAfter } from './listener.ts';
 import { expectNoContent, kill, noStreams, whole } from './place.ts';
@@ -79,7 +79,7 @@ describe('more sound than may wait', () => {
     listener.say('KeepAlive');
     const signal = (name: NodeJS.Signals) => stack.pools.forEach((pool) => void stack.kill(`agent-${pool.name}`, name));
     signal('SIGSTOP');
-    listener.send(new Uint8Array(limits.streamRingBytes.value + 1));
+    listener.send(new Uint8Array(STREAM_RING_BYTES + 1));
     const { code, reason } = await listener.closed;
     expect([code, reason]).toEqual([1011, 'NET-0000 backlog_full']);
     expect(listener.heard.at(-1)).toMatchObject({ type: 'Error', code: 'backlog_full' });

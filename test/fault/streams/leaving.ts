@@ -2,7 +2,8 @@
 import net from 'node:net';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { limits } from '../../../shared/limits.ts';
+import { CLOSING_SOCKETS_MAX } from '../../../edge/stream/sockets.ts';
+import { CLOCK_SKEW_S } from '../../../shared/clock-offset.ts';
 import { running } from '../here.ts';
 import { finish, type Line, listen, saysAfter } from './listener.ts';
 import { noStreams, patience, poolOfStream } from './place.ts';
@@ -32,7 +33,7 @@ async function refusalOf(token: string): Promise<string | undefined> {
 
 describe('a token that expires under a stream (speech.md §3-23)', () => {
   /** A token past its expiry, with five seconds of the tolerated clock difference left. */
-  const shortLived = () => running.mint({}, 5 - limits.clockSkewSeconds.value);
+  const shortLived = () => running.mint({}, 5 - CLOCK_SKEW_S);
   const expired = (token: string) => expect.poll(() => refusalOf(token), patience).toContain('401');
 
   it('before the first audio: it is transcribed to its end', async () => {
@@ -148,7 +149,7 @@ describe('C10 A21 sockets whose client ignores the close frame', () => {
       Array.from({ length: 100 }, () => dial(token)).map(async (one) => ({ ...one, status: await one.status })),
     );
     const accepted = silent.filter(({ status }) => status === '101');
-    expect(accepted.length).toBeLessThanOrEqual(2 * requestsAtOnce + limits.streamClosingSockets.value);
+    expect(accepted.length).toBeLessThanOrEqual(2 * requestsAtOnce + CLOSING_SOCKETS_MAX);
     expect(silent.filter(({ status }) => status === '429')).not.toEqual([]);
     const stranger = dial('no.token.here');
     expect(await stranger.status).toBe('101');

@@ -4,7 +4,7 @@ import { type BlobLogStore, openBlobLogStore } from '../../../functions/audit/lo
 import type { LogStore } from '../../../functions/audit/log/log-store.ts';
 import { storageConnection } from '../../../infra/local/plan.ts';
 import { type Stack, startStack } from '../../../infra/local/stack.ts';
-import { limits } from '../../../shared/limits.ts';
+import { LOG_CLOCK_MS } from '../../../shared/audit/limits.ts';
 import { temporaryFolder } from '../../infra/local/folder.ts';
 import { MemoryStore } from './stored-log.ts';
 
@@ -63,7 +63,7 @@ describe('C9 the clock of storage', () => {
       const store = fresh[at] as BlobLogStore;
       expect(store.clock?.()).toBeUndefined();
       await store.read('state', name);
-      expect(Math.abs((store.clock?.() ?? 0) - Date.now()), name).toBeLessThan(limits.auditClockMs.value);
+      expect(Math.abs((store.clock?.() ?? 0) - Date.now()), name).toBeLessThan(LOG_CLOCK_MS);
     }
   });
 });

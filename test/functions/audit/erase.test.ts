@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { eraseSubject, listErasures, settleErasures, turnOf } from '../../../functions/audit/erase/erase.ts';
+import {
+  ERASURES_PER_TENANT_MAX,
+  eraseSubject,
+  listErasures,
+  settleErasures,
+  turnOf,
+} from '../../../functions/audit/erase/erase.ts';
 import { erasureName } from '../../../functions/audit/erase/erase-state.ts';
 import { releaseHold, setHold } from '../../../functions/audit/erase/hold.ts';
 import { readBox } from '../../../functions/audit/sidecar/hide.ts';
@@ -10,7 +16,6 @@ import { readDisclosure } from '../../../shared/audit/commitment.ts';
 import { proveInclusion, verifyInclusion } from '../../../shared/audit/proof.ts';
 import { hashLeaf, rootOf } from '../../../shared/audit/tree.ts';
 import { fromBase64 } from '../../../shared/base64.ts';
-import { limits } from '../../../shared/limits.ts';
 import { deskOf, toldOf } from './erase-world.ts';
 import { faults, faultyStore } from './faulty-store.ts';
 import { HiddenLog, WRAPPING, ZONE } from './hidden-log.ts';
@@ -192,7 +197,7 @@ describe('C12 C9 erasing a subject', () => {
   it('deferred erasures of one tenant take no slot of another tenant', async () => {
     const log = new HiddenLog();
     await log.write(log.event(ann), log.event({ ...ann, tenant: 'other' }));
-    const limit = limits.auditErasures.value;
+    const limit = ERASURES_PER_TENANT_MAX;
     for (let at = 0; at < limit; at += 1) {
       await log.store.create('sidecar', erasureName(ZONE, 'dev', `waits-${at}`), new Uint8Array(1));
     }

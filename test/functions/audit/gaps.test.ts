@@ -1,7 +1,7 @@
 // Gaps of a log: found by health and by verification, and accepted by an operator in an entry of the log.
 import { describe, expect, it } from 'vitest';
 import { followLog } from '../../../functions/audit/entries/follow-log.ts';
-import { readGaps } from '../../../functions/audit/entries/gap-rows.ts';
+import { AUDIT_GAPS_LISTED_MAX, readGaps } from '../../../functions/audit/entries/gap-rows.ts';
 import { acceptGap } from '../../../functions/audit/gaps/accept-gap.ts';
 import { nameOfReceived, receive } from '../../../functions/audit/intake/intake.ts';
 import { openLogKeys } from '../../../functions/audit/log/log-keys.ts';
@@ -9,8 +9,8 @@ import { readLogHealth } from '../../../functions/audit/read/read-log-health.ts'
 import { openHide } from '../../../functions/audit/sidecar/hide.ts';
 import type { Value } from '../../../functions/store/rows.ts';
 import { LogHoles } from '../../../infra/cli/audit/holes.ts';
+import { AUDIT_UNENDED_MS } from '../../../shared/audit/gaps.ts';
 import { encodeLeaf } from '../../../shared/audit/leaf.ts';
-import { limits } from '../../../shared/limits.ts';
 import { deskOf, toldOf } from './erase-world.ts';
 import { MemoryRows } from './export/memory-rows.ts';
 import { HiddenLog, ZONE } from './hidden-log.ts';
@@ -102,7 +102,7 @@ describe('C9 gaps of the audit log', () => {
     expect(await health()).toMatchObject({ open: 0 });
     await report('inference.denied', served);
     await log.commit();
-    log.now += limits.auditUnendedMs.value + 1;
+    log.now += AUDIT_UNENDED_MS + 1;
     expect(await health()).toMatchObject({ open: 1, accepted: 0 });
     expect(verified().open).toEqual([expect.stringContaining(`${UPLOAD} has begun and has no end`)]);
     const [gap] = await readGaps(rows, ZONE, log.now);
@@ -117,7 +117,7 @@ describe('C9 gaps of the audit log', () => {
     const { log, rows, health, deliver } = await opened();
     const begun = { outbox: 'functions/a', epoch: EPOCH, from: 1, to: 1 };
     const put = (key: string, value: Value) => rows.commit(`gap!${ZONE}`, [{ type: 'put', key, value }]);
-    for (let index = 0; index < limits.auditGapsListed.value; index += 1) {
+    for (let index = 0; index < AUDIT_GAPS_LISTED_MAX; index += 1) {
       const place = `2025-${String(index).padStart(16, '0')}`;
       await put(`lost-${place}`, { ...begun, gap: `2025-${index}`, at: index });
       await put(`accepted-${place}`, { ...begun, at: index });
@@ -127,7 +127,7 @@ describe('C9 gaps of the audit log', () => {
     const unended = UPLOAD.replace('017f', '018f');
     await put(`begun-${unended}`, { ...begun, gap: '2026-7', request: unended, at: 1 });
     await deliver(2);
-    expect(await health()).toMatchObject({ open: 2, accepted: limits.auditGapsListed.value });
+    expect(await health()).toMatchObject({ open: 2, accepted: AUDIT_GAPS_LISTED_MAX });
     expect(await readGaps(rows, ZONE, log.now)).toContainEqual(expect.objectContaining({ request: unended }));
   });
 

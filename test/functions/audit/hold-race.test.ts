@@ -3,8 +3,7 @@ import { eraseSubject, settleErasures } from '../../../functions/audit/erase/era
 import { setHold, settleHolds } from '../../../functions/audit/erase/hold.ts';
 import type { LogStore } from '../../../functions/audit/log/log-store.ts';
 import { retainedUntil } from '../../../functions/audit/sidecar/retention.ts';
-import { endPeriods } from '../../../functions/retention/end-periods.ts';
-import { limits } from '../../../shared/limits.ts';
+import { endPeriods, PERIODS_PER_ROUND_MAX } from '../../../functions/retention/end-periods.ts';
 import { deskOf, failures, toldOf } from './erase-world.ts';
 import { HiddenLog, ZONE } from './hidden-log.ts';
 
@@ -109,7 +108,7 @@ describe('C12 a broken hold or erasure', () => {
     await setHold(deskOf(log), hold({ subject: undefined }));
     const put = (month: string, tenant: string) =>
       log.store.create('sidecar', `${ZONE}/periods/csl/${month}/${tenant}`, new Uint8Array());
-    for (let at = 0; at < limits.auditPeriodsPerRound.value + 9; at += 1) {
+    for (let at = 0; at < PERIODS_PER_ROUND_MAX + 9; at += 1) {
       await put(`${1900 + at}12`, 'dev');
       await put(`${1901 + at}01`, 'dev');
     }

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { listHolds, releaseHold, setHold, settleHolds } from '../../../functions/audit/erase/hold.ts';
+import {
+  HOLDS_PER_TENANT_MAX,
+  listHolds,
+  releaseHold,
+  setHold,
+  settleHolds,
+} from '../../../functions/audit/erase/hold.ts';
 import {
   isMonth,
   lawfulUntil,
@@ -10,9 +16,8 @@ import {
 } from '../../../functions/audit/sidecar/retention.ts';
 import { SidecarReader } from '../../../functions/audit/sidecar/sidecar.ts';
 import type { SubjectPlace } from '../../../functions/audit/sidecar/sidecar-subject.ts';
-import { endPeriods } from '../../../functions/retention/end-periods.ts';
+import { endPeriods, PERIODS_PER_ROUND_MAX } from '../../../functions/retention/end-periods.ts';
 import { readDisclosure } from '../../../shared/audit/commitment.ts';
-import { limits } from '../../../shared/limits.ts';
 import { deskOf, toldOf } from './erase-world.ts';
 import { faults, faultyStore } from './faulty-store.ts';
 import { HiddenLog, SUMMER, ZONE } from './hidden-log.ts';
@@ -66,7 +71,7 @@ describe('C12 holds', () => {
     expect(await toldOf(log, 'hold.set')).toHaveLength(1);
     expect((await releaseHold(deskOf(log), 'other', id, release)).ok).toBe(false);
     const bytes = new Uint8Array();
-    for (let at = 1; at < limits.auditHolds.value; at += 1) {
+    for (let at = 1; at < HOLDS_PER_TENANT_MAX; at += 1) {
       await log.store.create('sidecar', `${ZONE}/holds/dev/@tenant/${at}`, bytes);
     }
     const more = await setHold(deskOf(log), hold({ id: crypto.randomUUID() }));
@@ -221,7 +226,7 @@ describe('C12 classes of retention', () => {
 
   it('a round ends a bounded number, the next one goes on', async () => {
     const log = new HiddenLog();
-    const most = limits.auditPeriodsPerRound.value;
+    const most = PERIODS_PER_ROUND_MAX;
     for (let at = 0; at < most + 3; at += 1) {
       await log.store.create('sidecar', `${ZONE}/periods/csl/202001/t${at}`, new Uint8Array());
     }

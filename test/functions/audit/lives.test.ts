@@ -1,12 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { type Received, receive } from '../../../functions/audit/intake/intake.ts';
+import { LOG_TICK_MS, PRODUCER_GONE_MS } from '../../../functions/audit/limits.ts';
 import { encodeState, freshState, type LogState, readState } from '../../../functions/audit/log/log-state.ts';
-import { LifeWatch } from '../../../functions/audit/sequencer/lives.ts';
-import { sequence } from '../../../functions/audit/sequencer/sequence.ts';
+import {
+  LifeWatch,
+  OUTBOX_ENDED_MS,
+  OUTBOX_FORGOTTEN_MS,
+  PRODUCER_SILENT_MS,
+} from '../../../functions/audit/sequencer/lives.ts';
+import { AUDIT_LATE_MS, sequence } from '../../../functions/audit/sequencer/sequence.ts';
 import { Sequencer } from '../../../functions/audit/sequencer/sequencer.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
 import { readLeaf } from '../../../shared/audit/leaf.ts';
-import { limits } from '../../../shared/limits.ts';
 import { MemoryStore, readStoredLog } from './stored-log.ts';
 
 const epochOf = (n: number) => `2f7c9a30-7c3f-4f1e-8f0e-${String(n).padStart(12, '0')}`;
@@ -54,7 +59,7 @@ describe('C9 lives of producers', () => {
   it('an ended life is dropped once the next began and no delivery is pending', async () => {
     const log = new Log();
     log.take([await from(GATE, epochOf(1), 1, [{ type: 'producer.open' }, { type: 'producer.close', last: 2 }])]);
-    log.now += limits.auditEndedMs.value;
+    log.now += OUTBOX_ENDED_MS;
     log.take([await from('roster/eu', epochOf(9), 1, [{ type: 'producer.open' }])]);
     // Its outbox may not have heard that the log has all of it.
     expect(log.outboxes).toContain(`${GATE} ${epochOf(1)}`);
@@ -90,11 +95,11 @@ describe('C9 lives of producers', () => {
     ]);
     expect(watch.silent(log.state, 0)).toBe(0);
     log.take([await from('gate/other/eu', epochOf(2), 2, [{ type: 'producer.close', last: 2 }])]);
-    expect(watch.silent(log.state, limits.auditSilentMs.value)).toBe(1);
+    expect(watch.silent(log.state, PRODUCER_SILENT_MS)).toBe(1);
     log.take([await from(GATE, epochOf(1), 2, [{ type: 'route' }])]);
-    expect(watch.silent(log.state, limits.auditSilentMs.value + 1)).toBe(0);
-    expect(watch.silent(log.state, 2 * limits.auditSilentMs.value)).toBe(0);
-    expect(watch.silent(log.state, 2 * limits.auditSilentMs.value + 1)).toBe(1);
+    expect(watch.silent(log.state, PRODUCER_SILENT_MS + 1)).toBe(0);
+    expect(watch.silent(log.state, 2 * PRODUCER_SILENT_MS)).toBe(0);
+    expect(watch.silent(log.state, 2 * PRODUCER_SILENT_MS + 1)).toBe(1);
   });
 });
 
@@ -108,7 +113,7 @@ describe('C9 processes of the functions that are gone without a word', () => {
     for (let crash = 0; crash < 50; crash += 1) {
       log.take([await from(US, epochOf(crash), 1, [{ type: 'producer.open' }, { type: 'route' }])]);
       watch.silent(log.state, log.now);
-      log.now += limits.auditSilentMs.value;
+      log.now += PRODUCER_SILENT_MS;
       expect(watch.silent(log.state, log.now)).toBeLessThanOrEqual(2);
     }
     expect(log.outboxes.length).toBeLessThan(8);
@@ -118,7 +123,7 @@ describe('C9 processes of the functions that are gone without a word', () => {
   it('the leaf names the life and its last number', async () => {
     const log = new Log();
     log.take([await from(US, epochOf(1), 1, [{ type: 'producer.open' }, { type: 'route' }])]);
-    log.now += limits.auditGoneMs.value;
+    log.now += PRODUCER_GONE_MS;
     const leaves = await beat(log);
     expect(leaves).toMatchObject([{}, { type: 'producer.silent', by: 'log', outbox: US, epoch: epochOf(1), last: 2 }]);
     log.now += 10;
@@ -128,9 +133,9 @@ describe('C9 processes of the functions that are gone without a word', () => {
   it('a life that resumes continues its numbers and is open again', async () => {
     const log = new Log();
     log.take([await from(US, epochOf(1), 1, [{ type: 'producer.open' }])]);
-    log.now += limits.auditGoneMs.value;
+    log.now += PRODUCER_GONE_MS;
     await beat(log);
-    log.now += limits.auditEndedMs.value - 10;
+    log.now += OUTBOX_ENDED_MS - 10;
     const leaves = log.take([await from(US, epochOf(1), 2, [{ type: 'route' }])]);
     expect(leaves.map(({ type, pseq }) => [type, pseq])).toEqual([['route', 2]]);
     expect(log.state.lives?.[`${US} ${epochOf(1)}`]).toBeGreaterThan(0);
@@ -140,7 +145,7 @@ describe('C9 processes of the functions that are gone without a word', () => {
     const log = new Log();
     log.take([await from(US, epochOf(1), 1, [{ type: 'producer.open' }])]);
     for (let n = 2; n < 9; n += 1) {
-      log.now += limits.auditGoneMs.value / 2;
+      log.now += PRODUCER_GONE_MS / 2;
       const leaves = log.take([await from(US, epochOf(1), n, [{ type: 'route' }])]);
       expect(leaves.map(({ type }) => type)).toEqual(['route']);
     }
@@ -149,7 +154,7 @@ describe('C9 processes of the functions that are gone without a word', () => {
   it('the last life of a gate is dropped a month after its end', async () => {
     const log = new Log();
     log.take([await from(GATE, epochOf(1), 1, [{ type: 'producer.open' }, { type: 'producer.close', last: 2 }])]);
-    log.now += limits.auditForgottenMs.value - 10;
+    log.now += OUTBOX_FORGOTTEN_MS - 10;
     await beat(log);
     expect(log.outboxes).toContain(`${GATE} ${epochOf(1)}`);
     log.now += 10;
@@ -164,8 +169,8 @@ describe('C9 a missing delivery is reported within a minute', () => {
     log.take([await from(GATE, epochOf(1), 1, [{ type: 'producer.open' }])]);
     const ahead = await from(GATE, epochOf(1), 3, [{ type: 'route' }], log.now);
     expect(log.take([ahead])).toEqual([]);
-    expect(limits.auditLateMs.value).toBeLessThan(60_000);
-    log.now += limits.auditLateMs.value;
+    expect(AUDIT_LATE_MS).toBeLessThan(60_000);
+    log.now += AUDIT_LATE_MS;
     expect(log.take([ahead])).toMatchObject([
       { type: 'producer.late', outbox: GATE, epoch: epochOf(1), from: 2, to: 2 },
     ]);
@@ -181,7 +186,7 @@ describe('C9 a missing delivery is reported within a minute', () => {
   it('an idle log writes a tick each minute, a busy one none', async () => {
     const log = new Log();
     log.take([await from(GATE, epochOf(1), 1, [{ type: 'producer.open' }])]);
-    log.now += limits.auditTickMs.value - 2;
+    log.now += LOG_TICK_MS - 2;
     expect(log.take([])).toEqual([]);
     expect(log.take([])).toMatchObject([{ type: 'log.tick', by: 'log' }]);
     expect(log.take([])).toEqual([]);

@@ -1,10 +1,14 @@
 import { HttpRequest } from '@azure/functions';
 import { expect, it } from 'vitest';
 import { listYears } from '../../../functions/audit/read/list-years.ts';
-import { onLog, onYears } from '../../../functions/audit/read/on-log.ts';
+import {
+  AUDIT_FILES_PER_TENANT_MAX,
+  AUDIT_RECEIPTS_PER_TENANT_MAX,
+  onLog,
+  onYears,
+} from '../../../functions/audit/read/on-log.ts';
 import type { Reading } from '../../../functions/audit/report/report-reads.ts';
 import { loggedYears } from '../../../shared/audit/logged-years.ts';
-import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import { makeCallers } from '../callers.ts';
@@ -85,9 +89,9 @@ it('C9 a flooding reader leaves slots to others, for files, receipts and lists',
     return path === undefined ? years(request) : files(request);
   };
   const asked = [
-    { path: undefined, most: limits.auditReceiptsPerTenant.value },
-    { path: 'receipt/1', most: limits.auditReceiptsPerTenant.value },
-    { path: 'checkpoint', most: limits.auditFilesPerTenant.value },
+    { path: undefined, most: AUDIT_RECEIPTS_PER_TENANT_MAX },
+    { path: 'receipt/1', most: AUDIT_RECEIPTS_PER_TENANT_MAX },
+    { path: 'checkpoint', most: AUDIT_FILES_PER_TENANT_MAX },
   ].map(({ path, most }) => {
     const own = Array.from({ length: most + 5 }, () => of('ann', path));
     const refused = new Promise<unknown[]>((settle) => {

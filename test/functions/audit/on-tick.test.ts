@@ -1,19 +1,20 @@
 // Writers of logs that tick: who may write, what they say, and what they do when a clock is wrong.
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { LogLine } from '../../../functions/audit/context/log-context.ts';
+import { LOG_TICK_MS } from '../../../functions/audit/limits.ts';
 import { openLogKeys } from '../../../functions/audit/log/log-keys.ts';
 import { divergedName, lockName, stateName } from '../../../functions/audit/log/log-names.ts';
-import { encodeState, type LogState, readState } from '../../../functions/audit/log/log-state.ts';
+import { encodeState, LOG_STATE_BYTES, type LogState, readState } from '../../../functions/audit/log/log-state.ts';
 import type { LogStore } from '../../../functions/audit/log/log-store.ts';
 import { noticing } from '../../../functions/audit/log/notifying-store.ts';
 import { listYears } from '../../../functions/audit/read/list-years.ts';
 import { readLogHealth } from '../../../functions/audit/read/read-log-health.ts';
-import { openTicker } from '../../../functions/audit/sequencer/on-tick.ts';
-import { limits } from '../../../shared/limits.ts';
+import { LOG_LEASE_RENEW_MS, LOG_LEASE_S, openTicker } from '../../../functions/audit/sequencer/on-tick.ts';
+import { LOG_CLOCK_MS } from '../../../shared/audit/limits.ts';
 import { MemoryStore } from './stored-log.ts';
 
 const SUMMER = Date.UTC(2026, 5, 1);
-const MINUTE = limits.auditTickMs.value;
+const MINUTE = LOG_TICK_MS;
 const HOUR = 60 * MINUTE;
 const read = await openLogKeys({ AUDIT_KEY: Buffer.alloc(32, 1).toString('base64') });
 if (!read) throw new Error('no keys');
@@ -95,7 +96,7 @@ describe('C9 two writers that tick', () => {
     expect(second.whats()).toEqual(['committed']);
     const told = first.lines.length;
     // A producer that vanishes is succeeded when its lease ends.
-    await pass(limits.auditLeaseSeconds.value * 1_000 - 1, first);
+    await pass(LOG_LEASE_S * 1_000 - 1, first);
     expect(first.lines.length).toBe(told);
     await pass(MINUTE, first, second);
     expect([first.lines.length, second.whats()]).toEqual([told + 1, ['committed']]);
@@ -106,14 +107,14 @@ describe('C9 two writers that tick', () => {
     const first = ticker(() => skew);
     await pass(MINUTE, first);
     const held = shared.held.length;
-    await pass(limits.auditRenewMs.value - 1_000, first);
+    await pass(LOG_LEASE_RENEW_MS - 1_000, first);
     expect(shared.held.length).toBe(held);
     await pass(2_000, first);
     expect(shared.held.length).toBe(held + 1);
     skew = -10_000;
     await pass(1_000, first);
     expect(shared.held.slice(held)).toEqual(['lease-1', 'lease-1']);
-    await pass(limits.auditRenewMs.value - 1_000, first);
+    await pass(LOG_LEASE_RENEW_MS - 1_000, first);
     expect(shared.held.length).toBe(held + 2);
   });
 
@@ -128,7 +129,7 @@ describe('C9 two writers that tick', () => {
     const writer = ticker();
     await pass(MINUTE, writer);
     const upTo = Object.fromEntries(
-      Array.from({ length: 11 }, (_, at) => [`${at}`.padEnd(limits.auditStateBytes.value / 10, 'x'), 1]),
+      Array.from({ length: 11 }, (_, at) => [`${at}`.padEnd(LOG_STATE_BYTES / 10, 'x'), 1]),
     );
     const { version = '' } = shared.files.area('state').get(stateName('eu')) ?? {};
     await shared.files.replace('state', stateName('eu'), encodeState({ ...shared.state, upTo }), version);
@@ -145,7 +146,7 @@ describe('C9 two writers that tick', () => {
 describe('C9 a writer with a wrong clock', () => {
   it.each([
     ['in another century', Date.UTC(2099, 0, 1) - SUMMER],
-    ['a little more than a minute ahead', limits.auditClockMs.value + 1_000],
+    ['a little more than a minute ahead', LOG_CLOCK_MS + 1_000],
     ['an hour behind', -HOUR],
   ])('%s: writes nothing, says so once a minute, and the others go on', async (_what, skew) => {
     const [good, wrong] = [ticker(), ticker(() => skew)];
@@ -177,7 +178,7 @@ describe('C9 a writer with a wrong clock', () => {
       { what: 'clock', zone: 'eu', detail: expect.stringMatching(/^the last entry is \d+ s ahead$/) },
     ]);
     const health = await readLogHealth({ ...keys, store: shared.files, now: () => shared.now, settings: {} }, 'eu');
-    expect(health.at - (health.log?.last ?? 0)).toBeLessThan(-limits.auditClockMs.value);
+    expect(health.at - (health.log?.last ?? 0)).toBeLessThan(-LOG_CLOCK_MS);
     await pass(HOUR, good);
     expect(good.whats()).toEqual(['clock', 'committed']);
   });

@@ -1,9 +1,9 @@
 import { HttpRequest } from '@azure/functions';
 import { describe, expect, it } from 'vitest';
 import { nameOfReceived } from '../../../functions/audit/intake/intake.ts';
-import { asideName, readWaiting } from '../../../functions/audit/intake/read-waiting.ts';
+import { asideName, COMMIT_BYTES, readWaiting } from '../../../functions/audit/intake/read-waiting.ts';
+import { DELIVERY_GAP_MS } from '../../../functions/audit/sequencer/sequence.ts';
 import { readText } from '../../../functions/http/read-text.ts';
-import { limits } from '../../../shared/limits.ts';
 import { HiddenLog } from './hidden-log.ts';
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
@@ -30,7 +30,7 @@ describe('C9 the input of one commit', () => {
     await log.commit();
     await log.deliver(log.event());
     await log.commit();
-    log.now += limits.auditGapMs.value;
+    log.now += DELIVERY_GAP_MS;
     await log.commit();
     const types = log.read().leaves.map(({ type }) => type);
     expect(types.slice(-2)).toEqual(['producer.gap', 'inference.complete']);
@@ -42,7 +42,7 @@ describe('C9 the input of one commit', () => {
     const [[first = '', kept] = []] = log.store.area('intake');
     const long = {
       ...JSON.parse(new TextDecoder().decode(kept?.bytes)),
-      more: 'x'.repeat(limits.auditCommitBytes.value),
+      more: 'x'.repeat(COMMIT_BYTES),
     };
     const names = [first];
     for (const from of [2, 3]) {

@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { RULES, reportPolicy, UNTOLD } from '../../../functions/audit/report/report-policy.ts';
-import { Reads } from '../../../functions/audit/report/report-reads.ts';
+import { AUDIT_READS_PER_TENANT_MAX, Reads } from '../../../functions/audit/report/report-reads.ts';
 import { readSettings, settingNames } from '../../../functions/settings.ts';
 import { isPlain } from '../../../shared/audit/plain-members.ts';
-import { limits } from '../../../shared/limits.ts';
 import { reporterDouble } from './report-double.ts';
 import { MemoryStore } from './stored-log.ts';
 
@@ -42,7 +41,7 @@ describe('C9 reads of the record are on record', () => {
   it('past a bound, one tenant’s many readers are reported as one', async () => {
     const audit = reporterDouble();
     const reads = new Reads(audit, () => 5);
-    const most = limits.auditReadsPerTenant.value;
+    const most = AUDIT_READS_PER_TENANT_MAX;
     const name = (at: number) => `c1:${String(at).padStart(64, '0')}`;
     const readers = Array.from({ length: most + 60 }, (_, at) => ({ ...tail, subject: name(at) }));
     // First one by one, then concurrently: no answer precedes its report.

@@ -1,9 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { readReceived } from '../../../functions/audit/intake/intake.ts';
-import { openReporter, type Reporter, type ReportParts } from '../../../functions/audit/report/report.ts';
+import { PRODUCER_GONE_MS } from '../../../functions/audit/limits.ts';
+import {
+  openReporter,
+  REPORTS_WAITING_MAX,
+  type Reporter,
+  type ReportParts,
+} from '../../../functions/audit/report/report.ts';
 import type { EventDraft } from '../../../shared/audit/event.ts';
 import type { LeafDraft } from '../../../shared/audit/leaf.ts';
-import { limits } from '../../../shared/limits.ts';
 import { MemoryStore } from './stored-log.ts';
 
 const act = (count: number): EventDraft => ({ type: 'operator.act', action: 'jobs.replay', zone: 'eu', count });
@@ -137,9 +142,7 @@ describe('C9 reports of the functions', () => {
     const desk = new Desk();
     desk.fates.push('hangs');
     void desk.reporter.report('eu', act(0));
-    const waiting = Array.from({ length: limits.auditReportEvents.value }, (_, n) =>
-      desk.reporter.report('eu', act(n)),
-    );
+    const waiting = Array.from({ length: REPORTS_WAITING_MAX }, (_, n) => desk.reporter.report('eu', act(n)));
     const refused = await desk.reporter.report('eu', act(1));
     expect(refused).toMatchObject({ ok: false, refusal: { reason: 'audit_unavailable' } });
     desk.ring();
@@ -192,7 +195,7 @@ describe('C9 reports of the functions', () => {
       const desk = new Desk();
       await desk.reporter.report('eu', act(1));
       const [before] = desk.lives().keys();
-      desk.now += limits.auditGoneMs.value;
+      desk.now += PRODUCER_GONE_MS;
       if (wakes === 'close') await desk.reporter.close(0);
       await desk.reporter.report('eu', act(2));
       const [old, fresh] = [...desk.lives().values()];

@@ -1,10 +1,11 @@
 import { describe, expect, it, vi } from 'vitest';
+import { FUNCTIONS_CALL_MS } from '../../../edge/functions/call-functions.ts';
 import type { LogContext } from '../../../functions/audit/context/log-context.ts';
 import { openLogKeys } from '../../../functions/audit/log/log-keys.ts';
+import { REPORT_TIMEOUT_MS } from '../../../functions/audit/report/report.ts';
 import { reportPolicy, rulesOf } from '../../../functions/audit/report/report-policy.ts';
 import { openReports } from '../../../functions/audit/report/reports.ts';
 import { readSettings } from '../../../functions/settings.ts';
-import { limits } from '../../../shared/limits.ts';
 import { reporterDouble } from './report-double.ts';
 import { MemoryStore } from './stored-log.ts';
 
@@ -16,7 +17,7 @@ const keysOf = async (seed: number) => {
 };
 
 it('A21 a report is refused before the edge stops waiting for the answer', () => {
-  expect(limits.auditReportMs.value).toBeLessThan(limits.uploadAskMs.value);
+  expect(REPORT_TIMEOUT_MS).toBeLessThan(FUNCTIONS_CALL_MS);
 });
 
 describe('C9 C12 rules of the log itself are on record', () => {
@@ -52,11 +53,11 @@ describe('C9 C12 rules of the log itself are on record', () => {
       await reports.start();
       expect(store.area('intake').size).toBe(0);
       away = false;
-      await vi.advanceTimersByTimeAsync(limits.auditReportMs.value);
+      await vi.advanceTimersByTimeAsync(REPORT_TIMEOUT_MS);
       const zones = [...store.area('intake').keys()].map((name) => name.split('/')[0]);
       expect(new Set(zones)).toEqual(new Set(['eu', 'us']));
       const told = zones.length;
-      await vi.advanceTimersByTimeAsync(3 * limits.auditReportMs.value);
+      await vi.advanceTimersByTimeAsync(3 * REPORT_TIMEOUT_MS);
       expect(store.area('intake').size).toBe(told);
       await reports.stop();
     } finally {

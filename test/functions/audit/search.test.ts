@@ -4,11 +4,11 @@ import { CURSOR, cursorPartition, followLog, indexedUpTo } from '../../../functi
 import { subjectIndex } from '../../../functions/audit/entries/subject-rows.ts';
 import { eraseSubject } from '../../../functions/audit/erase/erase.ts';
 import { setHold } from '../../../functions/audit/erase/hold.ts';
-import { type SearchQuery, searchLog } from '../../../functions/audit/search/search.ts';
+import { SEARCH_ENTRIES_READ_MAX, type SearchQuery, searchLog } from '../../../functions/audit/search/search.ts';
+import { TRANSACTION_ROWS_MAX } from '../../../functions/limits.ts';
 import type { Change } from '../../../functions/store/rows.ts';
 import { checkDisclosure } from '../../../shared/audit/commitment.ts';
 import { readLeaf } from '../../../shared/audit/leaf.ts';
-import { limits } from '../../../shared/limits.ts';
 import { deskOf } from './erase-world.ts';
 import { MemoryRows } from './export/memory-rows.ts';
 import { HiddenLog, SUMMER, ZONE } from './hidden-log.ts';
@@ -99,7 +99,7 @@ describe('C12 search', () => {
 
   it('finds those of a type among others, in as many answers as it takes', async () => {
     const { log, desk, find } = await searched();
-    const many = limits.auditSearchLooked.value + 20;
+    const many = SEARCH_ENTRIES_READ_MAX + 20;
     for (let at = 0; at < many; at += 110)
       await log.write(...Array.from({ length: 110 }, (_, one) => log.event({ ...ann, request: `m${at + one}` })));
     await log.write({ ...log.event({ ...ben, request: 'last' }), type: 'inference.denied', reason: 'pool_busy' });
@@ -259,7 +259,7 @@ describe('C12 C9 erasing and finding', () => {
   it('many rows are forgotten, too', async () => {
     const rows = new SeenRows();
     const partition = partitionOf('subject', ZONE, 'dev', 'sid');
-    const most = limits.rowChanges.value;
+    const most = TRANSACTION_ROWS_MAX;
     for (let index = 0; index < 3 * most; index += most) {
       const keys = Array.from({ length: most }, (_, at) => keyOf({ year: 2026, index: index + at }));
       await rows.commit(

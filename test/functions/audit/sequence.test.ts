@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { nameOfReceived, type Received, receive } from '../../../functions/audit/intake/intake.ts';
 import { encodeState, freshState, type LogState, readState } from '../../../functions/audit/log/log-state.ts';
-import { sequence } from '../../../functions/audit/sequencer/sequence.ts';
+import { COMMIT_ENTRIES_MAX, DELIVERY_GAP_MS, sequence } from '../../../functions/audit/sequencer/sequence.ts';
 import type { Delivery } from '../../../shared/audit/delivery.ts';
 import { readLeaf } from '../../../shared/audit/leaf.ts';
-import { limits } from '../../../shared/limits.ts';
 
 const EPOCH = '2f7c9a30-7c3f-4f1e-8f0e-5a5f0f5b0f11';
 const ID = '017f22e2-79b0-7cc3-98c4-dc0c0c07398f';
@@ -52,7 +51,7 @@ describe('C9 the order of events', () => {
     const gap = { type: 'producer.gap', from: 4, to: 5, outbox: 'gate/dev/eu', epoch: EPOCH };
     const lost = ask(stateWith(3), [await received(6, 2, 6)]);
     expect(leavesOf(lost.entries)).toMatchObject([gap, { pseq: 6 }, { pseq: 7 }]);
-    const late = ask(stateWith(3), [await received(6, 2)], limits.auditGapMs.value + 1);
+    const late = ask(stateWith(3), [await received(6, 2)], DELIVERY_GAP_MS + 1);
     expect(leavesOf(late.entries)).toMatchObject([gap, { pseq: 6 }, { pseq: 7 }]);
   });
 
@@ -61,8 +60,8 @@ describe('C9 the order of events', () => {
   });
 
   it('a full commit defers the rest; a full state takes no new outbox', async () => {
-    const much = await received(4, limits.auditEntriesPerCommit.value);
-    const after = await received(4 + limits.auditEntriesPerCommit.value, 1);
+    const much = await received(4, COMMIT_ENTRIES_MAX);
+    const after = await received(4 + COMMIT_ENTRIES_MAX, 1);
     expect(ask(stateWith(3), [much, after])).toMatchObject({ used: ['0'], held: 1 });
     const state = stateWith(0);
     const full = sequence({ ...state, upTo: {} }, [{ name: 'new', received: await received(1, 1) }], {

@@ -1,13 +1,13 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { LOG_TICK_MS } from '../../../functions/audit/limits.ts';
 import { openLogKeys, openVaultKey } from '../../../functions/audit/log/log-keys.ts';
 import { checkpointName, signedName } from '../../../functions/audit/log/log-names.ts';
-import { VaultKey } from '../../../functions/audit/log/vault-key.ts';
+import { VAULT_REST_MS, VaultKey } from '../../../functions/audit/log/vault-key.ts';
 import { readLogHealth } from '../../../functions/audit/read/read-log-health.ts';
 import { Sequencer } from '../../../functions/audit/sequencer/sequencer.ts';
 import { readSettings } from '../../../functions/settings.ts';
 import { openP256Verifier, toDer } from '../../../shared/audit/ecdsa.ts';
 import { openJudge } from '../../../shared/audit/judge.ts';
-import { limits } from '../../../shared/limits.ts';
 import { type Fault, openVault, type VaultDouble } from './key-vault.ts';
 import { MemoryStore } from './stored-log.ts';
 
@@ -62,7 +62,7 @@ describe('C9 T7 a key in Azure Key Vault', () => {
     await expect(key.sign(bytes('a'))).rejects.toThrow(why);
     await expect(key.sign(bytes('a'))).rejects.toThrow('a moment ago');
     expect(vault.requests.length - before).toBe(questions);
-    vault.now += limits.auditVaultRestMs.value;
+    vault.now += VAULT_REST_MS;
     await expect(key.sign(bytes('a'))).resolves.toHaveLength(64);
   });
 
@@ -92,7 +92,7 @@ describe('C9 T7 a key in Azure Key Vault', () => {
     const late = wrong();
     vault.faults.push({ status: 403 });
     await late.begin();
-    vault.now += limits.auditVaultRestMs.value;
+    vault.now += VAULT_REST_MS;
     await expect(late.sign(bytes('a'))).rejects.toThrow('another key');
     await expect(key.begin()).resolves.toBeUndefined();
   });
@@ -132,7 +132,7 @@ describe('C9 a log that a vault signs', () => {
     const sequencer = () => new Sequencer({ ...keys, store, now, zone: 'eu', base: 'audit.example', newId });
     const writer = sequencer();
     const grow = async () => {
-      time += limits.auditTickMs.value;
+      time += LOG_TICK_MS;
       return (await writer.round()).kind;
     };
     const judge = await openJudge(keys.policy('audit.example/eu/2026'));
@@ -149,7 +149,7 @@ describe('C9 a log that a vault signs', () => {
     expect([await grow(), await kinds()]).toEqual(['committed', ['ed25519']]);
     expect(told).toEqual([expect.stringContaining('audit.example/eu/2026: RestError')]);
     expect((await readLogHealth(desk, 'eu')).log?.unsigned).toEqual(['p256']);
-    vault.now += limits.auditVaultRestMs.value;
+    vault.now += VAULT_REST_MS;
     expect([await grow(), await kinds()]).toEqual(['committed', ['ed25519', 'p256']]);
 
     // The checkpoint is signed and stored; its publisher stopped before publication.

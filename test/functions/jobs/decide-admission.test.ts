@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { decideAdmission } from '../../../functions/jobs/decide-admission.ts';
 import { newRecord } from '../../../functions/jobs/record.ts';
 import type { NewUpload } from '../../../shared/jobs/upload-contract.ts';
-import { limits } from '../../../shared/limits.ts';
+import { UPLOAD_BYTES } from '../../../shared/jobs/upload-contract.ts';
 import { admitHead } from '../../fault/batch/sealed-head.ts';
 import { KEY } from '../../fault/batch/simulation.ts';
 
@@ -38,7 +38,7 @@ describe('C2: admission of a file', () => {
 
   it.each([
     ['nothing', head, 0, 'audio_empty'],
-    ['too much', head, limits.uploadBytes.value + 1, 'upload_too_large'],
+    ['too much', head, UPLOAD_BYTES + 1, 'upload_too_large'],
     ['no head', new Uint8Array(100), 5_000, 'envelope_invalid'],
     ['half a head', head.slice(0, 80), 5_000, 'envelope_invalid'],
     ['a head of another tenant', admitHead('zebra', id, KEY.kid), 5_000, 'envelope_invalid'],

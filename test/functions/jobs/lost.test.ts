@@ -2,14 +2,22 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { admitFile } from '../../../functions/jobs/admit.ts';
 import type { JobContext, LogLine } from '../../../functions/jobs/context.ts';
-import { decideRedrive, hasLost } from '../../../functions/jobs/decide-redrive.ts';
+import {
+  decideRedrive,
+  hasLost,
+  JOB_RESEND_MS,
+  JOB_SILENT_MAX_MS,
+  JOB_SILENT_MS,
+  JOB_SUSPECT_MS,
+  JOB_UNTAKEN_HOURS,
+} from '../../../functions/jobs/decide-redrive.ts';
+import { JOB_LEASE_MS, JOB_SENDING_MS, UPLOAD_WINDOW } from '../../../functions/jobs/limits.ts';
 import { onLost, onStalled } from '../../../functions/jobs/on-timer.ts';
 import { openTakenJob } from '../../../functions/jobs/open-job.ts';
 import { type JobRecord, MINUTE } from '../../../functions/jobs/record.ts';
 import { inspectUpload } from '../../../functions/jobs/uploads.ts';
 import type { UploadJob } from '../../../shared/jobs/job.ts';
 import type { NewUpload } from '../../../shared/jobs/upload-contract.ts';
-import { limits } from '../../../shared/limits.ts';
 import { admitHead } from '../../fault/batch/sealed-head.ts';
 import { KEY } from '../../fault/batch/simulation.ts';
 import type { Message, QueueModel } from '../../fault/batch/storage-model.ts';
@@ -121,7 +129,7 @@ describe('T4: work that goes on is not begun twice', () => {
     const copy = { ...first, attempt: 2 };
     expect(await open(copy, 'b')).toMatchObject({ ok: false, refusal: { reason: 'upload_status_wrong' } });
     expect((await open(first, 'b')).ok).toBe(true);
-    quiet.wait(limits.jobLeaseMs.value);
+    quiet.wait(JOB_LEASE_MS);
     expect((await open(copy, 'c')).ok).toBe(true);
     expect(await open(first, 'b')).toMatchObject({ ok: false });
   });
@@ -164,9 +172,9 @@ describe('T4: a status says what an upload waits for', () => {
     const opened = quiet.world.now;
     expect((await open(newest())).ok).toBe(true);
     expect(await wait(upload)).toBeUndefined();
-    quiet.wait(limits.jobSilentMs.value);
+    quiet.wait(JOB_SILENT_MS);
     expect(await wait(upload)).toEqual({ for: 'pool', since: opened });
-    for (let file = 1; file < limits.uploadWindow.value; file += 1) await quiet.uploaded();
+    for (let file = 1; file < UPLOAD_WINDOW; file += 1) await quiet.uploaded();
     const last = await quiet.uploaded();
     expect(await wait(last)).toEqual({ for: 'slot', since: quiet.world.now });
     await quiet.outcome(upload, 'transcript', { pieces: 1 });
@@ -186,20 +194,20 @@ describe('T4: a status says what an upload waits for', () => {
 describe('decisions of the sweep', () => {
   const at = 1_000 * MINUTE;
   const record = (facts: Partial<JobRecord>): JobRecord => ({ job: {} as UploadJob, since: at, queued: at, ...facts });
-  const silent = limits.jobSilentMs.value;
+  const silent = JOB_SILENT_MS;
 
   it.each<[string, Partial<JobRecord>, number]>([
     ['none', { sent: at, opened: at }, silent - 1],
     ['suspect', { sent: at, opened: at }, silent],
     ['suspect', { sent: at, opened: at, suspected: at - 1 }, silent],
-    ['none', { sent: at, opened: at, suspected: at + silent }, silent + limits.jobSuspectMs.value - 1],
-    ['resend', { sent: at, opened: at, suspected: at + silent }, silent + limits.jobSuspectMs.value],
+    ['none', { sent: at, opened: at, suspected: at + silent }, silent + JOB_SUSPECT_MS - 1],
+    ['resend', { sent: at, opened: at, suspected: at + silent }, silent + JOB_SUSPECT_MS],
     ['suspect', { sent: at, opened: at, rounds: 2 }, silent],
     ['none', { sent: at, opened: at, rounds: 3 }, 3 * silent - 1],
-    ['give-up', { sent: at, opened: at, rounds: 5, suspected: at + 1 }, limits.jobSilentMaxMs.value],
-    ['send', {}, limits.jobSendingMs.value],
-    ['none', { sent: at }, limits.uploadResendMs.value - 1],
-    ['give-up', { sent: at }, limits.uploadUntakenHours.value * 60 * MINUTE],
+    ['give-up', { sent: at, opened: at, rounds: 5, suspected: at + 1 }, JOB_SILENT_MAX_MS],
+    ['send', {}, JOB_SENDING_MS],
+    ['none', { sent: at }, JOB_RESEND_MS - 1],
+    ['give-up', { sent: at }, JOB_UNTAKEN_HOURS * 60 * MINUTE],
   ])('%s: %j after %d ms', (redrive, facts, after) => {
     expect(decideRedrive(record(facts), at + after)).toBe(redrive);
   });

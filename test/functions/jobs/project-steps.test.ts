@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { admitFile } from '../../../functions/jobs/admit.ts';
 import type { JobContext } from '../../../functions/jobs/context.ts';
 import { createProject } from '../../../functions/jobs/create-project.ts';
+import { JOB_SILENT_MS, PROJECT_LIGHT_MS } from '../../../functions/jobs/decide-redrive.ts';
 import { deliver } from '../../../functions/jobs/deliver.ts';
 import { editSegment } from '../../../functions/jobs/edit-segment.ts';
 import { onStalled } from '../../../functions/jobs/on-timer.ts';
@@ -16,16 +17,17 @@ import {
   openDocument,
   rerunProject,
 } from '../../../functions/jobs/projects.ts';
-import { MINUTE } from '../../../functions/jobs/record.ts';
+import { MINUTE, UPLOAD_GRANT_S } from '../../../functions/jobs/record.ts';
 import { takeOutcome } from '../../../functions/jobs/take-outcome.ts';
 import { listUploads } from '../../../functions/jobs/uploads.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
 import { readJob, type UploadJob } from '../../../shared/jobs/job.ts';
+import { PROJECT_DOCUMENTS_MAX, PROJECT_SEGMENTS_MAX } from '../../../shared/jobs/limits.ts';
 import { type OutcomeFacts, outcomeMetadataOf } from '../../../shared/jobs/outcome.ts';
 import { type OutcomeName, outcomeBlob } from '../../../shared/jobs/paths.ts';
 import type { NewProject, ProjectRow } from '../../../shared/jobs/project-contract.ts';
+import { PROJECT_EDIT_BYTES } from '../../../shared/jobs/project-contract.ts';
 import { documentId, projectIdOf } from '../../../shared/jobs/project-id.ts';
-import { limits } from '../../../shared/limits.ts';
 import { admitHead } from '../../fault/batch/sealed-head.ts';
 import { KEY, Simulation } from '../../fault/batch/simulation.ts';
 
@@ -147,7 +149,7 @@ describe('T3 T4 a project', () => {
   });
 
   it('its documents are no uploads, and its rows begin together or not at all', async () => {
-    const project = await begun(quiet.asked(limits.projectDocuments.value));
+    const project = await begun(quiet.asked(PROJECT_DOCUMENTS_MAX));
     const query = { tenant: 'acme', after: undefined, limit: 10 };
     expect((await listUploads(office, query)).uploads).toEqual([]);
     expect((await listProjects(office, query)).projects.map(({ id }) => id)).toEqual([project.id]);
@@ -161,7 +163,7 @@ describe('T3 T4 a project', () => {
 
   it('a thousand segments wait in a window, and all of them come', async () => {
     const project = await begun(quiet.asked());
-    const pieces = limits.projectSegments.value;
+    const pieces = PROJECT_SEGMENTS_MAX;
     await outcome(project, 0, 'plan', { pieces, blocks: [pieces] });
     for (let piece = 0; piece < pieces; piece += 1) {
       if (piece % 100 === 0) expect(quiet.jobs().some((job) => job.piece === piece)).toBe(true);
@@ -173,14 +175,14 @@ describe('T3 T4 a project', () => {
   it('T5 a light job is offered to every pool after two minutes', async () => {
     await begun(quiet.asked(1, { light: true }));
     expect(quiet.jobs()).toMatchObject([{ kind: 'plan', light: true }]);
-    quiet.world.now += limits.projectLightMs.value;
+    quiet.world.now += PROJECT_LIGHT_MS;
     await onStalled(office);
     const [, again] = quiet.jobs();
     expect(again).toMatchObject({ kind: 'plan', attempt: 2 });
     expect(again).not.toHaveProperty('light');
     // One that was taken is left with its agent.
     expect((await open(again as UploadJob)).ok).toBe(true);
-    quiet.world.now += limits.jobSilentMs.value - 1;
+    quiet.world.now += JOB_SILENT_MS - 1;
     await onStalled(office);
     expect(quiet.jobs()).toHaveLength(2);
   });
@@ -230,7 +232,7 @@ describe('T3 T4 a project', () => {
   it('a document that never came is refused after its deadline', async () => {
     const made = await createProject(office, quiet.asked());
     if (!made.ok) throw new Error(made.refusal.reason);
-    quiet.world.now += (limits.uploadGrantSeconds.value + 3_600) * 1_000;
+    quiet.world.now += (UPLOAD_GRANT_S + 3_600) * 1_000;
     for (let look = 0; look < 3; look += 1) {
       await onStalled(office);
       quiet.world.now += 6 * 60 * MINUTE;
@@ -320,9 +322,7 @@ describe('T3 a change of one segment', () => {
     expect(await put(0, 1, segmentFile(project, '1/pieces/0-1', '', 1))).toBe('envelope_invalid');
     const other = Buffer.from(admitHead('acme', documentId(project.id, 0), 'B'.repeat(43), '1/pieces/0-1'));
     expect(await put(0, 1, other.toString('base64'))).toBe('envelope_invalid');
-    expect(await put(0, 1, segmentFile(project, '1/pieces/0-1', 'x'.repeat(limits.projectEditBytes.value)))).toBe(
-      'text_too_long',
-    );
+    expect(await put(0, 1, segmentFile(project, '1/pieces/0-1', 'x'.repeat(PROJECT_EDIT_BYTES)))).toBe('text_too_long');
     expect(reasonOf(await edit(project, 3, 1))).toBe('segment_unknown');
     expect(reasonOf(await edit(project, 0, 1, '', 1))).toBe('document_unknown');
     expect(reasonOf(await edit(project, 0, 7))).toBe('edition_passed');

@@ -8,11 +8,11 @@ import { SidecarReader } from '../../../functions/audit/sidecar/sidecar.ts';
 import { admitFile } from '../../../functions/jobs/admit.ts';
 import type { JobContext } from '../../../functions/jobs/context.ts';
 import { onStalled } from '../../../functions/jobs/on-timer.ts';
+import { UPLOAD_FILE_CHECK_S, UPLOAD_GRANT_S } from '../../../functions/jobs/record.ts';
 import { settle } from '../../../functions/jobs/settle.ts';
 import { cancelUpload, rerunUpload } from '../../../functions/jobs/uploads.ts';
 import { DAY_MS } from '../../../shared/day.ts';
 import type { NewUpload } from '../../../shared/jobs/upload-contract.ts';
-import { limits } from '../../../shared/limits.ts';
 import { deskOf } from '../audit/erase-world.ts';
 import { MemoryRows } from '../audit/export/memory-rows.ts';
 import { HiddenLog, ZONE } from '../audit/hidden-log.ts';
@@ -126,7 +126,7 @@ describe('C9 A1 the record of a file', () => {
 
   it('a late, cancelled or repeated upload', async () => {
     const late = await quiet.granted();
-    quiet.wait(limits.uploadGrantSeconds.value * 1_000 + 2 * limits.uploadLookSeconds.value * 1_000);
+    quiet.wait(UPLOAD_GRANT_S * 1_000 + 2 * UPLOAD_FILE_CHECK_S * 1_000);
     await onStalled(office);
     expect(told()).toMatchObject([{ type: 'inference.denied', request: late.upload.id, reason: 'upload_late' }]);
     const stopped = await quiet.uploaded({ keepDays: 3 });

@@ -1,10 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { admitFile } from '../../../functions/jobs/admit.ts';
 import type { JobContext } from '../../../functions/jobs/context.ts';
-import { grantUpload } from '../../../functions/jobs/grant-upload.ts';
+import { JOB_ROUNDS_MAX } from '../../../functions/jobs/decide-redrive.ts';
+import { grantUpload, UPLOADS_OPEN_MAX } from '../../../functions/jobs/grant-upload.ts';
+import { UPLOAD_WINDOW } from '../../../functions/jobs/limits.ts';
 import { onLost, onStalled } from '../../../functions/jobs/on-timer.ts';
 import { openTakenJob } from '../../../functions/jobs/open-job.ts';
-import { deliveryKey, MINUTE } from '../../../functions/jobs/record.ts';
+import { deliveryKey, MINUTE, UPLOAD_GRANT_S, UPLOAD_OUTCOME_DAYS } from '../../../functions/jobs/record.ts';
 import { replay } from '../../../functions/jobs/replay.ts';
 import { settle } from '../../../functions/jobs/settle.ts';
 import { sweepTenant } from '../../../functions/jobs/sweep-tenant.ts';
@@ -17,7 +19,6 @@ import { outcomeMetadataOf } from '../../../shared/jobs/outcome.ts';
 import { outcomeBlob } from '../../../shared/jobs/paths.ts';
 import type { NewUpload } from '../../../shared/jobs/upload-contract.ts';
 import { usageKey } from '../../../shared/jobs/usage.ts';
-import { limits } from '../../../shared/limits.ts';
 import { admitHead } from '../../fault/batch/sealed-head.ts';
 import { KEY } from '../../fault/batch/simulation.ts';
 import type { QueueModel } from '../../fault/batch/storage-model.ts';
@@ -35,29 +36,28 @@ const open = (job: UploadJob) => openTakenJob(office, job, { agent: 'a', pool: '
 
 describe('C11: one tenant does not starve another', () => {
   it('a tenant fills its window of jobs, then the other tenant is next', async () => {
-    const window = limits.uploadWindow.value;
     const files: NewUpload[] = [];
-    for (let file = 0; file < window + 4; file += 1) files.push(await quiet.uploaded({ tenant: 'many' }));
+    for (let file = 0; file < UPLOAD_WINDOW + 4; file += 1) files.push(await quiet.uploaded({ tenant: 'many' }));
     const one = await quiet.uploaded({ tenant: 'one' });
     const queued = quiet.jobs();
-    expect(queued.filter(({ tenant }) => tenant === 'many')).toHaveLength(window);
+    expect(queued.filter(({ tenant }) => tenant === 'many')).toHaveLength(UPLOAD_WINDOW);
     expect(queued.filter(({ upload }) => upload === one.id)).toHaveLength(1);
     await quiet.outcome(files[0] as NewUpload, 'transcript', { pieces: 1 });
-    expect(quiet.jobs().filter(({ tenant }) => tenant === 'many')).toHaveLength(window + 1);
-    expect(quiet.jobs().at(-1)?.upload).toBe(files[window]?.id);
+    expect(quiet.jobs().filter(({ tenant }) => tenant === 'many')).toHaveLength(UPLOAD_WINDOW + 1);
+    expect(quiet.jobs().at(-1)?.upload).toBe(files[UPLOAD_WINDOW]?.id);
   });
 
-  it('pieces of a long file count in the window, before younger files', async () => {
+  it('pieces of a long file count in the UPLOAD_WINDOW, before younger files', async () => {
     const long = await quiet.uploaded();
     await quiet.outcome(long, 'plan', { pieces: 40 });
     const young = await quiet.uploaded();
     const work = quiet.jobs().filter(({ kind }) => kind === 'work');
-    expect(work).toHaveLength(limits.uploadWindow.value);
+    expect(work).toHaveLength(UPLOAD_WINDOW);
     expect(quiet.jobs().some(({ upload }) => upload === young.id)).toBe(false);
   });
 
   it('a more urgent class comes first', async () => {
-    for (let file = 0; file < limits.uploadWindow.value; file += 1) await quiet.uploaded();
+    for (let file = 0; file < UPLOAD_WINDOW; file += 1) await quiet.uploaded();
     await quiet.uploaded();
     const urgent = await quiet.uploaded({ class: 'interactive' });
     const [first] = quiet.jobs();
@@ -87,7 +87,7 @@ describe('C11: one tenant does not starve another', () => {
       ended.push(job.upload);
     };
     while (ended.at(-1) !== one.id) await work();
-    expect(ended.length).toBeLessThanOrEqual(limits.uploadWindow.value + 1);
+    expect(ended.length).toBeLessThanOrEqual(UPLOAD_WINDOW + 1);
     while (queue.messages.length > 0) await work();
     expect(new Set(ended).size).toBe(FILES + 1);
     expect(ended).toHaveLength(FILES + 1);
@@ -98,7 +98,7 @@ describe('C11: one tenant does not starve another', () => {
 
   it('too many open uploads are refused, for that tenant only', async () => {
     const rows = quiet.table.of('acme');
-    for (let open = 0; open <= limits.uploadsOpen.value; open += 1) rows.set(`o!${open}`, { value: {}, version: '1' });
+    for (let open = 0; open <= UPLOADS_OPEN_MAX; open += 1) rows.set(`o!${open}`, { value: {}, version: '1' });
     await expect(quiet.granted()).rejects.toThrow('uploads_waiting');
     await expect(quiet.granted({ tenant: 'other' })).resolves.toBeDefined();
   });
@@ -266,7 +266,7 @@ describe('T4: the timer finds lost events', () => {
   it('an abandoned job is sent six times; then the upload ends, and can rerun', async () => {
     const upload = await quiet.uploaded();
     const begun = quiet.world.now;
-    for (let tries = 1; tries <= limits.uploadJobTries.value; tries += 1) {
+    for (let tries = 1; tries <= JOB_ROUNDS_MAX; tries += 1) {
       expect(quiet.jobs()).toHaveLength(tries);
       expect(quiet.jobs().at(-1)?.attempt).toBe(tries);
       expect((await open(quiet.jobs().at(-1) as UploadJob)).ok).toBe(true);
@@ -286,7 +286,7 @@ describe('T4: the timer finds lost events', () => {
 
   it('an upload that never came expires', async () => {
     const { upload } = await quiet.granted();
-    quiet.wait(limits.uploadGrantSeconds.value * 1_000 + 2 * MINUTE);
+    quiet.wait(UPLOAD_GRANT_S * 1_000 + 2 * MINUTE);
     await onStalled(office);
     expect((await quiet.row(upload)).status).toBe('expired');
   });
@@ -310,7 +310,7 @@ describe('T6: hot storage holds what is used, audio and transcripts are deleted 
     await quiet.outcome(upload, 'transcript', { pieces: 1 });
     const rows = quiet.table.of('acme');
     for (let run = 1; run <= 250; run += 1) rows.set(deliveryKey(upload.id, run, 1), { value: {}, version: '1' });
-    quiet.wait((limits.uploadOutcomeDays.value + 1) * DAY_MS);
+    quiet.wait((UPLOAD_OUTCOME_DAYS + 1) * DAY_MS);
     await onStalled(office);
     expect([...quiet.table.of('acme').keys()]).toEqual([]);
   });
@@ -340,7 +340,7 @@ describe('T6: hot storage holds what is used, audio and transcripts are deleted 
   it('everything after its time, and the tenant with it', async () => {
     const upload = await quiet.uploaded();
     await quiet.outcome(upload, 'transcript', { pieces: 1 });
-    quiet.wait((limits.uploadOutcomeDays.value + 1) * DAY_MS);
+    quiet.wait((UPLOAD_OUTCOME_DAYS + 1) * DAY_MS);
     await onStalled(office);
     await onStalled(office);
     expect(await getUpload(office, upload)).toMatchObject({ refusal: { reason: 'upload_unknown' } });
@@ -352,7 +352,7 @@ describe('T6: hot storage holds what is used, audio and transcripts are deleted 
     const { upload, url } = await quiet.granted();
     await cancelUpload(office, upload);
     quiet.blobs.put(url, new Uint8Array(5));
-    quiet.wait(limits.uploadGrantSeconds.value * 1_000 + 2 * MINUTE);
+    quiet.wait(UPLOAD_GRANT_S * 1_000 + 2 * MINUTE);
     await onStalled(office);
     expect(quiet.blobs.blobs.size).toBe(0);
   });

@@ -3,15 +3,16 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { callbackProblem, isPublicAddress } from '../../../functions/jobs/callback.ts';
 import type { JobContext } from '../../../functions/jobs/context.ts';
 import { createProject } from '../../../functions/jobs/create-project.ts';
-import { decideNext, deliver } from '../../../functions/jobs/deliver.ts';
+import { decideNext, deliver, WEBHOOK_TRIES_MAX } from '../../../functions/jobs/deliver.ts';
 import { grantUpload } from '../../../functions/jobs/grant-upload.ts';
 import { longPoll } from '../../../functions/jobs/long-poll.ts';
 import { createPost, type Posted } from '../../../functions/jobs/post.ts';
 import { MINUTE } from '../../../functions/jobs/record.ts';
 import { cancelUpload, getUpload, listUploads } from '../../../functions/jobs/uploads.ts';
+import { WEBHOOK_SILENCE_MS, WEBHOOKS_PER_TENANT_MAX } from '../../../functions/jobs/webhook-limiter.ts';
+import { UPLOAD_FOLLOWERS_MAX } from '../../../shared/jobs/limits.ts';
 import { projectIdOf } from '../../../shared/jobs/project-id.ts';
 import type { NewUpload } from '../../../shared/jobs/upload-contract.ts';
-import { limits } from '../../../shared/limits.ts';
 import { refusals } from '../../../shared/refusal.ts';
 import { Quiet } from './quiet.ts';
 
@@ -29,7 +30,7 @@ describe('notices', () => {
     const upload = await quiet.uploaded({ callback: 'https://receiver.test/' });
     await quiet.outcome(upload, 'transcript', { pieces: 1 });
     const late: Posted[] = Array.from({ length: 20 }, () => ({ failure: 'late' }));
-    for (let tries = 0; tries < limits.webhookTries.value; tries += 1) {
+    for (let tries = 0; tries < WEBHOOK_TRIES_MAX; tries += 1) {
       expect((await quiet.row(upload)).notice).toBe('pending');
       await deliver(office, post(late), { ...upload, run: 1, tries });
       // One that comes twice is not sent twice.
@@ -38,11 +39,11 @@ describe('notices', () => {
     }
     expect((await quiet.row(upload)).notice).toBe('failed');
     const deliveries = [...quiet.table.of('acme').keys()].filter((key) => key.startsWith('n!'));
-    expect(deliveries).toHaveLength(limits.webhookTries.value);
+    expect(deliveries).toHaveLength(WEBHOOK_TRIES_MAX);
   });
 
   it('T4 a tenant’s hanging receivers delay no other tenant’s', async () => {
-    const [at, pause] = [limits.webhooksAtOnce.value, limits.webhookSilenceMs.value];
+    const [at, pause] = [WEBHOOKS_PER_TENANT_MAX, WEBHOOK_SILENCE_MS];
     const done = async (tenant: string) => {
       const upload = await quiet.uploaded({ tenant, callback: 'https://receiver.test/' });
       await quiet.outcome(upload, 'transcript', { pieces: 1 });
@@ -202,7 +203,7 @@ describe('questions for news', () => {
     let looks = 0;
     const ask = (wait: number, tenant = 'acme') =>
       longPoll(office, { ...upload, tenant }, () => getUpload(office, upload).finally(() => looks++), query(wait));
-    const waiting = Array.from({ length: limits.uploadFollowers.value }, () => ask(1));
+    const waiting = Array.from({ length: UPLOAD_FOLLOWERS_MAX }, () => ask(1));
     expect((await ask(1)).status).toBe(429);
     expect((await ask(0)).status).toBe(204);
     const other = ask(1, 'other');

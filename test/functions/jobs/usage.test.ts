@@ -8,11 +8,10 @@ import type { JobContext } from '../../../functions/jobs/context.ts';
 import { onStalled } from '../../../functions/jobs/on-timer.ts';
 import { MINUTE } from '../../../functions/jobs/record.ts';
 import { listTenants } from '../../../functions/jobs/tenants.ts';
-import { bookAll } from '../../../functions/jobs/usage.ts';
+import { bookAll, USAGE_REPORT_DAYS } from '../../../functions/jobs/usage.ts';
 import { openUsage, UsageRefused } from '../../../functions/store/usage.ts';
 import { DAY_MS } from '../../../shared/day.ts';
 import type { UploadUsage } from '../../../shared/jobs/usage.ts';
-import { limits } from '../../../shared/limits.ts';
 import { Quiet } from './quiet.ts';
 
 let quiet: Quiet;
@@ -72,7 +71,7 @@ describe('C11: use that the edge does not book', () => {
   });
 
   it('a refused row keeps its tenant, and is dropped when old', async () => {
-    const life = limits.usageToldDays.value * DAY_MS;
+    const life = USAGE_REPORT_DAYS * DAY_MS;
     answer = () => {
       throw new UsageRefused(422);
     };

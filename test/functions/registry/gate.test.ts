@@ -1,8 +1,14 @@
 // Gates: requirements that open them, and everything that does not.
 import { describe, expect, it } from 'vitest';
-import { decideAlias, decideRevision, decideTransition } from '../../../functions/registry/decide.ts';
-import { FUNCTIONS, openGate } from '../../../functions/registry/gate.ts';
-import { limits } from '../../../shared/limits.ts';
+import {
+  decideAlias,
+  decideRevision,
+  decideTransition,
+  MODEL_ALIASES_MAX,
+  MODEL_REVISIONS_MAX,
+} from '../../../functions/registry/decide.ts';
+import { FUNCTIONS, MODEL_STATEMENT_S, openGate } from '../../../functions/registry/gate.ts';
+import { PROPERTIES_PER_VALUE_MAX, PROPERTY_CHARACTERS } from '../../../functions/store/table-rows.ts';
 import { type Evidence, evaluateEvidence } from '../../../shared/registry/evidence.ts';
 import { applyEntry, type Entry, newRegistry, placeEntry, type Registry } from '../../../shared/registry/registry.ts';
 import { canaryShares, moveOf, type Standing } from '../../../shared/registry/stage.ts';
@@ -146,7 +152,7 @@ describe('C7: gates', () => {
   });
 
   it('evidence gets old, and is not from the future', () => {
-    const week = limits.modelStatementSeconds.value * 1_000;
+    const week = MODEL_STATEMENT_S * 1_000;
     expect(rule({ ...grey, at: NOW - week }, ann)).toBe(0);
     expect(rule({ ...grey, at: NOW - week - 1 }, ann)).toBe('its evidence is too old');
     expect(rule({ ...grey, at: NOW + 60_000 }, ann)).toBe('it is from the future');
@@ -193,10 +199,10 @@ describe('C7, T1: the next entry of the log', () => {
   });
 
   it('a model takes revisions while its row has capacity for their entries', () => {
-    const row = limits.rowParts.value * limits.rowPartCharacters.value;
-    const aliases = limits.modelAliases.value * 250;
+    const row = PROPERTIES_PER_VALUE_MAX * PROPERTY_CHARACTERS;
+    const aliases = MODEL_ALIASES_MAX * 250;
     for (const [sla, most] of [
-      [undefined, limits.modelRevisions.value],
+      [undefined, MODEL_REVISIONS_MAX],
       [{ latencyMs: 12_345.678901234567, memoryBytes: Number.MAX_SAFE_INTEGER, wordErrors: 0.12345678901234566 }, 200],
     ] as const) {
       let now = newRegistry('m');

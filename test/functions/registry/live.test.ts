@@ -12,17 +12,19 @@ import { ownSigner } from '../../../functions/registry/sign-as-functions.ts';
 import {
   type AgentRow,
   afterReport,
+  LIVE_GONE_S,
   newsOf,
   storeReport,
   type TakenRow,
 } from '../../../functions/registry/stored-live.ts';
 import { readModel } from '../../../functions/registry/stored-model.ts';
+import { LIVE_SETTLE_S } from '../../../functions/registry/trial.ts';
 import type { EventDraft } from '../../../shared/audit/event.ts';
-import { limits } from '../../../shared/limits.ts';
 import type { Evidence } from '../../../shared/registry/evidence.ts';
 import {
   addCounts,
   countStream,
+  LIVE_REPORT_STREAMS_MAX,
   type LiveCounts,
   type LiveStream,
   liveCounts,
@@ -151,7 +153,7 @@ async function begin() {
 }
 
 /** The clock goes on until what was moved is known everywhere, and what was told is counted. */
-async function judge(seconds: number = limits.liveSettleSeconds.value) {
+async function judge(seconds: number = LIVE_SETTLE_S) {
   now += seconds * 1_000;
   await evaluateLive(desk);
 }
@@ -212,7 +214,7 @@ describe('C7: reports of live traffic', () => {
     expect(await send({ report: report.replace(':9', ':8'), proof })).toBe(401);
     expect(await send({ report, proof: await callers.proofOf(liveProofOf(report), 'agent-1', 'agent-2') })).toBe(401);
     expect(await send({ report: 'nothing', proof: await callers.proofOf(liveProofOf('nothing')) })).toBe(400);
-    const models = [served(first, { ...noCounts, streams: limits.liveReportStreams.value + 1 })];
+    const models = [served(first, { ...noCounts, streams: LIVE_REPORT_STREAMS_MAX + 1 })];
     const much = JSON.stringify({ v: 1, boot: 'boot-of-agent-1-0000', began, seq: 99, models });
     expect(await send({ report: much, proof: await callers.proofOf(liveProofOf(much)) })).toBe(400);
     await tell('agent-1', [{ ...served(first, many(3, usual)), model: 'never-registered' }]);
@@ -363,9 +365,9 @@ describe('C7: judged by the clock', () => {
     await tell('agent-2', [mirrored(second, many(150, copy(0)))]);
     await judge();
     const row = () => desk.rows.scan(MODEL, 'l!', 'l!~', 9);
-    await judge(limits.liveGoneSeconds.value - limits.liveSettleSeconds.value);
+    await judge(LIVE_GONE_S - LIVE_SETTLE_S);
     expect(await row()).toHaveLength(1);
-    await judge(limits.liveSettleSeconds.value + 1);
+    await judge(LIVE_SETTLE_S + 1);
     expect([await row(), await desk.rows.scan(MODEL, 't!', 't!~', 9)]).toEqual([[], []]);
     // One that comes back after all has been counted; of others all is new.
     const boot = 'boot-of-agent-2-0000';

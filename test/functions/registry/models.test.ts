@@ -10,12 +10,12 @@ import type { Change } from '../../../functions/store/rows.ts';
 import { modelVersions, readModelVersion, toModelVersion } from '../../../infra/cli/models/azure-ml.ts';
 import type { EventDraft } from '../../../shared/audit/event.ts';
 import { toBase64 } from '../../../shared/base64.ts';
-import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import type { Evidence } from '../../../shared/registry/evidence.ts';
 import type { Entry } from '../../../shared/registry/registry.ts';
 import type { ReleaseMap } from '../../../shared/registry/release.ts';
 import type { Bundle } from '../../../shared/registry/signature-bundle.ts';
+import { MODEL_SIGNATURES_MAX } from '../../../shared/registry/signature-envelope.ts';
 import type { Standing } from '../../../shared/registry/stage.ts';
 import { no, ok } from '../../../shared/result.ts';
 import {
@@ -225,7 +225,7 @@ describe('C7: five stages', () => {
     const waits = await post(bob);
     expect(waits).toMatchObject({ status: 202, body: { missing: 1, signers: ['bob'] } });
     // A full list of signatures still has a place for the next one.
-    for (let more = 0; more <= limits.modelSignatures.value; more += 1)
+    for (let more = 0; more <= MODEL_SIGNATURES_MAX; more += 1)
       expect(await post(bob)).toMatchObject({ status: 202, body: { missing: 1 } });
     const { signatures } = (await ask(models.onSeeTransition, { id: waits.body.id })).body.envelope;
     expect(signatures).toHaveLength(1);

@@ -8,11 +8,13 @@ import {
   evidenceOf,
   followStanding,
   isSettling,
+  LIVE_BASELINE_STREAMS,
+  LIVE_SETTLE_S,
   type Trial,
 } from '../../../functions/registry/trial.ts';
-import { limits } from '../../../shared/limits.ts';
 import { compareAnswers } from '../../../shared/registry/compare-answers.ts';
-import { evaluateDisagreement } from '../../../shared/registry/disagreement.ts';
+import { evaluateDisagreement, GREY_DISAGREEMENT } from '../../../shared/registry/disagreement.ts';
+import { CANARY_ALPHA, CANARY_BETA, MIRROR_WORDS_MAX } from '../../../shared/registry/limits.ts';
 import {
   addCounts,
   badIn,
@@ -96,8 +98,8 @@ describe('C7, M6: disagreement of mirrored answers', () => {
     expect(compareAnswers('one two three', 'one too three four')).toEqual({ words: 3, errors: 2 });
     expect(compareAnswers('', 'hello')).toEqual({ words: 0, errors: 1 });
     expect(compareAnswers('今天天气好', '今天天好')).toEqual({ words: 5, errors: 1 });
-    const long = 'word '.repeat(limits.mirrorWords.value * 2);
-    expect(compareAnswers(long, '')).toEqual({ words: limits.mirrorWords.value, errors: limits.mirrorWords.value });
+    const long = 'word '.repeat(MIRROR_WORDS_MAX * 2);
+    expect(compareAnswers(long, '')).toEqual({ words: MIRROR_WORDS_MAX, errors: MIRROR_WORDS_MAX });
   });
 
   const rollouts = runs(200, 1_000);
@@ -125,9 +127,9 @@ describe('C7, M6: disagreement of mirrored answers', () => {
   });
 
   it('at the limit itself neither bound is broken, however often one looks', () => {
-    const found = verdictsOf(limits.greyDisagreement.value, 300);
-    expect(found.FAIL).toBeLessThanOrEqual(limits.canaryAlpha.value * rollouts);
-    expect(found.PASS).toBeLessThanOrEqual(limits.canaryBeta.value * rollouts);
+    const found = verdictsOf(GREY_DISAGREEMENT, 300);
+    expect(found.FAIL).toBeLessThanOrEqual(CANARY_ALPHA * rollouts);
+    expect(found.PASS).toBeLessThanOrEqual(CANARY_BETA * rollouts);
   });
 });
 
@@ -135,7 +137,7 @@ const CANARY: Standing = { stage: 'canary', share: 0.25 };
 
 /** A trial at 25 % of `total` streams, reported in windows of any length. */
 function tryOut(random: () => number, slower: number, total: number, breaks = 0.005): Trial {
-  const usual = count(Array.from({ length: 1.1 * limits.liveBaseline.value }, () => streamOf(random)));
+  const usual = count(Array.from({ length: 1.1 * LIVE_BASELINE_STREAMS }, () => streamOf(random)));
   let known = beginTrial(CANARY, 0, usual) as Trial;
   let news = { own: noCounts, stable: noCounts };
   for (let at = 0; at < total; at += 1) {
@@ -167,7 +169,7 @@ describe('C7: a canary on live traffic', () => {
     for (let seed = firstSeed; seed < firstSeed + Math.min(seeds, 100); seed += 1) {
       const random = seeded(seed);
       const many = Array.from({ length: 40 }, () => streamOf(random, 2, 0.1));
-      const usual = count(Array.from({ length: 1.1 * limits.liveBaseline.value }, () => streamOf(random)));
+      const usual = count(Array.from({ length: 1.1 * LIVE_BASELINE_STREAMS }, () => streamOf(random)));
       const take = (parts: number) => {
         let known = beginTrial(CANARY, 0, usual) as Trial;
         for (let part = 0; part < parts; part += 1) {
@@ -199,7 +201,7 @@ describe('C7: a canary on live traffic', () => {
     );
     expect(followStanding(known, { stage: 'grey' }, 9, usual)).toEqual({ stage: 'grey', since: 9, mirrored: noCounts });
     expect(followStanding(known, { stage: 'full' }, 9, usual)).toBeUndefined();
-    const settles = limits.liveSettleSeconds.value * 1_000;
+    const settles = LIVE_SETTLE_S * 1_000;
     expect([isSettling(more, 9 + settles - 1), isSettling(more, 9 + settles)]).toEqual([true, false]);
   });
 });

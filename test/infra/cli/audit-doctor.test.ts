@@ -1,7 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { checkLog, type LogObservation } from '../../../infra/cli/audit/doctor.ts';
+import {
+  checkLog,
+  DOCTOR_FRESH_MS,
+  DOCTOR_WAIT_MS,
+  type LogObservation,
+  WITNESS_LAG_MS,
+} from '../../../infra/cli/audit/doctor.ts';
 import type { AuditHealth } from '../../../shared/audit/health.ts';
-import { limits } from '../../../shared/limits.ts';
+import { INTAKE_LIST_MAX, LOG_CLOCK_MS } from '../../../shared/audit/limits.ts';
 
 const NOW = 1_800_000_000_000;
 const log = {
@@ -38,7 +44,7 @@ const well: LogObservation = {
   witnessed: { size: 700, at: NOW - 2_000 },
 };
 /** Beyond the permitted age of a witnessed checkpoint. */
-const LONG_AGO = NOW - limits.auditWitnessLagMs.value - 1_000;
+const LONG_AGO = NOW - WITNESS_LAG_MS - 1_000;
 
 const wrongIn = (seen: Partial<LogObservation>, told: Partial<AuditHealth> = {}) =>
   checkLog({
@@ -61,28 +67,18 @@ describe('C9 auricle audit doctor', () => {
 
   it.each<[string, string, Partial<LogObservation>, Partial<AuditHealth>]>([
     ['it cannot be read, or its signature is wrong', 'log reachable', { signed: undefined, problem: 'not signed' }, {}],
-    [
-      'nothing was written for minutes',
-      'checkpoint fresh',
-      {},
-      { log: { ...log, last: NOW - limits.doctorFreshMs.value - 1 } },
-    ],
-    [
-      'its last entry is from the future',
-      'checkpoint fresh',
-      {},
-      { log: { ...log, last: NOW + limits.auditClockMs.value + 1 } },
-    ],
+    ['nothing was written for minutes', 'checkpoint fresh', {}, { log: { ...log, last: NOW - DOCTOR_FRESH_MS - 1 } }],
+    ['its last entry is from the future', 'checkpoint fresh', {}, { log: { ...log, last: NOW + LOG_CLOCK_MS + 1 } }],
     [
       'what is committed is not published',
       'published',
       {},
-      { log: { ...log, size: 701, last: NOW - limits.doctorWaitMs.value - 1 } },
+      { log: { ...log, size: 701, last: NOW - DOCTOR_WAIT_MS - 1 } },
     ],
     ['a key did not sign what is published', 'published', {}, { log: { ...log, unsigned: ['p256'] } }],
     ['its clock is another', 'clock', { sentAt: NOW - 1_520, answered: NOW - 1_480 }, {}],
-    ['deliveries pile up', 'intake', {}, { intake: { waiting: limits.auditIntakeList.value, oldestMs: 10 } }],
-    ['a delivery is stuck', 'intake', {}, { intake: { waiting: 1, oldestMs: limits.doctorWaitMs.value + 1 } }],
+    ['deliveries pile up', 'intake', {}, { intake: { waiting: INTAKE_LIST_MAX, oldestMs: 10 } }],
+    ['a delivery is stuck', 'intake', {}, { intake: { waiting: 1, oldestMs: DOCTOR_WAIT_MS + 1 } }],
     ['an outbox is stuck', 'outbox of the gate', {}, { outboxes: { gate: { waiting: 9, oldestMs: 120_000 } } }],
     ['numbers of an outbox have holes', 'nothing missing', {}, { log: { ...log, late: 1 } }],
     ['a gap that no operator accepted', 'nothing missing', {}, { gaps: { open: 1, accepted: 2, behind: 0 } }],
@@ -134,7 +130,7 @@ describe('C9 auricle audit doctor', () => {
     expect(wrongIn({ witnessed: { size: 700, at: LONG_AGO } })).toEqual([]);
     expect(wrongIn({}, { log: { ...log, size: 702 } })).toEqual([]);
     // Clocks may differ slightly; the age of an entry from another century is unknown.
-    expect(wrongIn({}, { log: { ...log, size: 702, last: NOW + limits.auditClockMs.value } })).toEqual([]);
+    expect(wrongIn({}, { log: { ...log, size: 702, last: NOW + LOG_CLOCK_MS } })).toEqual([]);
     const century = { ...log, size: 702, last: Date.UTC(2099) };
     expect(wrongIn({}, { log: century })).toEqual(['checkpoint fresh', 'published']);
     const local = checkLog({

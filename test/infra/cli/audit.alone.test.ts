@@ -6,6 +6,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { RightEdge } from '../../../functions/audit/log/right-edge.ts';
 import { audit } from '../../../infra/cli/audit/audit.ts';
+import { LOG_FILE_BYTES } from '../../../infra/cli/audit/log.ts';
 import { verifyReceiptFile } from '../../../infra/cli/audit/receipt.ts';
 import type { Arguments } from '../../../infra/cli/options.ts';
 import { signCheckpoint } from '../../../shared/audit/checkpoint.ts';
@@ -16,7 +17,6 @@ import { formatNoteKey, formatVerifierKey } from '../../../shared/audit/note-key
 import { proveInclusion } from '../../../shared/audit/proof.ts';
 import { formatReceipt } from '../../../shared/audit/receipt.ts';
 import { hashLeaf, rootOf } from '../../../shared/audit/tree.ts';
-import { limits } from '../../../shared/limits.ts';
 import * as made from './published-log.ts';
 
 const { at, event, filesOf, leavesOf, log, opening, ORIGIN, other, PREFIX, seer, vkey } = made;
@@ -458,7 +458,7 @@ describe('C9 auricle audit receipt', () => {
 
   it('a file longer than any of a log is not read to its end', async () => {
     await publish(leavesOf(5));
-    files.set('tile/entries/000.p/5', new Uint8Array(limits.auditFetchBytes.value + 1));
+    files.set('tile/entries/000.p/5', new Uint8Array(LOG_FILE_BYTES + 1));
     await expect(call(['tail'])).rejects.toThrow('longer than it can be');
   });
 });

@@ -8,8 +8,9 @@ import { upload } from '../../../infra/cli/jobs/upload.ts';
 import type { UploadEnv } from '../../../infra/cli/jobs/upload-env.ts';
 import { readEvents } from '../../../infra/cli/jobs/upload-follow.ts';
 import type { Arguments } from '../../../infra/cli/options.ts';
-import { limits } from '../../../shared/limits.ts';
+import { UPLOAD_BLOCK_BYTES } from '../../../shared/jobs/limits.ts';
 import { openSmall } from '../../../shared/seal/envelope-stream.ts';
+import { SEAL_SEGMENT_BYTES } from '../../../shared/seal/limits.ts';
 import { generateZoneKey, importZoneKey } from '../../../shared/seal/zone-key.ts';
 
 const zone = await generateZoneKey();
@@ -366,5 +367,5 @@ describe('events', () => {
 });
 
 it('a block is whole records', () => {
-  expect(limits.uploadBlockBytes.value % limits.sealSegmentBytes.value).toBe(0);
+  expect(UPLOAD_BLOCK_BYTES % SEAL_SEGMENT_BYTES).toBe(0);
 });

@@ -4,12 +4,12 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Repository } from '../../../infra/pool/engine/repository/repository.ts';
 import { Slot } from '../../../infra/pool/engine/repository/slot.ts';
 import { backOffMs } from '../../../shared/back-off.ts';
-import { limits } from '../../../shared/limits.ts';
+import { MODEL_RELOAD_MAX_MS, MODEL_RELOAD_MS } from '../../../shared/kserve/limits.ts';
 import { testModels, writeRepository } from '../../contract/engine/test-models.ts';
 import { temporaryFolder } from '../local/folder.ts';
 import { HandClock } from './hand.ts';
 
-const LONGEST_US = limits.engineReloadMaxMs.value * 1_000;
+const LONGEST_US = MODEL_RELOAD_MAX_MS * 1_000;
 const scratch = temporaryFolder();
 const lines: { event: string; [field: string]: unknown }[] = [];
 let folder: string;
@@ -75,7 +75,7 @@ describe('A model that failed to load', () => {
     await start(['good']);
     for (let turn = 0; turn < 9; turn++) await retry();
     const pauses = linesOf('load retry scheduled', 'good').map(({ pauseMs }) => Number(pauseMs));
-    const bounds = { firstMs: limits.engineReloadMs.value, maxMs: limits.engineReloadMaxMs.value };
+    const bounds = { firstMs: MODEL_RELOAD_MS, maxMs: MODEL_RELOAD_MAX_MS };
     expect(pauses).toHaveLength(10);
     for (const [attempt, pause] of pauses.entries()) {
       expect(pause).toBeGreaterThanOrEqual(Math.floor(backOffMs(attempt, bounds, 0)));

@@ -5,6 +5,12 @@ import { openGate } from '../../../functions/registry/gate.ts';
 import { buildModel } from '../../../infra/cli/models/build.ts';
 import type { Inference, InferOutcome } from '../../../infra/pool/agent/engine/engine.ts';
 import { checkLoad, differenceOf, engineClient } from '../../../infra/pool/model-build/measure/check-load.ts';
+import { MEASURE_STREAM_STEPS } from '../../../infra/pool/model-build/measure/check-streams.ts';
+import {
+  MEASURE_STREAMS,
+  MEASURE_WINDOW_REQUESTS,
+  MEASURE_WINDOWS_MAX,
+} from '../../../infra/pool/model-build/measure/limits.ts';
 import { type Cut, measureWindows } from '../../../infra/pool/model-build/measure/measure-latency.ts';
 import { measureQuality } from '../../../infra/pool/model-build/measure/measure-quality.ts';
 import { readList, readRecordings, spread } from '../../../infra/pool/model-build/measure/recordings.ts';
@@ -14,8 +20,8 @@ import { problem } from '../../../infra/pool/model-build/problem.ts';
 import { parseText } from '../../../infra/pool/models/config/parse-text.ts';
 import type { ModelConfig } from '../../../infra/pool/models/config/schema.ts';
 import { int32Tensor } from '../../../shared/kserve/tensor.ts';
-import { limits } from '../../../shared/limits.ts';
-import { type Evidence, evaluateEvidence } from '../../../shared/registry/evidence.ts';
+import { type Evidence, evaluateEvidence, MODEL_SPEAKERS_MAX } from '../../../shared/registry/evidence.ts';
+import { QUALITY_SPEAKERS, QUALITY_UTTERANCES } from '../../../shared/registry/quality.ts';
 import { ok } from '../../../shared/result.ts';
 import { startEngineDouble, tokens } from '../agent/double-engine.ts';
 import { voice, wavFile } from '../agent/fixtures.ts';
@@ -153,7 +159,7 @@ describe('A15 load: the engine’s description', () => {
   const failed: InferOutcome = { ok: false, retryable: false, detail: 'engine status 500' };
 
   it('R1 passes streams that recordings do not disturb', async () => {
-    const steps = limits.measureStreams.value * limits.measureStreamSteps.value;
+    const steps = MEASURE_STREAMS * MEASURE_STREAM_STEPS;
     const passed = { verdict: 'PASS', facts: { streamSteps: steps } };
     expect(await loadStreams((frames) => frames)).toMatchObject(passed);
   });
@@ -207,17 +213,17 @@ describe('A15 latency: windows until they agree', () => {
   it('gives up on an unsteady machine with an inconclusive result', async () => {
     let last = 1;
     const windows = await trial([cut(1)], (request) => {
-      if (request % (2 * limits.measureRequests.value) === 0) last *= 1.5;
+      if (request % (2 * MEASURE_WINDOW_REQUESTS) === 0) last *= 1.5;
       return last;
     });
     if (!windows.ok) throw new Error(windows.refusal.text);
-    expect(windows.value.length).toBe(limits.measureWindows.value);
+    expect(windows.value.length).toBe(MEASURE_WINDOWS_MAX);
     const latency: Evidence = { kind: 'latency', tool: TOOL, sla: 1e30, windows: windows.value };
     expect(evaluateEvidence(latency, 0)).toBe('INCONCLUSIVE');
   });
 
   it('five of a hundred may be slow, more may not', async () => {
-    const most = limits.measureRequests.value;
+    const most = MEASURE_WINDOW_REQUESTS;
     const slow = (many: number) => trial([cut(1)], (request) => ((request / 2) % most < many ? 100 : 10));
     expect(await slow(Math.floor(0.05 * most))).toEqual(ok([20, 20, 20]));
     expect(await slow(Math.floor(0.05 * most) + 1)).toEqual(ok([200, 200, 200]));
@@ -240,7 +246,7 @@ describe('A15 latency: windows until they agree', () => {
       now: () => many,
     });
     expect(counted.ok).toBe(true);
-    expect(many % (2 * limits.measureRequests.value)).toBe(0);
+    expect(many % (2 * MEASURE_WINDOW_REQUESTS)).toBe(0);
   });
 });
 
@@ -266,7 +272,7 @@ describe('A15 recordings', () => {
     ['a recording in which nothing is said', JSON.stringify([row({ text: '–' })]), 'unreadable'],
     [
       'more speakers than a statement carries',
-      JSON.stringify(Array.from({ length: limits.modelSpeakers.value + 1 }, (_, at) => row({ speaker: `${at}` }))),
+      JSON.stringify(Array.from({ length: MODEL_SPEAKERS_MAX + 1 }, (_, at) => row({ speaker: `${at}` }))),
       'bound',
     ],
   ])('are refused: %s', (_, text, kind) => expect(speakers(text)).toBe(kind));
@@ -337,7 +343,7 @@ describe('A15 quality: word errors of two revisions', () => {
   });
 
   it('measured evidence opens the first gate, worse recognition does not', async () => {
-    const list = listOf(limits.qualitySpeakers.value, limits.qualityUtterances.value);
+    const list = listOf(QUALITY_SPEAKERS, QUALITY_UTTERANCES);
     const evidenceOf = async (after: string): Promise<Evidence[]> => {
       const quality = await measureQuality({ ...called, list }, async () =>
         ok({ after, before: 'one two three four' }),

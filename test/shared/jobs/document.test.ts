@@ -9,6 +9,7 @@ import {
   readDocumentFile,
   readSegment,
 } from '../../../shared/jobs/document.ts';
+import { PROJECT_DOCUMENTS_MAX, PROJECT_SEGMENTS_MAX } from '../../../shared/jobs/limits.ts';
 import { isUploadId } from '../../../shared/jobs/paths.ts';
 import {
   documentId,
@@ -18,7 +19,7 @@ import {
   projectIdOf,
   projectOf,
 } from '../../../shared/jobs/project-id.ts';
-import { limits } from '../../../shared/limits.ts';
+import { PROJECT_SEGMENT_CHARACTERS } from '../../../shared/jobs/split-text.ts';
 import { runs } from '../../seeds.ts';
 
 const reasonOf = (result: { ok: boolean; refusal?: { reason: string } }) => (result.ok ? 'ok' : result.refusal?.reason);
@@ -52,7 +53,7 @@ describe('T3 the text of a document', () => {
     ['text_invalid', '\ud83d alone'],
     ['text_invalid', [{ segments: ['fine', 'not\u0007fine'] }]],
     ['text_too_long', [{ segments: ['x'.repeat(100_000)] }]],
-    ['text_too_long', 'One. '.repeat(limits.projectSegments.value + 1)],
+    ['text_too_long', 'One. '.repeat(PROJECT_SEGMENTS_MAX + 1)],
     ['ok', 'x'.repeat(100_000)],
     ['ok', 'tabs\tand\r\nline ends are text'],
   ])('%s', (reason, given) => expect(reasonOf(readDocument(given))).toBe(reason));
@@ -67,7 +68,7 @@ describe('T3 the text of a document', () => {
 
   it('a segment is one line, and never too long', () => {
     expect(readSegment('  two\n lines ')).toEqual({ ok: true, value: 'two lines' });
-    expect(reasonOf(readSegment('x'.repeat(limits.projectSegmentChars.value + 1)))).toBe('text_too_long');
+    expect(reasonOf(readSegment('x'.repeat(PROJECT_SEGMENT_CHARACTERS + 1)))).toBe('text_too_long');
   });
 });
 
@@ -75,7 +76,7 @@ describe('ids of projects and documents', () => {
   const random = fc.uint8Array({ minLength: 10, maxLength: 10 });
 
   it('name the owner and the document, and are no upload ids', () => {
-    const index = fc.integer({ min: 0, max: limits.projectDocuments.value - 1 });
+    const index = fc.integer({ min: 0, max: PROJECT_DOCUMENTS_MAX - 1 });
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 2 ** 45 }), random, index, (now, bytes, at) => {
         const unique = eventId(now, bytes);
@@ -101,7 +102,7 @@ describe('ids of projects and documents', () => {
   );
 
   it('a document beyond the last one is none', () => {
-    const id = documentId('019b76e2-9fa0-8000-8000-0000000000ff', limits.projectDocuments.value);
+    const id = documentId('019b76e2-9fa0-8000-8000-0000000000ff', PROJECT_DOCUMENTS_MAX);
     expect(isDocumentId(id)).toBe(false);
   });
 });

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { splitBlock, splitText, tidy } from '../../../shared/jobs/split-text.ts';
-import { limits } from '../../../shared/limits.ts';
+import { PROJECT_SEGMENT_CHARACTERS, splitBlock, splitText, tidy } from '../../../shared/jobs/split-text.ts';
 import { runs } from '../../seeds.ts';
 
 const bare = (text: string) => text.normalize('NFC').replace(/\s+/gu, '');
@@ -96,7 +95,7 @@ describe('T3 text is split into blocks and segments', () => {
     const endless = 'x'.repeat(100_000);
     const parts = splitBlock(endless);
     expect(parts.join('')).toBe(endless);
-    expect(parts).toHaveLength(Math.ceil(100_000 / limits.projectSegmentChars.value));
+    expect(parts).toHaveLength(Math.ceil(100_000 / PROJECT_SEGMENT_CHARACTERS));
     const marks = `a${'\u0301'.repeat(20)}`.repeat(9);
     expect(splitBlock(marks, most).join('')).toBe(marks.normalize('NFC'));
   });

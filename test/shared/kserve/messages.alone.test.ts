@@ -2,14 +2,21 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { headerLengthField } from '../../../shared/kserve/body.ts';
 import { type Datatype, datatypes } from '../../../shared/kserve/datatype.ts';
-import { decodeInferRequest, decodeRawRequest, encodeInferRequest } from '../../../shared/kserve/infer-request.ts';
+import {
+  decodeInferRequest,
+  decodeRawRequest,
+  encodeInferRequest,
+  TENSORS_MAX,
+} from '../../../shared/kserve/infer-request.ts';
 import {
   createInferResponseReader,
   decodeInferResponse,
   encodeInferResponse,
 } from '../../../shared/kserve/infer-response.ts';
+import { PARAMETERS_MAX } from '../../../shared/kserve/parameters.ts';
+import { JSON_ARRAYS_MAX, JSON_LEVELS_MAX, JSON_MEMBERS_MAX } from '../../../shared/kserve/parse-json.ts';
 import { elementCount, type Tensor } from '../../../shared/kserve/tensor.ts';
-import { limits } from '../../../shared/limits.ts';
+import { DIMENSIONS_MAX } from '../../../shared/kserve/tensor-message.ts';
 import { bytesTensor, fixedDatatypes, joinChunks } from './made.ts';
 
 const content = (datatype: Datatype, shape: number[]): fc.Arbitrary<Uint8Array> => {
@@ -44,7 +51,6 @@ function counted(length: number, element: unknown) {
 
 describe('R1 counts a caller’s message before reading its content', () => {
   const one = { name: 'x', datatype: 'FP32', shape: [1], data: [1] };
-  const { callTensors: tensors, callDimensions: dimensions, callParameters: few } = limits;
   afterEach(() => vi.restoreAllMocks());
 
   /** Decodes a message as if its JSON were `message`, whatever the bytes. */
@@ -55,9 +61,9 @@ describe('R1 counts a caller’s message before reading its content', () => {
   }
 
   it.each([
-    ['outputs', tensors.value, (list: unknown) => ({ inputs: [one], outputs: list })],
-    ['inputs', tensors.value, (list: unknown) => ({ inputs: list })],
-    ['dimensions', dimensions.value, (list: unknown) => ({ inputs: [{ ...one, shape: list }] })],
+    ['outputs', TENSORS_MAX, (list: unknown) => ({ inputs: [one], outputs: list })],
+    ['inputs', TENSORS_MAX, (list: unknown) => ({ inputs: list })],
+    ['dimensions', DIMENSIONS_MAX, (list: unknown) => ({ inputs: [{ ...one, shape: list }] })],
   ])('%s', (what, most, message) => {
     const { list, seen } = counted(200_000, { name: 'y' });
     expect(readAs(message(list))).toContain(`over ${most} ${what}`);
@@ -65,7 +71,7 @@ describe('R1 counts a caller’s message before reading its content', () => {
   });
 
   it('parameters of a request, of a tensor and of an output', () => {
-    const names = Array.from({ length: few.value + 1 }, (_, index) => `p${index}`);
+    const names = Array.from({ length: PARAMETERS_MAX + 1 }, (_, index) => `p${index}`);
     const { list, seen } = counted(2, 'value');
     const many = Object.fromEntries(names.map((name) => [name, 1]));
     for (const parameters of [many, { ...many, p0: list }]) {
@@ -74,7 +80,7 @@ describe('R1 counts a caller’s message before reading its content', () => {
         { inputs: [{ ...one, parameters }] },
         { inputs: [one], outputs: [{ name: 'y', parameters }] },
       ]) {
-        expect(readAs(message)).toContain(`over ${few.value} parameters`);
+        expect(readAs(message)).toContain(`over ${PARAMETERS_MAX} parameters`);
       }
     }
     expect(seen.reads).toBe(0);
@@ -90,7 +96,7 @@ describe('R1 counts a caller’s message before reading its content', () => {
 
   it('bounds JSON levels, arrays and names before parsing, ignoring brackets in texts', () => {
     const parse = vi.spyOn(JSON, 'parse');
-    const depth = limits.callJsonLevels.value;
+    const depth = JSON_LEVELS_MAX;
     const nested = (levels: number) => new TextEncoder().encode(`${'['.repeat(levels)}${']'.repeat(levels)}`);
     const deep = decodeInferRequest(nested(depth + 1));
     expect(deep).toMatchObject({ refusal: { reason: expect.stringContaining(`over ${depth} levels`) } });
@@ -98,9 +104,9 @@ describe('R1 counts a caller’s message before reading its content', () => {
     decodeInferRequest(nested(depth));
     expect(parse).toHaveBeenCalledOnce();
     for (const [most, text, what] of [
-      [limits.callJsonMembers.value, '{},', 'objects and members'],
-      [limits.callJsonMembers.value / 2, '{"a":0},', 'objects and members'],
-      [limits.callJsonArrays.value - 1, '[],', 'arrays'],
+      [JSON_MEMBERS_MAX, '{},', 'objects and members'],
+      [JSON_MEMBERS_MAX / 2, '{"a":0},', 'objects and members'],
+      [JSON_ARRAYS_MAX - 1, '[],', 'arrays'],
     ] as const) {
       parse.mockClear();
       const many = decodeInferRequest(new TextEncoder().encode(`[${text.repeat(most)}${text.slice(0, -1)}]`));
@@ -109,7 +115,7 @@ describe('R1 counts a caller’s message before reading its content', () => {
       decodeInferRequest(new TextEncoder().encode(`[${text.repeat(most - 1)}${text.slice(0, -1)}]`));
       expect(parse).toHaveBeenCalledOnce();
     }
-    const texts = bytesTensor('x', ['['.repeat(depth + 1), `\\"${'{:'.repeat(limits.callJsonMembers.value)}`]);
+    const texts = bytesTensor('x', ['['.repeat(depth + 1), `\\"${'{:'.repeat(JSON_MEMBERS_MAX)}`]);
     const body = encodeInferRequest({ inputs: [texts] }, 'json');
     expect(body.ok && decodeInferRequest(joinChunks(body.value)).ok).toBe(true);
   });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { decodeBytesElements, encodeBytesElements } from '../../../shared/kserve/bytes-elements.ts';
+import { BYTES_ELEMENTS_MAX, decodeBytesElements, encodeBytesElements } from '../../../shared/kserve/bytes-elements.ts';
 import { datatypes, fromConfigName } from '../../../shared/kserve/datatype.ts';
 import { encodeInferRequest } from '../../../shared/kserve/infer-request.ts';
 import { bytesFromJson, jsonFromBytes } from '../../../shared/kserve/json-data.ts';
@@ -13,7 +13,6 @@ import {
   readFp32,
   readInt32,
 } from '../../../shared/kserve/tensor.ts';
-import { limits } from '../../../shared/limits.ts';
 import { bytesTensor, fixedDatatypes } from './made.ts';
 
 describe('BYTES elements', () => {
@@ -53,7 +52,7 @@ describe('BYTES elements', () => {
   });
 
   it('R1 are bounded, before one of them is looked at', () => {
-    const most = limits.callBytesElements.value;
+    const most = BYTES_ELEMENTS_MAX;
     const looks = vi.spyOn(DataView.prototype, 'getUint32');
     const many = { name: 'x', datatype: 'BYTES' as const, shape: [1, most + 1], bytes: new Uint8Array(4 * (most + 1)) };
     const texts = vi.spyOn(TextEncoder.prototype, 'encode');

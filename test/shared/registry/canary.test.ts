@@ -1,7 +1,14 @@
 // Whole canaries, from 1 % to 50 %: error rates, and behaviour at the bounds.
 import { describe, expect, it } from 'vitest';
-import { limits } from '../../../shared/limits.ts';
-import { beginCanary, type CanaryRun, canaryRun, decideCanary, stepUp } from '../../../shared/registry/canary.ts';
+import {
+  beginCanary,
+  CANARY_STEP_S,
+  CANARY_STREAMS,
+  type CanaryRun,
+  canaryRun,
+  decideCanary,
+  stepUp,
+} from '../../../shared/registry/canary.ts';
 import { seeded } from '../../../shared/registry/seeded.ts';
 import { runs } from '../../seeds.ts';
 import { most } from './chance.ts';
@@ -45,7 +52,7 @@ describe('C7: INCONCLUSIVE extends, never promotes', () => {
     return next;
   };
   const last = (): CanaryRun => [1, 2, 3, 4].reduce((run) => stepUp(run, 0), beginCanary(0));
-  const enough = limits.canaryStreams.value;
+  const enough = CANARY_STREAMS;
 
   it('a share is left after enough streams, not before', () => {
     expect(decideCanary(heard(beginCanary(0), enough - 1, 0), 0).move).toBe('hold');
@@ -61,7 +68,7 @@ describe('C7: INCONCLUSIVE extends, never promotes', () => {
 
   it('after a day without a verdict a person must decide', () => {
     const run = heard(last(), enough, 0);
-    const day = limits.canaryStepSeconds.value * 1_000;
+    const day = CANARY_STEP_S * 1_000;
     expect([decideCanary(run, day).move, decideCanary(run, day + 1).move]).toEqual(['hold', 'ask']);
   });
 

@@ -1,6 +1,6 @@
 // The largest release map that its schema takes, with names, digests and shares of maximum length.
-import { limits } from '../../../shared/limits.ts';
 import type { ReleaseMap } from '../../../shared/registry/release.ts';
+import { GREY_REVISIONS_MAX, MODEL_NAMES_MAX } from '../../../shared/registry/release.ts';
 
 const digest = `sha256:${'f'.repeat(64)}`;
 
@@ -8,11 +8,11 @@ export const largestMap = (generation: number): ReleaseMap => ({
   v: 1,
   generation,
   models: Object.fromEntries(
-    Array.from({ length: limits.modelNames.value }, (_, at) => [
+    Array.from({ length: MODEL_NAMES_MAX }, (_, at) => [
       String(at).padEnd(63, '-'),
       {
         ...{ stable: digest, before: digest, canary: { revision: digest, share: 0.25 as const } },
-        grey: { revisions: Array<string>(limits.greyRevisions.value).fill(digest), share: 2 ** -30 },
+        grey: { revisions: Array<string>(GREY_REVISIONS_MAX).fill(digest), share: 2 ** -30 },
       },
     ]),
   ),

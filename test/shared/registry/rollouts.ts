@@ -1,6 +1,12 @@
 // Simulated rollouts: streams of two revisions with known rates of bad streams.
-import { limits } from '../../../shared/limits.ts';
-import { beginCanary, type CanaryRun, decideCanary, evaluateCanary, stepUp } from '../../../shared/registry/canary.ts';
+import {
+  beginCanary,
+  CANARY_STREAMS,
+  type CanaryRun,
+  decideCanary,
+  evaluateCanary,
+  stepUp,
+} from '../../../shared/registry/canary.ts';
 import { countBad, evaluateRates, type ShareCounts } from '../../../shared/registry/rates.ts';
 import type { Verdict } from '../../../shared/registry/verdict.ts';
 
@@ -81,7 +87,7 @@ export function rollOut(random: () => number, { bad, failed, slower, breaks }: W
     const isBad = isFailed || random() < (cohort === 'canary' ? bad * slower : bad);
     run = addStream(run, { cohort, bad: isBad, failed: isFailed });
     // The decision can change with harm, with enough streams and with time; afterwards with each bad stream.
-    const enough = run.streams >= limits.canaryStreams.value && (isBad || cohort === 'canary');
+    const enough = run.streams >= CANARY_STREAMS && (isBad || cohort === 'canary');
     if (run.worst !== 'FAIL' && !(enough && (isBad || run.share !== 0.5)) && now - run.since <= DAY_MS) continue;
     const { move } = decideCanary(run, now);
     if (move === 'roll-back') return 'rolled back';

@@ -2,9 +2,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 import { describe, expect, it } from 'vitest';
-import { limits } from '../../../shared/limits.ts';
-import { verifyAttestation } from '../../../shared/seal/attestation.ts';
+import { ATTESTATION_S, verifyAttestation } from '../../../shared/seal/attestation.ts';
 import { type AttestationPolicy, attestationPolicy } from '../../../shared/seal/attestation-policy.ts';
+import { ATTESTATION_CHARACTERS } from '../../../shared/seal/limits.ts';
 import { generateSealKey } from '../../../shared/seal/setup.ts';
 
 const now = Date.UTC(2026, 10, 20, 12);
@@ -122,7 +122,7 @@ describe('A21 C5 attestation', () => {
     ['a start in the future', { claims: { nbf: seconds + 31 } }, 'nbf'],
     ['no end', { claims: { exp: undefined } }, 'exp'],
     ['no start', { claims: { nbf: undefined } }, 'nbf'],
-    ['an old measurement', { claims: { iat: seconds - limits.attestationSeconds.value - 31 } }, 'iat'],
+    ['an old measurement', { claims: { iat: seconds - ATTESTATION_S - 31 } }, 'iat'],
     ['another machine type', { claims: { 'x-ms-attestation-type': 'sgx' } }, 'x-ms-attestation-type'],
     ['no compliance', { claims: { 'x-ms-compliance-status': 'none' } }, 'x-ms-compliance-status'],
     [
@@ -184,7 +184,7 @@ describe('A21 C5 attestation', () => {
 
   it('that is no token, or endless, is refused', async () => {
     expect(await detail('not a token')).toBe('attestation: ERR_JWT_INVALID');
-    expect(await detail('a'.repeat(limits.attestationCharacters.value + 1))).toBe('attestation: too long');
+    expect(await detail('a'.repeat(ATTESTATION_CHARACTERS + 1))).toBe('attestation: too long');
   });
 
   it('without an allow-list of software is refused', async () => {

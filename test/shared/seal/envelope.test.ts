@@ -1,7 +1,12 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { limits } from '../../../shared/limits.ts';
-import { createEnvelope, type FileFacts, readHead, sealedBytes } from '../../../shared/seal/envelope.ts';
+import {
+  createEnvelope,
+  type FileFacts,
+  readHead,
+  sealedBytes,
+  UPLOAD_HEAD_BYTES,
+} from '../../../shared/seal/envelope.ts';
 import { openFile, openSmall, sealFile, sealRecords, sealSmall } from '../../../shared/seal/envelope-stream.ts';
 import type { SealPrivateKey } from '../../../shared/seal/setup.ts';
 import { generateZoneKey, importZoneKey, type ZoneKey } from '../../../shared/seal/zone-key.ts';
@@ -60,7 +65,7 @@ describe.each(aeads)('C5 A21 T4 a sealed file with %s', (_, aead) => {
         const sealed: Uint8Array[] = [];
         for await (const chunk of await sealFile(facts, zone, stream(plain, pieces), aead)) sealed.push(chunk);
         const file = Buffer.concat(sealed);
-        const head = readHead(file.subarray(0, limits.uploadHeadBytes.value));
+        const head = readHead(file.subarray(0, UPLOAD_HEAD_BYTES));
         expect(head).toMatchObject({ ok: true, value: { head: { ...facts, key: zone.kid, suite: 5 } } });
         expect(file.length).toBe(head.ok ? sealedBytes(head.value.length, size) : -1);
         const opened = await open(file, facts, pieces);

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { limits } from '../../../shared/limits.ts';
 import { packMessages, unpackMessages } from '../../../shared/seal/pack.ts';
-import { createOpener, type Opener } from '../../../shared/seal/records.ts';
+import { createOpener, type Opener, SEAL_FRAMES_MAX } from '../../../shared/seal/records.ts';
 import {
   agentCounters,
   edgeCounters,
@@ -10,6 +9,7 @@ import {
   NUMBER_BYTES,
   numberAt,
   openSealedSession,
+  SESSION_REQUESTS_MAX,
   type SessionKeys,
 } from '../../../shared/seal/sealed-session.ts';
 import { generateSealKey, setupRecipient, setupSender } from '../../../shared/seal/setup.ts';
@@ -41,7 +41,7 @@ describe.each(aeads)('C5 A21 a lane with %s', (_, aead) => {
 
   it('carries many requests and answers, several messages in a record', async () => {
     const lane = await makeLane();
-    for (const number of [1, 2, 700, limits.laneRequests.value]) {
+    for (const number of [1, 2, 700, SESSION_REQUESTS_MAX]) {
       const [caller, agent] = [edgeCounters(lane, number), agentCounters(lane, number)];
       const first = await caller.sealer.pack(bytes('facts', 'head', ''), false);
       const last = await caller.sealer.seal(bytes('body')[0] as Uint8Array, true);
@@ -126,9 +126,9 @@ describe('C5 the keys of a lane', () => {
   });
 
   it('numbers are from 1 to the bound; counters stay exact', () => {
-    const { value: most } = limits.laneRequests;
+    const most = SESSION_REQUESTS_MAX;
     expect([0, 1, 1.5, most, most + 1].map(isNumber)).toEqual([false, true, false, true, false]);
-    expect(Number.isSafeInteger((most + 1) * limits.sealFrames.value)).toBe(true);
+    expect(Number.isSafeInteger((most + 1) * SEAL_FRAMES_MAX)).toBe(true);
   });
 
   it('headers and nonces of exact numbers are those of RFC 9605', () => {

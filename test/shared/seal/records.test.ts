@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { limits } from '../../../shared/limits.ts';
 import { publicText } from '../../../shared/refusal.ts';
 import { sizeOf, writeLength } from '../../../shared/seal/framing.ts';
-import { createOpener, createSealer, type Opener } from '../../../shared/seal/records.ts';
+import { SEAL_SEGMENT_BYTES } from '../../../shared/seal/limits.ts';
+import { createOpener, createSealer, type Opener, SEAL_RECORD_BYTES } from '../../../shared/seal/records.ts';
 import { frameKey, sealFrame } from '../../../shared/seal/sframe.ts';
 import { suites } from '../../../shared/seal/suites.ts';
 import { aeads } from './node-aead.ts';
@@ -48,11 +48,11 @@ describe.each(aeads)('C5 A21 records with %s', (_, aead) => {
   });
 
   it('carry a full segment and refuse to seal more', async () => {
-    const size = limits.sealSegmentBytes.value;
+    const size = SEAL_SEGMENT_BYTES;
     const sealer = await createSealer(baseKey, 5, aead);
     await expect(sealer.seal(new Uint8Array(size + 1), false)).rejects.toThrow(RangeError);
     const record = await sealer.seal(new Uint8Array(size), true);
-    expect(record.length).toBeLessThanOrEqual(limits.sealRecordBytes.value);
+    expect(record.length).toBeLessThanOrEqual(SEAL_RECORD_BYTES);
     expect((await openAll(await opener(), [record])).opened[0]?.length).toBe(size);
     await expect(sealer.seal(new Uint8Array(1), true)).rejects.toThrow('final');
   });
@@ -108,12 +108,12 @@ describe.each(aeads)('C5 A21 records with %s', (_, aead) => {
     ['a flag of a later version', () => frame(0n, 2, new Uint8Array(1)), 'record 0: unknown flag'],
     [
       'a segment over the bound',
-      () => frame(0n, 0, new Uint8Array(limits.sealSegmentBytes.value + 1)),
+      () => frame(0n, 0, new Uint8Array(SEAL_SEGMENT_BYTES + 1)),
       'record 0: segment too large',
     ],
     [
       'a record over the bound',
-      () => frame(0n, 0, new Uint8Array(limits.sealRecordBytes.value)),
+      () => frame(0n, 0, new Uint8Array(SEAL_RECORD_BYTES)),
       'record 0: length out of bounds',
     ],
   ])('a peer with the key that sends %s', async (_, record, detail) => {

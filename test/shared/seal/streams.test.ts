@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { limits } from '../../../shared/limits.ts';
+import { SEAL_SEGMENT_BYTES } from '../../../shared/seal/limits.ts';
 import { createOpener, createSealer } from '../../../shared/seal/records.ts';
 import { openStream, sealStream, sealWhole } from '../../../shared/seal/streams.ts';
 import { aeads } from './node-aead.ts';
 
 const baseKey = new Uint8Array(64).map((_, at) => at);
-const segment = limits.sealSegmentBytes.value;
+const segment = SEAL_SEGMENT_BYTES;
 const head = new TextEncoder().encode('head');
 
 /** A body that counts its pulls; `chunk` returns the next bytes, or nothing at the end. */

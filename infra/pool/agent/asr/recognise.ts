@@ -1,10 +1,10 @@
 import { fp32Tensor, int32Tensor, readFp32, readInt32, type Tensor } from '../../../../shared/kserve/tensor.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { Segment } from '../../../../shared/speech/transcript.ts';
 import type { RequestClass } from '../../../../shared/tenant/claims.ts';
 import type { Dispatcher } from '../engine/dispatch.ts';
+import { UTTERANCES_IN_FLIGHT_MAX } from '../limits.ts';
 import { bugDetail } from '../telemetry/log.ts';
 import { makeSegments, type Recogniser, type Scores } from './segment.ts';
 import type { Utterance } from './vad/cut.ts';
@@ -44,7 +44,7 @@ export function readScores(outputs: ReadonlyMap<string, Tensor>, width: number):
 }
 
 /**
- * Recognises one recording. At most `limits.utterancesInFlight` utterances are with the engine or in its
+ * Recognises one recording. At most `UTTERANCES_IN_FLIGHT_MAX` utterances are with the engine or in its
  * queue; further ones wait, and with them the reader of the body. Segments come out in order. Neither method
  * rejects: a bug is an `internal` refusal, with its place in the detail.
  */
@@ -100,7 +100,7 @@ export function createRecognition(options: RecognitionOptions) {
       if (refusal) return no(refusal);
       inFlight++;
       last = emit(utterance, infer(utterance), last);
-      while (inFlight >= limits.utterancesInFlight.value && !refusal && !signal.aborted) {
+      while (inFlight >= UTTERANCES_IN_FLIGHT_MAX && !refusal && !signal.aborted) {
         await new Promise<void>((resolve) => {
           wake = resolve;
         });

@@ -1,11 +1,14 @@
 import { setImmediate } from 'node:timers/promises';
-import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { Segment } from '../../../../shared/speech/transcript.ts';
 import { MODEL_RATE } from '../audio/mono.ts';
+import { ANSWER_EVENT_BYTES } from '../limits.ts';
 import type { Decoded, DecodedWord, WordDecoder } from './decode/decoder.ts';
 import type { Utterance } from './vad/cut.ts';
+
+/** Frames decoded in one turn of the event loop: 2 s of sound, some tens of milliseconds. */
+export const DECODE_TURN_FRAMES = 50;
 
 /** A model at the engine: its name, its decoder, and the duration of one output frame. */
 export interface Recogniser {
@@ -39,11 +42,11 @@ const share = (value: number) => Math.max(0, Math.min(1, value));
 
 /**
  * Decodes words. A beam search over noise takes most of a second, so it yields to heartbeats, keepalives and other
- * requests on the same thread after every `limits.decodeTurnFrames`.
+ * requests on the same thread after every `DECODE_TURN_FRAMES`.
  */
 async function findWords(decoder: WordDecoder, { logProbs, frames, tokens }: Scores): Promise<Decoded> {
   const decoding = decoder.begin();
-  const most = limits.decodeTurnFrames.value;
+  const most = DECODE_TURN_FRAMES;
   for (let at = 0; at < frames; at += most) {
     const count = Math.min(most, frames - at);
     decoding.push(logProbs.subarray(at * tokens, (at + count) * tokens), count);
@@ -112,7 +115,7 @@ export function segmentsOf(found: SegmentWords, index: number): Result<Segment[]
     };
   };
   // The number is not known yet; the largest there can be stands for it.
-  const fits = (words: Words) => eventBytes(segmentOf(words, Number.MAX_SAFE_INTEGER)) <= limits.answerEventBytes.value;
+  const fits = (words: Words) => eventBytes(segmentOf(words, Number.MAX_SAFE_INTEGER)) <= ANSWER_EVENT_BYTES;
   const pieces = splitWords(found.words, fits);
   return pieces ? ok(pieces.map((words, i) => segmentOf(words, index + i))) : failed('a word longer than an event');
 }

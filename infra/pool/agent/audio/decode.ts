@@ -1,8 +1,13 @@
-import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
+import { SEAL_SEGMENT_BYTES } from '../../../../shared/seal/limits.ts';
 import { type SoundBlock, type SoundFormat, sniffBytes, sniffFormat } from '../../../../shared/speech/format.ts';
-import { createWavReader } from '../../../../shared/speech/wav.ts';
+import {
+  AUDIO_CHANNELS_MAX,
+  AUDIO_RATE_MAX_HZ,
+  AUDIO_RATE_MIN_HZ,
+  createWavReader,
+} from '../../../../shared/speech/wav.ts';
 import { openFlac } from './flac.ts';
 import { openMp3 } from './mp3.ts';
 import { openOpus } from './opus.ts';
@@ -10,10 +15,13 @@ import { blocksOf } from './package-decoder.ts';
 import type { Blocks, SoundDecoder } from './sound-decoder.ts';
 import { createTurns } from './turns.ts';
 
+/** Longest recording of one request; also stops compressed silence that unpacks without end. */
+export const AUDIO_S = 4 * 3600;
+
 function openWav(): SoundDecoder {
   const reader = createWavReader();
   return {
-    sliceBytes: limits.sealSegmentBytes.value,
+    sliceBytes: SEAL_SEGMENT_BYTES,
     push: (slice) => blocksOf(reader.push(slice)),
     finish: () => blocksOf(reader.finish()),
     free: () => {},
@@ -30,20 +38,20 @@ const openers: Record<SoundFormat, (head: Uint8Array) => SoundDecoder | Promise<
 
 function judge(block: SoundBlock): Result<SoundBlock> {
   if (block.rate === 0) return no(refuse('audio_invalid', { rule: 'its header says 0 Hz' }));
-  const fits = block.rate >= limits.audioRateMin.value && block.rate <= limits.audioRateMax.value;
-  if (fits && block.channels.length <= limits.audioChannels.value) return ok(block);
+  const fits = block.rate >= AUDIO_RATE_MIN_HZ && block.rate <= AUDIO_RATE_MAX_HZ;
+  if (fits && block.channels.length <= AUDIO_CHANNELS_MAX) return ok(block);
   return no(refuse('audio_unsupported', undefined, `${block.channels.length} channels, ${block.rate} Hz`));
 }
 
 /**
- * Decodes a file as its bytes arrive, in blocks of at most `limits.turnSeconds`, with a turn of the event loop after as
+ * Decodes a file as its bytes arrive, in blocks of at most `TURN_S`, with a turn of the event loop after as
  * much. The last item is a refusal when the file is empty, unknown, broken or longer than `limit` seconds; nothing
  * follows it. Rejects when `signal` aborts.
  */
 export async function* decodeSound(
   bytes: AsyncIterable<Uint8Array>,
   signal?: AbortSignal,
-  limit: number = limits.audioSeconds.value,
+  limit: number = AUDIO_S,
 ): Blocks {
   const share = createTurns(signal);
   let head: Uint8Array = new Uint8Array(0);

@@ -1,6 +1,14 @@
 // Walks the frame headers of an MPEG layer III file (ISO/IEC 11172-3 §2.4.2.3) beside its decoder, which does not tell
 // whether the last frame was whole, nor what it has left out.
-import { limits } from '../../../../shared/limits.ts';
+import { KiB } from '../../../../shared/bytes.ts';
+
+/**
+ * Bytes of an MP3 outside frames, tags and padding: damage of a few seconds; with more it is not the intended
+ * recording.
+ */
+const MP3_STRAY_BYTES = 64 * KiB;
+/** Share of such bytes in a short file. */
+const MP3_STRAY_SHARE = 0.125;
 
 const HEADER_BYTES = 4;
 /** kbit/s by bitrate index: MPEG-1, and MPEG-2 with 2.5 (ISO/IEC 13818-3 §2.4.2.3). */
@@ -110,10 +118,9 @@ export function createMp3Walk() {
     /** Whether the bytes end before a frame that follows others does. Tags and damage at the end are no frame. */
     endsInsideFrame: () => left > 0 && isFrame && frames >= BELIEVED,
     /** Whether no recording may have as much that is no frame, however long it is. */
-    tooMuch: () => believed && stray > limits.mp3StrayBytes.value,
+    tooMuch: () => believed && stray > MP3_STRAY_BYTES,
     /** Whether so much is no frame that this is no whole recording. Of frames without a length nothing is known. */
     strays: () =>
-      believed &&
-      (stray > limits.mp3StrayBytes.value || (stray > STRAY_FREE_BYTES && stray > bytes * limits.mp3StrayShare.value)),
+      believed && (stray > MP3_STRAY_BYTES || (stray > STRAY_FREE_BYTES && stray > bytes * MP3_STRAY_SHARE)),
   };
 }

@@ -1,6 +1,12 @@
-import { limits } from '../../../../shared/limits.ts';
+import { MiB } from '../../../../shared/bytes.ts';
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
+
+/**
+ * Longest packet of an Ogg recording that is kept: 65,535 stereo samples of 32 bits take over half of it;
+ * longer ones are tags.
+ */
+const OGG_PACKET_BYTES = MiB;
 
 const HEADER_BYTES = 27;
 const FIRST_PAGE = 2;
@@ -16,7 +22,7 @@ const damaged = (rule: string): Result<never, Refusal> => no(refuse('audio_inval
 /**
  * Walks the pages of an Ogg file (RFC 3533 §6) ahead of its decoder: pages must follow each other without a gap and
  * belong to one logical stream. So the decoder never searches garbage, and a second stream cannot bring other channels.
- * `onPacket` gets each packet (RFC 3533 §5) of at most `limits.oggPacketBytes`; longer ones are covers and other tags.
+ * `onPacket` gets each packet (RFC 3533 §5) of at most `OGG_PACKET_BYTES`; longer ones are covers and other tags.
  */
 export function createOggGuard(onPacket?: (packet: Uint8Array) => void): OggGuard {
   const header = new Uint8Array(HEADER_BYTES + 255);
@@ -79,7 +85,7 @@ function createPackets(onPacket: (packet: Uint8Array) => void) {
   function settle() {
     while (left === 0 && piece < lacing.length) {
       if ((lacing[piece] ?? 0) < 255) {
-        if (bytes <= limits.oggPacketBytes.value) onPacket(Buffer.concat(parts));
+        if (bytes <= OGG_PACKET_BYTES) onPacket(Buffer.concat(parts));
         parts = [];
         bytes = 0;
       }
@@ -99,7 +105,7 @@ function createPackets(onPacket: (packet: Uint8Array) => void) {
       for (let at = 0; at < input.length; ) {
         const part = input.slice(at, at + left);
         bytes += part.length;
-        if (bytes <= limits.oggPacketBytes.value) parts.push(part);
+        if (bytes <= OGG_PACKET_BYTES) parts.push(part);
         else parts = [];
         at += part.length;
         left -= part.length;

@@ -1,11 +1,12 @@
 import type { Tensor } from '../../../../shared/kserve/tensor.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import { classes, type RequestClass } from '../../../../shared/tenant/claims.ts';
+import { ENGINE_MS } from '../limits.ts';
 import { bugDetail } from '../telemetry/log.ts';
 import type { Engine } from './engine.ts';
 import { levelOf } from './level.ts';
+import { QUEUED_UTTERANCES_MAX } from './limits.ts';
 import { createPatience } from './patience.ts';
 import { createSlots, type Place } from './slots.ts';
 
@@ -44,11 +45,11 @@ const full = no(refuse('pool_busy', undefined, 'utterance queue is full'));
 /** The only way to the engine: a bounded queue by class, tenant and deadline before a fixed number of slots. */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { engine, slots: most, levels = () => classes.length, now, onServed = () => {} } = options;
-  const slots = createSlots({ slots: most, capacity: limits.queuedUtterances.value, now });
+  const slots = createSlots({ slots: most, capacity: QUEUED_UTTERANCES_MAX, now });
   const patience = createPatience(now);
 
   async function attempt(task: Task): Promise<Answer & { retryable?: boolean }> {
-    const left = Math.min(task.deadline - now(), limits.engineMs.value);
+    const left = Math.min(task.deadline - now(), ENGINE_MS);
     if (left <= 0 || task.signal.aborted) return gone;
     const timeout = AbortSignal.timeout(left);
     const lost = new AbortController();
@@ -68,7 +69,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     }
     if (outcome.status !== undefined) patience.answered(task.model);
     // The request's own time ran out, as opposed to the engine's.
-    if (task.signal.aborted || (timeout.aborted && left < limits.engineMs.value)) return gone;
+    if (task.signal.aborted || (timeout.aborted && left < ENGINE_MS)) return gone;
     if (lost.signal.aborted) return silent;
     return { ...no(refuse('engine_failed', undefined, outcome.detail)), retryable: outcome.retryable };
   }

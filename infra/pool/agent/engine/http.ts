@@ -1,7 +1,20 @@
 import { Readable } from 'node:stream';
 import { Pool } from 'undici';
+import { KiB } from '../../../../shared/bytes.ts';
 import type { Body } from '../../../../shared/kserve/body.ts';
-import { limits } from '../../../../shared/limits.ts';
+import { ENGINE_ANSWER_BYTES } from './limits.ts';
+
+/** Bodies that go to the engine in one piece, which costs least; longer ones are not buffered twice. */
+const ENGINE_WHOLE_BODY_BYTES = 256 * KiB;
+/** All headers of an answer of the engine together. */
+const ENGINE_HEAD_BYTES = 16_384;
+/** Assumed life of an idle connection to an engine that does not name it. */
+const ENGINE_REST_MS = 5_000;
+/**
+ * Time before that end in which a connection is no longer used: a request sent while the engine closes it
+ * would be lost.
+ */
+const ENGINE_REST_MARGIN_MS = 1_000;
 
 /** A response of an engine, whole. Header names are in lower case. */
 export interface EngineResponse {
@@ -41,10 +54,10 @@ export function createEngineClient(url: string, connections: number) {
     connections: connections + SPARE_CONNECTIONS,
     headersTimeout: 0,
     bodyTimeout: 0,
-    keepAliveTimeout: limits.engineRestMs.value,
-    keepAliveTimeoutThreshold: limits.engineRestMarginMs.value,
-    maxHeaderSize: limits.engineHeadBytes.value,
-    maxResponseSize: limits.engineAnswerBytes.value,
+    keepAliveTimeout: ENGINE_REST_MS,
+    keepAliveTimeoutThreshold: ENGINE_REST_MARGIN_MS,
+    maxHeaderSize: ENGINE_HEAD_BYTES,
+    maxResponseSize: ENGINE_ANSWER_BYTES,
   });
 
   async function send({ method, path, body, signal }: EngineRequest): Promise<EngineResponse> {
@@ -56,7 +69,7 @@ export function createEngineClient(url: string, connections: number) {
         headers: { ...body.headers, 'content-length': String(body.byteLength) },
         // A long body is not copied.
         body:
-          body.byteLength > limits.engineWholeBytes.value
+          body.byteLength > ENGINE_WHOLE_BODY_BYTES
             ? Readable.from(body.chunks)
             : Buffer.concat(body.chunks, body.byteLength),
       }),

@@ -1,6 +1,7 @@
 import { backOffMs } from '../../../../shared/back-off.ts';
-import { limits } from '../../../../shared/limits.ts';
+import { MODEL_RELOAD_MAX_MS, MODEL_RELOAD_MS } from '../../../../shared/kserve/limits.ts';
 import type { LoadFailure } from '../../../../shared/pool/heartbeat.ts';
+import { LOAD_REASON_CHARACTERS } from '../../../../shared/pool/heartbeat.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { EngineRepository } from './repository.ts';
 
@@ -11,7 +12,7 @@ export interface LoadFailuresOptions {
   readonly log: Log;
 }
 
-const pauses = { firstMs: limits.engineReloadMs.value, maxMs: limits.engineReloadMaxMs.value };
+const pauses = { firstMs: MODEL_RELOAD_MS, maxMs: MODEL_RELOAD_MAX_MS };
 
 interface Failed {
   readonly reason: string;
@@ -51,7 +52,7 @@ export function createLoadFailures({ repository, now, random = Math.random, log 
       for (const [model, state] of states) {
         const known = failed.get(model);
         if (state.is === 'failed') {
-          const reason = state.reason.slice(0, limits.loadReasonCharacters.value);
+          const reason = state.reason.slice(0, LOAD_REASON_CHARACTERS);
           if (known?.reason !== reason) log('model-load-failed', { model, detail: reason });
           failed.set(model, known ? { ...known, reason } : { reason, requests: 0, dueAt: dueAfter(0) });
         } else if (known && state.is !== 'loading') {

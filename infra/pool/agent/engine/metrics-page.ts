@@ -1,5 +1,9 @@
-import { limits } from '../../../../shared/limits.ts';
+import { MiB } from '../../../../shared/bytes.ts';
+import { HEARTBEAT_MS } from '../../../../shared/pool/limits.ts';
 import { readBounded } from '../../../../shared/read-bounded.ts';
+
+/** Metrics of the engine: Triton's page has about 2 KiB for each loaded model. */
+export const ENGINE_METRICS_BYTES = MiB;
 
 /** A sample or a comment about one, of the names that Triton and the embedded engine give their own: none of the agent's. */
 const OF_ENGINE = /^(?:# (?:HELP|TYPE) )?(?:nv|auricle_engine)_/;
@@ -11,8 +15,8 @@ const OF_ENGINE = /^(?:# (?:HELP|TYPE) )?(?:nv|auricle_engine)_/;
 export function createEngineMetrics(url: string): () => Promise<string | undefined> {
   return async () => {
     try {
-      const response = await fetch(url, { signal: AbortSignal.timeout(limits.heartbeatMs.value) });
-      const page = response.ok ? await readBounded(response.body, limits.engineMetricsBytes.value) : undefined;
+      const response = await fetch(url, { signal: AbortSignal.timeout(HEARTBEAT_MS) });
+      const page = response.ok ? await readBounded(response.body, ENGINE_METRICS_BYTES) : undefined;
       return page && ownLines(new TextDecoder().decode(page));
     } catch {
       return undefined;

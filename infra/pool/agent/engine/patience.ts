@@ -1,13 +1,23 @@
-import { limits } from '../../../../shared/limits.ts';
+import { ENGINE_MS } from '../limits.ts';
+
+/**
+ * Silence after which a usually faster engine hangs: seven times a slow one's 20 s of audio, and a caller
+ * reads a refusal within 8 s.
+ */
+export const ENGINE_SILENT_MS = 7_000;
+/**
+ * Silence as a multiple of a usual inference, where that is longer: the longest utterance takes some times
+ * the usual. At most ENGINE_MS.
+ */
+export const ENGINE_SILENT_TIMES = 8;
 
 /** Weight of the newest inference in the mean of its model. */
 const SMOOTHING = 0.1;
 
 /** How long an engine may say nothing, by the usual time of an inference; of a model that has answered none yet that is not known. */
 export function silentAfter(usualMs: number | undefined): number {
-  const { engineMs, engineSilentMs, engineSilentTimes } = limits;
-  if (usualMs === undefined) return engineMs.value;
-  return Math.min(Math.max(usualMs * engineSilentTimes.value, engineSilentMs.value), engineMs.value);
+  if (usualMs === undefined) return ENGINE_MS;
+  return Math.min(Math.max(usualMs * ENGINE_SILENT_TIMES, ENGINE_SILENT_MS), ENGINE_MS);
 }
 
 /**

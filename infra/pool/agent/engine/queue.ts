@@ -1,8 +1,15 @@
-import { limits } from '../../../../shared/limits.ts';
 import { decideAdmission } from '../../../../shared/pool/admission.ts';
+import { CLASS_SHARE } from '../../../../shared/pool/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import { classes, type RequestClass } from '../../../../shared/tenant/claims.ts';
+import { QUEUED_UTTERANCES_MAX } from './limits.ts';
+
+/**
+ * Starts of other classes after which a waiting class has one: batch keeps a seventeenth of the engine under
+ * any load.
+ */
+export const PASSED_STARTS_MAX = 16;
 
 /** An utterance waiting for an engine slot. */
 export interface Waiting {
@@ -32,7 +39,7 @@ export function enqueue(
   queue: Queue,
   waiting: Waiting,
   now: number,
-  capacity: number = limits.queuedUtterances.value,
+  capacity: number = QUEUED_UTTERANCES_MAX,
 ): Result<Enqueued> {
   const placed = queue.length < capacity ? { queue, displaced: [] } : displace(queue, waiting, now, capacity);
   if (!placed) return no(refuse('pool_busy', undefined, 'utterance queue is full'));
@@ -42,7 +49,7 @@ export function enqueue(
 
 function displace(queue: Queue, waiting: Waiting, now: number, total: number): Enqueued | undefined {
   const holdings = queue.toSorted((a, b) => a.id - b.id).map((one) => ({ ...one, size: 1, waiting: true }));
-  const capacity = { total, reserved: Math.floor(total * limits.classShare.value), lends: true };
+  const capacity = { total, reserved: Math.floor(total * CLASS_SHARE), lends: true };
   const admission = decideAdmission(holdings, { ...waiting, size: 1 }, capacity, now);
   if (!admission.admitted) return undefined;
   const ids = new Set(admission.displaced.map(({ id }) => id));
@@ -75,7 +82,7 @@ export interface Draw {
 
 /**
  * Chooses what starts with `free` engine slots at `now`: the most urgent class (A2), in it the tenant that has waited
- * longest since its last start, of that one the earliest deadline. A class that was passed over `limits.passedStarts`
+ * longest since its last start, of that one the earliest deadline. A class that was passed over `PASSED_STARTS_MAX`
  * times is next, so that none starves. Late work never takes a slot.
  */
 export function draw(queue: Queue, turns: Turns, free: number, now: number): Draw {
@@ -95,7 +102,7 @@ export function draw(queue: Queue, turns: Turns, free: number, now: number): Dra
 const turnOf = ({ class: name, tenant }: Waiting): string => `${name} ${tenant}`;
 
 function pick(queue: Queue, { passed, last }: Turns): Waiting {
-  const overdue = queue.find(({ class: name }) => passed[name] >= limits.passedStarts.value);
+  const overdue = queue.find(({ class: name }) => passed[name] >= PASSED_STARTS_MAX);
   const [first] = queue;
   let chosen = overdue ?? (first as Waiting);
   const name = chosen.class;
@@ -114,7 +121,7 @@ function countStart(queue: Queue, next: Waiting, turns: Turns): Turns {
   last.delete(turnOf(next));
   last.set(turnOf(next), started);
   const [oldest] = last.keys();
-  if (last.size > limits.queuedUtterances.value && oldest !== undefined) last.delete(oldest);
+  if (last.size > QUEUED_UTTERANCES_MAX && oldest !== undefined) last.delete(oldest);
   return { started, passed, last };
 }
 

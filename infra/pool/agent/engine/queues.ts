@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { limits } from '../../../../shared/limits.ts';
+import { REPOSITORY_MODELS_MAX } from '../../models/config/read-parts.ts';
 import type { EngineQueue } from './level.ts';
 
 /** The part of a model's configuration that says where its requests wait; 64-bit numbers may be text. */
@@ -20,7 +20,7 @@ export async function readQueues(model: string, configOf: (model: string) => Pro
     const { ensemble_scheduling, dynamic_batching } = queueConfig.parse(await configOf(name));
     for (const { model_name: step } of ensemble_scheduling?.step ?? []) names.add(step);
     if (!ensemble_scheduling) queues.push({ model: name, levels: dynamic_batching?.priority_levels ?? 0 });
-    if (names.size > limits.repositoryModels.value) throw new Error('too many steps');
+    if (names.size > REPOSITORY_MODELS_MAX) throw new Error('too many steps');
   }
   return queues;
 }

@@ -1,8 +1,14 @@
 import { z } from 'zod';
+import { MiB } from '../../../../shared/bytes.ts';
 import { serverMetadata } from '../../../../shared/kserve/metadata.ts';
 import { type IndexEntry, indexEntry, LOAD_RETRY } from '../../../../shared/kserve/repository.ts';
-import { limits } from '../../../../shared/limits.ts';
+import { HEARTBEAT_UNKNOWN_MS } from '../../../../shared/pool/limits.ts';
 import { readBounded } from '../../../../shared/read-bounded.ts';
+
+/** Longest load of a model on request: compiling one for an accelerator takes minutes. */
+const ENGINE_LOAD_MS = 600_000;
+/** Index of a repository: a name, a state and a reason of some hundred characters for each model. */
+const ENGINE_INDEX_BYTES = MiB;
 
 /** State of one model in the index of an engine; `idle`: not loaded, without a failure. */
 export type ModelState =
@@ -44,8 +50,8 @@ export function createEngineRepository(url: string): EngineRepository {
 
   async function read<T extends z.ZodType>(schema: T, method: 'GET' | 'POST', path: string) {
     try {
-      const response = await call(method, path, limits.heartbeatUnknownMs.value);
-      const bytes = await readBounded(response.body, limits.engineIndexBytes.value);
+      const response = await call(method, path, HEARTBEAT_UNKNOWN_MS);
+      const bytes = await readBounded(response.body, ENGINE_INDEX_BYTES);
       if (!response.ok || !bytes) return undefined;
       return schema.safeParse(JSON.parse(new TextDecoder().decode(bytes))).data;
     } catch {
@@ -64,7 +70,7 @@ export function createEngineRepository(url: string): EngineRepository {
     async load(model) {
       try {
         const path = `/v2/repository/models/${encodeURIComponent(model)}/load`;
-        const response = await call('POST', path, limits.engineLoadMs.value);
+        const response = await call('POST', path, ENGINE_LOAD_MS);
         await response.body?.cancel();
         return `http_${response.status}`;
       } catch (error) {

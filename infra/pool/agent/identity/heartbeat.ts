@@ -1,12 +1,19 @@
 import WebSocket from 'ws';
 import { backOffMs } from '../../../../shared/back-off.ts';
-import { limits } from '../../../../shared/limits.ts';
+import { KiB } from '../../../../shared/bytes.ts';
 import type { PoolDescription } from '../../../../shared/pool/description.ts';
 import { type AgentMessage, type Load, rosterMessage } from '../../../../shared/pool/heartbeat.ts';
+import { HEARTBEAT_GONE_MS, HEARTBEAT_MS, RECONNECT_MAX_MS } from '../../../../shared/pool/limits.ts';
+import { RECONNECT_MS } from '../limits.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Keys } from './keys.ts';
 import type { Outbox } from './record.ts';
 import type { ReleaseMapStore } from './release-map.ts';
+
+/** Longest closing handshake with a registry; a lost one would hold up the end of the process. */
+const RECONNECT_CLOSE_MS = 200;
+/** Message of the registry: a release map of RELEASE_BYTES, and its envelope. */
+export const REGISTRY_MESSAGE_BYTES = 196 * KiB;
 
 export interface HeartbeatOptions {
   /** Base URL of the edge. */
@@ -38,7 +45,7 @@ export interface Heartbeat {
 
 /** Returns the pause before the given attempt to reach the roster (0 for the first retry), ms. */
 export const reconnectPause = (attempt: number, random: number): number =>
-  backOffMs(attempt, { firstMs: limits.reconnectMs.value, maxMs: limits.reconnectMaxMs.value }, random);
+  backOffMs(attempt, { firstMs: RECONNECT_MS, maxMs: RECONNECT_MAX_MS }, random);
 
 const describeClose = (code: number, reason: Buffer): string =>
   reason.length > 0 ? `close code ${code}: ${reason}` : `close code ${code}`;
@@ -99,7 +106,7 @@ class RosterHeartbeat implements Heartbeat {
     if (this.#socket?.readyState === WebSocket.OPEN) await this.#report(this.#socket);
     const old = this.#leave();
     // The closing handshake may wait for a roster that is gone.
-    if (old) setTimeout(() => old.terminate(), limits.reconnectCloseMs.value).unref();
+    if (old) setTimeout(() => old.terminate(), RECONNECT_CLOSE_MS).unref();
   }
 
   #send(to: WebSocket, message: Unsigned): Promise<void> {
@@ -174,10 +181,9 @@ class RosterHeartbeat implements Heartbeat {
 
   #tick(to: WebSocket) {
     this.#beats++;
-    if (this.#beats * limits.heartbeatMs.value > limits.reconnectMaxMs.value) this.#staleHellos = 0;
+    if (this.#beats * HEARTBEAT_MS > RECONNECT_MAX_MS) this.#staleHellos = 0;
     // A socket whose other end vanished without a word stays open for minutes; the pong tells.
-    if ((this.#beats - this.#answeredAt) * limits.heartbeatMs.value > limits.heartbeatGoneMs.value)
-      return to.terminate();
+    if ((this.#beats - this.#answeredAt) * HEARTBEAT_MS > HEARTBEAT_GONE_MS) return to.terminate();
     to.ping();
     void this.#report(to);
     this.#sendEvents(to);
@@ -195,8 +201,8 @@ class RosterHeartbeat implements Heartbeat {
     const next = new WebSocket(this.#url, {
       headers: { authorization: `Bearer ${token}` },
       perMessageDeflate: false,
-      handshakeTimeout: limits.reconnectMaxMs.value,
-      maxPayload: limits.rosterMessageBytes.value,
+      handshakeTimeout: RECONNECT_MAX_MS,
+      maxPayload: REGISTRY_MESSAGE_BYTES,
     });
     this.#socket = next;
     next.on('open', () => {

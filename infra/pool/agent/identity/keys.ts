@@ -1,12 +1,17 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { CompactSign, exportJWK, generateKeyPair } from 'jose';
-import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, type Result } from '../../../../shared/result.ts';
+import { SEAL_SETUP_MS, TICKET_S } from '../../../../shared/seal/limits.ts';
 import { generateSealKey, type SealPrivateKey, type SealSetup, setupRecipient } from '../../../../shared/seal/setup.ts';
 import type { SuiteId } from '../../../../shared/seal/suites.ts';
 import { type Binding, unwrap, type Wrapped } from '../../../../shared/seal/wrap.ts';
 import type { Attest, Attestation } from './attest.ts';
+
+/** Stored HPKE set-ups, one per isolate; dropping one costs a key agreement, never a request. */
+export const SEAL_SETUPS_MAX = 1_024;
+/** Stored attested keys: the newest, and older ones an edge may still use. */
+const SEAL_KEYS_MAX = 4;
 
 /** Suites this agent opens. */
 export const openSuites: readonly SuiteId[] = [5];
@@ -64,7 +69,7 @@ export async function createKeys(agent: string, attest: Attest): Promise<Keys> {
       const attestation = await attest(runtime, now);
       const alive = epochs.filter(({ expires }) => expires * 1_000 > now);
       epochs = [{ ...attestation, digest: sha256(attestation.token), sealKey: privateKey }, ...alive];
-      epochs = epochs.slice(0, limits.sealKeys.value);
+      epochs = epochs.slice(0, SEAL_KEYS_MAX);
       return attestation;
     },
     sign(payload, type) {
@@ -81,10 +86,10 @@ export async function createKeys(agent: string, attest: Attest): Promise<Keys> {
       if (!epoch) return no(refuse('misdirected', undefined, 'sealed to an attestation this boot does not hold'));
       const name = `${suite} ${attestationDigest} ${Buffer.from(enc).toString('base64url')}`;
       const known = setups.get(name);
-      if (known && now - known.made < limits.sealSetupMs.value + limits.ticketSeconds.value * 1_000) return known.setup;
+      if (known && now - known.made < SEAL_SETUP_MS + TICKET_S * 1_000) return known.setup;
       // Maps keep the order of insertion, so the first entry is the oldest.
       const [oldest] = setups.keys();
-      if (setups.size >= limits.sealSetups.value && oldest !== undefined) setups.delete(oldest);
+      if (setups.size >= SEAL_SETUPS_MAX && oldest !== undefined) setups.delete(oldest);
       const setup = setupRecipient(epoch.sealKey, enc, suite, epoch.token);
       setups.delete(name);
       setups.set(name, { made: now, setup });

@@ -3,7 +3,13 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { type AuditEvent, auditEvent } from '../../../../shared/audit/event.ts';
 import { eventId } from '../../../../shared/audit/event-id.ts';
-import { limits } from '../../../../shared/limits.ts';
+import { KiB } from '../../../../shared/bytes.ts';
+import { AGENT_BATCH_EVENTS_MAX } from '../../../../shared/pool/heartbeat.ts';
+
+/** Audit events of an agent that wait for its registry; beyond it the oldest give way to a gap event. */
+const AGENT_OUTBOX_EVENTS_MAX = 4_096;
+/** Audit events of one message to the registry: base64url and a signature keep it under HEARTBEAT_BYTES. */
+const AGENT_BATCH_BYTES = 40 * KiB;
 
 type Unstamped<T> = T extends AuditEvent ? Omit<T, 'v' | 'id' | 'at' | 'producer'> : never;
 /** An event without the members that the outbox adds: agent, id, time. */
@@ -52,7 +58,7 @@ export function openOutbox(folder: string, agent: string, now: () => number): Ou
 
   return {
     record(event) {
-      events = trimOutbox([...events, complete(event)], limits.agentOutboxEvents.value, (lost) => {
+      events = trimOutbox([...events, complete(event)], AGENT_OUTBOX_EVENTS_MAX, (lost) => {
         // A gap that is itself given up counts for what it stood for.
         const count = lost.reduce((sum, event) => sum + (event.type === 'gap' ? event.lost : 1), 0);
         const from = lost[0]?.type === 'gap' ? lost[0].from : (lost[0]?.at ?? 0);
@@ -63,9 +69,9 @@ export function openOutbox(folder: string, agent: string, now: () => number): Ou
     batch() {
       const batch: AuditEvent[] = [];
       let bytes = 0;
-      for (const event of events.slice(0, limits.agentBatchEvents.value)) {
+      for (const event of events.slice(0, AGENT_BATCH_EVENTS_MAX)) {
         bytes += Buffer.byteLength(JSON.stringify(event));
-        if (bytes > limits.agentBatchBytes.value && batch.length > 0) break;
+        if (bytes > AGENT_BATCH_BYTES && batch.length > 0) break;
         batch.push(event);
       }
       return batch;

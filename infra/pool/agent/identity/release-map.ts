@@ -3,10 +3,15 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { compactVerify, createLocalJWKSet, type JSONWebKeySet } from 'jose';
-import { limits } from '../../../../shared/limits.ts';
 import type { ModelDescription } from '../../../../shared/pool/description.ts';
 import { type Part, partOf, RELEASE_TYPE, type ReleaseMap, releaseMap } from '../../../../shared/registry/release.ts';
 import type { Log } from '../telemetry/log.ts';
+
+/**
+ * Time an agent still serves a withdrawn revision: edges hold snapshots of a second ago, and requests are in
+ * flight.
+ */
+export const RELEASE_GRACE_MS = 3_000;
 
 export interface ReleaseMapStore {
   /** Generation of the current map; 0 before there is one, `undefined` where none is accepted. */
@@ -74,7 +79,7 @@ export async function openReleaseMap({ keys, stateDir, now, log }: ReleaseMapOpt
     part(model) {
       if (!held) return 'full';
       const found = partOf(held.map.models[model.name], model);
-      const settled = now() - held.since >= limits.releaseGraceMs.value;
+      const settled = now() - held.since >= RELEASE_GRACE_MS;
       return found ?? (settled ? undefined : partOf(before?.map.models[model.name], model));
     },
   };

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { limits } from '../../../../shared/limits.ts';
 import { isReason, refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { SealPrivateKey } from '../../../../shared/seal/setup.ts';
 import { type ZoneKey, zoneKeys } from '../../../../shared/seal/zone-key.ts';
 import { describeRelease, openRelease, RELEASE_TYPE, releaseAnswer } from '../../../../shared/seal/zone-key-release.ts';
 import { readJson, type Settings } from '../settings/settings.ts';
+import { ATTESTATION_MS } from './attest.ts';
 import { type Keys, sha256 } from './keys.ts';
 
 export type HeldZoneKeys = ReadonlyMap<string, SealPrivateKey>;
@@ -80,7 +80,7 @@ async function requestKeys(
         authorization: `Bearer ${readFileSync(poolTokenFile, 'utf8').trim()}`,
       },
       body: JSON.stringify(request),
-      signal: AbortSignal.timeout(limits.attestationMs.value),
+      signal: AbortSignal.timeout(ATTESTATION_MS),
     });
     answer = { status: response.status, body: await response.json() };
   } catch {

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { jobQueue, lightQueue } from '../../../../shared/jobs/job.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { classes } from '../../../../shared/tenant/claims.ts';
 import type { Dispatcher } from '../engine/dispatch.ts';
 import type { Keys } from '../identity/keys.ts';
@@ -15,6 +14,12 @@ import { createShare } from './share.ts';
 import { createTaker, type Taker } from './take-jobs.ts';
 import { createJobsClient } from './task/jobs-client.ts';
 import type { Workshop } from './task/task.ts';
+
+/**
+ * Concurrent light jobs of one agent: a segment is a few hundred kilobytes, and most of its time is storage
+ * and queue.
+ */
+const LIGHT_JOBS_MAX = 8;
 
 export interface BatchOptions {
   readonly settings: Settings;
@@ -81,7 +86,7 @@ export async function openBatch(options: BatchOptions): Promise<Taker> {
     take(() => options.models().map((name) => jobQueue(batch.queue, settings.zone, name)), batch.jobs),
     // Pools without accelerators have a queue to themselves, too (T5): what is light comes there first.
     ...(settings.accelerator === 'cpu'
-      ? [take(() => voices().map((name) => lightQueue(batch.queue, settings.zone, name)), limits.lightJobs.value)]
+      ? [take(() => voices().map((name) => lightQueue(batch.queue, settings.zone, name)), LIGHT_JOBS_MAX)]
       : []),
   ];
   return together(takers);

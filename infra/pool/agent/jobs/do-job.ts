@@ -1,5 +1,4 @@
 import type { JobKind, UploadJob } from '../../../../shared/jobs/job.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { bugDetail } from '../telemetry/log.ts';
 import { assembleDocument } from './speech/assemble.ts';
@@ -9,6 +8,17 @@ import { failed, type Task, type Verdict, type Workshop, writeOutcomeFile } from
 import { mergeResults } from './transcription/merge.ts';
 import { planUpload } from './transcription/plan.ts';
 import { workPiece } from './transcription/work.ts';
+
+/**
+ * Longest work on one job: less than the life of its addresses, and far more than splitting twelve hours
+ * takes.
+ */
+const JOB_MS = 50 * 60_000;
+/**
+ * Interval at which an agent polls whether its job is cancelled: a cancelled upload keeps its slot that much
+ * longer.
+ */
+const JOB_WANTED_MS = 10_000;
 
 type Kinds = Readonly<Record<JobKind, (task: Task) => Promise<Verdict>>>;
 
@@ -30,7 +40,7 @@ export type JobEnd =
  * try.
  */
 export async function doJob(shop: Workshop, job: UploadJob, stopped: AbortSignal): Promise<JobEnd> {
-  const late = AbortSignal.timeout(limits.jobMs.value);
+  const late = AbortSignal.timeout(JOB_MS);
   const unwanted = new AbortController();
   const signal = AbortSignal.any([stopped, late, unwanted.signal]);
   let watching: NodeJS.Timeout | undefined;
@@ -43,7 +53,7 @@ export async function doJob(shop: Workshop, job: UploadJob, stopped: AbortSignal
     if (!held.ok) return failed(held.refusal);
     const zone = shop.keyring.find(zoneKeyId);
     if (!zone) return failed(refuse('uploads_unavailable', undefined, 'the key of the zone is not known here'));
-    const deadline = shop.now() + limits.jobMs.value;
+    const deadline = shop.now() + JOB_MS;
     const task: Task = { shop, job, opened: opened.value, zone, signal, deadline, forget: () => unwanted.abort() };
     watching = watch(task);
     const verdict = refuseLost(await (opened.value.upload.speech ? speechKinds : kinds)[job.kind](task));
@@ -76,5 +86,5 @@ function watch({ shop, job, forget }: Task): NodeJS.Timeout {
     const opened = await shop.jobsClient.open(job);
     polling = false;
     if (opened.ok && !opened.value) forget();
-  }, shop.wantedMs ?? limits.jobWantedMs.value);
+  }, shop.wantedMs ?? JOB_WANTED_MS);
 }

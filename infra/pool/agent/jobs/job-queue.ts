@@ -7,7 +7,16 @@ import {
   ReceiveMessageCommand,
   SQSClient,
 } from '@aws-sdk/client-sqs';
-import { limits } from '../../../../shared/limits.ts';
+import { JOB_VISIBILITY_S } from '../../../../shared/jobs/limits.ts';
+
+/** Long poll for jobs: the longest that SQS takes, so that idle agents cost least. */
+const JOB_WAIT_S = 20;
+/**
+ * Long poll of an agent with several models, which polls each queue in turn; costs about a dollar a month.
+ */
+const JOB_TURN_S = 1;
+/** Longest delay until agents find the queue of a model, which its first job creates. */
+export const QUEUE_MISSING_MS = 3_000;
 
 /** A received job. Only the holder of `receipt` can extend, return or delete it. */
 export interface Message {
@@ -19,7 +28,7 @@ export interface Message {
 
 /** Queues of at-least-once delivery. All of it may reject, and then nothing is known. */
 export interface JobQueue {
-  /** At most `count` jobs of one of the queues; none after `limits.jobWaitSeconds`, sooner when there are several. */
+  /** At most `count` jobs of one of the queues; none after `JOB_WAIT_S`, sooner when there are several. */
   receive(count: number, signal: AbortSignal): Promise<readonly Message[]>;
   /** Hides the job from other agents for `seconds` more; 0 returns it at once. */
   keep(receipt: string, seconds: number): Promise<void>;
@@ -64,7 +73,7 @@ export function openSqs({ queues, region, endpoint, now = Date.now }: SqsOptions
       return QueueUrl;
     } catch (error) {
       if (!(error instanceof QueueDoesNotExist)) throw error;
-      missing.set(name, now() + limits.queueMissingMs.value);
+      missing.set(name, now() + QUEUE_MISSING_MS);
       return undefined;
     }
   }
@@ -84,14 +93,14 @@ export function openSqs({ queues, region, endpoint, now = Date.now }: SqsOptions
     async receive(count, signal) {
       const queue = await next(signal);
       if (!queue) {
-        await pause(limits.queueMissingMs.value / 10, undefined, { signal });
+        await pause(QUEUE_MISSING_MS / 10, undefined, { signal });
         return [];
       }
       const command = new ReceiveMessageCommand({
         QueueUrl: queue.address,
         MaxNumberOfMessages: Math.min(MOST, count),
-        WaitTimeSeconds: queue.of > 1 ? limits.jobTurnSeconds.value : limits.jobWaitSeconds.value,
-        VisibilityTimeout: limits.jobVisibilitySeconds.value,
+        WaitTimeSeconds: queue.of > 1 ? JOB_TURN_S : JOB_WAIT_S,
+        VisibilityTimeout: JOB_VISIBILITY_S,
         MessageSystemAttributeNames: ['ApproximateReceiveCount'],
       });
       const answer = client.send(command, { abortSignal: signal });

@@ -1,10 +1,22 @@
 import { readJob, type UploadJob } from '../../../../shared/jobs/job.ts';
-import { limits } from '../../../../shared/limits.ts';
+import { JOB_VISIBILITY_S } from '../../../../shared/jobs/limits.ts';
 import { type Reason, refuse } from '../../../../shared/refusal.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { JobEnd } from './do-job.ts';
 import type { JobQueue, Message } from './job-queue.ts';
 import type { BatchMetrics } from './metrics.ts';
+
+/** Interval at which a busy agent checks its capacity for another job. */
+const JOB_PAUSE_MS = 250;
+/** Delay of a failed job's first return, four times as long each time: most failures are over by then. */
+const JOB_RETRY_S = 5;
+/**
+ * Longest delay of a failed job's return: less than JOB_SILENT_MS, so that functions can tell a waiting job
+ * from a lost one.
+ */
+export const JOB_RETRY_MAX_S = 45;
+/** Longest pause between attempts at a queue that does not answer. */
+const QUEUE_FAILED_MS = 15_000;
 
 export interface TakerOptions {
   readonly queue: JobQueue;
@@ -33,14 +45,14 @@ export interface Taker {
 
 /** Seconds until a job that failed may be taken again, `receives` times taken so far. */
 export function retrySeconds(receives: number): number {
-  return Math.min(limits.jobRetryMaxSeconds.value, limits.jobRetrySeconds.value * 4 ** Math.max(0, receives - 1));
+  return Math.min(JOB_RETRY_MAX_S, JOB_RETRY_S * 4 ** Math.max(0, receives - 1));
 }
 
 /** Failures that the next job would meet as well. */
 const others: ReadonlySet<Reason> = new Set<Reason>(['uploads_unavailable', 'engine_failed']);
 
 const pauseOf = (failures: number, random: number) =>
-  Math.min(limits.queueFailedMs.value, limits.jobPauseMs.value * 2 ** failures) * (0.5 + random / 2);
+  Math.min(QUEUE_FAILED_MS, JOB_PAUSE_MS * 2 ** failures) * (0.5 + random / 2);
 
 /** Resolves after `milliseconds`, or once `signal` aborts. */
 function rest(milliseconds: number, signal: AbortSignal): Promise<void> {
@@ -68,8 +80,8 @@ const errorName = (error: unknown) => (error instanceof Error ? error.name : 'un
 
 /** Takes jobs while there is room for them, keeps them while they are worked on, and says what came of them. */
 export function createTaker(options: TakerOptions): Taker {
-  const { queue, log, metrics, now, random = Math.random, pauseMs = limits.jobPauseMs.value } = options;
-  const { keepMs = (limits.jobVisibilitySeconds.value * 1_000) / 3 } = options;
+  const { queue, log, metrics, now, random = Math.random, pauseMs = JOB_PAUSE_MS } = options;
+  const { keepMs = (JOB_VISIBILITY_S * 1_000) / 3 } = options;
   const jobs = new Set<Promise<void>>();
   const draining = new AbortController();
   const stopped = new AbortController();
@@ -109,7 +121,7 @@ export function createTaker(options: TakerOptions): Taker {
     }
     const begun = now();
     const keeping = setInterval(() => {
-      void attempt(queue.keep(message.receipt, limits.jobVisibilitySeconds.value));
+      void attempt(queue.keep(message.receipt, JOB_VISIBILITY_S));
     }, keepMs);
     try {
       const end = await Promise.race([options.doJob(job, stopped.signal), givenUp]);

@@ -1,11 +1,12 @@
 import { type CallHead, sequenceName } from '../../../../shared/kserve/call.ts';
 import type { Datatype } from '../../../../shared/kserve/datatype.ts';
 import { decodeInferRequest, decodeRawRequest, type InferRequest } from '../../../../shared/kserve/infer-request.ts';
+import { INFER_JSON_BYTES, INFER_NAME_CHARACTERS } from '../../../../shared/kserve/limits.ts';
 import type { ModelMetadata } from '../../../../shared/kserve/metadata.ts';
 import type { RequestParameters } from '../../../../shared/kserve/parameters.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
+import { BUFFERED_BODY_BYTES } from '../../../../shared/speech/limits.ts';
 
 /** A caller's request that may be handed to an engine, once what is ours to say was put in. */
 export interface Checked {
@@ -33,8 +34,8 @@ export async function readRequest(
   const { headerLength } = head;
   if (headerLength === '0') return readRaw(body, describe);
   const length = headerLength !== undefined && /^\d{1,15}$/.test(headerLength) ? Number(headerLength) : body.byteLength;
-  if (length > limits.callJsonBytes.value) {
-    return wrong(`the JSON part is over ${limits.callJsonBytes.value} bytes; send tensors as binary data`);
+  if (length > INFER_JSON_BYTES) {
+    return wrong(`the JSON part is over ${INFER_JSON_BYTES} bytes; send tensors as binary data`);
   }
   const decoded = decodeInferRequest(body, headerLength);
   return decoded.ok ? checkRequest(decoded.value, head) : wrong(decoded.refusal.reason);
@@ -59,7 +60,7 @@ async function readRaw(body: Uint8Array, describe: () => Promise<Result<ModelMet
  */
 export function checkRequest(request: InferRequest, head: Pick<CallHead, 'sequence'>): Result<Checked> {
   const { id = '', parameters: given } = request;
-  const longest = limits.callTextCharacters.value;
+  const longest = INFER_NAME_CHARACTERS;
   if (id.length > longest) return wrong(`the id has over ${longest} characters`);
   const { sequence_id, sequence_start, sequence_end, priority = 0, timeout = 0, binary_data_output, ...rest } = given;
   const reserved = Object.keys(rest).find(isReserved);
@@ -82,10 +83,10 @@ function readSequence(
   if (id === undefined || id === 0 || id === '') {
     return routed === undefined ? ok(undefined) : no(refuse('hints_conflict', { field: 'sequence_id' }));
   }
-  const longest = limits.callTextCharacters.value;
+  const longest = INFER_NAME_CHARACTERS;
   if (typeof id === 'string' && id.length > longest) return wrong(`the sequence id has over ${longest} characters`);
   if (routed === undefined) {
-    const bytes = limits.heldBodyBytes.value;
+    const bytes = BUFFERED_BODY_BYTES;
     return wrong(`sequence_id is not in the first ${bytes} bytes of the request: name it in x-auricle-sequence, too`);
   }
   if (sequenceName(id) !== routed) return no(refuse('hints_conflict', { field: 'sequence_id' }));

@@ -1,8 +1,8 @@
 import type { CallHead } from '../../../../shared/kserve/call.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import { modelPath, readWhole } from '../engine/calls/client.ts';
 import { engineRefusal } from '../engine/calls/engine-refusal.ts';
+import { ENGINE_MS } from '../limits.ts';
 import type { AgentRequest } from '../request/admitted-request.ts';
 import { respond } from '../request/respond.ts';
 
@@ -12,7 +12,7 @@ const suffixes = { metadata: '', config: '/config', stats: '/stats' } as const;
 /** Passes on the engine's description of the model: metadata, configuration or statistics. */
 export async function describeModel(work: AgentRequest, head: CallHead): Promise<Result<number>> {
   const suffix = suffixes[head.task as keyof typeof suffixes];
-  const timeout = AbortSignal.timeout(limits.engineMs.value);
+  const timeout = AbortSignal.timeout(ENGINE_MS);
   const signal = AbortSignal.any([work.signal, timeout]);
   const path = `${modelPath(head.model, head.version)}${suffix}`;
   const answer = await work.context.calls.client.call({ method: 'GET', path, signal });

@@ -1,12 +1,15 @@
 import type { CallHead } from '../../../../shared/kserve/call.ts';
+import { TENSORS_MAX } from '../../../../shared/kserve/infer-request.ts';
+import { INFER_JSON_BYTES } from '../../../../shared/kserve/limits.ts';
+import { PARAMETERS_MAX } from '../../../../shared/kserve/parameters.ts';
 import { parseJson } from '../../../../shared/kserve/parse-json.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import { type EngineAnswer, modelPath, readWhole } from '../engine/calls/client.ts';
 import { engineRefusal } from '../engine/calls/engine-refusal.ts';
 import type { AgentRequest } from '../request/admitted-request.ts';
 import { respond, sendPieces } from '../request/respond.ts';
+import { INFER_TIMEOUT_MS } from './infer.ts';
 import { readBody } from './read-body.ts';
 import { frames, isErrorFrame } from './server-sent.ts';
 import { soundSeconds } from './sound-seconds.ts';
@@ -45,15 +48,14 @@ export async function generate(work: AgentRequest, head: CallHead): Promise<Resu
 /** The samples of sound in it. */
 function checkMessage(body: Uint8Array): Result<number> {
   const wrong = (rule: string) => no(refuse('tensors_invalid', { rule }));
-  if (body.byteLength > limits.callJsonBytes.value)
-    return wrong(`the JSON is over ${limits.callJsonBytes.value} bytes`);
+  if (body.byteLength > INFER_JSON_BYTES) return wrong(`the JSON is over ${INFER_JSON_BYTES} bytes`);
   const json = parseJson(body);
   if (!json.ok) return wrong(json.refusal.reason);
   if (!isObject(json.value)) return wrong('the request is not a JSON object');
   const { parameters: nested = {} } = json.value;
   if (!isObject(nested)) return wrong('parameters is not a JSON object');
   const names = [...Object.keys(json.value), ...Object.keys(nested)];
-  const most = limits.callTensors.value + limits.callParameters.value;
+  const most = TENSORS_MAX + PARAMETERS_MAX;
   if (names.length > most) return wrong(`over ${most} inputs and parameters`);
   const taken = names.find((name) => reserved.includes(name) || name.startsWith('triton_'));
   if (taken !== undefined) return wrong(`parameter '${taken.slice(0, 80)}' is reserved`);
@@ -61,10 +63,10 @@ function checkMessage(body: Uint8Array): Result<number> {
   return ok(Array.isArray(audio) ? audio.length : 0);
 }
 
-/** Aborts after `limits.callMs` without progress. */
+/** Aborts after `INFER_TIMEOUT_MS` without progress. */
 function watchSilence() {
   const silent = new AbortController();
-  const timer = setTimeout(() => silent.abort(), limits.callMs.value);
+  const timer = setTimeout(() => silent.abort(), INFER_TIMEOUT_MS);
   return { signal: silent.signal, touch: () => void timer.refresh(), stop: () => clearTimeout(timer) };
 }
 

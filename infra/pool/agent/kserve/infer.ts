@@ -5,7 +5,7 @@ import {
   encodeInferResponse,
   type InferResponse,
 } from '../../../../shared/kserve/infer-response.ts';
-import { limits } from '../../../../shared/limits.ts';
+import { INFER_JSON_BYTES } from '../../../../shared/kserve/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import { modelPath, readWhole } from '../engine/calls/client.ts';
@@ -17,6 +17,9 @@ import { respond } from '../request/respond.ts';
 import { type Checked, readRequest } from './check-request.ts';
 import { readBody } from './read-body.ts';
 import { soundSeconds } from './sound-seconds.ts';
+
+/** Longest inference of any model: a slow one is not a lost one. */
+export const INFER_TIMEOUT_MS = 120_000;
 
 const HEADER_LENGTH = 'inference-header-content-length';
 
@@ -53,7 +56,7 @@ function run(work: AgentRequest, head: CallHead, checked: Checked): Promise<Resu
   // A step that was begun is finished: cancelling it would cancel the whole sequence, at some engines silently.
   const { signal: never } = new AbortController();
   return context.calls.sequences.step({ ...step, inputs: checked.request.inputs }, (engine) => {
-    const atMost = Math.min(deadline, context.now() + limits.callMs.value);
+    const atMost = Math.min(deadline, context.now() + INFER_TIMEOUT_MS);
     return callEngine({ ...work, signal: never, deadline: atMost }, head, checked, engine);
   });
 }
@@ -67,7 +70,7 @@ function callEngine(
 ): Promise<Result<InferResponse>> {
   const place = { class: ticket.class, tenant: ticket.tenant, deadline, signal, onStart };
   return context.dispatcher.hold(place, async () => {
-    const left = Math.min(deadline - context.now(), limits.callMs.value);
+    const left = Math.min(deadline - context.now(), INFER_TIMEOUT_MS);
     if (left <= 0) return no(refuse('deadline_passed'));
     // Later than its class is the caller's choice, sooner is not, nor a level that does not exist.
     const priority = levelOf(ticket.class, context.calls.levels(head.model), checked.priority);
@@ -109,7 +112,7 @@ function makeAnswer({ request, sequence }: Checked, { parameters, ...answer }: I
   const { id, outputs, binaryOutput } = request;
   const isBinary = (name: string) => outputs.find((output) => output.name === name)?.binary ?? binaryOutput;
   const asJson = answer.outputs.reduce((sum, { name, bytes }) => sum + (isBinary(name) ? 0 : bytes.byteLength), 0);
-  if (asJson > limits.callJsonBytes.value) {
+  if (asJson > INFER_JSON_BYTES) {
     return no(refuse('tensors_invalid', { rule: 'the outputs are too large for JSON; ask for binary data' }));
   }
   const told = { ...parameters, ...(sequence && { sequence_id: sequence.id }) };

@@ -1,7 +1,7 @@
 import type { Transform } from 'node:stream';
 import { createGunzip, createInflate } from 'node:zlib';
 import type { Encoding } from '../../../../shared/kserve/call.ts';
-import { limits } from '../../../../shared/limits.ts';
+import { INFER_BODY_BYTES } from '../../../../shared/kserve/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { Opened } from '../../../../shared/seal/records.ts';
@@ -15,7 +15,7 @@ export interface HeldBody {
   release(): void;
 }
 
-const limit = limits.callBodyBytes.value;
+const limit = INFER_BODY_BYTES;
 
 /** The whole body, unpacked. Refusals: `tensors_too_large`, `tensors_invalid`, `pool_busy`, `seal_broken`. */
 export async function readBody(
@@ -52,7 +52,7 @@ class Collected {
 
   add(part: Uint8Array): Result<undefined> {
     this.#length += part.length;
-    if (this.#length > limits.callBodyBytes.value) return no(refuse('tensors_too_large', { limit }));
+    if (this.#length > INFER_BODY_BYTES) return no(refuse('tensors_too_large', { limit }));
     if (!this.#take(part.length)) return no(refuse('pool_busy', undefined, 'bodies of callers'));
     this.#parts.push(part);
     return ok(undefined);

@@ -1,10 +1,13 @@
-import { limits } from '../../../../shared/limits.ts';
+import { MiB } from '../../../../shared/bytes.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 
+/** One frame of a generated stream; a token takes a hundred bytes, an image of a model less than this. */
+const GENERATED_FRAME_BYTES = MiB;
+
 /**
  * The frames of a stream of server-sent events, without the empty line behind each. Refuses with `engine_failed` a
- * frame over `limits.callFrameBytes`, and a stream that breaks or ends inside a frame; that is the last.
+ * frame over `GENERATED_FRAME_BYTES`, and a stream that breaks or ends inside a frame; that is the last.
  */
 export async function* frames(body: AsyncIterable<Uint8Array>): AsyncGenerator<Result<string>> {
   const failed = (detail: string) => no(refuse('engine_failed', undefined, detail));
@@ -16,7 +19,7 @@ export async function* frames(body: AsyncIterable<Uint8Array>): AsyncGenerator<R
       const parts = text.split(/\r?\n\r?\n/);
       text = parts.pop() ?? '';
       for (const part of parts) if (part.trim() !== '') yield ok(part);
-      if (text.length > limits.callFrameBytes.value) return yield failed('a frame is too long');
+      if (text.length > GENERATED_FRAME_BYTES) return yield failed('a frame is too long');
     }
   } catch {
     return yield failed('the stream was cut off');

@@ -1,7 +1,7 @@
-import { limits } from '../../../../shared/limits.ts';
 import type { ModelDescription } from '../../../../shared/pool/description.ts';
 import { countStream, type LiveCounts, noCounts } from '../../../../shared/registry/live-counts.ts';
 import type { LiveReport } from '../../../../shared/registry/live-report.ts';
+import { LIVE_REPORT_REVISIONS_MAX } from '../../../../shared/registry/live-report.ts';
 import type { Result } from '../../../../shared/result.ts';
 import { streamOf, type Tally } from './tally.ts';
 
@@ -29,7 +29,7 @@ export class LiveBook {
     this.#counted.delete(key);
     this.#counted.set(key, known);
     const [oldest] = this.#counted.keys();
-    if (oldest !== undefined && this.#counted.size > limits.liveReportRevisions.value) this.#counted.delete(oldest);
+    if (oldest !== undefined && this.#counted.size > LIVE_REPORT_REVISIONS_MAX) this.#counted.delete(oldest);
   }
 
   /** All of it, and what is here and was not asked for yet. */
@@ -39,6 +39,6 @@ export class LiveBook {
     const idle = described
       .filter(({ name, revision, task }) => task === 'transcribe' && !known.has(`${name} ${revision}`))
       .map(({ name, revision }) => ({ model: name, revision }));
-    return [...counted, ...idle].slice(-limits.liveReportRevisions.value);
+    return [...counted, ...idle].slice(-LIVE_REPORT_REVISIONS_MAX);
   }
 }

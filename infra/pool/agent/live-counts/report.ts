@@ -1,10 +1,17 @@
-import { limits } from '../../../../shared/limits.ts';
 import type { ModelDescription } from '../../../../shared/pool/description.ts';
 import { type LiveReport, liveProofOf } from '../../../../shared/registry/live-report.ts';
 import { callFunctions, type FunctionsOptions } from '../identity/call-functions.ts';
 import type { Keys } from '../identity/keys.ts';
+import { AGENT_FLUSH_MS } from '../limits.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { LiveBook } from './book.ts';
+
+/** Interval of an agent's reports on its streams: a broken revision is caught within half a minute. */
+export const LIVE_REPORT_S = 5;
+/** Empty reports skipped in a row: one a minute still shows which revisions are where. */
+export const LIVE_QUIET_REPORTS_MAX = 12;
+/** Longest call of a report, which the next one repeats: a cold start takes seconds. */
+const LIVE_REPORT_MS = 10_000;
 
 export interface LiveReporterOptions extends Omit<FunctionsOptions, 'keys'> {
   readonly keys: Pick<Keys, 'boot' | 'current' | 'sign'>;
@@ -31,7 +38,7 @@ export function createLiveReporter({ book, describe, log, ...options }: LiveRepo
     const text = JSON.stringify(models);
     const isNews = text !== lastSent;
     quiet = isNews ? 0 : quiet + 1;
-    if (!isNews && quiet < limits.liveQuietReports.value) return;
+    if (!isNews && quiet < LIVE_QUIET_REPORTS_MAX) return;
     quiet = 0;
     seq += 1;
     const report = JSON.stringify({ v: 1, boot: options.keys.boot, began, seq, models } satisfies LiveReport);
@@ -53,10 +60,10 @@ export function createLiveReporter({ book, describe, log, ...options }: LiveRepo
     start() {
       timer = setInterval(() => {
         // One at a time: a slow answer must not let a crowd of them gather.
-        sending ??= send(limits.liveReportMs.value).finally(() => {
+        sending ??= send(LIVE_REPORT_MS).finally(() => {
           sending = undefined;
         });
-      }, limits.liveReportSeconds.value * 1_000);
+      }, LIVE_REPORT_S * 1_000);
       timer.unref();
     },
     /** Sends unreported counts, if that is quick. */
@@ -64,7 +71,7 @@ export function createLiveReporter({ book, describe, log, ...options }: LiveRepo
       clearInterval(timer);
       if (!timer) return;
       await sending;
-      await send(limits.agentGoodbyeMs.value);
+      await send(AGENT_FLUSH_MS);
     },
   };
 }

@@ -1,9 +1,11 @@
-import { limits } from '../../../../shared/limits.ts';
 import type { Reason } from '../../../../shared/refusal.ts';
 import { compareAnswers } from '../../../../shared/registry/compare-answers.ts';
 import type { LiveStream } from '../../../../shared/registry/live-counts.ts';
 import type { Result } from '../../../../shared/result.ts';
 import type { RecordingTotals } from '../asr/vad/listen.ts';
+
+/** Speech that must yield a word: a cough or a door is shorter. */
+const LIVE_SPEECH_S = 0.5;
 
 /** Notes of one recording for the counts of its revision. */
 export interface Tally {
@@ -37,8 +39,7 @@ export function streamOf(tally: Tally, outcome: Result<unknown>, now: number): L
   if (!outcome.ok) return OWN.has(outcome.refusal.reason) ? { outcome: 'failed', milliseconds: 0 } : undefined;
   if (!totals) return undefined;
   const compared = copy && compareAnswers(copy.served, copy.texts.join(' '));
-  const isEmpty =
-    segments === 0 && (compared ? compared.words > 0 : totals.speechSeconds >= limits.liveSpeechSeconds.value);
+  const isEmpty = segments === 0 && (compared ? compared.words > 0 : totals.speechSeconds >= LIVE_SPEECH_S);
   return {
     outcome: isEmpty ? 'empty' : 'served',
     // A recording under a second counts as one: most of its time is the fixed cost of a request.

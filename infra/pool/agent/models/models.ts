@@ -1,11 +1,11 @@
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
-import { limits } from '../../../../shared/limits.ts';
 import type { ModelDescription } from '../../../../shared/pool/description.ts';
 import { followSteps, readConfig } from '../../models/config/read-parts.ts';
 import type { ModelConfig } from '../../models/config/schema.ts';
 import { MODEL_RATE } from '../audio/mono.ts';
+import { UTTERANCE_S } from '../limits.ts';
 import { type SpeakParameters, speakParameters } from '../tts/parameters.ts';
 import type { LiveModel } from './live-model.ts';
 import { digestRevision, type FoundRevision, type KnownDigests, stampRevision } from './revision.ts';
@@ -83,7 +83,7 @@ async function readLive(repository: string, model: string): Promise<LiveModel> {
   if (!config) throw new Error(`parameter stream_model: there is no ${model}`);
   const read = readParameters(streamParameters, textsOf(config));
   const [window, hop] = [read.window_milliseconds, read.hop_milliseconds];
-  if (hop > window || window > limits.utteranceSeconds.value * 1_000) {
+  if (hop > window || window > UTTERANCE_S * 1_000) {
     throw new Error(`${model}: a hop is at most a window, and that at most an utterance`);
   }
   const samples = (milliseconds: number) => Math.round((milliseconds / 1_000) * MODEL_RATE);

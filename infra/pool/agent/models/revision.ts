@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { open, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { limits } from '../../../../shared/limits.ts';
 import { digestOfFiles } from '../../../../shared/registry/revision.ts';
+import { MODEL_COPY_BYTES } from '../limits.ts';
 
 /**
  * Digests of files as they were when last read, so that only changed ones are read again. By what the file system calls
@@ -46,7 +46,7 @@ async function digestFile(file: string, known: KnownDigests): Promise<string> {
   const opened = await open(file);
   try {
     // One piece of memory, filled again and again: as many new ones as a network is long would wait to be collected.
-    const piece = Buffer.allocUnsafeSlow(limits.modelCopyBytes.value);
+    const piece = Buffer.allocUnsafeSlow(MODEL_COPY_BYTES);
     for (;;) {
       const { bytesRead } = await opened.read(piece, 0, piece.length, null);
       if (bytesRead === 0) break;

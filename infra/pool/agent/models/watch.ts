@@ -1,5 +1,5 @@
-import { limits } from '../../../../shared/limits.ts';
 import type { ModelDescription } from '../../../../shared/pool/description.ts';
+import { HEARTBEAT_MS, HEARTBEAT_UNKNOWN_MS } from '../../../../shared/pool/limits.ts';
 import { modelTensors } from '../asr/recognise.ts';
 import type { Engine } from '../engine/engine.ts';
 import { commonLevels, type EngineQueue } from '../engine/level.ts';
@@ -8,6 +8,9 @@ import type { EngineCounts } from '../telemetry/engine-counters.ts';
 import type { Log } from '../telemetry/log.ts';
 import { speakTensors } from '../tts/parameters.ts';
 import type { ServedModel } from './served-model.ts';
+
+/** Failed polls before an agent logs that it never reached its engine; each next line takes twice as many. */
+export const ENGINE_UNREACHABLE_POLLS = 10;
 
 export interface EngineWatchOptions {
   readonly engine: Engine;
@@ -53,7 +56,7 @@ class EngineWatch {
   readonly #changed = new Set<string>();
   /** Failed looks at an engine that was never ready, and the count at which the next line is due. */
   #inVain = 0;
-  #logAt = limits.engineUnreachableLooks.value;
+  #logAt = ENGINE_UNREACHABLE_POLLS;
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
   #stopped = false;
@@ -73,7 +76,7 @@ class EngineWatch {
 
   start() {
     // Looks more often until the engine is there for the first time: a fresh pool should take work at once.
-    const pause = this.#ready ? limits.heartbeatMs.value : limits.heartbeatMs.value / 10;
+    const pause = this.#ready ? HEARTBEAT_MS : HEARTBEAT_MS / 10;
     this.#timer = setTimeout(() => void this.look().then(() => this.#timer && this.start()), pause);
   }
 
@@ -94,7 +97,7 @@ class EngineWatch {
 
   /** Requests and time of computing of what is served; time of waiting of the queues behind it, each once however many share it. */
   readonly statistics = async (): Promise<ReadonlyMap<string, EngineCounts>> => {
-    const signal = AbortSignal.timeout(limits.heartbeatMs.value);
+    const signal = AbortSignal.timeout(HEARTBEAT_MS);
     const served = namesIn(this.#served);
     const waiting = new Set([...served].flatMap((name) => this.#queues.get(name) ?? []).map(({ model }) => model));
     const names = [...new Set([...served, ...waiting])];
@@ -164,7 +167,7 @@ class EngineWatch {
   }
 
   async #findServed(): Promise<Map<string, ServedModel>> {
-    const signal = AbortSignal.timeout(limits.heartbeatUnknownMs.value);
+    const signal = AbortSignal.timeout(HEARTBEAT_UNKNOWN_MS);
     const found = await Promise.all(this.#models.map((model) => this.#judge(model, signal)));
     return new Map(found.flatMap((model) => (model ? [[model.description.name, model] as const] : [])));
   }
@@ -196,7 +199,7 @@ class EngineWatch {
   async #look(): Promise<void> {
     let reason = 'unknown';
     const [nowReady] = await Promise.all([
-      this.#options.engine.ready(AbortSignal.timeout(limits.heartbeatUnknownMs.value), (why) => {
+      this.#options.engine.ready(AbortSignal.timeout(HEARTBEAT_UNKNOWN_MS), (why) => {
         reason = why;
       }),
       this.#options.failures?.look(),

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import { limits } from '../../../../shared/limits.ts';
 import { type Reason, type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
+import { ENCAPSULATED_CHARACTERS } from '../../../../shared/seal/limits.ts';
 import { sha256 } from '../identity/keys.ts';
 import type { ServedModel } from '../models/served-model.ts';
 import type { AgentContext } from './agent-context.ts';
@@ -35,7 +35,7 @@ export async function admit(
   if (typeof token !== 'string' || typeof encText !== 'string' || !base64url.test(encText)) {
     return no(refuse('ticket_invalid', undefined, 'headers'));
   }
-  if (encText.length > limits.encapsulatedCharacters.value) return no(refuse('ticket_invalid', undefined, 'enc'));
+  if (encText.length > ENCAPSULATED_CHARACTERS) return no(refuse('ticket_invalid', undefined, 'enc'));
   const now = context.now();
   const read = await context.readTicket(token, now);
   if (!read.ok) return read;

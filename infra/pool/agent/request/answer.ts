@@ -1,15 +1,15 @@
 import type { ServerResponse } from 'node:http';
 import { type CallEvent, encodeBody } from '../../../../shared/kserve/call.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { type Refusal, shortened } from '../../../../shared/refusal.ts';
 import type { PackingSealer } from '../../../../shared/seal/records.ts';
 import type { AnswerEvent } from '../../../../shared/speech/transcript.ts';
+import { ANSWER_EVENT_BYTES } from '../limits.ts';
 
 /** The sealed answer of one request. */
 export interface Answer {
   /** Sends an event and waits while the edge is slow to read. A `final` or `refusal` ends the answer. */
   send(event: AnswerEvent | CallEvent): Promise<void>;
-  /** Sends bytes of a body that an event has announced, at most `limits.answerEventBytes`; waits likewise. */
+  /** Sends bytes of a body that an event has announced, at most `ANSWER_EVENT_BYTES`; waits likewise. */
   sendBody(bytes: Uint8Array): Promise<void>;
   refuse(refusal: Refusal): Promise<void>;
   /** Ends without a final record: the other side will know that it was cut. */
@@ -77,8 +77,8 @@ export function openAnswer(response: ServerResponse, sealer: PackingSealer, keep
   }
 
   async function write(kind: string, bytes: Uint8Array, final: boolean, waits: boolean): Promise<void> {
-    if (bytes.length > limits.answerEventBytes.value) throw new Error(`event ${kind} is too long`);
-    if (heldBytes + bytes.length > limits.answerEventBytes.value) await letGo();
+    if (bytes.length > ANSWER_EVENT_BYTES) throw new Error(`event ${kind} is too long`);
+    if (heldBytes + bytes.length > ANSWER_EVENT_BYTES) await letGo();
     if (held) {
       held.push(bytes);
       heldBytes += bytes.length + LENGTH_BYTES;

@@ -1,4 +1,4 @@
-import { limits } from '../../../../shared/limits.ts';
+import { AGENT_FLUSH_MS } from '../limits.ts';
 
 /** A piece of work that was admitted. */
 export interface Entry {
@@ -47,7 +47,7 @@ export function countWork(most: number): WorkCounter {
           for (const entry of inside) entry.abort();
         }, milliseconds);
         // Aborted work still sends its last record.
-        const giveUp = setTimeout(resolve, milliseconds + limits.agentGoodbyeMs.value);
+        const giveUp = setTimeout(resolve, milliseconds + AGENT_FLUSH_MS);
         onEmpty = () => {
           clearTimeout(abort);
           clearTimeout(giveUp);

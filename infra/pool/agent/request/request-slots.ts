@@ -1,8 +1,13 @@
-import { limits } from '../../../../shared/limits.ts';
 import { decideAdmission, type Holding } from '../../../../shared/pool/admission.ts';
+import { CLASS_SHARE } from '../../../../shared/pool/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import { classes, type RequestClass } from '../../../../shared/tenant/claims.ts';
+
+/**
+ * Open requests of one agent; each holds at most 8 MiB of audio: utterances in flight and the one being cut.
+ */
+export const REQUESTS_IN_FLIGHT_MAX = 64;
 
 /** A request that the agent has taken in. */
 export interface RequestSlot {
@@ -29,8 +34,8 @@ interface Open extends Holding {
  * The bounded set of open requests, shared by class and tenant (`decideAdmission`). A request waits until the engine
  * works on one of its utterances; begun ones are never displaced, so each class's share is kept free for it.
  */
-export function createRequestSlots(now: () => number, total: number = limits.requestsInFlight.value): RequestSlots {
-  const capacity = { total, reserved: Math.floor(total * limits.classShare.value), lends: false };
+export function createRequestSlots(now: () => number, total: number = REQUESTS_IN_FLIGHT_MAX): RequestSlots {
+  const capacity = { total, reserved: Math.floor(total * CLASS_SHARE), lends: false };
   const open = new Set<Open>();
   return {
     enter(request) {

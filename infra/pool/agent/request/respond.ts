@@ -1,10 +1,16 @@
 import { promisify } from 'node:util';
 import { deflate, gzip } from 'node:zlib';
 import type { Encoding } from '../../../../shared/kserve/call.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
+import { ANSWER_EVENT_BYTES } from '../limits.ts';
 import type { Answer } from './answer.ts';
+
+/**
+ * Longest wait for a client to read a piece of an answer: a stalled client holds memory, and for a stream an
+ * engine slot.
+ */
+export const INFER_READ_MS = 15_000;
 
 const packers: Record<Encoding, (data: Uint8Array) => Promise<Uint8Array>> = {
   gzip: promisify(gzip) as never,
@@ -15,7 +21,7 @@ const packers: Record<Encoding, (data: Uint8Array) => Promise<Uint8Array>> = {
 const PACKED_MIN = 1_024;
 
 /** One record holds the piece and the byte that says that it is one. */
-const PIECE = limits.answerEventBytes.value - 1;
+const PIECE = ANSWER_EVENT_BYTES - 1;
 
 /** Sends a whole body with its headers, packed when the caller takes it so. Refuses with `reader_slow`. */
 export async function respond(
@@ -40,7 +46,7 @@ export async function respond(
 
 /**
  * Resolves when there is room for more. Refuses with `reader_slow` when the client reads nothing for
- * `limits.callReadMs`.
+ * `INFER_READ_MS`.
  */
 export async function sendPieces(answer: Pick<Answer, 'sendBody'>, bytes: Uint8Array): Promise<Result<undefined>> {
   for (let at = 0; at < bytes.byteLength; at += PIECE) {
@@ -54,7 +60,7 @@ export async function sendPieces(answer: Pick<Answer, 'sendBody'>, bytes: Uint8A
 async function inTime(sent: Promise<void>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), limits.callReadMs.value);
+    timer = setTimeout(() => resolve(false), INFER_READ_MS);
   });
   try {
     return await Promise.race([sent.then(() => true), late]);

@@ -1,11 +1,19 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet, jwtVerify } from 'jose';
 import { z } from 'zod';
-import { describeOffset } from '../../../../shared/clock-offset.ts';
-import { limits } from '../../../../shared/limits.ts';
+import { CLOCK_SKEW_S, describeOffset } from '../../../../shared/clock-offset.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
+import { ENCAPSULATED_CHARACTERS, TICKET_S } from '../../../../shared/seal/limits.ts';
 import { isSuite, type SuiteId } from '../../../../shared/seal/suites.ts';
 import { classes } from '../../../../shared/tenant/claims.ts';
+import { TOKEN_CHARACTERS } from '../../../../shared/tenant/limits.ts';
+
+/** Life of the ticket of a sealed session: as long as a set-up may be used, rounded up. */
+export const SESSION_TICKET_S = 601;
+/** Largest work budget a ticket may name: far over what edges grant, and still within a timer's range. */
+const TICKET_BUDGET_MS = 24 * 3_600_000;
+/** Remembered request ids: over a thousand requests a second for a minute. */
+const REPLAY_IDS_MAX = 65_536;
 
 const digest = z.string().regex(/^[A-Za-z0-9_-]{43}$/);
 
@@ -24,7 +32,7 @@ const payload = z.object({
   suite: z.custom<SuiteId>((value) => typeof value === 'number' && isSuite(value)),
   iat: z.number().int(),
   exp: z.number().int(),
-  deadlineMs: z.number().int().positive().max(limits.ticketBudgetMs.value),
+  deadlineMs: z.number().int().positive().max(TICKET_BUDGET_MS),
 });
 
 export type Ticket = z.infer<typeof payload>;
@@ -35,7 +43,7 @@ const sessionPayload = payload.pick({ jti: true, aud: true, att: true, suite: tr
   /** The encapsulated key itself. */
   enc: z
     .string()
-    .max(limits.encapsulatedCharacters.value)
+    .max(ENCAPSULATED_CHARACTERS)
     .regex(/^[A-Za-z0-9_-]+$/),
 });
 
@@ -59,15 +67,14 @@ const invalid = (detail: string) => no(refuse('ticket_invalid', undefined, `tick
 /** Verifies the ticket of a stream for this agent at `now` (ms since 1970). Does not look at replays. */
 export function createTicketReader(agent: string, edgeKeys: JSONWebKeySet) {
   const verify = createVerifier(agent, edgeKeys);
-  return (token: string, now: number): Promise<Result<Ticket>> =>
-    verify(token, payload, limits.ticketSeconds.value, now);
+  return (token: string, now: number): Promise<Result<Ticket>> => verify(token, payload, TICKET_S, now);
 }
 
 /** The same for the ticket of a sealed session. */
 export function createSessionTicketReader(agent: string, edgeKeys: JSONWebKeySet) {
   const verify = createVerifier(agent, edgeKeys);
   return (token: string, now: number): Promise<Result<SessionTicket>> =>
-    verify(token, sessionPayload, limits.laneSeconds.value, now);
+    verify(token, sessionPayload, SESSION_TICKET_S, now);
 }
 
 function createVerifier(agent: string, edgeKeys: JSONWebKeySet) {
@@ -78,20 +85,20 @@ function createVerifier(agent: string, edgeKeys: JSONWebKeySet) {
     longest: number,
     now: number,
   ): Promise<Result<T>> => {
-    if (token.length > limits.tokenCharacters.value) return invalid('too long');
+    if (token.length > TOKEN_CHARACTERS) return invalid('too long');
     try {
       const { payload: claims } = await jwtVerify(token, findKey, {
         algorithms: ['ES256'],
         audience: agent,
         currentDate: new Date(now),
-        clockTolerance: limits.clockSkewSeconds.value,
+        clockTolerance: CLOCK_SKEW_S,
         requiredClaims: ['exp', 'iat', 'jti'],
       });
       const parsed = schema.safeParse(claims);
       if (!parsed.success) return invalid(parsed.error.issues.map(({ path }) => path.join('.')).join(', '));
       if (parsed.data.exp - parsed.data.iat > longest) return invalid('lives too long');
       // The signature's library looks at expiry only. One written ahead of time would be good for longer than its life.
-      if (parsed.data.iat > now / 1_000 + limits.clockSkewSeconds.value) {
+      if (parsed.data.iat > now / 1_000 + CLOCK_SKEW_S) {
         return invalid(describeOffset("the agent's", now, parsed.data.iat * 1_000) ?? 'from the future');
       }
       return ok(parsed.data);
@@ -105,7 +112,7 @@ function createVerifier(agent: string, edgeKeys: JSONWebKeySet) {
  * Remembers request ids until their tickets have expired, so that none is served twice. Full of live ids it refuses
  * new ones: forgetting one early would open the door it is there to close.
  */
-export function createReplayCache(capacity: number = limits.replayEntries.value) {
+export function createReplayCache(capacity: number = REPLAY_IDS_MAX) {
   const until = new Map<string, number>();
 
   /** Ids come in nearly in order of expiry, so dead ones are at the front. */
@@ -122,7 +129,7 @@ export function createReplayCache(capacity: number = limits.replayEntries.value)
       forget(now);
       if (until.has(ticket.jti)) return no(refuse('ticket_replayed'));
       if (until.size >= capacity) return no(refuse('pool_busy', undefined, 'replay cache is full'));
-      until.set(ticket.jti, (ticket.exp + limits.clockSkewSeconds.value) * 1_000);
+      until.set(ticket.jti, (ticket.exp + CLOCK_SKEW_S) * 1_000);
       return ok(undefined);
     },
     size: () => until.size,

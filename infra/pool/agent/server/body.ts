@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
-import { limits } from '../../../../shared/limits.ts';
+import { BODY_BYTES } from '../../../../shared/speech/limits.ts';
 
 /** Discards the rest of a body, so that the answer gets through; a body beyond all bounds is cut off. */
 export function discard(incoming: IncomingMessage): void {
-  let left = limits.bodyBytes.value;
+  let left = BODY_BYTES;
   incoming.on('error', () => {});
   incoming.on('data', (chunk: Uint8Array) => {
     left -= chunk.length;

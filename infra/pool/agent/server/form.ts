@@ -1,7 +1,14 @@
 import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy';
-import { limits } from '../../../../shared/limits.ts';
+import { KiB } from '../../../../shared/bytes.ts';
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
+import { SEAL_SEGMENT_BYTES } from '../../../../shared/seal/limits.ts';
+import { FORM_FIELD_BYTES, FORM_FIELDS_MAX, PART_HEADER_BYTES } from '../../../../shared/speech/limits.ts';
+
+/** All text fields of a form as JSON: they travel back in one event, which has room for twice as much. */
+const FORM_BYTES = 30 * KiB;
+/** Header lines of one part of a form; real ones have three. */
+const PART_HEADERS_MAX = 16;
 
 /** Text parts of a form by name, spelled without `[]`, values in order. */
 export type Fields = Record<string, string[]>;
@@ -10,7 +17,7 @@ export type Fields = Record<string, string[]>;
 export type ReadFile = (bytes: AsyncIterable<Uint8Array>, before: Fields) => Promise<Result<undefined>>;
 
 /** Parts that the parser accepts: fields and files up to one over their bounds, and some that it ignores. */
-const PARTS = limits.formFields.value + 8;
+const PARTS = FORM_FIELDS_MAX + 8;
 
 const broken = (detail: string): Refusal => refuse('form_invalid', undefined, detail);
 const invalid = (field: string, rule: string): Refusal => refuse('field_invalid', { field: field.slice(0, 64), rule });
@@ -23,15 +30,15 @@ function openForm(contentType: string): Result<BusboyInstance> {
         headers: { 'content-type': contentType },
         // Some clients send the file without a name; text parts never have one.
         isPartAFile: (field, _type, file) => field === 'file' || file !== undefined,
-        fileHwm: limits.sealSegmentBytes.value,
+        fileHwm: SEAL_SEGMENT_BYTES,
         limits: {
-          fieldSize: limits.formFieldBytes.value,
+          fieldSize: FORM_FIELD_BYTES,
           // One more than may be: it has the name for the refusal.
-          fields: limits.formFields.value + 1,
+          fields: FORM_FIELDS_MAX + 1,
           files: 2,
           parts: PARTS,
-          headerPairs: limits.partHeaders.value,
-          headerSize: limits.partHeaderBytes.value,
+          headerPairs: PART_HEADERS_MAX,
+          headerSize: PART_HEADER_BYTES,
         },
       }),
     );
@@ -50,11 +57,11 @@ function createFields() {
   return {
     add(name: string, value: string): Refusal | undefined {
       count++;
-      if (count > limits.formFields.value) return invalid(name, `must not follow ${limits.formFields.value} others`);
+      if (count > FORM_FIELDS_MAX) return invalid(name, `must not follow ${FORM_FIELDS_MAX} others`);
       // As they travel back: a name and a value in JSON, with `:`, `[`, `]` and `,`.
       bytes += jsonBytes(name) + jsonBytes(value) + 4;
-      if (bytes > limits.formBytes.value) {
-        return invalid(name, `must not take all fields together over ${limits.formBytes.value} bytes`);
+      if (bytes > FORM_BYTES) {
+        return invalid(name, `must not take all fields together over ${FORM_BYTES} bytes`);
       }
       const key = name.replace(/\[\]$/, '');
       const values = fields.get(key);
@@ -87,7 +94,7 @@ export async function readMultipart(
     form.on('error', () => stop(broken('not multipart')));
     form.on('partsLimit', () => stop(invalid('form', `must have at most ${PARTS} parts`)));
     form.on('field', (name, value, _nameCut, cut) => {
-      if (cut) stop(invalid(String(name), `must be at most ${limits.formFieldBytes.value} bytes`));
+      if (cut) stop(invalid(String(name), `must be at most ${FORM_FIELD_BYTES} bytes`));
       else if (name === undefined || name === '') stop(broken('field without a name'));
       else stop(fields.add(name, value));
     });

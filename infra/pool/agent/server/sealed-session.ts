@@ -1,14 +1,15 @@
 import type { IncomingMessage } from 'node:http';
 import type { JSONWebKeySet } from 'jose';
 import { concat } from '../../../../shared/bytes.ts';
-import { limits } from '../../../../shared/limits.ts';
+import { CLOCK_SKEW_S } from '../../../../shared/clock-offset.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
+import { TICKET_S } from '../../../../shared/seal/limits.ts';
 import type { Opened, PackingSealer } from '../../../../shared/seal/records.ts';
 import { agentCounters, NUMBER_BYTES, numberAt, openSealedSession } from '../../../../shared/seal/sealed-session.ts';
 import { openRead } from '../../../../shared/seal/streams.ts';
 import { nodeAead } from '../identity/aead.ts';
-import { type Keys, sha256 } from '../identity/keys.ts';
+import { type Keys, SEAL_SETUPS_MAX, sha256 } from '../identity/keys.ts';
 import type { ServedModel } from '../models/served-model.ts';
 import type { Doorway } from '../request/admit.ts';
 import type { AgentContext } from '../request/agent-context.ts';
@@ -16,13 +17,16 @@ import type { ReadSession, SealedSession } from '../request/read-session.ts';
 import { createSessionTicketReader, type Facts, requestFacts } from '../request/ticket.ts';
 import { bodyOf } from './body.ts';
 
+/** Longest arrival of request headers at an agent. */
+export const AGENT_HEADER_MS = 10_000;
+
 /** Verifies the ticket of a session once and caches the session: its keys serve all requests with that ticket. */
 export function createSessionReader(agent: string, edgeKeys: JSONWebKeySet, keys: Pick<Keys, 'setup'>): ReadSession {
   const readTicket = createSessionTicketReader(agent, edgeKeys);
   const cache = new Map<string, SealedSession>();
   return async (token, now) => {
     const cached = cache.get(token);
-    if (cached && now < (cached.ticket.exp + limits.clockSkewSeconds.value) * 1_000) return ok(cached);
+    if (cached && now < (cached.ticket.exp + CLOCK_SKEW_S) * 1_000) return ok(cached);
     cache.delete(token);
     const read = await readTicket(token, now);
     if (!read.ok) return read;
@@ -37,7 +41,7 @@ export function createSessionReader(agent: string, edgeKeys: JSONWebKeySet, keys
     };
     // Maps keep the order of insertion, so the first entry is the oldest.
     const [oldest] = cache.keys();
-    if (cache.size >= limits.sealSetups.value && oldest !== undefined) cache.delete(oldest);
+    if (cache.size >= SEAL_SETUPS_MAX && oldest !== undefined) cache.delete(oldest);
     cache.set(token, session);
     return ok(session);
   };
@@ -55,7 +59,7 @@ const invalid = (detail: string) => no(refuse('ticket_invalid', undefined, `sess
 
 /**
  * Admits a request by the ticket of its session and the facts in the first record of its body, which has
- * `limits.agentHeaderMs` to arrive. Every refusal is plain HTTP.
+ * `AGENT_HEADER_MS` to arrive. Every refusal is plain HTTP.
  */
 export async function admitRequest(
   context: Pick<AgentContext, 'now' | 'readSession' | 'model' | 'replays'>,
@@ -67,7 +71,7 @@ export async function admitRequest(
   const session = await context.readSession(token, context.now());
   if (!session.ok) return session;
   const reader = bodyOf(incoming).getReader();
-  const late = setTimeout(() => reader.cancel().catch(() => {}), limits.agentHeaderMs.value);
+  const late = setTimeout(() => reader.cancel().catch(() => {}), AGENT_HEADER_MS);
   try {
     const start = await readStart(reader);
     const number = start && numberAt(start);
@@ -118,8 +122,8 @@ async function admitFirst({
   const facts = requestFacts.safeParse(parse(first.value.value.plaintext)).data;
   if (!facts) return invalid('facts');
   const now = context.now();
-  const expires = facts.iat + limits.ticketSeconds.value;
-  const skew = limits.clockSkewSeconds.value;
+  const expires = facts.iat + TICKET_S;
+  const skew = CLOCK_SKEW_S;
   if (facts.iat > now / 1_000 + skew || expires + skew <= now / 1_000) return invalid('facts of another time');
   const model = context.model(facts.model);
   if (!model) return no(refuse('misdirected', undefined, 'model'));

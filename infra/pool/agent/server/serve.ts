@@ -1,9 +1,19 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { limits } from '../../../../shared/limits.ts';
 import type { LoadFailure } from '../../../../shared/pool/heartbeat.ts';
 import type { AgentContext } from '../request/agent-context.ts';
 import { discard } from './body.ts';
+import { AGENT_HEADER_MS } from './sealed-session.ts';
 import { serveUnary } from './unary.ts';
+
+/**
+ * Interval of the check for connections over AGENT_HEADER_MS: Node's own is 30 s, which keeps half-open
+ * requests as long.
+ */
+const AGENT_HEADER_CHECK_MS = 1_000;
+/** Life of an idle connection: longer than that of the edge's, so that the edge closes first. */
+const AGENT_IDLE_MS = 75_000;
+/** Longest read of a body's remainder after its answer, as at the edge; then the connection ends. */
+const AGENT_DRAIN_MS = 10_000;
 
 export interface Health {
   /** Attested, engine ready, not draining. */
@@ -53,17 +63,13 @@ function endLingering(incoming: IncomingMessage, response: ServerResponse, ms: n
   });
 }
 
-/** The agent's HTTP server, not listening yet. `lingerMs` as in the limits, shorter in tests. */
-export function createAgentServer(
-  context: AgentContext,
-  health: Health,
-  lingerMs: number = limits.agentLingerMs.value,
-): Server {
+/** Creates the agent's HTTP server, not yet listening. Tests pass a shorter `lingerMs`. */
+export function createAgentServer(context: AgentContext, health: Health, lingerMs: number = AGENT_DRAIN_MS): Server {
   const server = createServer(
     {
-      keepAliveTimeout: limits.agentIdleMs.value,
-      headersTimeout: limits.agentHeaderMs.value,
-      connectionsCheckingInterval: limits.agentHeaderCheckMs.value,
+      keepAliveTimeout: AGENT_IDLE_MS,
+      headersTimeout: AGENT_HEADER_MS,
+      connectionsCheckingInterval: AGENT_HEADER_CHECK_MS,
       // A body takes as long as its ticket allows.
       requestTimeout: 0,
     },

@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import { limits } from '../../../../shared/limits.ts';
 import { agreesOnLanguage, isOpen, servesLanguage } from '../../../../shared/pool/language.ts';
 import { refuse } from '../../../../shared/refusal.ts';
+import { MIRROR_TEXT_BYTES } from '../../../../shared/registry/limits.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { Opened } from '../../../../shared/seal/records.ts';
+import { CONTENT_TYPE_CHARACTERS } from '../../../../shared/speech/limits.ts';
 import { needsWords } from '../../../../shared/speech/openai-answer.ts';
 import { readForm } from '../../../../shared/speech/openai-form.ts';
 import type { Segment } from '../../../../shared/speech/transcript.ts';
@@ -31,7 +32,7 @@ const head = z.object({
   /**
    * A copy of a request that another revision has served, with this transcript: its answer goes to no client.
    */
-  mirror: z.object({ text: z.string().max(limits.mirrorTextBytes.value) }).optional(),
+  mirror: z.object({ text: z.string().max(MIRROR_TEXT_BYTES) }).optional(),
 });
 type Head = z.infer<typeof head>;
 
@@ -40,7 +41,7 @@ function readHead(json: unknown, ticket: Pick<Ticket, 'model'>): Result<Head> {
   if (!parsed.success) return no(refuse('seal_broken', undefined, 'head is not understood'));
   if (parsed.data.model !== ticket.model) return no(refuse('ticket_invalid', undefined, 'model of the head'));
   // The caller wrote it, so it is the caller's form that is wrong and not the seal.
-  if (parsed.data.contentType.length > limits.contentTypeCharacters.value) {
+  if (parsed.data.contentType.length > CONTENT_TYPE_CHARACTERS) {
     return no(refuse('form_invalid', undefined, 'content type too long'));
   }
   return ok(parsed.data);

@@ -1,8 +1,12 @@
 import os from 'node:os';
 import { z } from 'zod';
 import { jsonText } from '../../../../shared/json-text.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { signerKey } from '../../../../shared/registry/signature-key.ts';
+
+/** Concurrent jobs of one agent: while one waits for storage or decodes, the other keeps the engine busy. */
+const BATCH_JOBS_MAX = 2;
+/** Default of AURICLE_STREAMS, open streams of one agent; each holds up to 2 MiB of sound. */
+const STREAMS_PER_AGENT = 512;
 
 const name = z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/);
 const port = z.coerce.number().int().min(0).max(65_535);
@@ -59,14 +63,14 @@ export const environment = z.object({
   SQS_REGION: z.string().min(1).optional(),
   SQS_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
   /** Jobs of uploads worked on at once. */
-  AURICLE_BATCH_JOBS: z.coerce.number().int().min(1).max(64).default(limits.batchJobs.value),
+  AURICLE_BATCH_JOBS: z.coerce.number().int().min(1).max(64).default(BATCH_JOBS_MAX),
   /** Directory for what must survive a restart: audit events that were not acknowledged. */
   AURICLE_STATE_DIR: z.string().min(1),
   AURICLE_MODE: z.enum(['development', 'production']).default('production'),
   /** Utterances at the engine at once. The engine batches them, so more than it has instances is right. */
   AURICLE_SLOTS: z.coerce.number().int().min(1).max(1_024).default(4),
   /** Live streams open at once. */
-  AURICLE_STREAMS: z.coerce.number().int().min(1).max(100_000).default(limits.streamsPerAgent.value),
+  AURICLE_STREAMS: z.coerce.number().int().min(1).max(100_000).default(STREAMS_PER_AGENT),
   /** Processes that carry live streams, one for each core; 1 carries them in the agent's own process. */
   AURICLE_WORKERS: z.coerce.number().int().min(1).max(256).default(os.availableParallelism()),
   /** Time for work in flight after the order to stop, ms; below the platform's grace period. */

@@ -1,8 +1,8 @@
-import { limits } from '../../../../shared/limits.ts';
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import { createEnvelope, type FileFacts, sealedBytes } from '../../../../shared/seal/envelope.ts';
 import { openFile, sealInto } from '../../../../shared/seal/envelope-stream.ts';
+import { SEAL_SEGMENT_BYTES } from '../../../../shared/seal/limits.ts';
 import type { ZoneKey } from '../../../../shared/seal/zone-key.ts';
 import { nodeAead } from '../identity/aead.ts';
 import type { ZoneKeyring } from '../identity/zone-key.ts';
@@ -98,7 +98,7 @@ function streamOf(chunks: readonly Uint8Array[]): ReadableStream<Uint8Array> {
       pull(controller) {
         const chunk = queue.shift();
         if (!chunk) return controller.close();
-        const most = limits.sealSegmentBytes.value;
+        const most = SEAL_SEGMENT_BYTES;
         if (chunk.length > most) queue.unshift(chunk.subarray(most));
         controller.enqueue(chunk.subarray(0, most));
       },

@@ -2,9 +2,15 @@ import { type ClientRequest, type IncomingMessage, request as requestPlainly } f
 import { request as requestSecurely } from 'node:https';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { OpenedJob } from '../../../../shared/jobs/upload-contract.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
+
+/** Attempts at one blob before the whole job is left for later; a read continues at the break. */
+export const BLOB_TRIES_MAX = 4;
+/** First pause between attempts at a blob; it doubles. */
+const BLOB_RETRY_MS = 200;
+/** Time without progress after which storage counts as lost. */
+const BLOB_IDLE_MS = 30_000;
 
 // Blobs by the addresses that the back office signs. With Node's own HTTP, as `fetch` would unpack what its owner marked
 // as packed, and sends no length with a stream. Names of failures are ours; an address is a secret and is never told.
@@ -127,7 +133,7 @@ function readBlob(at: ReadAt, signal: AbortSignal, { retryMs, idleMs }: Required
         chunks = undefined;
         // A range behind the last byte has no answer.
         if (offset === total) return undefined;
-        if (failure || signal.aborted || ++failures >= limits.blobTries.value) {
+        if (failure || signal.aborted || ++failures >= BLOB_TRIES_MAX) {
           failure ??= unavailable(`read, ${codeOf(error)}`);
           throw error;
         }
@@ -210,10 +216,7 @@ async function put(request: ClientRequest, body: BlobContent['body']): Promise<{
   return { status: response.statusCode ?? 0, code: String(response.headers['x-ms-error-code'] ?? '') };
 }
 
-export function createStorage({
-  retryMs = limits.blobRetryMs.value,
-  idleMs = limits.blobIdleMs.value,
-}: StorageOptions = {}): Storage {
+export function createStorage({ retryMs = BLOB_RETRY_MS, idleMs = BLOB_IDLE_MS }: StorageOptions = {}): Storage {
   async function write(
     url: string,
     content: () => Promise<BlobContent>,
@@ -221,7 +224,7 @@ export function createStorage({
     signal: AbortSignal,
   ): Promise<Result<'written' | 'exists' | 'closed'>> {
     let detail = '';
-    for (let attempt = 0; attempt < limits.blobTries.value && !signal.aborted; attempt++) {
+    for (let attempt = 0; attempt < BLOB_TRIES_MAX && !signal.aborted; attempt++) {
       if (attempt > 0) await backOff(retryMs, attempt - 1, signal).catch(() => undefined);
       try {
         const { length, body } = await content();

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { limits } from '../../../../shared/limits.ts';
 import type { StreamFormat } from '../../../../shared/stream/format.ts';
+import { CHECKPOINT_CHARACTERS } from '../../../../shared/stream/limits.ts';
 import type { Checkpoint } from '../../../../shared/stream/link.ts';
 import { MOST_UNITS } from '../asr/vad/cut.ts';
 import { MEMORY_BYTES, UNIT_SAMPLES } from '../asr/vad/detect.ts';
@@ -10,11 +10,17 @@ import type { Capture, HearingState } from './hearing.ts';
 import type { LastWord } from './scribe.ts';
 import type { Origin } from './source.ts';
 
+/**
+ * Positions in a checkpoint: two days of frames at 48 kHz, twice any session; products with a rate stay
+ * exact.
+ */
+const CHECKPOINT_FRAMES_MAX = 2 ** 33;
+
 /** Version of the state's text. A state of another version is dropped, and the stream goes on without it. */
 const VERSION = 1;
 
 const upTo = (most: number) => z.number().int().nonnegative().max(most);
-const frames = upTo(limits.checkpointFrames.value);
+const frames = upTo(CHECKPOINT_FRAMES_MAX);
 
 const state = z.object({
   v: z.literal(VERSION),
@@ -22,7 +28,7 @@ const state = z.object({
   format: z.string(),
   missing: frames,
   runFrame: frames,
-  unit: upTo(limits.checkpointFrames.value / UNIT_SAMPLES),
+  unit: upTo(CHECKPOINT_FRAMES_MAX / UNIT_SAMPLES),
   skip: frames,
   speaking: z.boolean(),
   run: z.number().int().nonnegative().max(MOST_UNITS),
@@ -70,7 +76,7 @@ export function writeCheckpoint(
 }
 
 function readState(text: string, format: StreamFormat): z.infer<typeof state> | undefined {
-  if (text.length > limits.checkpointCharacters.value) return undefined;
+  if (text.length > CHECKPOINT_CHARACTERS) return undefined;
   try {
     const parsed = state.safeParse(JSON.parse(Buffer.from(text, 'base64').toString('utf8')));
     return parsed.success && parsed.data.format === nameOf(format) ? parsed.data : undefined;

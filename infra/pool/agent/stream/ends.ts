@@ -1,7 +1,13 @@
 import type { Tensor } from '../../../../shared/kserve/tensor.ts';
-import { limits } from '../../../../shared/limits.ts';
 import type { Engine } from '../engine/engine.ts';
+import { SEQUENCE_IDLE_MS } from '../limits.ts';
 import { type Clock, pause } from './clock.ts';
+import { SEQUENCE_ENDS_CONCURRENT_MAX, STREAM_PAUSE_MS } from './limits.ts';
+
+/** Ends of sequences that wait to be sent to the engine; with more it is gone anyway. */
+const SEQUENCE_ENDS_MAX = 4_096;
+/** Tries of sending the end of a sequence to a silent engine; then its idle time ends it. */
+const SEQUENCE_END_TRIES_MAX = 3;
 
 /** End of an abandoned sequence. */
 export interface SequenceEnd {
@@ -23,9 +29,9 @@ export function createSequenceEnds(engine: Pick<Engine, 'infer'>, clock: Clock) 
   let onIdle = () => {};
 
   async function send({ model, id, inputs }: SequenceEnd): Promise<void> {
-    for (let attempt = 0; attempt < limits.sequenceEndTries.value; attempt++) {
+    for (let attempt = 0; attempt < SEQUENCE_END_TRIES_MAX; attempt++) {
       const cancel = new AbortController();
-      const late = clock.after(limits.sequenceIdleMs.value, () => cancel.abort());
+      const late = clock.after(SEQUENCE_IDLE_MS, () => cancel.abort());
       const given = new Promise<'late'>((resolve) => {
         cancel.signal.addEventListener('abort', () => resolve('late'), { once: true });
       });
@@ -34,7 +40,7 @@ export function createSequenceEnds(engine: Pick<Engine, 'infer'>, clock: Clock) 
         inputs,
         outputs: ['FRAMES'],
         priority: 1,
-        timeoutMicros: limits.sequenceIdleMs.value * 1_000,
+        timeoutMicros: SEQUENCE_IDLE_MS * 1_000,
         signal: cancel.signal,
         sequence: { id, start: false, end: true },
       });
@@ -42,12 +48,12 @@ export function createSequenceEnds(engine: Pick<Engine, 'infer'>, clock: Clock) 
       late();
       // Any answer will do: one that knows of no such sequence has ended it already.
       if (outcome !== 'late' && (outcome.ok || !outcome.retryable)) return;
-      await pause(clock, limits.streamPauseMs.value * 2 ** attempt, never);
+      await pause(clock, STREAM_PAUSE_MS * 2 ** attempt, never);
     }
   }
 
   function pump() {
-    while (busy < limits.sequenceEndsAtOnce.value) {
+    while (busy < SEQUENCE_ENDS_CONCURRENT_MAX) {
       const next = waiting.shift();
       if (!next) break;
       busy++;
@@ -61,7 +67,7 @@ export function createSequenceEnds(engine: Pick<Engine, 'infer'>, clock: Clock) 
 
   return {
     send(end: SequenceEnd) {
-      if (waiting.length >= limits.sequenceEnds.value) waiting.shift();
+      if (waiting.length >= SEQUENCE_ENDS_MAX) waiting.shift();
       waiting.push(end);
       pump();
     },

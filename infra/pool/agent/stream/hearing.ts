@@ -1,4 +1,3 @@
-import { limits } from '../../../../shared/limits.ts';
 import { ok, type Result } from '../../../../shared/result.ts';
 import type { StreamOptions } from '../../../../shared/stream/link.ts';
 import type { Unit } from '../asr/vad/cut.ts';
@@ -9,6 +8,9 @@ import { createResampler, firstInput } from '../audio/resample.ts';
 import type { Source } from './source.ts';
 import { createTape } from './tape.ts';
 import { createUtterance, type LiveUtterance, type UtteranceEnd } from './utterance.ts';
+
+/** Interval of checkpoints in silence: the edge's replay buffer stays small. */
+const STREAM_CHECKPOINT_S = 1;
 
 /** State from which another hearing continues exactly as this one would. */
 export interface HearingState {
@@ -51,7 +53,7 @@ export interface HearingParts {
   readonly state: HearingState;
 }
 
-const CHECKPOINT_UNITS = limits.streamCheckpointSeconds.value / UNIT_SECONDS;
+const CHECKPOINT_UNITS = STREAM_CHECKPOINT_S / UNIT_SECONDS;
 
 /**
  * Hears a stream: bytes become units of 50 ms (A4), units become utterances. Every time comes from counting samples.

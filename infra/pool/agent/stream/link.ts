@@ -1,10 +1,16 @@
-import { limits } from '../../../../shared/limits.ts';
+import { KiB } from '../../../../shared/bytes.ts';
+import { ANSWER_SILENCE_MS } from '../../../../shared/pool/limits.ts';
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import type { Result } from '../../../../shared/result.ts';
 import type { Opened, Opener, Sealer } from '../../../../shared/seal/records.ts';
 import type { LinkEvent } from '../../../../shared/stream/link.ts';
 import type { Clock } from './clock.ts';
 import type { StreamSocket } from './web-socket.ts';
+
+/** Messages of a stream that wait to be opened; beyond it the agent stops reading its socket. */
+export const STREAM_QUEUE_BYTES = 256 * KiB;
+/** Events an edge has not read; beyond it the agent sends no interims and stops reading its audio. */
+const STREAM_UNSENT_BYTES = 128 * KiB;
 
 /** The agent's side of the socket of one stream: sealed records in order, both ways. */
 export interface Link {
@@ -105,7 +111,7 @@ class SocketLink implements Link {
   }
 
   congested(): boolean {
-    return !this.#closed && this.#parts.socket.unsent() + this.#unsealed > limits.streamUnsentBytes.value;
+    return !this.#closed && this.#parts.socket.unsent() + this.#unsealed > STREAM_UNSENT_BYTES;
   }
 
   flowing(): Promise<void> {
@@ -130,7 +136,7 @@ class SocketLink implements Link {
     }
     this.#queue.push(data);
     this.#queued += data.length;
-    if (!this.#paused && this.#queued > limits.streamQueueBytes.value) {
+    if (!this.#paused && this.#queued > STREAM_QUEUE_BYTES) {
       this.#paused = true;
       socket.pause();
     }
@@ -175,7 +181,7 @@ class SocketLink implements Link {
 
   #leaveQueue(length: number): void {
     this.#queued -= length;
-    if (!this.#paused || this.#queued >= limits.streamQueueBytes.value / 2) return;
+    if (!this.#paused || this.#queued >= STREAM_QUEUE_BYTES / 2) return;
     this.#paused = false;
     this.#silentBeats = 0;
     this.#parts.socket.resume();
@@ -221,7 +227,7 @@ class SocketLink implements Link {
     this.#stopBeat = clock.after(beatMs, () => {
       if (this.#closed || this.#ended) return;
       // A paused socket delivers no sign of the edge.
-      if (!this.#paused && this.#silentBeats * beatMs > limits.answerSilenceMs.value) return socket.terminate();
+      if (!this.#paused && this.#silentBeats * beatMs > ANSWER_SILENCE_MS) return socket.terminate();
       this.#silentBeats++;
       if (clock.now() - this.#sentAt >= beatMs && !this.congested()) this.send({ type: 'keepalive' });
       // An edge that sends needs no ping.

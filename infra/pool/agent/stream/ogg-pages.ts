@@ -1,4 +1,7 @@
-import { limits } from '../../../../shared/limits.ts';
+import { KiB } from '../../../../shared/bytes.ts';
+
+/** Longest packet of live Ogg that is kept: an Opus packet has at most a few KiB, longer ones are tags. */
+const STREAM_PACKET_BYTES = 64 * KiB;
 
 const HEADER_BYTES = 27;
 /** Offset of a page's checksum, which counts as zeros in it. */
@@ -80,7 +83,7 @@ export function createPageReader(start: number) {
       if (size === 255) continue;
       const whole = Buffer.concat(packet);
       packet = [];
-      const keep = !ignoring && packetBytes <= limits.streamPacketBytes.value;
+      const keep = !ignoring && packetBytes <= STREAM_PACKET_BYTES;
       packetBytes = 0;
       ignoring = false;
       const item = keep ? itemOf(whole) : undefined;
@@ -124,7 +127,7 @@ export function createPageReader(start: number) {
           const part = bytes.slice(at, at + left);
           crc = oggCrc(part, crc);
           packetBytes += part.length;
-          if (packetBytes <= limits.streamPacketBytes.value) packet.push(part);
+          if (packetBytes <= STREAM_PACKET_BYTES) packet.push(part);
           else packet = [];
           left -= part.length;
           at += part.length;

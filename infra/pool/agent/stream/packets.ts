@@ -1,5 +1,4 @@
 import { OpusDecoder } from 'opus-decoder';
-import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { StreamFormat } from '../../../../shared/stream/format.ts';
@@ -7,6 +6,12 @@ import { joinSamples } from '../audio/join.ts';
 import { MODEL_RATE, mixDown } from '../audio/mono.ts';
 import { createPageReader } from './ogg-pages.ts';
 import type { Origin, Place, Source } from './source.ts';
+
+/**
+ * Sound in one message of Ogg Opus: 64 KiB of the thinnest speech codecs. Silence unpacks to an hour, in one
+ * turn of the event loop.
+ */
+const STREAM_UNPACK_S = 120;
 
 /** A decoder that begins in the middle needs this much to sound like one that did not (RFC 7845 §4.6: 80 ms). */
 const PREROLL_FRAMES = 0.08 * MODEL_RATE;
@@ -61,7 +66,7 @@ export async function createPacketSource(format: StreamFormat, from: Origin, ski
     rate: MODEL_RATE,
     push(position, audio) {
       const out: Float32Array[] = [];
-      const most = frame + limits.streamUnpackSeconds.value * MODEL_RATE;
+      const most = frame + STREAM_UNPACK_S * MODEL_RATE;
       if (!pages) {
         note(position);
         const done = decode(audio, out);

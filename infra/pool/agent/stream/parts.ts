@@ -1,11 +1,13 @@
 import type { Registry } from 'prom-client';
-import { limits } from '../../../../shared/limits.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Clock } from './clock.ts';
 import { createSequenceEnds, type SequenceEnds } from './ends.ts';
 import { createStreamMetrics, type StreamMetrics } from './metrics.ts';
 import { createSequenceIds } from './sequence-ids.ts';
 import { createTracks, type Tracks } from './tracks.ts';
+
+/** Share of the engine's steps that rebuild sequences: more would turn its short pause into a long one. */
+const STREAM_REBUILD_SHARE = 0.25;
 
 /** Resources that the live streams of one process share. */
 export interface LiveParts {
@@ -30,7 +32,7 @@ export interface LiveOptions {
 }
 
 export function createLiveParts({ engine, clock, slots, capacity, registry, open }: LiveOptions): LiveParts {
-  const rebuilds = Math.max(1, Math.floor(slots * limits.streamRebuildShare.value));
+  const rebuilds = Math.max(1, Math.floor(slots * STREAM_REBUILD_SHARE));
   const tracks = createTracks({ engine, slots, capacity, rebuilds, clock });
   return {
     clock,

@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
-import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { LinkControl } from '../../../../shared/stream/link.ts';
 import type { LinkMessage } from '../../../../shared/stream/link-record.ts';
 import { MODEL_RATE } from '../audio/mono.ts';
+import { TURN_S } from '../limits.ts';
 import { createAcknowledgements } from './acknowledgements.ts';
 import type { Clock } from './clock.ts';
 import type { Hearing } from './hearing.ts';
@@ -40,7 +40,7 @@ export function createReceiver({ hearing, scribe, clock, position: start, acknow
     if (!pushed.ok) return pushed;
     acknowledgements.received(next);
     scribe.received(hearing.time() / MODEL_RATE);
-    if (hearing.time() - turnAt <= limits.turnSeconds.value * MODEL_RATE) return ok(undefined);
+    if (hearing.time() - turnAt <= TURN_S * MODEL_RATE) return ok(undefined);
     turnAt = hearing.time();
     return setImmediate(ok(undefined));
   }

@@ -1,4 +1,3 @@
-import { limits } from '../../../../shared/limits.ts';
 import { ok, type Result } from '../../../../shared/result.ts';
 import type { LinkEvent, StreamOptions } from '../../../../shared/stream/link.ts';
 import type { Recogniser } from '../asr/segment.ts';
@@ -8,6 +7,13 @@ import { createSequence, type RebuildCause, type SequenceParts } from './sequenc
 import { afterUtterance } from './stall.ts';
 import type { LiveUtterance, WindowShape } from './utterance.ts';
 import { createWords } from './words.ts';
+
+/** Cut and unrecognised sound of a stream: over the longest utterance; beyond it the agent stops reading. */
+export const STREAM_BACKLOG_S = 30;
+/** Answers of a stream that wait for the utterance before them; beyond it the agent stops reading. */
+const STREAM_MARKS_MAX = 256;
+/** Delay of one window of a fast client's sound, to keep its sequence alive until the next. */
+const SEQUENCE_HOLD_MS = 500;
 
 /** Time of the last word, and whether the pause after it was reported. */
 export interface LastWord {
@@ -121,9 +127,7 @@ export class Scribe {
 
   /** Reports whether so much waits to be written that no more audio should be read. */
   full(): boolean {
-    return (
-      this.#waiting() > limits.streamBacklogSeconds.value * MODEL_RATE || this.#items.length > limits.streamMarks.value
-    );
+    return this.#waiting() > STREAM_BACKLOG_S * MODEL_RATE || this.#items.length > STREAM_MARKS_MAX;
   }
 
   /** Resolves when more may be heard. */
@@ -192,7 +196,7 @@ export class Scribe {
         const taken = words.push(scores.value);
         if (!taken.ok) return taken;
         this.#release();
-        this.#holdUntil = this.#parts.clock.now() + limits.sequenceHoldMs.value;
+        this.#holdUntil = this.#parts.clock.now() + SEQUENCE_HOLD_MS;
         this.#done = number * this.#parts.live.hopSamples + window.samples.length;
         this.#parts.onWindow(words.until());
         this.#resumeReaders();

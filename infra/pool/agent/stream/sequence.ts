@@ -1,5 +1,4 @@
 import { fp32Tensor, int32Tensor } from '../../../../shared/kserve/tensor.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { RequestClass } from '../../../../shared/tenant/claims.ts';
@@ -11,7 +10,11 @@ import { type Clock, pause } from './clock.ts';
 import type { SequenceEnds } from './ends.ts';
 import { afterStall, pauseAfter, type StallLimit } from './stall.ts';
 import type { StepOutcome, Steps } from './steps.ts';
+import { STREAM_PATIENCE_MS } from './steps.ts';
 import type { LiveUtterance, Window } from './utterance.ts';
+
+/** Wait for sound after which a sequence is ended, before its engine drops it, and replayed later. */
+export const SEQUENCE_PARK_MS = 700;
 
 /** Cause of a rebuild. */
 export type RebuildCause = 'stalled' | 'forgotten' | 'lost' | 'parked';
@@ -88,7 +91,7 @@ export class Sequence {
 
   /** Ends the sequence before the engine discards it for idling: clean-up of idle sequences has crashed servers. */
   #park() {
-    this.#unpark = this.#parts.clock.after(limits.sequenceParkMs.value, () => {
+    this.#unpark = this.#parts.clock.after(SEQUENCE_PARK_MS, () => {
       this.abandon();
       this.#cause = 'parked';
     });
@@ -146,7 +149,7 @@ export class Sequence {
     }
     if (why !== 'unsent') this.#cause = why;
     this.#failures++;
-    if (this.#lostMs > limits.streamPatienceMs.value) return failed(detail);
+    if (this.#lostMs > STREAM_PATIENCE_MS) return failed(detail);
     // A sequence that pauses leaves its place to others. A stall was wait enough.
     if (why === 'stalled') return ok(undefined);
     this.#rest();

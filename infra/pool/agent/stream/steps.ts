@@ -1,10 +1,14 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Tensor } from '../../../../shared/kserve/tensor.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { classes, type RequestClass } from '../../../../shared/tenant/claims.ts';
 import type { Engine } from '../engine/engine.ts';
 import { createSlots, type Unbegun } from '../engine/slots.ts';
 import type { Clock } from './clock.ts';
+
+/**
+ * Time without one accepted step after which the agent gives up its engine, so that the edge finds another.
+ */
+export const STREAM_PATIENCE_MS = 5_000;
 
 /** One request of a sequence. */
 export interface Step {
@@ -101,7 +105,7 @@ function inferStep(engine: Pick<Engine, 'infer'>, clock: Clock, step: Step): Pro
     }
     async function late() {
       over = new AbortController();
-      stopClock = clock.after(Math.max(0, sentAt + limits.streamPatienceMs.value - clock.now()), () => void tooLate());
+      stopClock = clock.after(Math.max(0, sentAt + STREAM_PATIENCE_MS - clock.now()), () => void tooLate());
       if (!(await answered()) && (await step.mayGiveUp(over.signal))) stalled();
     }
     async function tooLate() {
@@ -137,7 +141,7 @@ export function createSteps({ engine, slots: most, capacity, clock }: StepsOptio
   return {
     run: (step) =>
       new Promise((resolve) => {
-        const deadline = clock.now() + limits.streamPatienceMs.value;
+        const deadline = clock.now() + STREAM_PATIENCE_MS;
         slots.run(
           { class: step.class, deadline, signal: step.signal },
           {

@@ -1,4 +1,3 @@
-import { limits } from '../../../../shared/limits.ts';
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, type Result } from '../../../../shared/result.ts';
 import type { Opener, Sealer } from '../../../../shared/seal/records.ts';
@@ -11,6 +10,11 @@ import { type Link, openLink } from './link.ts';
 import type { LiveParts } from './parts.ts';
 import { openSession, type Session } from './session.ts';
 import type { StreamSocket } from './web-socket.ts';
+
+/** Longest silence of an agent on an open stream; then it sends a keepalive. */
+export const STREAM_KEEPALIVE_MS = 2_000;
+/** Longest wait for the first record of a link; an edge sends it at once. */
+const STREAM_OPEN_MS = 10_000;
 
 /** The process that carries a stream. */
 export interface StreamContext {
@@ -60,7 +64,7 @@ class ServedStream {
     this.#parts = parts;
     this.#link = openLink({
       ...{ socket: parts.socket, opener: parts.opener, sealer: parts.sealer, clock },
-      keepaliveMs: Math.min(context.keepaliveMs, limits.streamKeepaliveMs.value),
+      keepaliveMs: Math.min(context.keepaliveMs, STREAM_KEEPALIVE_MS),
       onRecord: (plaintext, final) => this.#onRecord(plaintext, final),
       onBroken: (refusal) => this.#end(refusal),
       onGone: () => this.#end(refuse('pool_lost', undefined, 'edge connection closed')),
@@ -70,7 +74,7 @@ class ServedStream {
       },
     });
     this.#stopDeadline = clock.after(ticket.deadlineMs, () => this.#end(refuse('deadline_passed')));
-    this.#stopOpening = clock.after(limits.streamOpenMs.value, () => this.#end(broken('no open')));
+    this.#stopOpening = clock.after(STREAM_OPEN_MS, () => this.#end(broken('no open')));
     stopped.addEventListener('abort', this.#onStop, { once: true });
   }
 

@@ -1,6 +1,8 @@
-import { limits } from '../../../../shared/limits.ts';
 import { UNIT_SAMPLES } from '../asr/vad/detect.ts';
 import type { Sound } from '../audio/mono.ts';
+
+/** Pooled buffers of 50 ms of sound, 26 MB in all, that streams reuse. */
+const STREAM_SPARE_UNITS = 16_384;
 
 const FULL_SCALE = 0x8000;
 /** Scales a 16-bit sample to the model's -1 to 1; a power of two, so that multiplying with it is exact. */
@@ -15,7 +17,7 @@ const spare: Int16Array[] = [];
 const takeSpare = () => spare.pop() ?? new Int16Array(UNIT_SAMPLES);
 
 function putSpare(unit: Int16Array): void {
-  if (spare.length < limits.streamSpareUnits.value) spare.push(unit);
+  if (spare.length < STREAM_SPARE_UNITS) spare.push(unit);
 }
 
 /** `samples` as 16 bits from `at` on; what is too loud is as loud as can be. */

@@ -1,7 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws';
-import { limits } from '../../../../shared/limits.ts';
+import { MiB } from '../../../../shared/bytes.ts';
+
+/** One message between edge and agent: the largest of a client, sealed, and its prefix. */
+export const LINK_MESSAGE_BYTES = 2 * MiB;
+/** Longest wait for an edge's close after the agent's; earlier messages are read and discarded meanwhile. */
+export const STREAM_CLOSE_MS = 5_000;
 
 /** Callbacks of a socket. */
 export interface SocketListener {
@@ -33,8 +38,8 @@ export interface StreamSocket {
 const options: ServerOptions & { readonly closeTimeout: number } = {
   noServer: true,
   perMessageDeflate: false,
-  maxPayload: limits.streamLinkBytes.value,
-  closeTimeout: limits.streamCloseMs.value,
+  maxPayload: LINK_MESSAGE_BYTES,
+  closeTimeout: STREAM_CLOSE_MS,
 };
 
 function adapt(socket: WebSocket): StreamSocket {

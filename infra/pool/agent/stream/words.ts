@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
-import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { LinkEvent } from '../../../../shared/stream/link.ts';
 import type { Decoded } from '../asr/decode/decoder.ts';
-import { placeWords, type Recogniser, type Scores, segmentsOf, sumBest } from '../asr/segment.ts';
+import { DECODE_TURN_FRAMES, placeWords, type Recogniser, type Scores, segmentsOf, sumBest } from '../asr/segment.ts';
 import { MODEL_RATE } from '../audio/mono.ts';
+import { ANSWER_EVENT_BYTES } from '../limits.ts';
 import type { Closing } from './utterance.ts';
 
 export type Interim = Extract<LinkEvent, { type: 'interim' }>;
@@ -32,7 +32,7 @@ const WORD_CHARACTERS = 128;
 
 /** An interim that would fill much of an event. Written down only when it may be, since it is written down to be sent. */
 function isLong(event: Interim): boolean {
-  const most = limits.answerEventBytes.value / 4;
+  const most = ANSWER_EVENT_BYTES / 4;
   // The text holds each word once, and `words` once more.
   const atMost = (event.words.length + 2) * WORD_CHARACTERS + 12 * event.text.length;
   return atMost > most && JSON.stringify(event).length > most;
@@ -71,7 +71,7 @@ export function createWords({ decoder, frameSeconds }: Recogniser, start: number
     for (const { logProbs, frames: own } of kept) {
       decoding.push(logProbs, own);
       turn += own;
-      if (turn < limits.decodeTurnFrames.value) continue;
+      if (turn < DECODE_TURN_FRAMES) continue;
       turn = 0;
       await setImmediate();
     }

@@ -1,9 +1,10 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { Socket } from 'node:net';
 import path from 'node:path';
-import { limits } from '../../../../shared/limits.ts';
+import { HEARTBEAT_MS } from '../../../../shared/pool/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no } from '../../../../shared/result.ts';
+import { AGENT_FLUSH_MS } from '../limits.ts';
 import type { ExportedMetrics } from '../telemetry/metrics.ts';
 import type { AdmittedStream, StreamOutcome } from './host.ts';
 import type { FromWorker, ToWorker, WorkerSettings } from './worker-messages.ts';
@@ -89,14 +90,14 @@ export class WorkerProcess {
     return new Promise<ExportedMetrics | undefined>((resolve) => {
       this.#scrapes.set(id, resolve);
       this.send({ type: 'metrics', id });
-      setTimeout(resolve, limits.heartbeatMs.value, undefined).unref();
+      setTimeout(resolve, HEARTBEAT_MS, undefined).unref();
     }).finally(() => this.#scrapes.delete(id));
   }
 
   /** Resolves when the process has ended, after `milliseconds` and a grace period by force. */
   async close(milliseconds: number): Promise<void> {
     this.send({ type: 'close', milliseconds });
-    const kill = setTimeout(() => this.#child.kill('SIGKILL'), milliseconds + limits.agentGoodbyeMs.value);
+    const kill = setTimeout(() => this.#child.kill('SIGKILL'), milliseconds + AGENT_FLUSH_MS);
     await this.#exited;
     clearTimeout(kill);
   }

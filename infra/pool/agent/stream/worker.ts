@@ -3,7 +3,6 @@
 import type { Socket } from 'node:net';
 import process from 'node:process';
 import { Registry } from 'prom-client';
-import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no } from '../../../../shared/result.ts';
 import type { Recogniser } from '../asr/segment.ts';
@@ -14,6 +13,7 @@ import { createLog } from '../telemetry/log.ts';
 import { createUtteranceHistogram } from '../telemetry/metrics.ts';
 import { systemClock } from './clock.ts';
 import { createStreamHost, type StreamHost, type StreamOutcome } from './host.ts';
+import { SEQUENCE_ENDS_CONCURRENT_MAX } from './limits.ts';
 import { createLiveParts } from './parts.ts';
 import { refuseUpgrade } from './refuse-upgrade.ts';
 import type { FromWorker, StreamMessage, ToWorker, WorkerSettings } from './worker-messages.ts';
@@ -50,7 +50,7 @@ function loadModels(sources: readonly RecogniserSource[]): void {
 
 function startWorker({ agent, engineUrl, slots, streams, keepaliveMs }: WorkerSettings) {
   const registry = new Registry();
-  const engine = createKserveEngine(engineUrl, slots + limits.sequenceEndsAtOnce.value);
+  const engine = createKserveEngine(engineUrl, slots + SEQUENCE_ENDS_CONCURRENT_MAX);
   const clock = systemClock;
   const utterances = createUtteranceHistogram(registry);
   const host: StreamHost = createStreamHost({

@@ -1,7 +1,8 @@
 import { backOffMs } from '../../../../shared/back-off.ts';
-import { limits } from '../../../../shared/limits.ts';
+import { RECONNECT_MAX_MS } from '../../../../shared/pool/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no } from '../../../../shared/result.ts';
+import { RECONNECT_MS } from '../limits.ts';
 import type { ServedModel } from '../models/served-model.ts';
 import { plainRefusal } from '../request/admit.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -68,7 +69,7 @@ export class StreamWorkers implements StreamHost {
       this.#workers.delete(worker);
       if (this.#closing) return;
       this.#options.log('worker-lost', { count: lost });
-      const bounds = { firstMs: limits.reconnectMs.value, maxMs: limits.reconnectMaxMs.value };
+      const bounds = { firstMs: RECONNECT_MS, maxMs: RECONNECT_MAX_MS };
       const pauseMs = backOffMs(this.#failures++, bounds, Math.random());
       setTimeout(() => this.#closing || this.#start(), pauseMs).unref();
     });

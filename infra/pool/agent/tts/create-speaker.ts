@@ -1,13 +1,23 @@
+import { PROJECT_SEGMENT_CHARACTERS } from '../../../../shared/jobs/split-text.ts';
 import { fp32Tensor, int32Tensor, readFp32, type Tensor } from '../../../../shared/kserve/tensor.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { Dispatcher } from '../engine/dispatch.ts';
+import { ENGINE_MS } from '../limits.ts';
 import { cutSpoken } from './cut-spoken.ts';
 import { type SpeakParameters, speakTensors } from './parameters.ts';
 import type { Speaker, SpeechOptions } from './speaker.ts';
 import { spellOut } from './spell-out.ts';
 import { joinSounds, trimSilence } from './trim-silence.ts';
+
+/** Spelled-out text sent to a voice at once: about ten seconds, as long as its training texts. */
+const SPEAK_CHARACTERS = 140;
+/** Sound of one such piece: ten seconds at half the speed, and as much again for slow voices. */
+const SPEAK_S = 40;
+/** Slowest speech: slower speech falls apart into single sounds. */
+const SPEAK_RATE_MIN = 0.5;
+/** Fastest speech: faster speech is hard to understand. */
+const SPEAK_RATE_MAX = 2;
 
 export interface SpeakerOptions {
   readonly model: string;
@@ -43,8 +53,8 @@ function checkOptions(
 ): Result<{ voice: number; rate: number }> {
   const place = voice === undefined ? 0 : voices.indexOf(voice);
   if (place < 0) return no(refuse('voice_unknown'));
-  const { value: slowest } = limits.speakRateMin;
-  const { value: fastest } = limits.speakRateMax;
+  const slowest = SPEAK_RATE_MIN;
+  const fastest = SPEAK_RATE_MAX;
   if (!(rate >= slowest && rate <= fastest))
     return no(refuse('field_invalid', { field: 'rate', rule: `a number from ${slowest} to ${fastest}` }));
   return ok({ voice: place, rate });
@@ -57,7 +67,7 @@ function checkOptions(
 export function createSpeaker({ model, parameters, run, now }: SpeakerOptions): Speaker {
   const { voices, symbols } = parameters;
   const sampleRate = Number(parameters.sample_rate);
-  const mostSamples = limits.speakSeconds.value * sampleRate;
+  const mostSamples = SPEAK_S * sampleRate;
 
   async function speakPiece(
     text: string,
@@ -76,7 +86,7 @@ export function createSpeaker({ model, parameters, run, now }: SpeakerOptions): 
       ],
       outputs: speakTensors.outputs,
       class: 'batch',
-      deadline: now() + limits.engineMs.value,
+      deadline: now() + ENGINE_MS,
       signal,
     });
     return answer.ok ? readSound(answer.value, mostSamples) : answer;
@@ -86,12 +96,12 @@ export function createSpeaker({ model, parameters, run, now }: SpeakerOptions): 
     model,
     sampleRate,
     async speak(text, options, signal) {
-      const { value: most } = limits.projectSegmentChars;
+      const most = PROJECT_SEGMENT_CHARACTERS;
       if (text.length > most) return no(refuse('text_too_long', { limit: most, unit: 'characters' }));
       const wanted = checkOptions(options, voices);
       if (!wanted.ok) return wanted;
       const { voice, rate } = wanted.value;
-      const pieces = cutSpoken(spellOut(text), limits.speakChars.value);
+      const pieces = cutSpoken(spellOut(text), SPEAK_CHARACTERS);
       if (pieces.length === 0) return no(refuse('text_unspeakable'));
       const parts: { sound: Float32Array; silence: number }[] = [];
       for (const piece of pieces) {

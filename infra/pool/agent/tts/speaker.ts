@@ -8,7 +8,7 @@ export interface SpeechOptions {
   readonly rate?: number;
 }
 
-/** Turns the text of one segment (a sentence, at most `limits.projectSegmentChars` characters) into sound. */
+/** Turns the text of one segment (a sentence, at most `PROJECT_SEGMENT_CHARACTERS` characters) into sound. */
 export interface Speaker {
   readonly model: string;
   /** Hz, 16000. */

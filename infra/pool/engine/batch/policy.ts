@@ -1,5 +1,5 @@
-import { limits } from '../../../../shared/limits.ts';
 import type { Message, ModelConfig } from '../../models/config/schema.ts';
+import { ENGINE_QUEUED_REQUESTS_MAX } from '../limits.ts';
 
 /** Queue policy of one priority level. Times are microseconds; a timeout of 0 means none. */
 export interface LevelPolicy {
@@ -27,7 +27,7 @@ function levelPolicy(policy: Message<'QueuePolicy'> | undefined): LevelPolicy {
     onTimeout: policy?.timeout_action ?? 'REJECT',
     timeoutUs: policy?.default_timeout_microseconds ?? 0,
     mayShorten: policy?.allow_timeout_override ?? false,
-    maxQueued: policy?.max_queue_size || limits.engineQueuedRequests.value,
+    maxQueued: policy?.max_queue_size || ENGINE_QUEUED_REQUESTS_MAX,
   };
 }
 

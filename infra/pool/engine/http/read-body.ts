@@ -1,9 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { gunzip, inflate } from 'node:zlib';
-import { limits } from '../../../../shared/limits.ts';
+import { MiB } from '../../../../shared/bytes.ts';
 import { ok, type Result } from '../../../../shared/result.ts';
 import { type EngineRefusal, refuse } from '../refuse.ts';
+
+/** One request body, before and after decompression; Triton's default. */
+const ENGINE_BODY_BYTES = 64 * MiB;
+/** All bodies that are being read or inferred; beyond it the engine answers 503. */
+const ENGINE_BODY_BYTES_IN_FLIGHT = 256 * MiB;
 
 const unpackers: Record<string, (data: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>> = {
   gzip: promisify(gunzip) as never,
@@ -11,18 +16,14 @@ const unpackers: Record<string, (data: Uint8Array, options: { maxOutputLength: n
 };
 
 const tooLarge = () =>
-  refuse(
-    'INVALID_ARG',
-    `request size is over the maximum input size of ${limits.engineBodyBytes.value} bytes`,
-    'REJECTED',
-  );
+  refuse('INVALID_ARG', `request size is over the maximum input size of ${ENGINE_BODY_BYTES} bytes`, 'REJECTED');
 
 /** Memory budget of all request bodies. A body holds its share until its response is done. */
 export class BodyBudget {
   #used = 0;
   /** Takes bytes if there is capacity; the caller gives them back. */
   take(bytes: number): boolean {
-    if (this.#used + bytes > limits.engineBodyBytesInFlight.value) return false;
+    if (this.#used + bytes > ENGINE_BODY_BYTES_IN_FLIGHT) return false;
     this.#used += bytes;
     return true;
   }
@@ -42,13 +43,13 @@ export async function readBody(
 ): Promise<Result<Uint8Array, EngineRefusal>> {
   const busy = () => refuse('UNAVAILABLE', 'too many request bodies are in memory, try again', 'REJECTED');
   const announced = Number(request.headers['content-length'] ?? 0);
-  if (announced > limits.engineBodyBytes.value) return tooLarge();
+  if (announced > ENGINE_BODY_BYTES) return tooLarge();
   const chunks: Buffer[] = [];
   let length = 0;
   // An early exit must not destroy the connection, which still carries the refusal.
   for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     length += chunk.byteLength;
-    if (length > limits.engineBodyBytes.value) return tooLarge();
+    if (length > ENGINE_BODY_BYTES) return tooLarge();
     if (!budget.take(chunk.byteLength)) return busy();
     hold(chunk.byteLength);
     chunks.push(chunk);
@@ -59,7 +60,7 @@ export async function readBody(
   const unpack = Object.hasOwn(unpackers, encoding) ? unpackers[encoding] : undefined;
   if (!unpack) return refuse('UNSUPPORTED', `content-encoding '${encoding.slice(0, 40)}' is not supported`);
   try {
-    const plain = await unpack(body, { maxOutputLength: limits.engineBodyBytes.value });
+    const plain = await unpack(body, { maxOutputLength: ENGINE_BODY_BYTES });
     if (!budget.take(plain.byteLength)) return busy();
     hold(plain.byteLength);
     return ok(plain);

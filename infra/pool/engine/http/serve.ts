@@ -1,6 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { describeBug } from '../../../../shared/bug.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { log } from '../log.ts';
 import { refuse } from '../refuse.ts';
 import type { Repository } from '../repository/repository.ts';
@@ -8,6 +7,17 @@ import { type Answer, json, refused, text } from './answer.ts';
 import { renderMetrics } from './metrics.ts';
 import { BodyBudget, readBody } from './read-body.ts';
 import { routes } from './routes.ts';
+
+/** Open client connections; the kernel refuses more. */
+const ENGINE_CONNECTIONS_MAX = 512;
+/** Longest arrival of request headers. */
+export const ENGINE_HEADER_MS = 10_000;
+/** Interval of the check for connections over ENGINE_HEADER_MS and ENGINE_REQUEST_MS: Node's own is 30 s. */
+const ENGINE_HEADER_CHECK_MS = 1_000;
+/** Longest arrival of a whole request body. */
+const ENGINE_REQUEST_MS = 120_000;
+/** Life of an idle connection: longer than that of clients, so that they close first. */
+const ENGINE_KEEP_ALIVE_MS = 65_000;
 
 function write(response: ServerResponse, { status, headers, chunks }: Answer): void {
   if (response.destroyed) return;
@@ -69,7 +79,7 @@ async function answer(
  */
 export function serveInference(repository: Repository): Server {
   const budget = new BodyBudget();
-  const connectionsCheckingInterval = limits.engineHeaderCheckMs.value;
+  const connectionsCheckingInterval = ENGINE_HEADER_CHECK_MS;
   const server = createServer({ connectionsCheckingInterval }, (request, response) => {
     answer(repository, budget, request, response)
       .catch((error: unknown) => {
@@ -79,10 +89,10 @@ export function serveInference(repository: Repository): Server {
       })
       .then((ready) => write(response, ready));
   });
-  server.maxConnections = limits.engineConnections.value;
-  server.headersTimeout = limits.engineHeaderMs.value;
-  server.requestTimeout = limits.engineRequestMs.value;
-  server.keepAliveTimeout = limits.engineKeepAliveMs.value;
+  server.maxConnections = ENGINE_CONNECTIONS_MAX;
+  server.headersTimeout = ENGINE_HEADER_MS;
+  server.requestTimeout = ENGINE_REQUEST_MS;
+  server.keepAliveTimeout = ENGINE_KEEP_ALIVE_MS;
   return server;
 }
 

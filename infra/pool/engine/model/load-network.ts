@@ -1,7 +1,6 @@
 import { access } from 'node:fs/promises';
 import path from 'node:path';
 import { fault, type Read } from '../../../../shared/kserve/fault.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import { plainPath } from '../../models/config/names.ts';
 import { instanceCount } from '../../models/config/settle.ts';
@@ -15,13 +14,16 @@ import { serveNetwork } from './serve-network.ts';
 import type { Served } from './served.ts';
 import { warmUp } from './warm-up.ts';
 
+/** Threads inside one instance. */
+const ENGINE_THREADS_MAX = 16;
+
 /**
  * Threads of one execution: the model's parameter, as Triton's ONNX Runtime backend spells it, or the
  * engine's setting.
  */
 function threads(files: ModelFiles, key: string, usual: number): number {
   const requested = Number(files.config.parameters[key]?.string_value);
-  return Number.isSafeInteger(requested) && requested > 0 ? Math.min(requested, limits.engineThreads.value) : usual;
+  return Number.isSafeInteger(requested) && requested > 0 ? Math.min(requested, ENGINE_THREADS_MAX) : usual;
 }
 
 async function openAll(count: number, open: () => Promise<Read<Instance>>): Promise<Read<Instance[]>> {

@@ -2,10 +2,9 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { fault, type Read } from '../../../../shared/kserve/fault.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import { parseJson } from '../../models/config/parse-json.ts';
-import { parseText } from '../../models/config/parse-text.ts';
+import { MODEL_CONFIG_BYTES, parseText } from '../../models/config/parse-text.ts';
 import type { ModelConfig } from '../../models/config/schema.ts';
 import { chooseVersions, isEnsemble, settle } from '../../models/config/settle.ts';
 import { emptyMessage } from '../../models/config/value.ts';
@@ -27,8 +26,7 @@ async function readConfig(directory: string): Promise<Read<ModelConfig>> {
   const file = path.join(directory, 'config.pbtxt');
   try {
     const { size } = await stat(file);
-    if (size > limits.modelConfigBytes.value)
-      return fault(`config.pbtxt is over ${limits.modelConfigBytes.value} bytes`);
+    if (size > MODEL_CONFIG_BYTES) return fault(`config.pbtxt is over ${MODEL_CONFIG_BYTES} bytes`);
     const parsed = parseText(await readFile(file, 'utf8'));
     return parsed.ok ? parsed : fault(`config.pbtxt ${parsed.refusal.reason}`);
   } catch (error) {

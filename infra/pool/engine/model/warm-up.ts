@@ -1,15 +1,18 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { MiB } from '../../../../shared/bytes.ts';
 import { datatypes, fromConfigName } from '../../../../shared/kserve/datatype.ts';
 import { fault, type Read } from '../../../../shared/kserve/fault.ts';
 import { checkTensor, elementCount, type Tensor } from '../../../../shared/kserve/tensor.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import type { Message, ModelConfig } from '../../models/config/schema.ts';
 import { assemble } from '../batch/assemble.ts';
 import { controlTensors } from '../batch/sequence-controls.ts';
 import type { Instance } from '../run/instance.ts';
 import { type Checked, checkRequest } from './check-request.ts';
+
+/** Values in one warm-up tensor. */
+const WARMUP_ELEMENTS_MAX = 64 * MiB;
 
 const mark = { id: 1, start: true, end: true, slot: -1 } as const;
 
@@ -74,7 +77,7 @@ async function sampleTensor(
   const datatype = fromConfigName(input.data_type)!;
   const shape = config.max_batch_size > 0 ? [Math.max(1, sample.batch_size), ...input.dims] : input.dims;
   const elements = elementCount(shape);
-  if (elements === undefined || elements > limits.warmupElements.value)
+  if (elements === undefined || elements > WARMUP_ELEMENTS_MAX)
     return fault(`warm-up '${sample.name}': '${name}' is too large`);
   if (input.input_data_file !== undefined) {
     const file = input.input_data_file;

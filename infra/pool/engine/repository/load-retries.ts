@@ -1,10 +1,10 @@
 import { backOffMs } from '../../../../shared/back-off.ts';
-import { limits } from '../../../../shared/limits.ts';
+import { MODEL_RELOAD_MAX_MS, MODEL_RELOAD_MS } from '../../../../shared/kserve/limits.ts';
 import type { Clock } from '../clock.ts';
 import { log } from '../log.ts';
 import type { Slot } from './slot.ts';
 
-const pauses = { firstMs: limits.engineReloadMs.value, maxMs: limits.engineReloadMaxMs.value };
+const pauses = { firstMs: MODEL_RELOAD_MS, maxMs: MODEL_RELOAD_MAX_MS };
 
 /** Failed loads of a model since it last served. */
 interface Failed {

@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { fault, type Read } from '../../../../shared/kserve/fault.ts';
 import type { IndexEntry } from '../../../../shared/kserve/repository.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { ok, type Result } from '../../../../shared/result.ts';
+import { REPOSITORY_MODELS_MAX } from '../../models/config/read-parts.ts';
 import type { ModelConfig } from '../../models/config/schema.ts';
 import { isEnsemble } from '../../models/config/settle.ts';
 import { listUnhonoured } from '../../models/config/unhonoured.ts';
@@ -60,8 +60,8 @@ export class Repository {
   async #list(): Promise<string[]> {
     const entries = await readdir(this.#settings.repository, { withFileTypes: true });
     const names = entries.filter((entry) => entry.isDirectory() && isModelName(entry.name)).map(({ name }) => name);
-    if (names.length > limits.repositoryModels.value)
-      throw new Error(`the repository has ${names.length} models, over ${limits.repositoryModels.value}`);
+    if (names.length > REPOSITORY_MODELS_MAX)
+      throw new Error(`the repository has ${names.length} models, over ${REPOSITORY_MODELS_MAX}`);
     return names.sort();
   }
 

@@ -1,10 +1,10 @@
-import { limits } from '../../../../shared/limits.ts';
 import { slotsPerInstance } from '../../models/config/sequence-rules.ts';
 import { Batcher, cancelled, type Network } from '../batch/batcher.ts';
 import type { BatchRequest, Outcome } from '../batch/job.ts';
 import { keyOf, type Mark, startWanted } from '../batch/sequence-mark.ts';
 import type { VersionStatistics } from '../batch/statistics.ts';
 import type { Clock } from '../clock.ts';
+import { ENGINE_QUEUED_REQUESTS_MAX } from '../limits.ts';
 import { refuse } from '../refuse.ts';
 import type { Instance } from '../run/instance.ts';
 import { type Line, Lines } from './lines.ts';
@@ -75,7 +75,7 @@ export class Sequencer {
       this.breakSequence(mark);
       return Promise.resolve(cancelled());
     }
-    if (this.#lines.waiting >= limits.engineQueuedRequests.value)
+    if (this.#lines.waiting >= ENGINE_QUEUED_REQUESTS_MAX)
       return Promise.resolve(refuse('UNAVAILABLE', 'Exceeds maximum queue size', 'REJECTED'));
     const { promise, resolve } = Promise.withResolvers<Outcome>();
     const leave = () => {

@@ -1,7 +1,10 @@
 import { readFile, stat } from 'node:fs/promises';
-import { limits } from '../../../../shared/limits.ts';
+import { KiB } from '../../../../shared/bytes.ts';
 import { ok } from '../../../../shared/result.ts';
 import { type BuildResult, problem } from '../problem.ts';
+
+/** Key or passphrase, also one in a file: a larger file was named by mistake. */
+const MODEL_KEY_BYTES = 4 * KiB;
 
 /** A file argument of these commands: `path:key`. */
 export interface Named {
@@ -44,7 +47,7 @@ export async function readKey(
 
 async function readKeyFile(file: string): Promise<BuildResult<Uint8Array>> {
   try {
-    if ((await stat(file)).size > limits.modelKeyBytes.value) {
+    if ((await stat(file)).size > MODEL_KEY_BYTES) {
       return problem('bound', `${file} is longer than a key may be`);
     }
     const text = (await readFile(file, 'utf8')).replace(/\r?\n$/, '');

@@ -1,16 +1,23 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { canonicalJson } from '../../../../shared/audit/canonical-json.ts';
-import { limits } from '../../../../shared/limits.ts';
+import { MiB } from '../../../../shared/bytes.ts';
+import { ENSEMBLE_STEPS_MAX } from '../../models/config/rules.ts';
 import { enums } from '../../models/config/schema.ts';
+import { MODEL_SOURCE_ENTRIES_MAX } from '../limits.ts';
 import { cipherNames } from './cipher.ts';
+
+/** One artifact of an archive: the longest that the length field of a plain tar can express. */
+export const MODEL_ARTIFACT_BYTES = 8 * 1024 * MiB - 1;
+/** Name of an artifact: the name field of a plain tar holds it with the folder before it. */
+const MODEL_PATH_CHARACTERS = 90;
 
 export const FORMAT = 'auricle-archive/1';
 
 /** Names of artifacts, graphs and models, which become file names. */
 export const nameShape = z
   .string()
-  .max(limits.modelPathCharacters.value)
+  .max(MODEL_PATH_CHARACTERS)
   .regex(/^[A-Za-z0-9_][A-Za-z0-9._-]*(\/[A-Za-z0-9_][A-Za-z0-9._-]*)*$/, 'not a plain name');
 
 const text = z.string().max(4096);
@@ -29,7 +36,7 @@ const graph = z.strictObject({
   role: nameShape,
   /** The ONNX file, and the files that hold its weights beside it. */
   artifact: nameShape,
-  external: z.array(nameShape).max(limits.modelSourceEntries.value),
+  external: z.array(nameShape).max(MODEL_SOURCE_ENTRIES_MAX),
   /** The first dimension of every tensor is the batch. */
   batched: z.boolean(),
   precision: z.enum(['fp32', 'fp16', 'int8']),
@@ -60,13 +67,13 @@ const flow = z.strictObject({
   step: z
     .array(z.strictObject({ role: nameShape, input_map: z.record(text, text), output_map: z.record(text, text) }))
     .min(1)
-    .max(limits.ensembleSteps.value),
+    .max(ENSEMBLE_STEPS_MAX),
 });
 
 const artifact = z.strictObject({
   name: nameShape,
   /** Stored size; for a sealed artifact that of ciphertext and tag. */
-  bytes: z.number().int().min(0).max(limits.modelArtifactBytes.value),
+  bytes: z.number().int().min(0).max(MODEL_ARTIFACT_BYTES),
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
   /** Nonce of a sealed artifact, in hexadecimal. */
   nonce: z
@@ -96,7 +103,7 @@ export const headShape = z.strictObject({
 export const manifestShape = z.strictObject({
   ...headShape.shape,
   seal: z.strictObject({ cipher: z.enum(cipherNames), check: z.string().regex(/^[0-9a-f]{32}$/) }).optional(),
-  artifacts: z.array(artifact).max(limits.modelSourceEntries.value),
+  artifacts: z.array(artifact).max(MODEL_SOURCE_ENTRIES_MAX),
 });
 
 export type Head = z.infer<typeof headShape>;

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
+import { MODEL_COPY_BYTES } from '../../agent/limits.ts';
+import { MODEL_MANIFEST_BYTES, MODEL_TEXT_BYTES } from '../limits.ts';
 import { type BuildResult, problem } from '../problem.ts';
 import { BLOCK, padding, writeHeader } from '../tar/header.ts';
 import { makeSecret, opening, type Secret, tagBytes } from './cipher.ts';
@@ -92,7 +93,7 @@ async function readManifest(
     return foreign;
   const size = Number.parseInt(Buffer.from(header.subarray(124, 135)).toString('latin1'), 8);
   const damaged = problem('damaged', `${file}: what it says of itself is damaged`);
-  if (!Number.isSafeInteger(size) || size > limits.modelManifestBytes.value) return damaged;
+  if (!Number.isSafeInteger(size) || size > MODEL_MANIFEST_BYTES) return damaged;
   if (!isSame(header, writeHeader(MANIFEST, size))) return damaged;
   const text = await readAt(handle, BLOCK, size);
   if (!text) return damaged;
@@ -169,7 +170,7 @@ async function pass(
   const open = nonce !== undefined && secret ? opening(secret, name, Buffer.from(nonce, 'hex'), bound) : undefined;
   const content = artifact.bytes - (open && secret ? tagBytes(secret.cipher) : 0);
   const hash = createHash('sha256');
-  const buffer = Buffer.alloc(limits.modelCopyBytes.value);
+  const buffer = Buffer.alloc(MODEL_COPY_BYTES);
   for (let at = 0; at < content; ) {
     const { bytesRead } = await handle.read(buffer, 0, Math.min(buffer.length, content - at), from + at);
     if (bytesRead === 0) return problem('damaged', `${file}: ${name} is cut off`);
@@ -204,7 +205,7 @@ async function extract(stored: Stored, manifest: Manifest, name: string, target:
 
 async function readArtifact(stored: Stored, manifest: Manifest, name: string): Promise<BuildResult<Uint8Array>> {
   const found = manifest.artifacts.find((one) => one.name === name);
-  if (found && found.bytes > limits.modelTextBytes.value) return problem('bound', `${name} is too long to be read`);
+  if (found && found.bytes > MODEL_TEXT_BYTES) return problem('bound', `${name} is too long to be read`);
   const pieces: Uint8Array[] = [];
   const passed = await pass(stored, manifest, name, async (piece) => void pieces.push(Uint8Array.from(piece)));
   return passed.ok ? ok(Buffer.concat(pieces)) : passed;

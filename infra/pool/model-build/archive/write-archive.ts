@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
-import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
+import { MODEL_COPY_BYTES } from '../../agent/limits.ts';
 import { type BuildResult, problem } from '../problem.ts';
 import { padding, writeHeader } from '../tar/header.ts';
 import { writeWhole } from '../write-whole.ts';
 import { type CipherName, makeNonce, makeSecret, type Secret, sealing, tagBytes } from './cipher.ts';
-import { digestHead, encodeManifest, type Head, type Manifest } from './manifest.ts';
+import { digestHead, encodeManifest, type Head, type Manifest, MODEL_ARTIFACT_BYTES } from './manifest.ts';
 
 export const MANIFEST = 'auricle-archive.json';
 export const MANIFEST_DIGEST = 'auricle-archive.sha256';
@@ -46,7 +46,7 @@ async function fill(out: FileHandle, { head, sources, key, plain = [] }: Plan): 
     const own = secret && !plain.includes(source.name) ? secret : undefined;
     const { size, digest } = await measure(source);
     const bytes = size + (own ? tagBytes(own.cipher) : 0);
-    if (bytes > limits.modelArtifactBytes.value) return problem('bound', `${source.name} has ${size} bytes`);
+    if (bytes > MODEL_ARTIFACT_BYTES) return problem('bound', `${source.name} has ${size} bytes`);
     const nonce = own && Buffer.from(makeNonce(own, source.name, digest)).toString('hex');
     artifacts.push({ name: source.name, bytes, sha256: '0'.repeat(64), ...(nonce && { nonce }) });
   }
@@ -85,7 +85,7 @@ async function* read(source: Source): AsyncGenerator<Uint8Array> {
   }
   const file = await open(source.file);
   try {
-    const buffer = Buffer.alloc(limits.modelCopyBytes.value);
+    const buffer = Buffer.alloc(MODEL_COPY_BYTES);
     let at = source.at ?? 0;
     const end = source.bytes === undefined ? Number.POSITIVE_INFINITY : at + source.bytes;
     while (at < end) {

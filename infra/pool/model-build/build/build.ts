@@ -2,7 +2,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import { type CipherName, cipherNames } from '../archive/cipher.ts';
 import { readKey, splitNamed } from '../archive/key-reference.ts';
@@ -10,6 +9,7 @@ import type { Head, Manifest } from '../archive/manifest.ts';
 import { type Archive, openArchive } from '../archive/open-archive.ts';
 import { type Source, writeArchive } from '../archive/write-archive.ts';
 import { openBlob } from '../blob.ts';
+import { MODEL_TEXT_BYTES } from '../limits.ts';
 import { assemble } from '../pipeline/assemble.ts';
 import { options } from '../pipeline/options.ts';
 import { checkLexicon, checkVocabulary } from '../pipeline/words.ts';
@@ -154,6 +154,6 @@ async function checkWords(head: Head, sources: readonly Source[]): Promise<Build
 }
 
 const textOf = (content: Uint8Array): string =>
-  Buffer.from(
-    content[0] === 0x1f ? gunzipSync(content, { maxOutputLength: limits.modelTextBytes.value }) : content,
-  ).toString('utf8');
+  Buffer.from(content[0] === 0x1f ? gunzipSync(content, { maxOutputLength: MODEL_TEXT_BYTES }) : content).toString(
+    'utf8',
+  );

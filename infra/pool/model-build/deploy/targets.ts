@@ -1,9 +1,11 @@
-import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import type { Message } from '../../models/config/schema.ts';
 import { emptyMessage } from '../../models/config/value.ts';
 import type { Graph } from '../archive/manifest.ts';
 import { type BuildResult, problem } from '../problem.ts';
+
+/** Largest batch of a deployed model; its warm-up runs each size once. */
+const DEPLOYED_BATCH_MAX = 1024;
 
 /** Hardware that a model will run on. */
 export interface Target {
@@ -62,11 +64,7 @@ export const configName = ({ name }: Target): string => name.replace(/[^\w.]+/g,
 
 /** Returns the largest batch on a target: a slice of a GPU and a small board take less. */
 export function batchOn({ kind, share }: Target, wanted: number): number {
-  const most = Math.min(
-    wanted,
-    limits.modelBatchSize.value,
-    kind === 'jetson' ? JETSON_BATCH : Number.POSITIVE_INFINITY,
-  );
+  const most = Math.min(wanted, DEPLOYED_BATCH_MAX, kind === 'jetson' ? JETSON_BATCH : Number.POSITIVE_INFINITY);
   return kind === 'mig' ? Math.max(1, 2 ** Math.floor(Math.log2(Math.max(1, most * share)))) : most;
 }
 

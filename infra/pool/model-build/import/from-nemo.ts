@@ -3,10 +3,10 @@ import path from 'node:path';
 import { pipeline as flow, Transform } from 'node:stream';
 import { promisify } from 'node:util';
 import { createGunzip } from 'node:zlib';
-import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import { nameShape } from '../archive/manifest.ts';
 import { type Blob, openBlob } from '../blob.ts';
+import { MODEL_UNPACKED_BYTES } from '../limits.ts';
 import { type PartRule, pipelineOf, pipelines } from '../pipeline/pipelines.ts';
 import { type BuildResult, problem } from '../problem.ts';
 import { readText } from '../scan/data-file.ts';
@@ -24,7 +24,7 @@ async function gunzip(file: string, target: string): Promise<BuildResult<undefin
   const bounded = new Transform({
     transform(chunk: Uint8Array, _, done) {
       total += chunk.length;
-      if (total > limits.modelUnpackedBytes.value) done(new Error('bound'));
+      if (total > MODEL_UNPACKED_BYTES) done(new Error('bound'));
       else done(null, chunk);
     },
   });
@@ -34,7 +34,7 @@ async function gunzip(file: string, target: string): Promise<BuildResult<undefin
     return ok(undefined);
   } catch (error) {
     return (error as Error).message === 'bound'
-      ? problem('bound', `${file} unpacks to more than ${limits.modelUnpackedBytes.value} bytes`)
+      ? problem('bound', `${file} unpacks to more than ${MODEL_UNPACKED_BYTES} bytes`)
       : problem('damaged', `${file} is a damaged gzip`);
   }
 }

@@ -1,8 +1,7 @@
 import { glob, readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
-import { parseText } from '../../models/config/parse-text.ts';
+import { MODEL_CONFIG_BYTES, parseText } from '../../models/config/parse-text.ts';
 import type { Message, ModelConfig } from '../../models/config/schema.ts';
 import type { Flow, Graph, TensorFacts } from '../archive/manifest.ts';
 import { openBlob } from '../blob.ts';
@@ -57,7 +56,7 @@ async function readConfig(folder: string): Promise<BuildResult<ModelConfig>> {
       : found;
   }
   const { file, size } = found.value;
-  if (size > limits.modelConfigBytes.value) return problem('bound', `${file} has ${size} bytes`);
+  if (size > MODEL_CONFIG_BYTES) return problem('bound', `${file} has ${size} bytes`);
   const parsed = parseText(await readFile(file, 'utf8'));
   if (!parsed.ok) return problem('unreadable', `${file}: ${parsed.refusal.reason}`);
   const checked = checkConfig(parsed.value, file);

@@ -1,7 +1,12 @@
-import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import { type BuildResult, problem } from '../problem.ts';
 import { at, type Yaml } from './yaml.ts';
+
+/**
+ * Lowest sample rate of a model: lower rates have lost the consonants, and resampling does not restore them
+ * (M6).
+ */
+const MODEL_SAMPLE_RATE_HZ = 16_000;
 
 export interface NemoFacts {
   /** Last part of its class's dotted name. */
@@ -25,10 +30,10 @@ export function factsOf(config: Yaml, name: string): BuildResult<NemoFacts> {
   }
   const model = target.split('.').at(-1) as string;
   const rate = numberAt(config, 'preprocessor', 'sample_rate') ?? numberAt(config, 'sample_rate');
-  if (rate !== undefined && rate < limits.modelSampleRateHz.value) {
+  if (rate !== undefined && rate < MODEL_SAMPLE_RATE_HZ) {
     return problem(
       'artifact',
-      `${name}: trained on ${rate} Hz, under the ${limits.modelSampleRateHz.value} Hz that speech needs (M6)`,
+      `${name}: trained on ${rate} Hz, under the ${MODEL_SAMPLE_RATE_HZ} Hz that speech needs (M6)`,
     );
   }
   const stride = numberAt(config, 'preprocessor', 'window_stride');

@@ -1,7 +1,12 @@
 import { isAlias, isScalar, LineCounter, type Node, parseDocument, visit } from 'yaml';
-import { limits } from '../../../../shared/limits.ts';
+import { MiB } from '../../../../shared/bytes.ts';
 import { ok } from '../../../../shared/result.ts';
 import { type BuildResult, problem } from '../problem.ts';
+
+/** Nesting of a YAML file: no configuration is nested this deep. */
+const MODEL_YAML_DEPTH = 64;
+/** Configuration in YAML: three times the largest vocabulary list. */
+const MODEL_YAML_CHARACTERS = 8 * MiB;
 
 export type Yaml = null | boolean | number | string | Yaml[] | { [key: string]: Yaml };
 
@@ -13,8 +18,7 @@ const SINGLE_QUOTED = /^'([^']|'')*'$/;
  * repeated keys and deep nesting: readers differ in how they resolve them.
  */
 export function readYaml(source: string, name: string): BuildResult<Yaml> {
-  if (source.length > limits.modelYamlCharacters.value)
-    return problem('bound', `${name} has ${source.length} characters`);
+  if (source.length > MODEL_YAML_CHARACTERS) return problem('bound', `${name} has ${source.length} characters`);
   const lines = new LineCounter();
   const document = parseDocument(source, { lineCounter: lines, prettyErrors: false, stringKeys: true });
   const refuse = (at: number, why: string) => problem('unreadable', `${name}, line ${lines.linePos(at).line}: ${why}`);
@@ -33,7 +37,7 @@ export function readYaml(source: string, name: string): BuildResult<Yaml> {
 }
 
 function refusalOf(node: Node, depth: number, source: string): string | undefined {
-  if (depth > 2 * limits.modelYamlDepth.value) return 'is nested too deeply';
+  if (depth > 2 * MODEL_YAML_DEPTH) return 'is nested too deeply';
   if (isAlias(node) || node.anchor !== undefined) return 'uses an anchor or an alias';
   if (node.tag !== undefined) return 'uses a tag';
   const [from = 0, to = 0] = node.range ?? [];

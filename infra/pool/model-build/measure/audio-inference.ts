@@ -1,9 +1,9 @@
 import { fp32Tensor, int32Tensor } from '../../../../shared/kserve/tensor.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { modelTensors } from '../../agent/asr/recognise.ts';
 import type { Inference } from '../../agent/engine/engine.ts';
+import { ENGINE_MS } from '../../agent/limits.ts';
 
-/** Returns the inference of one piece of audio, as agents send it: in the most urgent class, for `limits.engineMs`. */
+/** Returns the inference of one piece of audio, as agents send it: in the most urgent class, for `ENGINE_MS`. */
 export const audioInference = (model: string, samples: Float32Array, sequence?: Inference['sequence']): Inference => ({
   model,
   inputs: [
@@ -12,7 +12,7 @@ export const audioInference = (model: string, samples: Float32Array, sequence?: 
   ],
   outputs: modelTensors.outputs,
   priority: 1,
-  timeoutMicros: limits.engineMs.value * 1_000,
-  signal: AbortSignal.timeout(limits.engineMs.value),
+  timeoutMicros: ENGINE_MS * 1_000,
+  signal: AbortSignal.timeout(ENGINE_MS),
   ...(sequence && { sequence }),
 });

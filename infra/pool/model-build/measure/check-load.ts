@@ -5,12 +5,15 @@ import type { z } from 'zod';
 import { jsonOf } from '../../../../shared/json-text.ts';
 import { fromConfigName } from '../../../../shared/kserve/datatype.ts';
 import { type ModelMetadata, modelMetadata, serverMetadata } from '../../../../shared/kserve/metadata.ts';
-import { limits } from '../../../../shared/limits.ts';
 import type { Evidence } from '../../../../shared/registry/evidence.ts';
 import type { Engine } from '../../agent/engine/engine.ts';
 import type { Message, ModelConfig } from '../../models/config/schema.ts';
-import { findStreamProblem } from './check-streams.ts';
+import { findStreamProblem, MEASURE_STREAM_STEPS } from './check-streams.ts';
+import { MEASURE_STREAMS } from './limits.ts';
 import type { Revision } from './revision.ts';
+
+/** Longest wait for an engine's readiness and model list. */
+const MEASURE_ENGINE_MS = 10_000;
 
 type Load = Extract<Evidence, { kind: 'load' }>;
 
@@ -21,7 +24,7 @@ export const engineClient =
   (engine: string): FetchPage =>
   async (path) => {
     try {
-      const response = await fetch(`${engine}${path}`, { signal: AbortSignal.timeout(limits.measureEngineMs.value) });
+      const response = await fetch(`${engine}${path}`, { signal: AbortSignal.timeout(MEASURE_ENGINE_MS) });
       const body = await response.text();
       return response.status === 200 ? { body } : undefined;
     } catch {
@@ -43,7 +46,7 @@ export async function checkLoad(
   const server = read(serverMetadata, await fetchPage('/v2'));
   const engine = server ? `${server.name} ${server.version}`.slice(0, 100) : 'unknown';
   const { description, live } = model;
-  const steps = live ? limits.measureStreams.value * limits.measureStreamSteps.value : 0;
+  const steps = live ? MEASURE_STREAMS * MEASURE_STREAM_STEPS : 0;
   const facts = { revision: description.revision, models: parts.size, engine, ...(live && { streamSteps: steps }) };
   const loaded = await findProblem(parts, fetchPage);
   const problem = loaded ?? (live && (await findStreamProblem({ infer, model: description.name, live })));

@@ -1,12 +1,18 @@
 // The mixed load of the evidence "load": live streams with recordings beside them, as agents send both.
 import { readInt32 } from '../../../../shared/kserve/tensor.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import { MODEL_RATE } from '../../agent/audio/mono.ts';
 import type { Engine, Inference } from '../../agent/engine/engine.ts';
 import type { LiveModel } from '../../agent/models/live-model.ts';
 import { createSequenceIds } from '../../agent/stream/sequence-ids.ts';
 import { audioInference } from './audio-inference.ts';
+import { MEASURE_STREAMS } from './limits.ts';
+
+/**
+ * Steps of each of these streams: 2.5 s of speech, 48 steps in all, of which a shared batch fails a tenth or
+ * more.
+ */
+export const MEASURE_STREAM_STEPS = 8;
 
 export interface StreamTrial {
   readonly infer: Engine['infer'];
@@ -34,7 +40,7 @@ const toneOf = (samples: number, stream: number): Float32Array =>
  */
 export async function findStreamProblem(trial: StreamTrial): Promise<string | undefined> {
   const newId = createSequenceIds(Math.random());
-  const streams = Array.from({ length: limits.measureStreams.value }, (_, stream) => stream);
+  const streams = Array.from({ length: MEASURE_STREAMS }, (_, stream) => stream);
   const alone: Answer[][] = [];
   for (const stream of streams) alone.push(await runStream(trial, stream, newId()));
   const failed = alone.flat().find((answer) => !answer.ok);
@@ -72,7 +78,7 @@ function failureOf(answer: Answer, alone: Answer | undefined): string | undefine
  */
 async function runStream(trial: StreamTrial, stream: number, id: number): Promise<Answer[]> {
   const { hopSamples, windowSamples } = trial.live;
-  const steps = limits.measureStreamSteps.value;
+  const steps = MEASURE_STREAM_STEPS;
   const sound = toneOf((steps - 1) * hopSamples + windowSamples, stream);
   const answers: Answer[] = [];
   for (let step = 0; step < steps; step++) {

@@ -1,6 +1,5 @@
 // Transcription of recordings by a model at an engine, with the agent's own cutting, inference and decoding.
 import { createReadStream } from 'node:fs';
-import { limits } from '../../../../shared/limits.ts';
 import { ok, type Result } from '../../../../shared/result.ts';
 import { createRecognition, readScores } from '../../agent/asr/recognise.ts';
 import { recogniseRecording } from '../../agent/asr/recognise-recording.ts';
@@ -10,10 +9,17 @@ import type { RecordingTotals } from '../../agent/asr/vad/listen.ts';
 import { decodeSound } from '../../agent/audio/decode.ts';
 import { createDispatcher } from '../../agent/engine/dispatch.ts';
 import { createKserveEngine } from '../../agent/engine/kserve.ts';
+import { UTTERANCES_IN_FLIGHT_MAX } from '../../agent/limits.ts';
 import type { SpeechModel } from '../../agent/models/models.ts';
 import { type BuildResult, problem } from '../problem.ts';
 import { audioInference } from './audio-inference.ts';
+import { MEASURE_CONCURRENT_MAX } from './limits.ts';
 import type { Cut } from './measure-latency.ts';
+
+/** Concurrent callers under which latency is measured: more is a load test, which `auricle load` does. */
+export const MEASURE_PARALLEL_MAX = 64;
+/** Longest work on one recording: beyond it the engine is broken, and its answers are no measurement. */
+const MEASURE_RECORDING_MS = 600_000;
 
 const uncounted = { utterance: () => {} };
 
@@ -66,8 +72,8 @@ export async function openListener(
   recogniserOf: (model: SpeechModel) => Promise<Recogniser>,
 ): Promise<Listener> {
   const { name } = model.description;
-  const slots = limits.measureAtOnce.value * limits.utterancesInFlight.value;
-  const engine = createKserveEngine(url, Math.max(slots, limits.measureParallel.value));
+  const slots = MEASURE_CONCURRENT_MAX * UTTERANCES_IN_FLIGHT_MAX;
+  const engine = createKserveEngine(url, Math.max(slots, MEASURE_PARALLEL_MAX));
   const recogniser = await recogniserOf(model);
   const dispatcher = createDispatcher({ engine, slots, now: Date.now });
   return {
@@ -83,7 +89,7 @@ export async function openListener(
         recogniser,
         dispatcher,
         class: 'default',
-        deadline: Date.now() + limits.measureRecordingMs.value,
+        deadline: Date.now() + MEASURE_RECORDING_MS,
         signal,
         async onSegment({ text }) {
           texts.push(text);
@@ -104,7 +110,7 @@ export async function openListener(
 
 /** Returns each listener's transcript of a recording, which is decoded and cut once. */
 export async function transcribeAll(file: string, listeners: readonly Listener[]): Promise<BuildResult<string[]>> {
-  const begun = listeners.map((one) => one.begin(AbortSignal.timeout(limits.measureRecordingMs.value)));
+  const begun = listeners.map((one) => one.begin(AbortSignal.timeout(MEASURE_RECORDING_MS)));
   const totals = await cutRecording(file, async (utterance) => {
     for (const one of begun) {
       const added = await one.add(utterance);

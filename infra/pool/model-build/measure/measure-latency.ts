@@ -1,9 +1,10 @@
 // Evidence "latency": time of a second of audio until LOG_PROBS at the engine, window by window, until
 // windows agree.
-import { limits } from '../../../../shared/limits.ts';
 import { type Evidence, isSteady } from '../../../../shared/registry/evidence.ts';
+import { LIVE_QUANTILE } from '../../../../shared/registry/live-counts.ts';
 import { ok } from '../../../../shared/result.ts';
 import type { BuildResult } from '../problem.ts';
+import { MEASURE_WINDOW_REQUESTS, MEASURE_WINDOWS_MAX } from './limits.ts';
 
 export type Latency = Extract<Evidence, { kind: 'latency' }>;
 
@@ -23,10 +24,10 @@ export interface LatencyTrial {
   readonly now: () => number;
 }
 
-/** Measures windows until they agree, at most `limits.measureWindows`. */
+/** Measures windows until they agree, at most `MEASURE_WINDOWS_MAX`. */
 export async function measureWindows(trial: LatencyTrial): Promise<BuildResult<number[]>> {
   const windows: number[] = [];
-  while (windows.length < limits.measureWindows.value && !isSteady(windows)) {
+  while (windows.length < MEASURE_WINDOWS_MAX && !isSteady(windows)) {
     const times = await measureWindow(trial);
     if (!times.ok) return times;
     windows.push(p95Of(times.value));
@@ -39,7 +40,7 @@ async function measureWindow({ recordings, infer, parallel, now }: LatencyTrial)
   let next = 0;
   let failed: BuildResult<never> | undefined;
   const call = async () => {
-    while (next < limits.measureRequests.value && !failed) {
+    while (next < MEASURE_WINDOW_REQUESTS && !failed) {
       const { seconds, utterances } = recordings[next % recordings.length] as Cut;
       next += 1;
       const began = now();
@@ -59,5 +60,5 @@ async function measureWindow({ recordings, infer, parallel, now }: LatencyTrial)
 /** Returns the 95th percentile: the smallest value that at least 95 % do not exceed. */
 const p95Of = (times: readonly number[]): number => {
   const sorted = times.toSorted((one, other) => one - other);
-  return sorted[Math.ceil(limits.liveQuantile.value * sorted.length) - 1] as number;
+  return sorted[Math.ceil(LIVE_QUANTILE * sorted.length) - 1] as number;
 };

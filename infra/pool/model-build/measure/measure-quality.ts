@@ -1,12 +1,12 @@
 // Evidence "quality": word errors of two revisions on the same recordings, by speaker.
 
-import { limits } from '../../../../shared/limits.ts';
 import { wordsOf } from '../../../../shared/registry/compare-answers.ts';
 import type { Evidence } from '../../../../shared/registry/evidence.ts';
 import type { SpeakerErrors } from '../../../../shared/registry/quality.ts';
 import { countWordErrors } from '../../../../shared/registry/word-errors.ts';
 import { ok } from '../../../../shared/result.ts';
 import type { BuildResult } from '../problem.ts';
+import { MEASURE_CONCURRENT_MAX } from './limits.ts';
 import type { Recording, RecordingList } from './recordings.ts';
 
 export type Quality = Extract<Evidence, { kind: 'quality' }>;
@@ -41,7 +41,7 @@ export async function measureQuality(
       speakers.set(speaker, addErrors(speakers.get(speaker), text, transcript.value));
     }
   };
-  await Promise.all(Array.from({ length: limits.measureAtOnce.value }, listen));
+  await Promise.all(Array.from({ length: MEASURE_CONCURRENT_MAX }, listen));
   if (failed) return failed;
   const { digest } = list;
   // In the order of the list, which determines the resampling of speakers.

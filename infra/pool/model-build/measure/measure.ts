@@ -4,7 +4,6 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fromBase64 } from '../../../../shared/base64.ts';
 import { jsonOf } from '../../../../shared/json-text.ts';
-import { limits } from '../../../../shared/limits.ts';
 import type { Evidence } from '../../../../shared/registry/evidence.ts';
 import { bundle } from '../../../../shared/registry/signature-bundle.ts';
 import { readPayload } from '../../../../shared/registry/signature-envelope.ts';
@@ -16,6 +15,7 @@ import { isSpeechModel, type SpeechModel } from '../../agent/models/models.ts';
 import { createRecognisers } from '../../agent/models/recogniser.ts';
 import { type BuildResult, problem } from '../problem.ts';
 import { checkLoad, engineClient } from './check-load.ts';
+import { MEASURE_STREAMS, MEASURE_WINDOW_REQUESTS } from './limits.ts';
 import { type Listener, openListener, readCut, transcribeAll } from './listen.ts';
 import { type Cut, type Latency, measureWindows } from './measure-latency.ts';
 import { measureQuality, type Quality } from './measure-quality.ts';
@@ -65,7 +65,7 @@ export async function measureRevision(given: Measure): Promise<BuildResult<Measu
     notes.push('load, latency and quality are measured at an engine: --engine URL');
     return measured();
   }
-  const engine = createKserveEngine(given.engine, 2 * limits.measureStreams.value);
+  const engine = createKserveEngine(given.engine, 2 * MEASURE_STREAMS);
   const target = { fetchPage: engineClient(given.engine), infer: engine.infer };
   const loaded = await checkLoad(revision, target, given.tool).finally(engine.close);
   evidence.push(loaded);
@@ -133,14 +133,14 @@ async function timeRecordings(
   sla: number,
 ): Promise<BuildResult<Latency>> {
   const cuts: Cut[] = [];
-  for (const { file } of spread(recordings, limits.measureRequests.value)) {
+  for (const { file } of spread(recordings, MEASURE_WINDOW_REQUESTS)) {
     const cut = await readCut(file);
     if (!cut.ok) return cut;
     // Silence is not sent to the engine.
     if (cut.value.utterances.length > 0) cuts.push(cut.value);
   }
   if (cuts.length === 0) return problem('unreadable', 'these recordings contain no speech');
-  log(`latency: windows of ${limits.measureRequests.value} of ${cuts.length} recordings, ${parallel} at once`);
+  log(`latency: windows of ${MEASURE_WINDOW_REQUESTS} of ${cuts.length} recordings, ${parallel} at once`);
   const windows = await measureWindows({ recordings: cuts, infer, parallel, now: () => performance.now() });
   return windows.ok ? ok({ kind: 'latency', tool, sla, windows: windows.value }) : windows;
 }

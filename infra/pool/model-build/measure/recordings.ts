@@ -5,17 +5,22 @@ import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import { jsonOf } from '../../../../shared/json-text.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { wordsOf } from '../../../../shared/registry/compare-answers.ts';
+import { MODEL_SPEAKERS_MAX } from '../../../../shared/registry/evidence.ts';
 import { ok } from '../../../../shared/result.ts';
 import { openBlob } from '../blob.ts';
 import { type BuildResult, problem } from '../problem.ts';
 import { readText } from '../scan/data-file.ts';
 
+/** Recordings of a list: a hundred of each of the speakers that a statement may carry. */
+const MEASURE_RECORDINGS_MAX = 100_000;
+/** Text of one recording: every word is compared with every other. */
+const MEASURE_TEXT_CHARACTERS = 20_000;
+
 const line = z.object({
   /** Path relative to the folder of the list. */
   file: z.string().min(1),
-  text: z.string().max(limits.measureTextCharacters.value),
+  text: z.string().max(MEASURE_TEXT_CHARACTERS),
   speaker: z.string().optional(),
   /** Voice, in lists of synthetic speech. */
   voice: z.string().optional(),
@@ -82,7 +87,7 @@ export function readList(list: string, text: string): BuildResult<Recording[]> {
     const [{ path: at, message } = { path: [], message: '' }] = parsed.error.issues;
     return problem('unreadable', `${list}: ${at.join('.')} ${message}`);
   }
-  if (parsed.data.length > limits.measureRecordings.value)
+  if (parsed.data.length > MEASURE_RECORDINGS_MAX)
     return problem('bound', `${list} names ${parsed.data.length} recordings`);
   const silent = parsed.data.find(({ text: reference }) => wordsOf(reference).length === 0);
   if (silent) return problem('unreadable', `${list}: nothing is said in ${silent.file}`);
@@ -92,7 +97,7 @@ export function readList(list: string, text: string): BuildResult<Recording[]> {
     speaker: speaker ?? voice ?? '',
   }));
   const speakers = new Set(recordings.map(({ speaker }) => speaker)).size;
-  if (speakers > limits.modelSpeakers.value) return problem('bound', `${list} names ${speakers} speakers`);
+  if (speakers > MODEL_SPEAKERS_MAX) return problem('bound', `${list} names ${speakers} speakers`);
   return ok(recordings);
 }
 

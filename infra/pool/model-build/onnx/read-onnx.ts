@@ -1,5 +1,7 @@
-import { limits } from '../../../../shared/limits.ts';
 import { bytesOf, type Field, fieldsOf, numberOf, numbersOf, partsOf, textOf, WireError } from './wire.ts';
+
+/** Nesting of graphs in an ONNX file; real ones have two or three levels. */
+const MODEL_GRAPH_DEPTH = 32;
 
 /** An input or output of a network. A dimension is a number, a name, or unknown (-1). */
 export interface OnnxValue {
@@ -68,7 +70,7 @@ function readFunction(bytes: Uint8Array, found: Found): void {
 }
 
 function readGraph(bytes: Uint8Array, found: Found, depth: number): { inputs: OnnxValue[]; outputs: OnnxValue[] } {
-  if (depth > limits.modelGraphDepth.value) throw new WireError('graphs are nested too deeply');
+  if (depth > MODEL_GRAPH_DEPTH) throw new WireError('graphs are nested too deeply');
   const [inputs, outputs, constants]: [OnnxValue[], OnnxValue[], Set<string>] = [[], [], new Set()];
   for (const field of fieldsOf(bytes)) {
     if (field.number === 1) readNode(bytesOf(field), found, depth);

@@ -1,5 +1,7 @@
-import { limits } from '../../../../shared/limits.ts';
 import { type PipelineName, pipelines } from './pipelines.ts';
+
+/** Words that a decoder may choose from: more make each utterance slower and rare words no likelier (M6). */
+export const VOCABULARY_WORDS_MAX = 200_000;
 
 type Shape = 'text' | 'flag' | 'count' | 'milliseconds' | 'seconds' | 'file' | 'language' | readonly string[];
 
@@ -82,7 +84,7 @@ export const options: Readonly<Record<string, Option>> = {
   decoding_lexicon: { shape: 'file', help: 'words, one a line, .gz or not', part: 'lexicon', of: speechOnly },
   decoding_vocab: {
     shape: 'file',
-    help: `the same; at most ${limits.modelVocabularyWords.value} words`,
+    help: `the same; at most ${VOCABULARY_WORDS_MAX} words`,
     part: 'lexicon',
     of: speechOnly,
   },

@@ -1,5 +1,5 @@
-import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
+import { UTTERANCE_S } from '../../agent/limits.ts';
 import { type BuildResult, problem } from '../problem.ts';
 
 /** Converts to microseconds, so that 0.16 s is an integer. */
@@ -28,10 +28,7 @@ export function checkTiming(settings: Readonly<Record<string, string>>): BuildRe
   const window = (['chunk_size', 'left_padding_size', 'right_padding_size'] as const)
     .map((name) => Number(settings[name] ?? 0))
     .reduce((sum, size) => sum + size, 0);
-  return settings.streaming === 'true' && window > limits.utteranceSeconds.value
-    ? problem(
-        'timing',
-        `a chunk and its paddings are longer than an utterance may be (${limits.utteranceSeconds.value} s)`,
-      )
+  return settings.streaming === 'true' && window > UTTERANCE_S
+    ? problem('timing', `a chunk and its paddings are longer than an utterance may be (${UTTERANCE_S} s)`)
     : ok(undefined);
 }

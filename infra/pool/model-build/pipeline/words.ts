@@ -1,7 +1,7 @@
-import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import type { Flow } from '../archive/manifest.ts';
 import { type BuildResult, problem } from '../problem.ts';
+import { VOCABULARY_WORDS_MAX } from './options.ts';
 
 const linesOf = (text: string): string[] => text.replace(/\r?\n$/, '').split(/\r?\n/);
 
@@ -35,7 +35,7 @@ export function checkVocabulary(
 /** Checks the size of a lexicon; more words do not help (M6). */
 export function checkLexicon(text: string): BuildResult<undefined> {
   const words = linesOf(text).length;
-  return words <= limits.modelVocabularyWords.value
+  return words <= VOCABULARY_WORDS_MAX
     ? ok(undefined)
-    : problem('bound', `the lexicon has ${words} words, over ${limits.modelVocabularyWords.value} (M6)`);
+    : problem('bound', `the lexicon has ${words} words, over ${VOCABULARY_WORDS_MAX} (M6)`);
 }

@@ -1,7 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import { parseText } from '../../models/config/parse-text.ts';
 import { printText } from '../../models/config/print-text.ts';
@@ -14,6 +13,7 @@ import { type BuildResult, problem } from '../problem.ts';
 import { scanOnnx } from '../scan/onnx-file.ts';
 import { findProducts, type Product, SMALLEST } from './find-products.ts';
 import type { SampleSource } from './samples.ts';
+import { CALIBRATION_SAMPLES_MAX } from './samples.ts';
 import { toDynamic, worthIt } from './to-dynamic.ts';
 import { observed, toStatic } from './to-static.ts';
 import { widen } from './widen.ts';
@@ -179,8 +179,8 @@ async function keepFiles(from: string, to: string): Promise<string[]> {
 }
 
 function adviceOf(file: string, { method, samples }: Pick<Quantised, 'method' | 'samples'>): string[] {
-  const few = method === 'static' && samples < limits.modelCalibrationSamples.value;
-  const most = limits.modelCalibrationSamples.value;
+  const few = method === 'static' && samples < CALIBRATION_SAMPLES_MAX;
+  const most = CALIBRATION_SAMPLES_MAX;
   return [
     ...(few ? [`calibrated with ${samples} samples; ${most} say more about what is rare`] : []),
     `${path.basename(file)}: measure its word errors before it serves; no gate has seen this revision`,

@@ -2,15 +2,22 @@ import { createReadStream } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Tensor } from 'onnxruntime-node';
+import { MiB } from '../../../../shared/bytes.ts';
 import { decodeInferRequest } from '../../../../shared/kserve/infer-request.ts';
 import { readFp32, readInt32, type Tensor as Sent } from '../../../../shared/kserve/tensor.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import { decodeSound } from '../../agent/audio/decode.ts';
 import { joinSamples } from '../../agent/audio/join.ts';
 import { createMono } from '../../agent/audio/mono.ts';
 import { type BuildResult, problem } from '../problem.ts';
 import { type Featurizer, openFeaturizer } from './featurizer.ts';
+
+/**
+ * Requests that activation scales are computed from (A22), spread over all available: more change nothing.
+ */
+export const CALIBRATION_SAMPLES_MAX = 1000;
+/** One calibration request: the limit of the embedded engine. */
+const CALIBRATION_SAMPLE_BYTES = 64 * MiB;
 
 /** Inputs of a network by name. */
 export type Sample = Readonly<Record<string, Tensor>>;
@@ -45,7 +52,7 @@ export async function openSamples({ folder, features, count }: SampleSource): Pr
       `${folder} has no samples: requests (.json), or with --features the recordings a featurizer takes`,
     );
   }
-  const most = Math.min(count ?? limits.modelCalibrationSamples.value, all.length);
+  const most = Math.min(count ?? CALIBRATION_SAMPLES_MAX, all.length);
   const chosen = Array.from({ length: most }, (_, at) => all[Math.floor((at * all.length) / most)] as string);
   const featurizer = features === undefined ? ok(undefined) : await openFeaturizer(features);
   if (!featurizer.ok) return featurizer;
@@ -64,7 +71,7 @@ export async function openSamples({ folder, features, count }: SampleSource): Pr
 
 async function readSample(file: string, featurizer: Featurizer | undefined): Promise<BuildResult<Sample>> {
   const { size } = await stat(file);
-  if (size > limits.modelCalibrationBytes.value) return problem('bound', `${file} has ${size} bytes`);
+  if (size > CALIBRATION_SAMPLE_BYTES) return problem('bound', `${file} has ${size} bytes`);
   if (featurizer) {
     const sound = await readSound(file);
     return sound.ok ? featurizer.compute(sound.value) : sound;

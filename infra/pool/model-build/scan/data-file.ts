@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib';
-import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import type { Blob } from '../blob.ts';
+import { MODEL_MANIFEST_BYTES, MODEL_TEXT_BYTES } from '../limits.ts';
 import { fieldsOf, partsOf, WireError } from '../onnx/wire.ts';
 import { type BuildResult, problem } from '../problem.ts';
 
@@ -13,7 +13,7 @@ export async function scanText(blob: Blob): Promise<BuildResult<undefined>> {
 
 /** Returns the text of a file, decompressed when it is a gzip. */
 export async function readText(blob: Blob): Promise<BuildResult<string>> {
-  const most = limits.modelTextBytes.value;
+  const most = MODEL_TEXT_BYTES;
   if (blob.size > most) return problem('bound', `${blob.name} has ${blob.size} bytes`);
   let bytes = await blob.read(0, blob.size);
   if (bytes[0] === 0x1f && bytes[1] === 0x8b) {
@@ -39,7 +39,7 @@ export async function readText(blob: Blob): Promise<BuildResult<string>> {
 
 /** Scans a SentencePiece model: a protobuf message whose pieces (field 1) are messages themselves. */
 export async function scanSentencePiece(blob: Blob): Promise<BuildResult<undefined>> {
-  if (blob.size > limits.modelTextBytes.value) return problem('bound', `${blob.name} has ${blob.size} bytes`);
+  if (blob.size > MODEL_TEXT_BYTES) return problem('bound', `${blob.name} has ${blob.size} bytes`);
   try {
     let pieces = 0;
     for (const field of fieldsOf(await blob.read(0, blob.size))) {
@@ -57,7 +57,7 @@ export async function scanSentencePiece(blob: Blob): Promise<BuildResult<undefin
 export async function scanSafetensors(blob: Blob): Promise<BuildResult<undefined>> {
   const first = await blob.read(0, 8);
   const length = first.length === 8 ? Number(Buffer.from(first).readBigUInt64LE()) : Number.NaN;
-  if (!(length > 1 && length <= limits.modelManifestBytes.value && 8 + length <= blob.size)) {
+  if (!(length > 1 && length <= MODEL_MANIFEST_BYTES && 8 + length <= blob.size)) {
     return problem('unsafe', `${blob.name} is no safetensors file`);
   }
   try {

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { limits } from '../../../../shared/limits.ts';
+import { MiB } from '../../../../shared/bytes.ts';
 import { ok } from '../../../../shared/result.ts';
 import { plainPath } from '../../models/config/names.ts';
 import type { Blob } from '../blob.ts';
@@ -7,6 +7,9 @@ import { type OnnxFacts, readOnnx } from '../onnx/read-onnx.ts';
 import { WireError } from '../onnx/wire.ts';
 import { type BuildResult, problem } from '../problem.ts';
 import { fileBelow } from './plain-file.ts';
+
+/** ONNX file without its external data: protobuf allows no more. */
+const MODEL_GRAPH_BYTES = 2048 * MiB - 1;
 
 /** Operators that the ONNX standard defines: none of them opens files or runs code from elsewhere. */
 const standard = new Set(['', 'ai.onnx', 'ai.onnx.ml']);
@@ -48,7 +51,7 @@ function checkOperators({ operators, functions }: OnnxFacts, name: string): Buil
 
 /** Scans an ONNX file: every operator must be allowed, every weight inside it or in a file beside it. */
 export async function scanOnnx(blob: Blob): Promise<BuildResult<OnnxFacts>> {
-  if (blob.size > limits.modelGraphBytes.value) return problem('bound', `${blob.name} has ${blob.size} bytes`);
+  if (blob.size > MODEL_GRAPH_BYTES) return problem('bound', `${blob.name} has ${blob.size} bytes`);
   let facts: OnnxFacts;
   try {
     facts = readOnnx(await blob.read(0, blob.size));

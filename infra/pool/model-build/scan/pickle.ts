@@ -1,7 +1,14 @@
-import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import { type BuildResult, problem } from '../problem.ts';
 import { type Effect, type Opcode, opcodes } from './pickle-opcodes.ts';
+
+/**
+ * Opcodes of a pickle: four times a hundred for each tensor of the largest networks, followed in a second or
+ * two.
+ */
+const PICKLE_STEPS_MAX = 4_000_000;
+/** Values that a pickle remembers: ten for each tensor of the largest networks. */
+const PICKLE_MEMO_MAX = 1_000_000;
 
 const storages = 'Float Double Half BFloat16 Char Short Int Long Byte Bool'
   .split(' ')
@@ -51,7 +58,7 @@ type Item = { readonly text: string } | 'mark' | 'unknown';
 export function scanPickle(bytes: Uint8Array, name: string): BuildResult<number> {
   const machine = new Machine();
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const most = limits.modelPickleSteps.value;
+  const most = PICKLE_STEPS_MAX;
   for (let at = 0, steps = 0; at < bytes.length; steps++) {
     if (steps >= most) return problem('bound', `${name}: the pickle has more than ${most} steps`);
     const step = readStep(bytes, view, at);
@@ -169,7 +176,7 @@ class Machine {
     else if (effect === 'keep') {
       const top = this.#top('keeps what is not there');
       this.#memo.set(opcode.argument === 'none' ? String(this.#memo.size) : this.#key(text()), top);
-      if (this.#memo.size > limits.modelPickleMemo.value) this.#break('remembers too much');
+      if (this.#memo.size > PICKLE_MEMO_MAX) this.#break('remembers too much');
     }
   }
 

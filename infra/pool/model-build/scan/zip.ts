@@ -1,8 +1,8 @@
 import { inflateRawSync } from 'node:zlib';
-import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import { createNames, plainPath } from '../../models/config/names.ts';
 import type { Blob } from '../blob.ts';
+import { MODEL_MANIFEST_BYTES, MODEL_SOURCE_ENTRIES_MAX, MODEL_UNPACKED_BYTES } from '../limits.ts';
 import { type BuildResult, problem } from '../problem.ts';
 
 export interface ZipEntry {
@@ -32,8 +32,8 @@ export async function listZip(zip: Blob): Promise<BuildResult<ZipEntry[]>> {
   const directory = await findDirectory(zip);
   if (!directory) return damaged('has no directory');
   const { at, size, count } = directory;
-  if (count > limits.modelSourceEntries.value) return problem('bound', `${zip.name} has ${count} entries`);
-  if (at + size > zip.size || size > limits.modelManifestBytes.value) return damaged('directory is damaged');
+  if (count > MODEL_SOURCE_ENTRIES_MAX) return problem('bound', `${zip.name} has ${count} entries`);
+  if (at + size > zip.size || size > MODEL_MANIFEST_BYTES) return damaged('directory is damaged');
   const bytes = await zip.read(at, size);
   const entries: ZipEntry[] = [];
   const names = createNames();
@@ -51,7 +51,7 @@ export async function listZip(zip: Blob): Promise<BuildResult<ZipEntry[]>> {
     if (read.method === 0 && read.packed !== read.size) return damaged(`and its directory differ about ${name}`);
     total += read.size;
     packed += read.packed;
-    if (total > limits.modelUnpackedBytes.value) return problem('bound', `${zip.name} unpacks to too much`);
+    if (total > MODEL_UNPACKED_BYTES) return problem('bound', `${zip.name} unpacks to too much`);
     if (!written.endsWith('/')) {
       entries.push({ name, packed: read.packed, size: read.size, method: read.method, at: begin });
     }

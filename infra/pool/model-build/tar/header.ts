@@ -7,7 +7,8 @@ const octal = (value: number, width: number): string => `${value.toString(8).pad
 
 /**
  * Writes the header of a plain file (POSIX ustar): equal name and size give equal bytes, without owner or
- * time. The name must fit its field of 100 bytes and the size eleven octal digits; `limits` sees to that.
+ * time. The name must fit its field of 100 bytes and the size eleven octal digits; MODEL_PATH_CHARACTERS
+ * and MODEL_ARTIFACT_BYTES ensure both.
  */
 export function writeHeader(name: string, size: number): Uint8Array {
   const header = Buffer.alloc(BLOCK);

@@ -1,7 +1,7 @@
-import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import { createNames, plainPath } from '../../models/config/names.ts';
 import { type Blob, sliceOf } from '../blob.ts';
+import { MODEL_SOURCE_ENTRIES_MAX, MODEL_UNPACKED_BYTES } from '../limits.ts';
 import { type BuildResult, problem } from '../problem.ts';
 import { BLOCK, checksum, padding } from './header.ts';
 
@@ -37,7 +37,7 @@ export async function listTar(tar: Blob): Promise<BuildResult<Blob[]>> {
   let pending: Pending = {};
   let total = 0;
   for (let at = 0, count = 0; ; count++) {
-    if (count > 2 * limits.modelSourceEntries.value) return problem('bound', `${tar.name} has too many entries`);
+    if (count > 2 * MODEL_SOURCE_ENTRIES_MAX) return problem('bound', `${tar.name} has too many entries`);
     const header = await tar.read(at, BLOCK);
     // Two empty blocks end a tar; one without them is accepted, as by every reader.
     if (header.length === 0 || header.every((byte) => byte === 0)) return ok(files);
@@ -79,7 +79,7 @@ export async function listTar(tar: Blob): Promise<BuildResult<Blob[]>> {
     if (clash !== undefined) return problem('unsafe', `${tar.name}: ${clash}`);
     if (type === '5') continue;
     total += size;
-    if (files.length >= limits.modelSourceEntries.value || total > limits.modelUnpackedBytes.value) {
+    if (files.length >= MODEL_SOURCE_ENTRIES_MAX || total > MODEL_UNPACKED_BYTES) {
       return problem('bound', `${tar.name} holds too much`);
     }
     files.push(sliceOf(tar, name, next - size - padding(size), size));

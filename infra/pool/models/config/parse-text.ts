@@ -1,16 +1,21 @@
+import { MiB } from '../../../../shared/bytes.ts';
 import { fault, type Read } from '../../../../shared/kserve/fault.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import { type FieldShape, fieldShape, isEnum, isMessage, type MessageName, type ModelConfig } from './schema.ts';
 import { type Token, tokenise } from './tokens.ts';
 import { checkEnum, checkNumber, emptyMessage, isScalar, rivalOf } from './value.ts';
+
+/** Nesting of messages in a config.pbtxt: real ones stay below, and deeper ones must not fill the stack. */
+const MODEL_CONFIG_DEPTH = 32;
+/** Size of a config.pbtxt; real ones are a few KiB. */
+export const MODEL_CONFIG_BYTES = MiB;
 
 /**
  * Parses a config.pbtxt (protobuf text format). Anything outside the table is an error with its line, because
  * a silently dropped setting is worse than a model that does not load.
  */
 export function parseText(source: string): Read<ModelConfig> {
-  const most = limits.modelConfigBytes.value;
+  const most = MODEL_CONFIG_BYTES;
   if (source.length > most) return fault(`it has ${source.length} characters, and ${most} at most are read`);
   const tokens = tokenise(source);
   if (!tokens.ok) return tokens;
@@ -48,7 +53,7 @@ const at = (token: Token, text: string) => fault(`line ${token.line}: ${text.sli
 const show = (token: Token): string => (token.kind === 'end' ? 'the end of the file' : `'${token.text}'`);
 
 function readMessage(reader: Reader, message: MessageName, close: string | undefined, depth: number): Read<object> {
-  if (depth > limits.modelConfigDepth.value) return at(reader.next, 'nested too deeply');
+  if (depth > MODEL_CONFIG_DEPTH) return at(reader.next, 'nested too deeply');
   const out: Record<string, unknown> = emptyMessage(message);
   const given = new Set<string>();
   for (;;) {

@@ -1,9 +1,11 @@
 // Models of a repository that another model uses.
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { limits } from '../../../../shared/limits.ts';
 import { parseText } from './parse-text.ts';
 import type { ModelConfig } from './schema.ts';
+
+/** Directories of a model repository that are read. */
+export const REPOSITORY_MODELS_MAX = 256;
 
 const CONFIG = 'config.pbtxt';
 
@@ -30,8 +32,8 @@ export async function followSteps(repository: string, models: readonly string[])
         throw new Error(`${model}: the step ${JSON.stringify(step)} is no name of a model`);
       found.add(step);
     }
-    if (found.size > limits.repositoryModels.value)
-      throw new Error(`${model} is made of more than ${limits.repositoryModels.value} models`);
+    if (found.size > REPOSITORY_MODELS_MAX)
+      throw new Error(`${model} is made of more than ${REPOSITORY_MODELS_MAX} models`);
   }
   return [...found];
 }

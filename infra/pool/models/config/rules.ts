@@ -1,7 +1,13 @@
 import { fromConfigName } from '../../../../shared/kserve/datatype.ts';
-import { limits } from '../../../../shared/limits.ts';
 import type { Message, ModelConfig } from './schema.ts';
 import { checkSequences } from './sequence-rules.ts';
+
+/** Threads of one model: each holds the whole network in memory. */
+export const ENGINE_INSTANCES_MAX = 16;
+/** Steps of one ensemble. */
+export const ENSEMBLE_STEPS_MAX = 64;
+/** Executions of one warm-up sample. */
+const WARMUP_COUNT_MAX = 100;
 
 type Rule = (config: ModelConfig) => string | undefined;
 
@@ -101,16 +107,14 @@ const instances: Rule = (config) => {
   }
   if (config.instance_group.some(({ count }) => count < 0)) return 'instance count must not be negative';
   const total = config.instance_group.reduce((sum, { count }) => sum + count, 0);
-  if (total > limits.engineInstances.value)
-    return `${total} instances are over this engine's ${limits.engineInstances.value}`;
+  if (total > ENGINE_INSTANCES_MAX) return `${total} instances are over this engine's ${ENGINE_INSTANCES_MAX}`;
   return config.instance_group.every(({ passive }) => passive) ? 'every instance group is passive' : undefined;
 };
 
 const ensemble: Rule = ({ ensemble_scheduling: scheduling, input, output }) => {
   if (!scheduling) return undefined;
   if (scheduling.step.length === 0) return 'an ensemble needs at least one step';
-  if (scheduling.step.length > limits.ensembleSteps.value)
-    return `more than ${limits.ensembleSteps.value} ensemble steps`;
+  if (scheduling.step.length > ENSEMBLE_STEPS_MAX) return `more than ${ENSEMBLE_STEPS_MAX} ensemble steps`;
   if (input.length === 0 || output.length === 0) return 'an ensemble must specify its inputs and outputs';
   for (const [index, step] of scheduling.step.entries()) {
     if (step.model_name === '') return `ensemble step ${index} has no model_name`;
@@ -124,7 +128,7 @@ const ensemble: Rule = ({ ensemble_scheduling: scheduling, input, output }) => {
 const warmups: Rule = ({ model_warmup, max_batch_size }) => {
   for (const { name, batch_size, inputs, count } of model_warmup) {
     if (batch_size > max_batch_size) return `warm-up '${name}': batch_size is over max_batch_size`;
-    if (count > limits.warmupCount.value) return `warm-up '${name}': count is over ${limits.warmupCount.value}`;
+    if (count > WARMUP_COUNT_MAX) return `warm-up '${name}': count is over ${WARMUP_COUNT_MAX}`;
     for (const [input, { data_type, dims }] of Object.entries(inputs)) {
       if (fromConfigName(data_type) === undefined) return `warm-up '${name}': input '${input}' has no data_type`;
       if (dims.some((dim) => dim < 1)) return `warm-up '${name}': input '${input}' needs positive dims`;

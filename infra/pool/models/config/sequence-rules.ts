@@ -1,7 +1,15 @@
+import { MiB } from '../../../../shared/bytes.ts';
 import { datatypes, fromConfigName } from '../../../../shared/kserve/datatype.ts';
 import { elementCount } from '../../../../shared/kserve/tensor.ts';
-import { limits } from '../../../../shared/limits.ts';
 import type { Message, ModelConfig } from './schema.ts';
+
+/** Sequences of one model version over all its instances; further ones wait, as in Triton's backlog. */
+const ENGINE_SEQUENCES_MAX = 4096;
+/**
+ * Implicit state of one model version with all its sequences: a larger model does not load, so that no
+ * sentence fails halfway.
+ */
+const ENGINE_STATE_BYTES = 2048 * MiB;
 
 type Batching = Message<'SequenceBatching'>;
 export type ControlKind = Message<'Control'>['kind'];
@@ -136,10 +144,10 @@ function stateBytes(state: readonly Message<'State'>[]): number {
 function checkMemory(config: ModelConfig, { state }: Batching): string | undefined {
   const instances = config.instance_group.reduce((sum, group) => sum + (group.passive ? 0 : group.count), 0);
   const slots = slotsPerInstance(config) * Math.max(1, instances);
-  if (slots > limits.engineSequences.value)
-    return `${slots} sequences at a time are over this engine's ${limits.engineSequences.value}`;
+  if (slots > ENGINE_SEQUENCES_MAX)
+    return `${slots} sequences at a time are over this engine's ${ENGINE_SEQUENCES_MAX}`;
   const bytes = slots * stateBytes(state);
-  return bytes > limits.engineStateBytes.value
-    ? `the states of ${slots} sequences take ${bytes} bytes, over ${limits.engineStateBytes.value}`
+  return bytes > ENGINE_STATE_BYTES
+    ? `the states of ${slots} sequences take ${bytes} bytes, over ${ENGINE_STATE_BYTES}`
     : undefined;
 }

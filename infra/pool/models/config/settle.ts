@@ -1,7 +1,6 @@
 import { fault, type Read } from '../../../../shared/kserve/fault.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
-import { checkRules } from './rules.ts';
+import { checkRules, ENGINE_INSTANCES_MAX } from './rules.ts';
 import type { ModelConfig } from './schema.ts';
 import { emptyMessage } from './value.ts';
 
@@ -85,7 +84,7 @@ export function settle(config: ModelConfig, directory: string): Read<ModelConfig
 /** Returns the number of instances. Passive groups take no requests, so they get no thread. */
 export function instanceCount(config: ModelConfig): number {
   const count = config.instance_group.reduce((sum, group) => sum + (group.passive ? 0 : group.count), 0);
-  return Math.min(count, limits.engineInstances.value);
+  return Math.min(count, ENGINE_INSTANCES_MAX);
 }
 
 /** Returns the versions to serve, highest first, of those with a directory. */

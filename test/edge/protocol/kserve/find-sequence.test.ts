@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { realRuntime } from '../../../../edge/clock.ts';
 import { CallerBody } from '../../../../edge/http/caller-body.ts';
 import { findSequence } from '../../../../edge/protocol/kserve/find-sequence.ts';
-import { limits } from '../../../../shared/limits.ts';
+import { BUFFERED_BODY_BYTES } from '../../../../shared/speech/limits.ts';
 
 type Framing = Parameters<typeof findSequence>[1];
 
@@ -63,11 +63,11 @@ describe('A5 the sequence of a request, as the edge looks for it', () => {
   });
 
   it('a JSON beyond the scan limit passes without routing hints', async () => {
-    const long = named(7, `"${'x'.repeat(limits.heldBodyBytes.value)}"`);
+    const long = named(7, `"${'x'.repeat(BUFFERED_BODY_BYTES)}"`);
     expect(await find(long)).toMatchObject({ found: undefined, whole: long.length });
     expect(await find(long, { headerLength: String(long.length) })).toMatchObject({ found: undefined });
     expect(
-      await find(`${named(7)}${' '.repeat(limits.heldBodyBytes.value)}`, { headerLength: String(named(7).length) }),
+      await find(`${named(7)}${' '.repeat(BUFFERED_BODY_BYTES)}`, { headerLength: String(named(7).length) }),
     ).toMatchObject({ found: '7' });
   });
 

@@ -1,7 +1,8 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import { ANSWER_BUFFERED_BYTES } from '../../../../edge/protocol/kserve/render-answer.ts';
+import { SNAPSHOT_AGE_MS } from '../../../../edge/routing/snapshot.ts';
 import { decodeInferResponse } from '../../../../shared/kserve/infer-response.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { ask, passTime, startAgent } from '../../network.ts';
 import { bearer, doubling, finalOf, infer, join, readError, row } from './kserve-agent.ts';
 
@@ -33,7 +34,7 @@ describe('T2 C10 first requests of a KServe client', () => {
     expect((await get(`/v2/models/${name}/ready`, { zones: ['eu'] })).status).toBe(400);
     await agent.send(agent.report({ draining: true }));
     await agent.settled();
-    passTime(limits.snapshotAgeMs.value);
+    passTime(SNAPSHOT_AGE_MS);
     expect((await get(`/v2/models/${name}/ready`)).status).toBe(400);
   });
 
@@ -257,7 +258,7 @@ describe('C6 another agent takes over', () => {
 });
 
 describe('answers of every size', () => {
-  const large = new Uint8Array(limits.callWholeBytes.value * 3).map((_, at) => at % 251);
+  const large = new Uint8Array(ANSWER_BUFFERED_BYTES * 3).map((_, at) => at % 251);
 
   it('a large one arrives whole', async () => {
     const name = unique();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readAddress } from '../../../../edge/protocol/kserve/address.ts';
-import { limits } from '../../../../shared/limits.ts';
+import { INFER_BODY_BYTES } from '../../../../shared/kserve/limits.ts';
 import { ask, startAgent } from '../../network.ts';
 import { bearer, doubling, infer, readError } from './kserve-agent.ts';
 
@@ -108,11 +108,11 @@ describe('bodies that are refused', () => {
   });
 
   it('over the bound before a byte was read', async () => {
-    const bytes = limits.callBodyBytes.value + 1;
+    const bytes = INFER_BODY_BYTES + 1;
     const answer = await infer('m', { body: new Uint8Array(bytes) });
     expect(await readError(answer)).toEqual({
       status: 400,
-      error: `The request is over ${limits.callBodyBytes.value} bytes, unpacked.`,
+      error: `The request is over ${INFER_BODY_BYTES} bytes, unpacked.`,
     });
   });
 });

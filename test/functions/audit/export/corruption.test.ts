@@ -4,11 +4,11 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { exportName, type Manifest, manifestNoteText } from '../../../../shared/audit/bundle/manifest.ts';
 import { fromBase64Url, toBase64Url } from '../../../../shared/audit/commitment.ts';
+import { WITNESS_SKEW_MS } from '../../../../shared/audit/limits.ts';
 import { openSigningKey, signNote } from '../../../../shared/audit/note.ts';
 import { digestOf } from '../../../../shared/audit/verify/bundle-files.ts';
 import type { VerifyOptions } from '../../../../shared/audit/verify/verify-bundle.ts';
 import { verifyBundle } from '../../../../shared/audit/verify/verify-bundle.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { cosigned, ExportedLog, logKey, ORIGIN, readerOf, signedAgain } from './exported-log.ts';
 
 type Files = Map<string, Uint8Array>;
@@ -409,10 +409,7 @@ describe('C9 corruption matrix: checkpoints as notes', () => {
     broken[40] = (broken[40] as number) ^ 1;
     const wrong = `${text}\n\n${log1}\n— ${name} ${broken.toString('base64')}\n`;
     expect((await withNote(wrong)).verdict).toBe('invalid');
-    const future = await cosigned(
-      `${text}\n`,
-      Math.floor((log.now + 60_000 + limits.auditWitnessSkewMs.value) / 1_000) + 1,
-    );
+    const future = await cosigned(`${text}\n`, Math.floor((log.now + 60_000 + WITNESS_SKEW_MS) / 1_000) + 1);
     const files = copy().set('checkpoints/end.txt', encode(future));
     for (const path of [...files.keys()]) if (path.startsWith('derived/')) files.delete(path);
     const report = await verdictOf(

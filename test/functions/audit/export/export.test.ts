@@ -1,14 +1,30 @@
 import { describe, expect, it } from 'vitest';
-import { advanceExport, advanceExports } from '../../../../functions/audit/export/advance-export.ts';
-import { refusalOf } from '../../../../functions/audit/export/export-budget.ts';
+import {
+  advanceExport,
+  advanceExports,
+  EXPORT_STEP_MS,
+  EXPORT_TRIES_MAX,
+} from '../../../../functions/audit/export/advance-export.ts';
+import {
+  EXPORTS_PER_DAY_MAX,
+  EXPORTS_STORED_BYTES,
+  refusalOf,
+} from '../../../../functions/audit/export/export-budget.ts';
 import type { ExportContext } from '../../../../functions/audit/export/export-context.ts';
-import { type ExportRow, insertExport, listExports } from '../../../../functions/audit/export/export-row.ts';
+import {
+  EXPORT_ROWS_MAX,
+  EXPORT_STORED_MS,
+  EXPORTS_RUNNING_MAX,
+  type ExportRow,
+  insertExport,
+  listExports,
+} from '../../../../functions/audit/export/export-row.ts';
 import type { LogStore } from '../../../../functions/audit/log/log-store.ts';
 import { MANIFEST_NOTE, type Manifest } from '../../../../shared/audit/bundle/manifest.ts';
 import { formatNames } from '../../../../shared/audit/derived/formats.ts';
 import { eventId } from '../../../../shared/audit/event-id.ts';
+import { EXPORT_ANCHOR_MS } from '../../../../shared/audit/verify/numbers.ts';
 import { verifyBundle } from '../../../../shared/audit/verify/verify-bundle.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { publicText } from '../../../../shared/refusal.ts';
 import { ExportedLog, readerOf, ZONE } from './exported-log.ts';
 import { MemoryRows } from './memory-rows.ts';
@@ -295,7 +311,7 @@ describe('A21 the job of an export', () => {
       expect(await insertExport(rows, { ...row, ...one, state: 'asked', due: log.now })).toBe(true);
     // Each step takes so long that three of them fill the tick.
     const commit: MemoryRows['commit'] = async (...given) => {
-      log.now += 0.4 * limits.auditExportStepMs.value;
+      log.now += 0.4 * EXPORT_STEP_MS;
       return rows.commit(...given);
     };
     const slow = Object.assign(Object.create(rows) as MemoryRows, {
@@ -315,12 +331,12 @@ describe('A21 the job of an export', () => {
     const log = new ExportedLog();
     await log.write('ann', 1);
     const asked = await log.ask('ann');
-    log.now += limits.auditExportAnchorMs.value + 1;
+    log.now += EXPORT_ANCHOR_MS + 1;
     await advanceExports(log.desk);
     expect(await log.row(asked)).toMatchObject({ state: 'failed', reason: 'not_logged' });
     const other = await log.ask('ann');
     await log.commit();
-    for (let tries = 0; tries < limits.auditExportTries.value; tries += 1) {
+    for (let tries = 0; tries < EXPORT_TRIES_MAX; tries += 1) {
       await advanceExport(mortal(log, 1), ZONE, 'ann', other.id);
       log.now = Math.max(log.now, (await log.row(other)).due);
     }
@@ -330,7 +346,7 @@ describe('A21 the job of an export', () => {
   it('is refused when it cannot be recorded or too many are open', async () => {
     const log = new ExportedLog();
     await log.write('ann', 1);
-    for (let count = 0; count < limits.auditExportsOpen.value; count += 1) await log.ask('ann');
+    for (let count = 0; count < EXPORTS_RUNNING_MAX; count += 1) await log.ask('ann');
     await expect(log.ask('ann')).rejects.toThrow('exports_open');
     await expect(log.ask('bob', { known_size: 10_000 })).rejects.toThrow('field_invalid');
     await expect(log.ask('bob', { query: { from: 2, to: 1 } })).rejects.toThrow('field_invalid');
@@ -341,15 +357,14 @@ describe('A21 the job of an export', () => {
     const log = new ExportedLog();
     await log.write('ann', 1);
     const first = await log.finish(await log.ask('ann', { formats: [] }));
-    const { auditExportsPerDay: perDay } = limits;
-    for (let count = 1; count < perDay.value; count += 1) {
+    for (let count = 1; count < EXPORTS_PER_DAY_MAX; count += 1) {
       const id = `eu-${eventId(first.created + count, crypto.getRandomValues(new Uint8Array(10)))}`;
       await insertExport(log.rows, { ...first, id, created: first.created + count, due: first.due + DAY_MS * 9 });
     }
     const again = new Date(first.created + DAY_MS).toISOString();
     expect(await log.refusal('ann', {})).toEqual({
       reason: 'exports_spent',
-      params: { most: `${perDay.value} in 24 hours`, again },
+      params: { most: `${EXPORTS_PER_DAY_MAX} in 24 hours`, again },
     });
     expect(publicText(await log.refusal('ann', {}))).toContain(`Come again after ${again}.`);
     expect(await log.ask('bob')).toMatchObject({ state: 'anchoring' });
@@ -363,12 +378,11 @@ describe('A21 the job of an export', () => {
     const row = await log.finish(await log.ask('ann', { formats: [] }));
     const files = [...log.files(row)].filter(([path]) => path !== MANIFEST_NOTE);
     expect(row.bytes).toBe(files.reduce((sum, [, { length }]) => sum + length, 0));
-    const { auditExportKeptBytes: most, auditExportKeepMs: keep } = limits;
     const of = (bytes: number, ended: number): ExportRow => ({ ...row, bytes, ended });
     const now = row.created + DAY_MS;
-    const [small, large] = [of(1, row.created), of(most.value - 1, row.created + 5)];
+    const [small, large] = [of(1, row.created), of(EXPORTS_STORED_BYTES - 1, row.created + 5)];
     expect(refusalOf([large], now)).toBeUndefined();
-    const again = (at: number) => ({ again: new Date(at + keep.value).toISOString() });
+    const again = (at: number) => ({ again: new Date(at + EXPORT_STORED_MS).toISOString() });
     expect(refusalOf([large, small], now)).toMatchObject({ reason: 'exports_spent', params: again(row.created) });
     expect(refusalOf([of(1, row.created + 9), large, of(0, 1)], now)).toMatchObject({ params: again(row.created + 5) });
     expect(refusalOf([large, { ...small, state: 'expired' }], now)).toBeUndefined();
@@ -382,7 +396,7 @@ describe('A21 the job of an export', () => {
     for (let round = 0; round < 2; round += 1) {
       const asked = await Promise.allSettled(Array.from({ length: 50 }, () => log.ask('ann')));
       const made = asked.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
-      expect(made).toHaveLength(limits.auditExportsOpen.value);
+      expect(made).toHaveLength(EXPORTS_RUNNING_MAX);
       for (const one of asked) if (one.status === 'rejected') expect(String(one.reason)).toContain('exports_open');
       for (const row of made) await log.finish(row);
     }
@@ -395,7 +409,7 @@ describe('A21 the job of an export', () => {
     const kept = await log.ask('ann');
     const over = { created: log.now - 2 * DAY_MS, ended: log.now, due: log.now + 60_000 };
     const done = { ...kept, tenant: 'aaa', state: 'done' as const, ...over };
-    for (let at = 0; at <= limits.auditExportRows.value; at += 1) {
+    for (let at = 0; at <= EXPORT_ROWS_MAX; at += 1) {
       const id = `eu-${eventId(log.now - 1_000 + at, new Uint8Array(10))}`;
       expect(await insertExport(log.rows, { ...done, id })).toBe(true);
     }
@@ -404,7 +418,7 @@ describe('A21 the job of an export', () => {
     for (let rounds = 0; rounds < 5; rounds += 1, log.now += 1_000) await advanceExports(log.desk);
     expect(await log.row(asked)).toMatchObject({ state: 'done' });
     // The newest of many are listed, and every running one counts.
-    for (let count = 0; count < limits.auditExportsOpen.value; count += 1) await log.ask('aaa');
+    for (let count = 0; count < EXPORTS_RUNNING_MAX; count += 1) await log.ask('aaa');
     await expect(log.ask('aaa')).rejects.toThrow('exports_open');
     const listed = await listExports(log.rows, ZONE, 'aaa');
     expect(listed.slice(0, 5).map(({ state }) => state)).toEqual([...Array(4).fill('anchoring'), 'done']);
@@ -418,13 +432,13 @@ describe('A21 the job of an export', () => {
     const row = await log.finish(await log.ask('ann'));
     expect(log.files(row).size).toBeGreaterThan(8);
     await advanceExports(log.desk);
-    log.now += limits.auditExportKeepMs.value + 1;
+    log.now += EXPORT_STORED_MS + 1;
     await advanceExports(log.desk);
     expect(await log.row(row)).toMatchObject({ state: 'expired' });
     expect(log.files(row).size).toBe(0);
     expect(await listExports(log.rows, ZONE, 'ann')).toHaveLength(1);
     // It is listed for another week, and then nothing of it is kept.
-    log.now += limits.auditExportKeepMs.value + 1;
+    log.now += EXPORT_STORED_MS + 1;
     await advanceExports(log.desk);
     expect(await listExports(log.rows, ZONE, 'ann')).toEqual([]);
     expect(await log.rows.scan(ZONE, '', '~', 10)).toEqual([]);

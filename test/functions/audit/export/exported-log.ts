@@ -4,6 +4,7 @@ import { advanceExport } from '../../../../functions/audit/export/advance-export
 import { createExport } from '../../../../functions/audit/export/create-export.ts';
 import type { ExportContext } from '../../../../functions/audit/export/export-context.ts';
 import { type ExportRow, findExport } from '../../../../functions/audit/export/export-row.ts';
+import { EXPORT_PART_BYTES, EXPORT_STEP_BUNDLES } from '../../../../functions/audit/export/open-exports.ts';
 import { nameOfReceived, receive } from '../../../../functions/audit/intake/intake.ts';
 import type { LogKeys } from '../../../../functions/audit/log/log-keys.ts';
 import { openReporter } from '../../../../functions/audit/report/report.ts';
@@ -26,7 +27,6 @@ import { eventId } from '../../../../shared/audit/event-id.ts';
 import { openSigningKey, signNote, splitNote } from '../../../../shared/audit/note.ts';
 import { type Policy, readPolicy } from '../../../../shared/audit/policy.ts';
 import { type BundleFiles, digestOf } from '../../../../shared/audit/verify/bundle-files.ts';
-import { limits } from '../../../../shared/limits.ts';
 import type { Refusal } from '../../../../shared/refusal.ts';
 import { MemoryStore } from '../stored-log.ts';
 import { MemoryRows } from './memory-rows.ts';
@@ -63,8 +63,8 @@ export class ExportedLog {
 
   constructor({
     witnessed = false,
-    partBytes = limits.auditExportPartBytes.value,
-    scanBundles = limits.auditExportScanBundles.value,
+    partBytes = EXPORT_PART_BYTES,
+    scanBundles = EXPORT_STEP_BUNDLES,
   }: { witnessed?: boolean; partBytes?: number; scanBundles?: number } = {}) {
     const hide = () => openHide(this.keys);
     const after = () => ({ rings: never, cancel: () => {} });

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { DecodedWord, WordDecoder } from '../../../../infra/pool/agent/asr/decode/decoder.ts';
 import { createRecognition } from '../../../../infra/pool/agent/asr/recognise.ts';
 import type { Dispatcher } from '../../../../infra/pool/agent/engine/dispatch.ts';
+import { ANSWER_EVENT_BYTES, UTTERANCES_IN_FLIGHT_MAX } from '../../../../infra/pool/agent/limits.ts';
 import { fp32Tensor, int32Tensor } from '../../../../shared/kserve/tensor.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import { answerEvent, type Segment } from '../../../../shared/speech/transcript.ts';
 
@@ -57,7 +57,7 @@ function begin(scene: Scene = {}) {
 /** Hands over more utterances than may be in flight; the last outcome. */
 async function addMany(recognition: ReturnType<typeof createRecognition>) {
   let last = await recognition.add(utterance);
-  for (let i = 0; i < limits.utterancesInFlight.value + 2; i++) last = await recognition.add(utterance);
+  for (let i = 0; i < UTTERANCES_IN_FLIGHT_MAX + 2; i++) last = await recognition.add(utterance);
   return last;
 }
 
@@ -92,9 +92,7 @@ describe('recognition of a recording', () => {
 
   it('stops waiting when the request is over', async () => {
     const { recognition, cancel } = begin({ run: () => new Promise(() => {}) });
-    const added = Promise.all(
-      Array.from({ length: limits.utterancesInFlight.value }, () => recognition.add(utterance)),
-    );
+    const added = Promise.all(Array.from({ length: UTTERANCES_IN_FLIGHT_MAX }, () => recognition.add(utterance)));
     cancel.abort();
     await added;
   });
@@ -109,13 +107,13 @@ describe('recognition of a recording', () => {
     expect(segments.map(({ index }) => index)).toEqual([...segments.keys()]);
     for (const segment of segments) {
       expect(segment.text).toBe(segment.words.map((one) => one.word).join(' '));
-      expect(Buffer.byteLength(JSON.stringify(segment))).toBeLessThanOrEqual(limits.answerEventBytes.value);
+      expect(Buffer.byteLength(JSON.stringify(segment))).toBeLessThanOrEqual(ANSWER_EVENT_BYTES);
       expect(answerEvent.safeParse(segment).success).toBe(true);
     }
   });
 
   it.each<[string, Scene]>([
-    ['a word longer than an event', { decoder: hearing([word('x'.repeat(limits.answerEventBytes.value))]) }],
+    ['a word longer than an event', { decoder: hearing([word('x'.repeat(ANSWER_EVENT_BYTES))]) }],
     ['columns for another vocabulary (A18)', { columns: WIDTH + 1 }],
     ['no numbers', { logProbability: Number.NaN }],
     ['nothing possible at all', { logProbability: Number.NEGATIVE_INFINITY }],

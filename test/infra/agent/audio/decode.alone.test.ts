@@ -1,12 +1,11 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { decodeSound } from '../../../../infra/pool/agent/audio/decode.ts';
+import { AUDIO_S, decodeSound } from '../../../../infra/pool/agent/audio/decode.ts';
 import { createFlacFrames, frameHeaderBytes } from '../../../../infra/pool/agent/audio/flac-frames.ts';
 import { createMono } from '../../../../infra/pool/agent/audio/mono.ts';
 import { mp3FrameBytes } from '../../../../infra/pool/agent/audio/mp3-frames.ts';
 import { createOggGuard } from '../../../../infra/pool/agent/audio/ogg.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { wavFile } from '../fixtures.ts';
 
 const clip = (name: string) => new Uint8Array(readFileSync(path.join(import.meta.dirname, '../clips', name)));
@@ -179,7 +178,7 @@ describe('decoding in the pool (issue 3: WAV, FLAC, MP3 and Ogg Opus)', () => {
   });
 
   it('stops when a recording is longer than it may be, however small its file', async () => {
-    const limit = limits.audioSeconds.value;
+    const limit = AUDIO_S;
     let sent = 0;
     async function* endless() {
       yield wavFile(new Float32Array(0), 8_000, 0);

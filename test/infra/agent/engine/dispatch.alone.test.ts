@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createDispatcher } from '../../../../infra/pool/agent/engine/dispatch.ts';
 import type { Engine, Inference, InferOutcome } from '../../../../infra/pool/agent/engine/engine.ts';
-import { silentAfter } from '../../../../infra/pool/agent/engine/patience.ts';
-import { limits } from '../../../../shared/limits.ts';
+import { QUEUED_UTTERANCES_MAX } from '../../../../infra/pool/agent/engine/limits.ts';
+import { ENGINE_SILENT_MS, ENGINE_SILENT_TIMES, silentAfter } from '../../../../infra/pool/agent/engine/patience.ts';
+import { ENGINE_MS } from '../../../../infra/pool/agent/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import type { RequestClass } from '../../../../shared/tenant/claims.ts';
 
@@ -111,12 +112,12 @@ describe('dispatcher', () => {
   it('A2 R13 a full queue refuses batch, and displaces batch for realtime', async () => {
     const { engine } = manualEngine();
     const dispatcher = createDispatcher({ engine, slots: 1, now: () => 0 });
-    const waiting = Array.from({ length: limits.queuedUtterances.value + 1 }, () => dispatcher.run(task('batch')));
+    const waiting = Array.from({ length: QUEUED_UTTERANCES_MAX + 1 }, () => dispatcher.run(task('batch')));
     const busy = { ok: false, refusal: { reason: 'pool_busy' } };
     expect(await dispatcher.run(task('batch'))).toMatchObject(busy);
     void dispatcher.run(task('realtime'));
     expect(await waiting.at(-1)).toMatchObject(busy);
-    expect(dispatcher.queued()).toMatchObject({ realtime: 1, batch: limits.queuedUtterances.value - 1 });
+    expect(dispatcher.queued()).toMatchObject({ realtime: 1, batch: QUEUED_UTTERANCES_MAX - 1 });
   });
 
   it('an exception in a task is a refusal, and frees its slot', async () => {
@@ -137,7 +138,7 @@ describe('dispatcher', () => {
 describe('A8 C6 an engine that hangs', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] }));
   afterEach(() => void vi.useRealTimers());
-  const silence = limits.engineSilentMs.value;
+  const silence = ENGINE_SILENT_MS;
   const lost = { ok: false, refusal: { reason: 'engine_failed' } };
 
   /** An engine that answers when the test says so, or when it is not waited for any longer. */
@@ -173,13 +174,13 @@ describe('A8 C6 an engine that hangs', () => {
   }
 
   it('is given up after a multiple of what it usually takes, within bounds', () => {
-    const { value: times } = limits.engineSilentTimes;
+    const times = ENGINE_SILENT_TIMES;
     expect([undefined, 0, silence / times, silence / 2, 1e9].map(silentAfter)).toEqual([
-      limits.engineMs.value,
+      ENGINE_MS,
       silence,
       silence,
-      Math.min((silence / 2) * times, limits.engineMs.value),
-      limits.engineMs.value,
+      Math.min((silence / 2) * times, ENGINE_MS),
+      ENGINE_MS,
     ]);
   });
 
@@ -223,7 +224,7 @@ describe('A8 C6 an engine that hangs', () => {
     void dispatcher.run(task('default', undefined, Date.now() + 600_000)).then(() => {
       ended = true;
     });
-    await vi.advanceTimersByTimeAsync(limits.engineMs.value - 1);
+    await vi.advanceTimersByTimeAsync(ENGINE_MS - 1);
     expect(ended).toBe(false);
   });
 });

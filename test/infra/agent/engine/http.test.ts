@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createEngineClient } from '../../../../infra/pool/agent/engine/http.ts';
+import { ENGINE_ANSWER_BYTES } from '../../../../infra/pool/agent/engine/limits.ts';
 import { makeBody } from '../../../../shared/kserve/body.ts';
-import { limits } from '../../../../shared/limits.ts';
 
 type Serve = (incoming: IncomingMessage, answer: ServerResponse, body: Buffer) => void;
 
@@ -154,9 +154,9 @@ describe('HTTP client of an engine', () => {
 
   it.each(['content-length', 'chunked'])('rejects a response over engineAnswerBytes (%s)', async (framing) => {
     const { url } = await serve((_, outgoing) => {
-      if (framing === 'content-length') outgoing.setHeader('content-length', limits.engineAnswerBytes.value + 1);
+      if (framing === 'content-length') outgoing.setHeader('content-length', ENGINE_ANSWER_BYTES + 1);
       outgoing.on('error', () => {});
-      outgoing.end(Buffer.alloc(limits.engineAnswerBytes.value + 1));
+      outgoing.end(Buffer.alloc(ENGINE_ANSWER_BYTES + 1));
     });
     const response = connect(url, 1).request({ method: 'GET', path: '/', signal: forever });
     await expect(response).rejects.toMatchObject({ code: 'UND_ERR_RES_EXCEEDED_MAX_SIZE' });

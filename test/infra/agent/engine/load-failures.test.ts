@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { createLoadFailures } from '../../../../infra/pool/agent/engine/load-failures.ts';
 import { type ModelState, readStates } from '../../../../infra/pool/agent/engine/repository.ts';
 import { backOffMs } from '../../../../shared/back-off.ts';
-import { limits } from '../../../../shared/limits.ts';
+import { MODEL_RELOAD_MAX_MS, MODEL_RELOAD_MS } from '../../../../shared/kserve/limits.ts';
 
-const bounds = { firstMs: limits.engineReloadMs.value, maxMs: limits.engineReloadMaxMs.value };
+const bounds = { firstMs: MODEL_RELOAD_MS, maxMs: MODEL_RELOAD_MAX_MS };
 
 /** An engine whose model `a` is in `state`; `retries`: it loads failed models again by itself. */
 function begin(state: ModelState | undefined, retries = false) {

@@ -1,8 +1,11 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createEngineMetrics, ownLines } from '../../../../infra/pool/agent/engine/metrics-page.ts';
-import { limits } from '../../../../shared/limits.ts';
+import {
+  createEngineMetrics,
+  ENGINE_METRICS_BYTES,
+  ownLines,
+} from '../../../../infra/pool/agent/engine/metrics-page.ts';
 import { type Bench, startBench } from '../start-agent.ts';
 
 const page = [
@@ -56,7 +59,7 @@ describe('the engine’s metrics (R14)', () => {
 
   it('are not read beyond their bound', async () => {
     const line = `${page.split('\n')[2]}\n`;
-    const url = await serve(200, line.repeat(limits.engineMetricsBytes.value / line.length + 1));
+    const url = await serve(200, line.repeat(ENGINE_METRICS_BYTES / line.length + 1));
     expect(await createEngineMetrics(url)()).toBeUndefined();
   });
 });

@@ -6,12 +6,12 @@ import {
   emptyQueue,
   enqueue,
   noTurns,
+  PASSED_STARTS_MAX,
   type Queue,
   type Turns,
   type Waiting,
   withdraw,
 } from '../../../../infra/pool/agent/engine/queue.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { classes, type RequestClass } from '../../../../shared/tenant/claims.ts';
 
 const utterance = (id: number, name: RequestClass, deadline = 1, tenant = 'a'): Waiting => ({
@@ -78,7 +78,7 @@ describe('A2: an urgent utterance overtakes', () => {
           .map((name) => utterance(id++, name)),
       ]),
     );
-    expect(limits.passedStarts.value).toBe(16);
+    expect(PASSED_STARTS_MAX).toBe(16);
     expect(starts.filter((one) => one.class === 'batch')).toHaveLength(5);
   });
 

@@ -4,8 +4,9 @@ import { CompactSign, compactVerify, decodeJwt, exportJWK, generateKeyPair, impo
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { reconnectPause } from '../../../../infra/pool/agent/identity/heartbeat.ts';
-import { limits } from '../../../../shared/limits.ts';
+import { RECONNECT_MS } from '../../../../infra/pool/agent/limits.ts';
 import { type AgentMessage, agentMessage } from '../../../../shared/pool/heartbeat.ts';
+import { RECONNECT_MAX_MS } from '../../../../shared/pool/limits.ts';
 import { RELEASE_TYPE } from '../../../../shared/registry/release.ts';
 import { type Bench, patience, startBench, testDescription } from '../start-agent.ts';
 
@@ -233,9 +234,9 @@ describe('log lines about the connection', () => {
 
 describe('pause before calling again', () => {
   it('doubles from half a second to ten, with jitter on its upper half', () => {
-    const first = limits.reconnectMs.value;
+    const first = RECONNECT_MS;
     expect([reconnectPause(0, 0), reconnectPause(0, 1)]).toEqual([first / 2, first]);
     expect(reconnectPause(3, 1)).toBe(first * 8);
-    expect(reconnectPause(30, 1)).toBe(limits.reconnectMaxMs.value);
+    expect(reconnectPause(30, 1)).toBe(RECONNECT_MAX_MS);
   });
 });

@@ -4,9 +4,10 @@ import os from 'node:os';
 import path from 'node:path';
 import { CompactSign, exportJWK, generateKeyPair } from 'jose';
 import { afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
-import { openReleaseMap } from '../../../../infra/pool/agent/identity/release-map.ts';
+import { SNAPSHOT_AGE_MS, SNAPSHOT_WAIT_MS } from '../../../../edge/routing/snapshot.ts';
+import { openReleaseMap, RELEASE_GRACE_MS } from '../../../../infra/pool/agent/identity/release-map.ts';
 import type { LogEvent } from '../../../../infra/pool/agent/telemetry/log.ts';
-import { limits } from '../../../../shared/limits.ts';
+import { HEARTBEAT_MS } from '../../../../shared/pool/limits.ts';
 import { type ModelRelease, RELEASE_TYPE } from '../../../../shared/registry/release.ts';
 import { testDescription } from '../start-agent.ts';
 
@@ -75,10 +76,10 @@ it('T1: a rollback needs only the map; the old revision stays for a grace period
   await map.take(await signed(1, { stable: A, before: B, canary: { revision: C, share: 0.05 } }));
   await map.take(await signed(2, { stable: B, before: A }));
   expect([A, B, C].map((one) => map.part(of(one)))).toEqual(['older', 'full', 'canary']);
-  now += limits.releaseGraceMs.value;
+  now += RELEASE_GRACE_MS;
   expect([A, B, C].map((one) => map.part(of(one)))).toEqual(['older', 'full', undefined]);
-  expect(limits.releaseGraceMs.value + limits.heartbeatMs.value).toBeLessThan(5_000);
-  expect(limits.releaseGraceMs.value).toBeGreaterThan(limits.snapshotAgeMs.value + limits.snapshotWaitMs.value);
+  expect(RELEASE_GRACE_MS + HEARTBEAT_MS).toBeLessThan(5_000);
+  expect(RELEASE_GRACE_MS).toBeGreaterThan(SNAPSHOT_AGE_MS + SNAPSHOT_WAIT_MS);
 });
 
 it('without keys of the functions takes none, and logs nothing', async () => {

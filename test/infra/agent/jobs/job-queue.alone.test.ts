@@ -1,9 +1,8 @@
 import { CreateQueueCommand, GetQueueUrlCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { startFauxqs } from 'fauxqs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type JobQueue, openSqs } from '../../../../infra/pool/agent/jobs/job-queue.ts';
+import { type JobQueue, openSqs, QUEUE_MISSING_MS } from '../../../../infra/pool/agent/jobs/job-queue.ts';
 import { jobQueue } from '../../../../shared/jobs/job.ts';
-import { limits } from '../../../../shared/limits.ts';
 
 const REGION = 'us-east-1';
 let server: Awaited<ReturnType<typeof startFauxqs>>;
@@ -98,7 +97,7 @@ describe('the queue of a zone, as SQS speaks (C2, C11)', () => {
     client.destroy();
     await send('first', 'late');
     expect(await late.receive(1, forever)).toEqual([]);
-    at += limits.queueMissingMs.value;
+    at += QUEUE_MISSING_MS;
     expect(await late.receive(1, forever)).toMatchObject([{ body: 'first' }]);
     late.close();
   });

@@ -3,9 +3,14 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { JobEnd } from '../../../../infra/pool/agent/jobs/do-job.ts';
 import type { JobQueue, Message } from '../../../../infra/pool/agent/jobs/job-queue.ts';
 import { createBatchMetrics } from '../../../../infra/pool/agent/jobs/metrics.ts';
-import { createTaker, retrySeconds, type TakerOptions } from '../../../../infra/pool/agent/jobs/take-jobs.ts';
+import {
+  createTaker,
+  JOB_RETRY_MAX_S,
+  retrySeconds,
+  type TakerOptions,
+} from '../../../../infra/pool/agent/jobs/take-jobs.ts';
 import type { UploadJob } from '../../../../shared/jobs/job.ts';
-import { limits } from '../../../../shared/limits.ts';
+import { JOB_VISIBILITY_S } from '../../../../shared/jobs/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { UPLOAD } from './fake-job.ts';
 
@@ -144,7 +149,7 @@ describe('an agent takes jobs (C11)', () => {
       ends.get(String(receives))?.({ type: 'failed', refusal: refuse('engine_failed') });
     }
     await expect.poll(() => double.told, settled).toEqual(['keep r1 5', 'keep r2 20', 'keep r4 45']);
-    expect(retrySeconds(30)).toBe(limits.jobRetryMaxSeconds.value);
+    expect(retrySeconds(30)).toBe(JOB_RETRY_MAX_S);
   });
 
   it('takes fewer while its dependencies are unreachable, so that five tries outlive them', async () => {
@@ -183,7 +188,7 @@ describe('an agent takes jobs (C11)', () => {
     const { double, ends } = begin();
     double.put(messageOf(jobOf(0), 'r0'));
     await vi.advanceTimersByTimeAsync(1);
-    const visible = limits.jobVisibilitySeconds.value;
+    const visible = JOB_VISIBILITY_S;
     await vi.advanceTimersByTimeAsync(visible * 1_000);
     expect(double.told).toEqual(new Array(3).fill(`keep r0 ${visible}`));
     ends.get('0')?.({ type: 'done' });

@@ -1,8 +1,9 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { outcomeOfRefusal } from '../../../../edge/routing/memory.ts';
+import { INFER_TIMEOUT_MS } from '../../../../infra/pool/agent/kserve/infer.ts';
+import { INFER_BODY_BYTES } from '../../../../shared/kserve/limits.ts';
 import { fp32Tensor } from '../../../../shared/kserve/tensor.ts';
-import { limits } from '../../../../shared/limits.ts';
 import type { Reason } from '../../../../shared/refusal.ts';
 import { classes } from '../../../../shared/tenant/claims.ts';
 import { type Bench, patience, startBench } from '../start-agent.ts';
@@ -98,7 +99,7 @@ describe('T2 a request for tensors', () => {
     };
     expect(await seen({}, { class: 'realtime' })).toMatchObject({ priority: 1 });
     expect(await seen({ priority: 1, timeout: 999_999_999_999 })).toMatchObject({ priority: 3 });
-    expect((await seen({ timeout: 999_999_999_999 }))?.timeout).toBeLessThanOrEqual(limits.callMs.value * 1_000);
+    expect((await seen({ timeout: 999_999_999_999 }))?.timeout).toBeLessThanOrEqual(INFER_TIMEOUT_MS * 1_000);
     expect(await seen({ priority: 4, timeout: 5_000_000 })).toMatchObject({ priority: 4, timeout: 5_000_000 });
     expect(await seen({ priority: 4 }, { class: 'realtime' })).toMatchObject({ priority: 4 });
     expect(await seen({ temperature: 0.5 })).toMatchObject({ temperature: 0.5 });
@@ -174,7 +175,7 @@ describe('T2 refused requests', () => {
   });
 
   it('a body that unpacks to more than is allowed, whatever the network carried', async () => {
-    const body = gzipSync(new Uint8Array(limits.callBodyBytes.value + 1));
+    const body = gzipSync(new Uint8Array(INFER_BODY_BYTES + 1));
     const { refusal } = await ask({ body, head: { encoding: 'gzip' } });
     expect(refusal).toMatchObject({ reason: 'tensors_too_large' });
   });

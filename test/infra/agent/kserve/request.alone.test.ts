@@ -7,11 +7,14 @@ import { generate } from '../../../../infra/pool/agent/kserve/generate.ts';
 import { readBody } from '../../../../infra/pool/agent/kserve/read-body.ts';
 import { frames, isErrorFrame } from '../../../../infra/pool/agent/kserve/server-sent.ts';
 import type { AgentRequest } from '../../../../infra/pool/agent/request/admitted-request.ts';
-import { sendPieces } from '../../../../infra/pool/agent/request/respond.ts';
+import { INFER_READ_MS, sendPieces } from '../../../../infra/pool/agent/request/respond.ts';
 import { type CallHead, callEvent, encodeBody, readCallRecord } from '../../../../shared/kserve/call.ts';
-import { encodeInferRequest } from '../../../../shared/kserve/infer-request.ts';
+import { encodeInferRequest, TENSORS_MAX } from '../../../../shared/kserve/infer-request.ts';
+import { INFER_NAME_CHARACTERS } from '../../../../shared/kserve/limits.ts';
+import { PARAMETERS_MAX } from '../../../../shared/kserve/parameters.ts';
+import { JSON_LEVELS_MAX } from '../../../../shared/kserve/parse-json.ts';
 import { fp32Tensor } from '../../../../shared/kserve/tensor.ts';
-import { limits } from '../../../../shared/limits.ts';
+import { DIMENSIONS_MAX } from '../../../../shared/kserve/tensor-message.ts';
 import { isReason, refuse } from '../../../../shared/refusal.ts';
 import { no, ok } from '../../../../shared/result.ts';
 import { runs } from '../../../seeds.ts';
@@ -169,7 +172,7 @@ describe('a caller that does not read', () => {
       let taken = 0;
       const answer = { sendBody: () => (taken++ < 1 ? Promise.resolve() : new Promise<void>(() => {})) };
       const sent = sendPieces(answer, new Uint8Array(200_000));
-      await vi.advanceTimersByTimeAsync(limits.callReadMs.value - 1);
+      await vi.advanceTimersByTimeAsync(INFER_READ_MS - 1);
       expect(taken).toBe(2);
       await vi.advanceTimersByTimeAsync(1);
       expect(await sent).toMatchObject({ refusal: { reason: 'reader_slow' } });
@@ -231,7 +234,7 @@ describe('server-sent frames', () => {
 });
 
 describe('R1 a request for a generation', () => {
-  const [inputs, parameters] = [limits.callTensors.value, limits.callParameters.value];
+  const [inputs, parameters] = [TENSORS_MAX, PARAMETERS_MAX];
   const named = (count: number, prefix: string) =>
     Object.fromEntries(Array.from({ length: count }, (_, index) => [`${prefix}${index}`, 1]));
 
@@ -252,7 +255,7 @@ describe('R1 a request for a generation', () => {
     expect(await said(JSON.stringify(most))).toBe('let in');
     expect(await said(JSON.stringify({ ...most, c: 1 }))).toBe(`over ${inputs + parameters} inputs and parameters`);
     const parse = vi.spyOn(JSON, 'parse');
-    const levels = limits.callJsonLevels.value;
+    const levels = JSON_LEVELS_MAX;
     const deep = `{"text_input":${'['.repeat(levels)}${']'.repeat(levels)}}`;
     expect(await said(deep)).toContain(`over ${levels} levels`);
     expect(parse).not.toHaveBeenCalled();
@@ -267,7 +270,7 @@ describe('fields of a request (T2)', () => {
     read(Buffer.from(JSON.stringify({ inputs: [{ ...one, ...change }], ...(outputs && { outputs }) })));
 
   it('is bounded: dimensions, names of tensors and of outputs', async () => {
-    const [most, longest] = [limits.callDimensions.value, limits.callTextCharacters.value];
+    const [most, longest] = [DIMENSIONS_MAX, INFER_NAME_CHARACTERS];
     expect(
       (await ask({ shape: dimensions(most), name: 'n'.repeat(longest) }, [{ name: 'n'.repeat(longest) }])).ok,
     ).toBe(true);

@@ -1,11 +1,19 @@
 // Counts of recordings in an agent, and their reports to the functions.
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { LiveBook } from '../../../../infra/pool/agent/live-counts/book.ts';
-import { createLiveReporter } from '../../../../infra/pool/agent/live-counts/report.ts';
+import {
+  createLiveReporter,
+  LIVE_QUIET_REPORTS_MAX,
+  LIVE_REPORT_S,
+} from '../../../../infra/pool/agent/live-counts/report.ts';
 import { newTally, streamOf, type Tally } from '../../../../infra/pool/agent/live-counts/tally.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { type Reason, refuse } from '../../../../shared/refusal.ts';
-import { type LiveReport, liveProofOf, liveReport } from '../../../../shared/registry/live-report.ts';
+import {
+  LIVE_REPORT_REVISIONS_MAX,
+  type LiveReport,
+  liveProofOf,
+  liveReport,
+} from '../../../../shared/registry/live-report.ts';
 import { no, ok } from '../../../../shared/result.ts';
 import { testDescription } from '../start-agent.ts';
 
@@ -94,7 +102,7 @@ describe('C7: reports of counts', () => {
     teller.start();
     return teller;
   }
-  const beat = (times = 1) => vi.advanceTimersByTimeAsync(times * limits.liveReportSeconds.value * 1_000);
+  const beat = (times = 1) => vi.advanceTimersByTimeAsync(times * LIVE_REPORT_S * 1_000);
 
   it('carry all counts, signed; refused ones are in the next report', async () => {
     const book = new LiveBook();
@@ -130,7 +138,7 @@ describe('C7: reports of counts', () => {
     const teller = start(new LiveBook());
     await beat();
     expect(sent[0]?.report.models).toEqual([{ model: 'test-en', revision: testDescription.revision }]);
-    await beat(limits.liveQuietReports.value - 1);
+    await beat(LIVE_QUIET_REPORTS_MAX - 1);
     expect(sent).toHaveLength(1);
     await beat();
     expect(sent).toHaveLength(2);
@@ -139,7 +147,7 @@ describe('C7: reports of counts', () => {
 
   it('with more revisions than fit, the last counted are reported', () => {
     const book = new LiveBook();
-    const most = limits.liveReportRevisions.value;
+    const most = LIVE_REPORT_REVISIONS_MAX;
     for (let at = 0; at < most + 5; at += 1) book.ended({ ...testDescription, name: `m-${at}` }, heard(), done, 2_000);
     const told = book.models([]);
     expect(told).toHaveLength(most);

@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Engine } from '../../../../infra/pool/agent/engine/engine.ts';
 import type { EngineQueue } from '../../../../infra/pool/agent/engine/level.ts';
-import { createEngineWatch } from '../../../../infra/pool/agent/models/watch.ts';
+import { createEngineWatch, ENGINE_UNREACHABLE_POLLS } from '../../../../infra/pool/agent/models/watch.ts';
 import type { Speaker } from '../../../../infra/pool/agent/tts/speaker.ts';
-import { limits } from '../../../../shared/limits.ts';
 import type { ModelDescription } from '../../../../shared/pool/description.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok } from '../../../../shared/result.ts';
@@ -147,7 +146,7 @@ describe('watching the engine', () => {
   it('logs that the engine was never found, with reason, ever more rarely', async () => {
     const state = { up: false, loaded: new Set(['a']), reason: 'ECONNREFUSED' };
     const { watch, lines, fields } = begin(state);
-    const { value: first } = limits.engineUnreachableLooks;
+    const first = ENGINE_UNREACHABLE_POLLS;
     for (let look = 0; look < first * 5; look++) await watch.look();
     expect(lines).toEqual(Array(3).fill('engine-unreachable'));
     const reason = 'ECONNREFUSED';

@@ -1,8 +1,9 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { KEEPALIVE_MS } from '../../../../infra/pool/agent/backend.ts';
+import { ANSWER_EVENT_BYTES } from '../../../../infra/pool/agent/limits.ts';
 import { openAnswer } from '../../../../infra/pool/agent/request/answer.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { type Message, packMessages } from '../../../../shared/seal/pack.ts';
 import type { AnswerEvent } from '../../../../shared/speech/transcript.ts';
 
@@ -44,7 +45,7 @@ beforeEach(() => {
 });
 afterEach(() => vi.useRealTimers());
 
-const open = () => openAnswer(response as unknown as ServerResponse, hastySealer(), limits.keepaliveMs.value);
+const open = () => openAnswer(response as unknown as ServerResponse, hastySealer(), KEEPALIVE_MS);
 const types = () => response.written.map((text) => (JSON.parse(text) as AnswerEvent).type);
 
 describe('the sealed answer', () => {
@@ -75,20 +76,20 @@ describe('the sealed answer', () => {
     const answer = open();
     await answer.refuse({ reason: 'internal' });
     await answer.refuse({ reason: 'engine_failed' });
-    await vi.advanceTimersByTimeAsync(10 * limits.keepaliveMs.value);
+    await vi.advanceTimersByTimeAsync(10 * KEEPALIVE_MS);
     expect(types()).toEqual(['refusal']);
   });
 
   it('sends keepalives at the promised pace, one at a time when unread', async () => {
     open();
-    await vi.advanceTimersByTimeAsync(3 * limits.keepaliveMs.value);
+    await vi.advanceTimersByTimeAsync(3 * KEEPALIVE_MS);
     expect(types()).toEqual(['keepalive', 'keepalive', 'keepalive']);
     response.full = true;
-    await vi.advanceTimersByTimeAsync(10 * limits.keepaliveMs.value);
+    await vi.advanceTimersByTimeAsync(10 * KEEPALIVE_MS);
     expect(types().length).toBe(4);
     response.full = false;
     response.emit('drain');
-    await vi.advanceTimersByTimeAsync(limits.keepaliveMs.value);
+    await vi.advanceTimersByTimeAsync(KEEPALIVE_MS);
     expect(types().length).toBe(5);
   });
 
@@ -108,7 +109,7 @@ describe('the sealed answer', () => {
 
   it('an event larger than a segment is a bug', async () => {
     const answer = open();
-    const fields = { prompt: ['x'.repeat(limits.answerEventBytes.value)] };
+    const fields = { prompt: ['x'.repeat(ANSWER_EVENT_BYTES)] };
     await expect(answer.send({ type: 'form', fields })).rejects.toThrow('too long');
   });
 });

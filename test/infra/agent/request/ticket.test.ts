@@ -1,7 +1,9 @@
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createReplayCache, createTicketReader } from '../../../../infra/pool/agent/request/ticket.ts';
-import { limits } from '../../../../shared/limits.ts';
+import { CLOCK_SKEW_S } from '../../../../shared/clock-offset.ts';
+import { TICKET_S } from '../../../../shared/seal/limits.ts';
+import { TOKEN_CHARACTERS } from '../../../../shared/tenant/limits.ts';
 
 const now = 1_800_000_000_000;
 const seconds = now / 1_000;
@@ -45,7 +47,7 @@ describe('C4: tickets', () => {
     ['no id', { jti: undefined }],
     ['an id too short to be unique', { jti: 'x' }],
     ['no expiry', { exp: undefined }],
-    ['a life longer than a minute', { exp: seconds + limits.ticketSeconds.value + 1 }],
+    ['a life longer than a minute', { exp: seconds + TICKET_S + 1 }],
     ['another version', { v: 2 }],
     ['an unknown class', { class: 'urgent' }],
     ['an unknown suite', { suite: 1 }],
@@ -63,9 +65,9 @@ describe('C4: tickets', () => {
   });
 
   it('is refused when it was written in the future, beyond the skew of clocks', async () => {
-    const at = (ahead: number) => sign({ iat: seconds + ahead, exp: seconds + ahead + limits.ticketSeconds.value });
-    expect(await reason(at(limits.clockSkewSeconds.value))).toBe('ok');
-    expect(await reason(at(limits.clockSkewSeconds.value + 1))).toBe('ticket_invalid');
+    const at = (ahead: number) => sign({ iat: seconds + ahead, exp: seconds + ahead + TICKET_S });
+    expect(await reason(at(CLOCK_SKEW_S))).toBe('ok');
+    expect(await reason(at(CLOCK_SKEW_S + 1))).toBe('ticket_invalid');
   });
 
   it('is refused unsigned, changed, or signed by a shared secret', async () => {
@@ -75,7 +77,7 @@ describe('C4: tickets', () => {
     const shared = new SignJWT(claims).setProtectedHeader({ alg: 'HS256', kid: 'k' }).sign(new Uint8Array(32));
     expect(await reason(shared)).toBe('ticket_invalid');
     expect(await reason('not a token')).toBe('ticket_invalid');
-    expect(await reason('x'.repeat(limits.tokenCharacters.value + 1))).toBe('ticket_invalid');
+    expect(await reason('x'.repeat(TOKEN_CHARACTERS + 1))).toBe('ticket_invalid');
   });
 });
 

@@ -2,7 +2,9 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { sha256 } from '../../../../infra/pool/agent/identity/keys.ts';
-import { limits } from '../../../../shared/limits.ts';
+import { UTTERANCE_S, UTTERANCES_IN_FLIGHT_MAX } from '../../../../infra/pool/agent/limits.ts';
+import { REQUESTS_IN_FLIGHT_MAX } from '../../../../infra/pool/agent/request/request-slots.ts';
+import { CLASS_SHARE } from '../../../../shared/pool/limits.ts';
 import type { AnswerEvent } from '../../../../shared/speech/transcript.ts';
 import { askShort, type ShortAnswer, type ShortRequest, sealTo } from '../double-edge.ts';
 import { audioForm, boundary, joinSamples, multipart, silence, voice, wavFile } from '../fixtures.ts';
@@ -72,7 +74,7 @@ describe('back-pressure', () => {
     await expect.poll(() => bench.engine.seen.length, patience).toBe(2);
     const read = await settled(() => sent);
     // Four utterances of 20 s, one being cut, and what sockets and segments hold.
-    const utterances = (limits.utterancesInFlight.value + 1) * limits.utteranceSeconds.value * 32_000;
+    const utterances = (UTTERANCES_IN_FLIGHT_MAX + 1) * UTTERANCE_S * 32_000;
     expect(read).toBeLessThan(utterances + 10 * 1024 * 1024);
     cancel.abort();
     await answer;
@@ -82,7 +84,7 @@ describe('back-pressure', () => {
 
 describe('room', () => {
   /** Slots of one class while the others are idle: their shares stay free. */
-  const most = limits.requestsInFlight.value * (1 - 3 * limits.classShare.value);
+  const most = REQUESTS_IN_FLIGHT_MAX * (1 - 3 * CLASS_SHARE);
 
   it('is refused as busy beyond the requests in flight, before the body is read', async () => {
     bench = await startBench();

@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Fields, readMultipart } from '../../../../infra/pool/agent/server/form.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
+import { SEAL_SEGMENT_BYTES } from '../../../../shared/seal/limits.ts';
+import { FORM_FIELD_BYTES, FORM_FIELDS_MAX } from '../../../../shared/speech/limits.ts';
 import { boundary, formBytes, multipart, type Part } from '../fixtures.ts';
 
 async function* pieces(bytes: Uint8Array, size = 65_536): AsyncGenerator<Result<Uint8Array>> {
@@ -72,7 +73,7 @@ describe('multipart forms', () => {
     [
       'field_invalid',
       'a field too long',
-      formBytes([{ name: 'prompt', value: 'x'.repeat(limits.formFieldBytes.value + 1) }, file]),
+      formBytes([{ name: 'prompt', value: 'x'.repeat(FORM_FIELD_BYTES + 1) }, file]),
     ],
     ['field_invalid', 'two files', formBytes([file, file])],
     ['field_invalid', 'a file of another name', formBytes([{ ...file, name: 'image' }])],
@@ -82,7 +83,7 @@ describe('multipart forms', () => {
   });
 
   it.each<[string, Part[], string, RegExp]>([
-    ['too many fields', many(limits.formFields.value + 1), `f${limits.formFields.value}`, /follow 64 others/],
+    ['too many fields', many(FORM_FIELDS_MAX + 1), `f${FORM_FIELDS_MAX}`, /follow 64 others/],
     ['too many fields of one name', Array(65).fill({ name: 'a', value: '' }), 'a', /follow 64 others/],
     ['a field too long', [{ name: 'prompt', value: 'x'.repeat(8_193) }], 'prompt', /at most 8192 bytes/],
     ['fields too long together', many(8).map((p) => ({ ...p, value: 'x'.repeat(8_000) })), 'f3', /all fields together/],
@@ -95,8 +96,8 @@ describe('multipart forms', () => {
   });
 
   it('takes as many fields as may be', async () => {
-    const { form } = await read(formBytes([...many(limits.formFields.value), file]));
-    expect(form.ok && Object.keys(form.value).length).toBe(limits.formFields.value);
+    const { form } = await read(formBytes([...many(FORM_FIELDS_MAX), file]));
+    expect(form.ok && Object.keys(form.value).length).toBe(FORM_FIELDS_MAX);
   });
 
   it('does not search a form of endless parts without a name', async () => {
@@ -127,7 +128,7 @@ describe('multipart forms', () => {
   });
 
   it('holds a few segments of a 100 MB file, never all of it (C5)', async () => {
-    const segment = new Uint8Array(limits.sealSegmentBytes.value).fill(7);
+    const segment = new Uint8Array(SEAL_SEGMENT_BYTES).fill(7);
     const segments = Math.ceil((100 * 1024 * 1024) / segment.length);
     let pulled = 0;
     let read = 0;

@@ -1,7 +1,7 @@
 import { generateKeyPair } from 'jose';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { sha256 } from '../../../../infra/pool/agent/identity/keys.ts';
-import { limits } from '../../../../shared/limits.ts';
+import { SESSION_TICKET_S } from '../../../../infra/pool/agent/request/ticket.ts';
 import { askShort, makeSession, type ShortRequest } from '../double-edge.ts';
 import { audioForm, joinSamples, multipart, silence, voice, wavFile } from '../fixtures.ts';
 import { type Bench, startBench } from '../start-agent.ts';
@@ -88,7 +88,7 @@ describe('C5 A21 a sealed session refuses', () => {
   it.each<[string, Record<string, unknown>]>([
     ['for another agent', { aud: 'agent-2' }],
     ['that has expired', { iat: seconds() - 700, exp: seconds() - 99 }],
-    ['that lives too long', { exp: seconds() + limits.laneSeconds.value + 600 }],
+    ['that lives too long', { exp: seconds() + SESSION_TICKET_S + 600 }],
     ['of the future', { iat: seconds() + 300, exp: seconds() + 600 }],
     ['of version 1', { v: 1 }],
     ['for an unknown suite', { suite: 4 }],

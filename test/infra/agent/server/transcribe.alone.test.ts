@@ -2,12 +2,13 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { createDecoder } from '../../../../infra/pool/agent/asr/decode/decoder.ts';
 import type { VoiceDetector } from '../../../../infra/pool/agent/asr/vad/detect.ts';
 import type { Dispatcher } from '../../../../infra/pool/agent/engine/dispatch.ts';
+import { UTTERANCES_IN_FLIGHT_MAX } from '../../../../infra/pool/agent/limits.ts';
 import { newTally } from '../../../../infra/pool/agent/live-counts/tally.ts';
 import { checkForm, transcribe } from '../../../../infra/pool/agent/server/transcribe.ts';
 import { fp32Tensor, int32Tensor } from '../../../../shared/kserve/tensor.ts';
-import { limits } from '../../../../shared/limits.ts';
 import { ok, type Result } from '../../../../shared/result.ts';
 import type { Opened } from '../../../../shared/seal/records.ts';
+import { CONTENT_TYPE_CHARACTERS } from '../../../../shared/speech/limits.ts';
 import { spell, tokens } from '../double-engine.ts';
 import { formBytes, joinSamples, multipart, silence, voice, wavFile } from '../fixtures.ts';
 
@@ -89,7 +90,7 @@ function begin({ body, rest, head = {}, run = () => new Promise(() => {}) }: Sce
 /** One utterance more than may be in flight, and speech behind them, in a chunk that is read at once. */
 const talk = wavFile(
   joinSamples(
-    ...Array.from({ length: limits.utterancesInFlight.value }, () => [voice(0.4, 8_000), silence(1, 8_000)]).flat(),
+    ...Array.from({ length: UTTERANCES_IN_FLIGHT_MAX }, () => [voice(0.4, 8_000), silence(1, 8_000)]).flat(),
     voice(0.4, 8_000),
   ),
   8_000,
@@ -104,7 +105,7 @@ describe('a form that goes wrong behind its file', () => {
       ['LOG_PROBS', fp32Tensor('LOG_PROBS', logProbs, [1, frames, tokens.length])],
       ['FRAMES', int32Tensor('FRAMES', Int32Array.of(frames), [1, 1])],
     ]);
-    const all = limits.utterancesInFlight.value;
+    const all = UTTERANCES_IN_FLIGHT_MAX;
     const { outcome } = begin({
       body: formBytes([file], false),
       rest: vi.waitFor(() => expect(answers.length).toBe(all)).then(() => formBytes([file])),
@@ -133,7 +134,7 @@ describe('a form that goes wrong behind its file', () => {
 
 describe('the head', () => {
   it('an overlong content type is form_invalid, not seal_broken', async () => {
-    const contentType = `${multipart}; note=${'x'.repeat(limits.contentTypeCharacters.value)}`;
+    const contentType = `${multipart}; note=${'x'.repeat(CONTENT_TYPE_CHARACTERS)}`;
     const { outcome } = begin({ body: formBytes([]), head: { contentType } });
     expect(await outcome).toMatchObject({ ok: false, refusal: { reason: 'form_invalid' } });
   });

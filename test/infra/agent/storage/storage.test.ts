@@ -2,8 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createStorage } from '../../../../infra/pool/agent/storage/storage.ts';
-import { limits } from '../../../../shared/limits.ts';
+import { BLOB_TRIES_MAX, createStorage } from '../../../../infra/pool/agent/storage/storage.ts';
 
 const stops: (() => void)[] = [];
 afterEach(() => {
@@ -84,7 +83,7 @@ describe('a blob is read', () => {
     const { failure, bytes } = await readAll(place);
     expect(failure).toMatchObject({ reason: 'uploads_unavailable' });
     expect(bytes.length).toBeLessThan(content.length);
-    expect(place.seen).toHaveLength(limits.blobTries.value);
+    expect(place.seen).toHaveLength(BLOB_TRIES_MAX);
   });
 
   it('is not read again when gone or replaced', async () => {

@@ -1,7 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { InferOutcome } from '../../../../infra/pool/agent/engine/engine.ts';
-import { limits } from '../../../../shared/limits.ts';
+import { STREAM_HEARD_MS } from '../../../../infra/pool/agent/stream/acknowledgements.ts';
+import { STREAM_BACKLOG_S } from '../../../../infra/pool/agent/stream/scribe.ts';
+import { SEQUENCE_PARK_MS } from '../../../../infra/pool/agent/stream/sequence.ts';
+import { STREAM_STALL_MS } from '../../../../infra/pool/agent/stream/stall.ts';
+import { STREAM_PATIENCE_MS } from '../../../../infra/pool/agent/stream/steps.ts';
 import { runs } from '../../../seeds.ts';
 import { joinSamples, silence, voice } from '../fixtures.ts';
 import { type Asked, createSequenceEngine } from './double-sequences.ts';
@@ -57,7 +61,7 @@ describe('the breaker of a stream (A8)', () => {
     const session = await startSession({ live });
     const { value: events, ms } = await pass(time, playFrom(session, chunks));
     expect(segmentsIn(events)).toEqual(undisturbed);
-    expect(ms).toBeLessThan(limits.streamStallMs.value + 200);
+    expect(ms).toBeLessThan(STREAM_STALL_MS + 200);
     const [first, second] = idsOf(engine.asked);
     // The one that stalled was ended, the next began at its first window.
     expect(engine.asked.filter(({ id }) => id === first).at(-1)).toMatchObject({ start: false, end: true });
@@ -80,7 +84,7 @@ describe('the breaker of a stream (A8)', () => {
     const session = await startSession({ live });
     const { ms } = await pass(time, playFrom(session, [...chunks, ...chunks]));
     expect(stuck.size).toBe(2);
-    expect(ms).toBeLessThan(2 * limits.streamStallMs.value + 100);
+    expect(ms).toBeLessThan(2 * STREAM_STALL_MS + 100);
   });
 
   it('touches no other stream: no cascade', async () => {
@@ -117,7 +121,7 @@ describe('the breaker of a stream (A8)', () => {
     const work = playFrom(await startSession({ live }), chunks);
     while (engine.asked.length < 6) await settle();
     // Messages that arrived meanwhile are read after the timers, however late those are.
-    time.jump(limits.streamPatienceMs.value * 2);
+    time.jump(STREAM_PATIENCE_MS * 2);
     answer();
     const { value: events } = await pass(time, work);
     expect(segmentsIn(events)).toEqual(undisturbed);
@@ -151,7 +155,7 @@ describe('the breaker of a stream (A8)', () => {
     engine.hold = () => never;
     const sessions = await Promise.all(Array.from({ length: 60 }, () => startSession({ live })));
     for (const session of sessions) void playFrom(session, chunks);
-    await time.advance(limits.streamPatienceMs.value * 2);
+    await time.advance(STREAM_PATIENCE_MS * 2);
     for (const session of sessions) expect(session.refusals).toMatchObject([{ reason: 'engine_failed' }]);
     expect(live.tracks.rebuilding()).toBe(0);
   });
@@ -174,7 +178,7 @@ describe('the breaker of a stream (A8)', () => {
     engine.hold = () => never;
     const session = await startSession({ live });
     void playFrom(session, chunks);
-    await time.advance(limits.streamPatienceMs.value * 2);
+    await time.advance(STREAM_PATIENCE_MS * 2);
     expect(session.refusals).toMatchObject([{ reason: 'engine_failed' }]);
     // 200, 400, 800, 1600, 3200 ms.
     expect(engine.asked.filter(({ start }) => start)).toHaveLength(5);
@@ -198,7 +202,7 @@ describe('an engine that is restarted, forgets or fails (R1)', () => {
     engine.answer = () => lost;
     const session = await startSession({ live });
     void playFrom(session, chunks);
-    await time.advance(limits.streamPatienceMs.value - 1_500);
+    await time.advance(STREAM_PATIENCE_MS - 1_500);
     expect(session.refusals).toEqual([]);
     await time.advance(3_000);
     expect(session.refusals).toMatchObject([{ reason: 'engine_failed', detail: 'engine ECONNREFUSED' }]);
@@ -245,7 +249,7 @@ describe('an engine that is restarted, forgets or fails (R1)', () => {
     const { engine, time, live } = scene();
     const session = await startSession({ live });
     for (const chunk of chunks.slice(0, 12)) await session.play(chunk);
-    await time.advance(limits.sequenceParkMs.value - 10);
+    await time.advance(SEQUENCE_PARK_MS - 10);
     expect(engine.open.size).toBe(1);
     await time.advance(20);
     expect(engine.open.size).toBe(0);
@@ -279,8 +283,8 @@ describe('bounds of a stream', () => {
         ])) === 'waits';
       if (!waits) heard++;
     }
-    expect(heard).toBeGreaterThanOrEqual(limits.streamBacklogSeconds.value);
-    expect(heard).toBeLessThanOrEqual(limits.streamBacklogSeconds.value + 2);
+    expect(heard).toBeGreaterThanOrEqual(STREAM_BACKLOG_S);
+    expect(heard).toBeLessThanOrEqual(STREAM_BACKLOG_S + 2);
   });
 });
 
@@ -291,7 +295,7 @@ describe('the position up to which checkpoints come without more audio (R1)', ()
     const session = await startSession({ live });
     const cutAfter = async (samples: Float32Array) => {
       await session.play({ audio: linear16(samples) });
-      await time.advance(limits.streamHeardMs.value);
+      await time.advance(STREAM_HEARD_MS);
       return session.events.findLast((event) => event.type === 'heard')?.cut;
     };
     expect(await cutAfter(voice(1))).toBe(0);

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { KEEPALIVE_MS } from '../../../../infra/pool/agent/backend.ts';
 import { nodeAead } from '../../../../infra/pool/agent/identity/aead.ts';
 import type { Ticket } from '../../../../infra/pool/agent/request/ticket.ts';
-import { openLink } from '../../../../infra/pool/agent/stream/link.ts';
-import { serveStream } from '../../../../infra/pool/agent/stream/stream.ts';
-import { limits } from '../../../../shared/limits.ts';
+import { openLink, STREAM_QUEUE_BYTES } from '../../../../infra/pool/agent/stream/link.ts';
+import { STREAM_KEEPALIVE_MS, serveStream } from '../../../../infra/pool/agent/stream/stream.ts';
+import { ANSWER_SILENCE_MS } from '../../../../shared/pool/limits.ts';
 import type { Refusal } from '../../../../shared/refusal.ts';
 import { createOpener, createSealer } from '../../../../shared/seal/records.ts';
 import { type LinkEvent, linkEvent } from '../../../../shared/stream/link.ts';
@@ -45,7 +46,7 @@ async function scene() {
     opener,
     sealer,
     clock: time.clock,
-    keepaliveMs: limits.streamKeepaliveMs.value,
+    keepaliveMs: STREAM_KEEPALIVE_MS,
     async onRecord(plaintext) {
       await control.gate;
       records.push(plaintext.length);
@@ -88,7 +89,7 @@ describe('the link of a stream', () => {
   it('MUST 61: sends a keepalive every 2 s and pings a silent edge', async () => {
     const { time, socket, events } = await scene();
     for (let i = 0; i < 4; i++) {
-      await time.advance(limits.streamKeepaliveMs.value);
+      await time.advance(STREAM_KEEPALIVE_MS);
       expect(await events()).toContain('keepalive');
       socket.pong();
     }
@@ -98,7 +99,7 @@ describe('the link of a stream', () => {
 
   it('gives up an edge that says nothing any more, not even to a ping', async () => {
     const { time, socket, gone } = await scene();
-    await time.advance(limits.answerSilenceMs.value + limits.streamKeepaliveMs.value);
+    await time.advance(ANSWER_SILENCE_MS + STREAM_KEEPALIVE_MS);
     expect([socket.readyState, gone()]).toEqual([3, 1]);
     expect(time.timers()).toBe(0);
   });
@@ -108,7 +109,7 @@ describe('the link of a stream', () => {
     control.gate = new Promise(() => {});
     for (let i = 0; i < 10; i++) await receive(60_000);
     expect(socket.paused).toBe(true);
-    await time.advance(limits.answerSilenceMs.value * 3);
+    await time.advance(ANSWER_SILENCE_MS * 3);
     expect(socket.readyState).toBe(1);
   });
 
@@ -123,7 +124,7 @@ describe('the link of a stream', () => {
       await receive(50_000);
       count++;
     }
-    expect(count * 50_000).toBeLessThanOrEqual(limits.streamQueueBytes.value + 100_000);
+    expect(count * 50_000).toBeLessThanOrEqual(STREAM_QUEUE_BYTES + 100_000);
     open();
     for (let i = 0; i < 50; i++) await settle();
     expect(socket.paused).toBe(false);
@@ -180,7 +181,7 @@ describe('a stream of an agent in production', () => {
     const outcome = serveStream({
       context: {
         agent: 'agent-1',
-        keepaliveMs: limits.keepaliveMs.value,
+        keepaliveMs: KEEPALIVE_MS,
         live,
         log: () => {},
         onUtterance: () => {},

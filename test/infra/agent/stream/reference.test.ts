@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Agent, startAgent } from '../../../../infra/pool/agent/agent.ts';
 import { readSettings } from '../../../../infra/pool/agent/settings/settings.ts';
 import { type Clock, systemClock } from '../../../../infra/pool/agent/stream/clock.ts';
-import { limits } from '../../../../shared/limits.ts';
+import { SEQUENCE_PARK_MS } from '../../../../infra/pool/agent/stream/sequence.ts';
 import type { StreamFormat } from '../../../../shared/stream/format.ts';
 import { startEmbedded } from '../../../contract/engine/embedded.ts';
 import { oggPackets } from '../../../ogg-packets.ts';
@@ -146,7 +146,7 @@ describe('live streams with the reference model on the embedded engine', () => {
 
   it('sequences ended while parked are rebuilt with the same words (A5, A8)', async () => {
     // Any wait is too long for this one.
-    const after: Clock['after'] = (ms, run) => systemClock.after(ms === limits.sequenceParkMs.value ? 0 : ms, run);
+    const after: Clock['after'] = (ms, run) => systemClock.after(ms === SEQUENCE_PARK_MS ? 0 : ms, run);
     const hasty = await start({ ...systemClock, after });
     try {
       const { pcm, format } = pcmOf('weather.wav');

@@ -3,10 +3,14 @@ import { createServer, get } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { createSocketServer, type StreamSocket } from '../../../../infra/pool/agent/stream/web-socket.ts';
-import { limits } from '../../../../shared/limits.ts';
+import {
+  createSocketServer,
+  LINK_MESSAGE_BYTES,
+  STREAM_CLOSE_MS,
+  type StreamSocket,
+} from '../../../../infra/pool/agent/stream/web-socket.ts';
 
-const LONGEST = limits.streamLinkBytes.value;
+const LONGEST = LINK_MESSAGE_BYTES;
 
 /** A listener that records what it is called with, one line each. */
 function record() {
@@ -141,7 +145,7 @@ describe('a WebSocket of the agent', () => {
       const { client, gone, socket } = await meet();
       client.pause();
       socket.close(1000);
-      await vi.advanceTimersByTimeAsync(limits.streamCloseMs.value);
+      await vi.advanceTimersByTimeAsync(STREAM_CLOSE_MS);
       await gone;
       client.terminate();
     } finally {

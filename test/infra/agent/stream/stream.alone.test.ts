@@ -3,8 +3,9 @@ import { generateKeyPair } from 'jose';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import WebSocket from 'ws';
 import { sha256 } from '../../../../infra/pool/agent/identity/keys.ts';
-import { KiB } from '../../../../shared/limits/limit.ts';
-import { limits } from '../../../../shared/limits.ts';
+import { LINK_MESSAGE_BYTES } from '../../../../infra/pool/agent/stream/web-socket.ts';
+import { KiB } from '../../../../shared/bytes.ts';
+import { CHECKPOINT_CHARACTERS } from '../../../../shared/stream/limits.ts';
 import { encodeAudio, encodeControl } from '../../../../shared/stream/link-record.ts';
 import { sealTo } from '../double-edge.ts';
 import { joinSamples, silence, voice } from '../fixtures.ts';
@@ -137,7 +138,7 @@ describe('a live stream (R1)', () => {
     const times = link.all('checkpoint').map(({ time }) => time);
     expect(times).toEqual([...times].sort((a, b) => a - b));
     for (const { state } of link.all('checkpoint')) {
-      expect(state.length).toBeLessThanOrEqual(limits.checkpointCharacters.value);
+      expect(state.length).toBeLessThanOrEqual(CHECKPOINT_CHARACTERS);
     }
   });
 
@@ -347,7 +348,7 @@ describe('forbidden messages of the edge end the stream with a refusal', () => {
   it('a message over the bound of the socket, which the agent survives', async () => {
     const link = await bench.dial();
     await link.open();
-    link.socket.send(Buffer.alloc(limits.streamLinkBytes.value + 1));
+    link.socket.send(Buffer.alloc(LINK_MESSAGE_BYTES + 1));
     expect(await link.closed()).toBe(1009);
     expect((await fetch(`${bench.agent.url}/healthz`)).status).toBe(200);
   });

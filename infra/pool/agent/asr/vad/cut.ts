@@ -1,6 +1,6 @@
-import { limits } from '../../../../../shared/limits.ts';
 import { joinSamples } from '../../audio/join.ts';
 import type { Sound } from '../../audio/mono.ts';
+import { UTTERANCE_S } from '../../limits.ts';
 import { UNIT_SAMPLES, UNIT_SECONDS } from './detect.ts';
 
 /** A piece of speech for the recogniser. */
@@ -25,7 +25,7 @@ const RELEASE_UNITS = 12;
 /** Units kept before the onset and after the end (300 ms), where soft sounds hide from the detector. */
 export const PADDING_UNITS = 6;
 /** Longest utterance in units. */
-export const MOST_UNITS = limits.utteranceSeconds.value / UNIT_SECONDS;
+export const MOST_UNITS = UTTERANCE_S / UNIT_SECONDS;
 
 export function energy(samples: Sound): number {
   let sum = 0;
@@ -48,7 +48,7 @@ export function quietestCut(energies: readonly number[]): number {
 
 /**
  * Cuts units into utterances with hysteresis: silence is dropped, pauses inside speech are kept, and nothing is longer
- * than `limits.utteranceSeconds`. Holds at most one utterance. Same units, same cuts.
+ * than `UTTERANCE_S`. Holds at most one utterance. Same units, same cuts.
  */
 export function createCutter() {
   let held: Unit[] = [];

@@ -1,11 +1,14 @@
-import { limits } from '../../../../../shared/limits.ts';
+import { MiB } from '../../../../../shared/bytes.ts';
+
+/** Inference requests that one agent buffers, all together: a message can be checked only as a whole. */
+const INFER_BYTES_IN_FLIGHT = 256 * MiB;
 
 /** Memory that the bodies of callers take at one agent, all together. */
 export class BodyBudget {
   readonly #bound: number;
   #used = 0;
 
-  constructor(bound: number = limits.callBytesInFlight.value) {
+  constructor(bound: number = INFER_BYTES_IN_FLIGHT) {
     this.#bound = bound;
   }
 

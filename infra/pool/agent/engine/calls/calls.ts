@@ -2,14 +2,17 @@ import { z } from 'zod';
 import type { CallHead } from '../../../../../shared/kserve/call.ts';
 import { encodeInferRequest } from '../../../../../shared/kserve/infer-request.ts';
 import { type ModelMetadata, modelMetadata } from '../../../../../shared/kserve/metadata.ts';
-import { limits } from '../../../../../shared/limits.ts';
 import { refuse } from '../../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../../shared/result.ts';
+import { AGENT_FLUSH_MS, SEQUENCE_IDLE_MS } from '../../limits.ts';
 import type { Dispatcher } from '../dispatch.ts';
 import { BodyBudget } from './body-budget.ts';
 import { modelPath, openClient, readWhole } from './client.ts';
 import { engineRefusal } from './engine-refusal.ts';
 import { type FinalStep, Sequences } from './sequences.ts';
+
+/** Longest call that reports the end of an idle sequence to the engine. */
+const SEQUENCE_END_MS = 5_000;
 
 /** State that tensor requests of an agent share. */
 export interface Calls {
@@ -54,15 +57,9 @@ export function createCalls({ engineUrl, dispatcher, levels, now }: CallsOptions
 
   /** Ensembles do not say it: their sequences are in a step, for which the usual time is a good guess. */
   async function engineIdleMs(model: string): Promise<number> {
-    const config = await query(
-      { model, version: undefined },
-      '/config',
-      AbortSignal.timeout(limits.sequenceEndMs.value),
-    );
+    const config = await query({ model, version: undefined }, '/config', AbortSignal.timeout(SEQUENCE_END_MS));
     const read = idleConfig.safeParse(config.ok ? config.value : undefined);
-    return read.success
-      ? read.data.sequence_batching.max_sequence_idle_microseconds / 1_000
-      : limits.sequenceIdleMs.value;
+    return read.success ? read.data.sequence_batching.max_sequence_idle_microseconds / 1_000 : SEQUENCE_IDLE_MS;
   }
 
   async function end({ model, version, inputs, step }: FinalStep): Promise<void> {
@@ -72,8 +69,8 @@ export function createCalls({ engineUrl, dispatcher, levels, now }: CallsOptions
     });
     if (!body.ok) return;
     const { headers, chunks } = body.value;
-    const signal = AbortSignal.timeout(limits.sequenceEndMs.value);
-    await dispatcher.hold({ class: 'default', deadline: now() + limits.sequenceEndMs.value, signal }, async () => {
+    const signal = AbortSignal.timeout(SEQUENCE_END_MS);
+    await dispatcher.hold({ class: 'default', deadline: now() + SEQUENCE_END_MS, signal }, async () => {
       const path = `${modelPath(model, version)}/infer`;
       const answer = await client.call({ method: 'POST', path, headers, chunks, signal });
       return answer.ok ? readWhole(answer.value) : answer;
@@ -102,7 +99,7 @@ export function createCalls({ engineUrl, dispatcher, levels, now }: CallsOptions
     },
     async close() {
       // An engine that does not answer any more has nothing to end.
-      const late = new Promise((resolve) => setTimeout(resolve, limits.agentGoodbyeMs.value).unref());
+      const late = new Promise((resolve) => setTimeout(resolve, AGENT_FLUSH_MS).unref());
       await Promise.race([sequences.close(), late]);
       client.close();
     },

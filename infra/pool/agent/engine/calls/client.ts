@@ -1,7 +1,7 @@
 import { Agent, type IncomingMessage, request } from 'node:http';
-import { limits } from '../../../../../shared/limits.ts';
 import { refuse } from '../../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../../shared/result.ts';
+import { ENGINE_ANSWER_BYTES } from '../limits.ts';
 
 /** A message to the engine. */
 export interface EngineCall {
@@ -64,14 +64,14 @@ export function openClient(url: string): EngineClient {
   };
 }
 
-/** The whole body of an answer. Refuses with `engine_failed` when it is cut off or over `limits.engineAnswerBytes`. */
+/** The whole body of an answer. Refuses with `engine_failed` when it is cut off or over `ENGINE_ANSWER_BYTES`. */
 export async function readWhole({ body }: EngineAnswer): Promise<Result<Uint8Array>> {
   const parts: Uint8Array[] = [];
   let length = 0;
   try {
     for await (const part of body) {
       length += part.length;
-      if (length > limits.engineAnswerBytes.value) return no(refuse('engine_failed', undefined, 'answer too long'));
+      if (length > ENGINE_ANSWER_BYTES) return no(refuse('engine_failed', undefined, 'answer too long'));
       parts.push(part);
     }
   } catch {

@@ -1,8 +1,16 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import type { Tensor } from '../../../../../shared/kserve/tensor.ts';
-import { limits } from '../../../../../shared/limits.ts';
 import { type Reason, type Refusal, refuse } from '../../../../../shared/refusal.ts';
 import { no, type Result } from '../../../../../shared/result.ts';
+
+/** Open sequences of callers at one agent; engines have room for a few hundred at most. */
+const SEQUENCES_MAX = 1_024;
+/** Open sequences of one tenant: one tenant cannot take all slots. */
+export const SEQUENCES_PER_TENANT_MAX = 128;
+/** Requests of one sequence that wait for the one before; a faster client is refused. */
+export const SEQUENCE_STEPS_MAX = 16;
+/** Share of the engine's idle time: the agent ends an idle sequence before the engine forgets it. */
+const SEQUENCE_IDLE_SHARE = 0.8;
 
 /** One step for an engine. The agent makes the id: no two callers' sequences share one. */
 export interface EngineStep {
@@ -132,7 +140,7 @@ export class Sequences {
     if (known?.contested) return open(step);
     if (!step.start) {
       if (!known) return unknown(step);
-      if (known.steps >= limits.sequenceSteps.value) return refuse('pool_busy', undefined, 'steps of a sequence');
+      if (known.steps >= SEQUENCE_STEPS_MAX) return refuse('pool_busy', undefined, 'steps of a sequence');
       return { live: known, start: false };
     }
     // Two processes with one token look alike: the next step may be of either.
@@ -144,7 +152,7 @@ export class Sequences {
     if (known) this.#endByUs(known);
     const { tenant, model, version } = step;
     const own = [...this.#live.values()].filter((live) => live.tenant === tenant).length;
-    if (this.#live.size >= limits.sequencesOpen.value || own >= limits.sequencesOfTenant.value) {
+    if (this.#live.size >= SEQUENCES_MAX || own >= SEQUENCES_PER_TENANT_MAX) {
       return refuse('pool_busy', undefined, 'sequences');
     }
     const live: Live = {
@@ -214,12 +222,12 @@ export class Sequences {
     this.#live.set(live.key, live);
     void live.engineIdleMs.then((idle) => {
       if (this.#live.get(live.key) !== live) return;
-      live.cancelIdle = this.#options.after(idle * limits.sequenceIdleShare.value, () => this.#forget(live));
+      live.cancelIdle = this.#options.after(idle * SEQUENCE_IDLE_SHARE, () => this.#forget(live));
     });
   }
 
   async #armIdle(live: Live): Promise<void> {
-    const idle = (await live.engineIdleMs) * limits.sequenceIdleShare.value;
+    const idle = (await live.engineIdleMs) * SEQUENCE_IDLE_SHARE;
     if (live.lost || live.steps > 0) return;
     live.cancelIdle();
     live.cancelIdle = this.#options.after(idle, () => this.#endByUs(live));

@@ -2,22 +2,21 @@ import { createHash } from 'node:crypto';
 import { inEdition } from '../../../../../shared/jobs/paths.ts';
 import { projectOf } from '../../../../../shared/jobs/project-id.ts';
 import type { Manifest } from '../../../../../shared/jobs/project-manifest.ts';
-import { limits } from '../../../../../shared/limits.ts';
 import { createEnvelope, sealedBytes } from '../../../../../shared/seal/envelope.ts';
 import { sealInto } from '../../../../../shared/seal/envelope-stream.ts';
+import { SEAL_SEGMENT_BYTES } from '../../../../../shared/seal/limits.ts';
 import { MODEL_RATE } from '../../audio/mono.ts';
 import { wavHeader } from '../../audio/wav.ts';
 import { nodeAead } from '../../identity/aead.ts';
 import type { BlobContent } from '../../storage/storage.ts';
-import { encodeLine } from '../task/lines.ts';
+import { encodeLine, RESULT_LINE_BYTES } from '../task/lines.ts';
 import { factsOf, failed, readOutcomeFile, readPlan, type Task, type Verdict, writeContent } from '../task/task.ts';
 import { Unreadable, unreadable } from '../task/unreadable.ts';
+import { UPLOAD_PIECE_S } from '../transcription/split.ts';
 import { type DocumentPlan, documentPlan, fingerprint, type SpokenLine, splitLine, spokenLine } from './sheets.ts';
 
-const HEADER_LINE_BYTES = limits.resultLineBytes.value;
-
 /** Samples that are kept from counting to copying: as many as of one piece of a recording. */
-const KEPT_SAMPLES = MODEL_RATE * limits.uploadPieceSeconds.value;
+const KEPT_SAMPLES = MODEL_RATE * UPLOAD_PIECE_S;
 
 /**
  * Makes one sound of all segments, in their order. The manifest, with the length and the digest of the sound, stands
@@ -169,7 +168,7 @@ async function readSegment(task: Task, piece: number): Promise<Segment> {
   const name = inEdition(`results/${piece}` as const, task.opened.upload.edits?.[piece] ?? 0);
   const file = readOutcomeFile(task, name);
   if (!file.ok) throw new Unreadable(file.refusal);
-  const { line, rest, close } = await splitLine(file.value.bytes, HEADER_LINE_BYTES);
+  const { line, rest, close } = await splitLine(file.value.bytes, RESULT_LINE_BYTES);
   const parsed = spokenLine.safeParse(line);
   if (!parsed.success) {
     await close();
@@ -191,7 +190,7 @@ async function readSegment(task: Task, piece: number): Promise<Segment> {
 
 /** Samples of everything, as they follow each other. */
 async function* sound(task: Task, parts: readonly Part[]): AsyncGenerator<Uint8Array> {
-  const most = limits.sealSegmentBytes.value;
+  const most = SEAL_SEGMENT_BYTES;
   for (const part of parts) {
     if ('kept' in part) {
       for (let from = 0; from < part.kept.length; from += most) yield part.kept.subarray(from, from + most);

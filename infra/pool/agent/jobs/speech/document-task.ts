@@ -1,7 +1,7 @@
+import { MiB } from '../../../../../shared/bytes.ts';
 import { DOCUMENT_JSON } from '../../../../../shared/jobs/document.ts';
 import { documentHead } from '../../../../../shared/jobs/document-head.ts';
 import { manifest } from '../../../../../shared/jobs/project-manifest.ts';
-import { limits } from '../../../../../shared/limits.ts';
 import { refuse } from '../../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../../shared/result.ts';
 import type { Answer } from '../../request/answer.ts';
@@ -10,6 +10,12 @@ import type { Ticket } from '../../request/ticket.ts';
 import type { ZoneFiles } from '../../storage/files.ts';
 import { openSealed } from '../../storage/files.ts';
 import { splitLine } from './sheets.ts';
+
+/**
+ * Manifest of PROJECT_SEGMENTS_MAX segments with their texts: 1,000 times 400 characters of four bytes and
+ * 400 more.
+ */
+const PROJECT_MANIFEST_BYTES = 4 * MiB;
 
 interface DocumentRequest {
   readonly context: { readonly files?: ZoneFiles | undefined };
@@ -43,7 +49,7 @@ export async function answerDocument({
     if (!wrong) return no(refuse('internal', undefined, 'a document that is not understood'));
     return no(wrong.reason === 'upload_audio_gone' ? refuse('speech_gone') : wrong);
   };
-  const { line, rest, close } = await splitLine(file.bytes, limits.projectManifestBytes.value);
+  const { line, rest, close } = await splitLine(file.bytes, PROJECT_MANIFEST_BYTES);
   const { data } = manifest.safeParse(line);
   if (!data) {
     await close();

@@ -1,5 +1,4 @@
-import { readDocumentFile, readSegment } from '../../../../../shared/jobs/document.ts';
-import { limits } from '../../../../../shared/limits.ts';
+import { PROJECT_DOCUMENT_BYTES, readDocumentFile, readSegment } from '../../../../../shared/jobs/document.ts';
 import { type Refusal, refuse } from '../../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../../shared/result.ts';
 import { readWhole } from '../../storage/files.ts';
@@ -7,6 +6,11 @@ import { encodeLine } from '../task/lines.ts';
 import { failed, readUpload, type Task, type Verdict, writeOutcomeFile } from '../task/task.ts';
 import { chooseSpeaker } from './choose-speaker.ts';
 import { type DocumentPlan, fingerprint } from './sheets.ts';
+
+/**
+ * Segments that are written concurrently: a chapter of 1,000 takes seconds, and storage sees a small burst.
+ */
+const PROJECT_WRITES_MAX = 8;
 
 /** Reasons that lie in the text or the options, and are the same on every agent. */
 const senders: ReadonlySet<Refusal['reason']> = new Set<Refusal['reason']>([
@@ -28,7 +32,7 @@ export async function planDocument(task: Task): Promise<Verdict> {
   if (!speaker.ok) return judge(speaker.refusal);
   const upload = readUpload(task);
   if (!upload.ok) return failed(upload.refusal);
-  const limit = limits.projectDocumentBytes.value;
+  const limit = PROJECT_DOCUMENT_BYTES;
   if (task.opened.upload.bytes > 2 * limit) return judge(refuse('text_too_long', { limit, unit: 'bytes' }));
   const bytes = await readWhole(upload.value, 2 * limit);
   if (!bytes.ok) return judge(bytes.refusal);
@@ -68,6 +72,6 @@ async function writeSegments(task: Task, segments: readonly string[]): Promise<R
       if (!written.ok) refusal = written.refusal;
     }
   };
-  await Promise.all(Array.from({ length: limits.projectWritesAtOnce.value }, walk));
+  await Promise.all(Array.from({ length: PROJECT_WRITES_MAX }, walk));
   return refusal ? no(refusal) : ok(undefined);
 }

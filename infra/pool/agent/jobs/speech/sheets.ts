@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { PROJECT_SEGMENTS_MAX } from '../../../../../shared/jobs/limits.ts';
 import { jsonOf } from '../../../../../shared/json-text.ts';
-import { limits } from '../../../../../shared/limits.ts';
 
 // Contents of the sealed outcomes of a document: a plan is one line of JSON; a result is a line and then
 // samples.
@@ -9,12 +9,12 @@ import { limits } from '../../../../../shared/limits.ts';
 export const documentPlan = z.object({
   v: z.literal(1),
   /** How many segments each block has. */
-  blocks: z.array(z.number().int().positive()).min(1).max(limits.projectSegments.value),
+  blocks: z.array(z.number().int().positive()).min(1).max(PROJECT_SEGMENTS_MAX),
   /**
    * Fingerprint of each segment's text: segments that another version has cut are not assembled with this
    * plan.
    */
-  texts: z.array(z.string()).max(limits.projectSegments.value).optional(),
+  texts: z.array(z.string()).max(PROJECT_SEGMENTS_MAX).optional(),
 });
 export type DocumentPlan = z.infer<typeof documentPlan>;
 

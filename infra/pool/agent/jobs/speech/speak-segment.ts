@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { endianness } from 'node:os';
 import { readSegment } from '../../../../../shared/jobs/document.ts';
 import { inEdition } from '../../../../../shared/jobs/paths.ts';
-import { limits } from '../../../../../shared/limits.ts';
+import { PROJECT_SEGMENT_CHARACTERS } from '../../../../../shared/jobs/split-text.ts';
 import { refuse } from '../../../../../shared/refusal.ts';
 import { readWhole } from '../../storage/files.ts';
 import { encodeLine } from '../task/lines.ts';
@@ -10,8 +10,11 @@ import { failed, readOutcomeFile, type Task, type Verdict, writeOutcomeFile } fr
 import { chooseSpeaker } from './choose-speaker.ts';
 import type { SpokenLine } from './sheets.ts';
 
+/** Sound of one segment at half the speed; more of it is a voice that does not stop. */
+const PROJECT_SEGMENT_S = 120;
+
 /** Room for characters of four bytes. */
-const SEGMENT_BYTES = 4 * limits.projectSegmentChars.value;
+const SEGMENT_BYTES = 4 * PROJECT_SEGMENT_CHARACTERS;
 
 /** Speaks one segment. What has nothing in it to say is silence: three dots are no reason to have no chapter. */
 export async function speakSegment(task: Task): Promise<Verdict> {
@@ -32,7 +35,7 @@ export async function speakSegment(task: Task): Promise<Verdict> {
   if (!spoken.ok && REQUEST_REASONS.has(spoken.refusal.reason)) return { type: 'refused', refusal: spoken.refusal };
   if (!spoken.ok && !empty) return failed(spoken.refusal);
   const samples = spoken.ok ? spoken.value : new Int16Array(0);
-  if (samples.length > limits.projectSegmentSeconds.value * speaker.sampleRate)
+  if (samples.length > PROJECT_SEGMENT_S * speaker.sampleRate)
     return failed(refuse('engine_failed', undefined, 'a voice that does not stop'));
   const pcm = littleEndian(samples);
   const line: SpokenLine = {

@@ -1,10 +1,18 @@
+import { MiB } from '../../../../../shared/bytes.ts';
 import { jobKey, type UploadJob } from '../../../../../shared/jobs/job.ts';
 import { backOfficeRefusal, type OpenedJob, openedJob } from '../../../../../shared/jobs/upload-contract.ts';
-import { limits } from '../../../../../shared/limits.ts';
 import { readBounded } from '../../../../../shared/read-bounded.ts';
 import { refuse } from '../../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../../shared/result.ts';
 import { callFunctions, type FunctionsOptions } from '../../identity/call-functions.ts';
+
+/**
+ * Longest call to open a job: functions read one row and sign a few addresses, and a cold start takes
+ * seconds.
+ */
+const JOB_OPEN_MS = 15_000;
+/** Addresses of 144 pieces, at most 2 KiB each, and the facts of an upload. */
+const JOB_ANSWER_BYTES = MiB;
 
 export interface JobsClient {
   /**
@@ -27,7 +35,7 @@ export function createJobsClient(options: FunctionsOptions): JobsClient {
           path: '/api/jobs/open',
           job: jobKey(job),
           body: { job },
-          withinMs: limits.jobOpenMs.value,
+          withinMs: JOB_OPEN_MS,
         });
         const body: unknown = await readJson(response);
         if (response.status === 200) {
@@ -44,9 +52,9 @@ export function createJobsClient(options: FunctionsOptions): JobsClient {
   };
 }
 
-/** JSON of at most `limits.jobAnswerBytes`; `undefined` for anything else. */
+/** JSON of at most `JOB_ANSWER_BYTES`; `undefined` for anything else. */
 async function readJson({ body }: Response): Promise<unknown> {
-  const bytes = await readBounded(body, limits.jobAnswerBytes.value);
+  const bytes = await readBounded(body, JOB_ANSWER_BYTES);
   try {
     return bytes && JSON.parse(new TextDecoder().decode(bytes));
   } catch {

@@ -1,5 +1,8 @@
 import type { z } from 'zod';
-import { limits } from '../../../../../shared/limits.ts';
+import { KiB } from '../../../../../shared/bytes.ts';
+
+/** One segment of a result, which fits into an event of an answer. */
+export const RESULT_LINE_BYTES = 64 * KiB;
 
 const encoder = new TextEncoder();
 
@@ -25,7 +28,7 @@ export async function* readLines<T extends z.ZodType>(
     const lines = rest.split('\n');
     rest = lines.pop() ?? '';
     for (const line of lines) yield readLine(line, schema);
-    if (rest.length > limits.resultLineBytes.value) throw new LineError('line too long');
+    if (rest.length > RESULT_LINE_BYTES) throw new LineError('line too long');
   }
   if (rest !== '') throw new LineError('ends within a line');
 }

@@ -1,9 +1,9 @@
 import type { z } from 'zod';
+import { KiB } from '../../../../../shared/bytes.ts';
 import type { UploadJob } from '../../../../../shared/jobs/job.ts';
 import { type OutcomeFacts, outcomeMetadataOf } from '../../../../../shared/jobs/outcome.ts';
 import type { OutcomeName } from '../../../../../shared/jobs/paths.ts';
 import type { OpenedJob } from '../../../../../shared/jobs/upload-contract.ts';
-import { limits } from '../../../../../shared/limits.ts';
 import type { Refusal } from '../../../../../shared/refusal.ts';
 import { refuse } from '../../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../../shared/result.ts';
@@ -16,6 +16,9 @@ import { emptyContent, type Opened, openPlain, openSealed, readWhole, sealConten
 import type { BlobContent, BlobReader, Storage } from '../../storage/storage.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { JobsClient } from './jobs-client.ts';
+
+/** Plan of an upload: two numbers for each piece. */
+const PLAN_BYTES = 64 * KiB;
 
 /** Dependencies of every job. */
 export interface Workshop {
@@ -90,7 +93,7 @@ export function readOutcomeFile(task: Task, name: OutcomeName): Result<Opened> {
 export async function readPlan<T extends z.ZodType>(task: Task, schema: T): Promise<Result<z.infer<T>>> {
   const file = readOutcomeFile(task, 'plan');
   if (!file.ok) return file;
-  const bytes = await readWhole(file.value, limits.planBytes.value);
+  const bytes = await readWhole(file.value, PLAN_BYTES);
   if (!bytes.ok) return bytes;
   try {
     return ok(schema.parse(JSON.parse(new TextDecoder().decode(bytes.value))));

@@ -1,5 +1,6 @@
-import { limits } from '../../../../../shared/limits.ts';
+import { UPLOAD_S } from '../../../../../shared/jobs/limits.ts';
 import { refuse } from '../../../../../shared/refusal.ts';
+import { SEAL_SEGMENT_BYTES } from '../../../../../shared/seal/limits.ts';
 import { type SoundFormat, sniffBytes, sniffFormat } from '../../../../../shared/speech/format.ts';
 import { decodeSound } from '../../audio/decode.ts';
 import { createMono, MODEL_RATE } from '../../audio/mono.ts';
@@ -28,7 +29,7 @@ function createSniffer() {
 
 /** In small chunks: who joins the first two copies little. */
 async function* inChunks(parts: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
-  const most = limits.sealSegmentBytes.value;
+  const most = SEAL_SEGMENT_BYTES;
   for (const part of parts) for (let at = 0; at < part.length; at += most) yield part.subarray(at, at + most);
 }
 
@@ -36,7 +37,7 @@ async function* inChunks(parts: readonly Uint8Array[]): AsyncGenerator<Uint8Arra
  * Returns the longest accepted recording, in seconds: the bound of the grant, and at most that of any upload.
  */
 export const longest = ({ secondsMax }: { readonly secondsMax?: number | undefined }): number =>
-  Math.min(limits.uploadSeconds.value, secondsMax ?? Number.POSITIVE_INFINITY);
+  Math.min(UPLOAD_S, secondsMax ?? Number.POSITIVE_INFINITY);
 
 /**
  * Looks at a file and cuts it into pieces; one that is a single piece is recognised at once. Everything passes through:

@@ -1,4 +1,4 @@
-import { limits } from '../../../../../shared/limits.ts';
+import { UPLOAD_S } from '../../../../../shared/jobs/limits.ts';
 import { isOpen, servesLanguage } from '../../../../../shared/pool/language.ts';
 import { type Refusal, refuse } from '../../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../../shared/result.ts';
@@ -61,7 +61,7 @@ export async function recognisePiece(
       segments.push(segment);
     },
   });
-  const sound = decodeSound(wav, signal, limits.uploadSeconds.value);
+  const sound = decodeSound(wav, signal, UPLOAD_S);
   const recorded = await recogniseRecording({ sound, recognition, metrics: shop.metrics });
   if (!recorded.ok) return recorded;
   const finished = await recognition.finish();

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { UPLOAD_PIECES_MAX } from '../../../../../shared/jobs/limits.ts';
 import { warning } from '../../../../../shared/jobs/outcome.ts';
-import { limits } from '../../../../../shared/limits.ts';
 import { final, type Segment, segment } from '../../../../../shared/speech/transcript.ts';
 
 // Contents of the sealed outcomes. A plan is one JSON object; a result and a transcript are lines of JSON, so
@@ -12,7 +12,7 @@ export const planSheet = z.object({
   pieces: z
     .array(z.object({ start: z.number().int().nonnegative(), samples: z.number().int().positive() }))
     .min(1)
-    .max(limits.uploadPieces.value),
+    .max(UPLOAD_PIECES_MAX),
   /** Seconds of the recording, counted in samples of the file. */
   seconds: z.number().nonnegative(),
   warnings: z.array(warning).max(16),

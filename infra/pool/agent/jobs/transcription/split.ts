@@ -1,6 +1,8 @@
-import { limits } from '../../../../../shared/limits.ts';
 import { UNIT_SAMPLES } from '../../asr/vad/detect.ts';
 import { MODEL_RATE } from '../../audio/mono.ts';
+
+/** Sound of one job: lost work costs little, and 20 MB of sound fit in memory with those of other jobs. */
+export const UPLOAD_PIECE_S = 600;
 
 /** Part of a recording, one channel at 16 kHz in 16 bits. */
 export interface Piece {
@@ -16,7 +18,7 @@ export const PAUSE_UNITS = 10;
 /** Samples the buffer starts with: a minute. Short recordings take no room for long ones. */
 const FIRST_SAMPLES = 60 * MODEL_RATE;
 
-/** No piece but the last is shorter than this share of the longest there may be: `limits.uploadPieces` counts on it. */
+/** No piece but the last is shorter than this share of the longest there may be: `UPLOAD_PIECES_MAX` counts on it. */
 export const SHORTEST_SHARE = 0.8;
 
 /**
@@ -42,7 +44,7 @@ export function findCut(energies: ArrayLike<number>, units: number): number {
  * Cuts a recording into pieces of at most `most` samples as it arrives, holding one piece. The same samples are cut at
  * the same places, in whatever portions they come: a job that runs twice makes the same pieces.
  */
-export function createSplitter(most: number = limits.uploadPieceSeconds.value * MODEL_RATE) {
+export function createSplitter(most: number = UPLOAD_PIECE_S * MODEL_RATE) {
   const units = Math.floor(most / UNIT_SAMPLES);
   // Whole numbers, so that sums of them do not depend on the way they were added up.
   const energies = new Float64Array(units);

@@ -7,7 +7,7 @@ import {
   UNIT_SECONDS,
 } from '../../../../../infra/pool/agent/asr/vad/detect.ts';
 import { listen } from '../../../../../infra/pool/agent/asr/vad/listen.ts';
-import { limits } from '../../../../../shared/limits.ts';
+import { UTTERANCE_S } from '../../../../../infra/pool/agent/limits.ts';
 import { ok } from '../../../../../shared/result.ts';
 import { joinSamples, silence, voice } from '../../fixtures.ts';
 
@@ -68,7 +68,7 @@ describe('A4: speech in units of 50 ms', () => {
   });
 
   it('cuts overlong speech after its quietest unit, and buffers one utterance at most', () => {
-    const most = units(limits.utteranceSeconds.value);
+    const most = units(UTTERANCE_S);
     const { pieces, most: held } = cut(`${'#'.repeat(300)},${'#'.repeat(most)}`);
     expect(pieces[0]).toEqual([0, 301]);
     expect(pieces.reduce((sum, [, length]) => sum + (length ?? 0), 0)).toBe(most + 301);
@@ -76,7 +76,7 @@ describe('A4: speech in units of 50 ms', () => {
   });
 
   it('speech without any pause comes out whole', () => {
-    const most = units(limits.utteranceSeconds.value);
+    const most = units(UTTERANCE_S);
     expect(cut('#'.repeat(3 * most)).pieces.reduce((sum, [, length]) => sum + (length ?? 0), 0)).toBe(3 * most);
   });
 

@@ -6,7 +6,7 @@ import { listen } from '../../../../../infra/pool/agent/asr/vad/listen.ts';
 import { decodeSound } from '../../../../../infra/pool/agent/audio/decode.ts';
 import { createMono } from '../../../../../infra/pool/agent/audio/mono.ts';
 import { createResampler } from '../../../../../infra/pool/agent/audio/resample.ts';
-import { limits } from '../../../../../shared/limits.ts';
+import { TURN_S } from '../../../../../infra/pool/agent/limits.ts';
 import { flacFrames, flacHead, joinSamples, oggPage, silence, voice, wavFile } from '../../fixtures.ts';
 
 const clip = (name: string) => new Uint8Array(readFileSync(path.join(import.meta.dirname, '../../clips', name)));
@@ -111,7 +111,7 @@ describe('fairness: small files of long audio leave turns to others', () => {
     expect(seconds).toBeGreaterThan(length - 1);
     expect(heard).toBeCloseTo(seconds, 3);
     // Once per bound; twice it where a beat and a turn change places.
-    expect(most).toBeLessThanOrEqual(2 * limits.turnSeconds.value);
+    expect(most).toBeLessThanOrEqual(2 * TURN_S);
   });
 
   it('FLAC is decoded one frame at a time, on demand', async () => {
@@ -119,7 +119,7 @@ describe('fairness: small files of long audio leave turns to others', () => {
     const first = await sound.next();
     if (first.done || !first.value.ok) throw new Error('no block');
     // Damage behind it was not read yet.
-    expect(first.value.value.channels[0]?.length).toBe(8_000 * limits.turnSeconds.value);
+    expect(first.value.value.channels[0]?.length).toBe(8_000 * TURN_S);
     await sound.return(undefined);
   });
 
@@ -133,7 +133,7 @@ describe('fairness: small files of long audio leave turns to others', () => {
       }
     };
     await expect(decodeAll()).rejects.toThrow();
-    expect(seconds).toBeLessThan(3 + 2 * limits.turnSeconds.value);
+    expect(seconds).toBeLessThan(3 + 2 * TURN_S);
   });
 });
 

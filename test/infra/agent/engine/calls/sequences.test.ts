@@ -3,11 +3,12 @@ import { describe, expect, it } from 'vitest';
 import {
   type EngineStep,
   type FinalStep,
+  SEQUENCE_STEPS_MAX,
+  SEQUENCES_PER_TENANT_MAX,
   Sequences,
   type Step,
 } from '../../../../../infra/pool/agent/engine/calls/sequences.ts';
 import { fp32Tensor } from '../../../../../shared/kserve/tensor.ts';
-import { limits } from '../../../../../shared/limits.ts';
 import { refuse } from '../../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../../shared/result.ts';
 
@@ -118,7 +119,7 @@ describe('A5 one sequence of a caller', () => {
           release = () => resolve(ok(0));
         }),
     );
-    const waiting = Array.from({ length: limits.sequenceSteps.value }, () => step());
+    const waiting = Array.from({ length: SEQUENCE_STEPS_MAX }, () => step());
     const answers = Promise.all(waiting);
     await settle();
     release();
@@ -309,7 +310,7 @@ describe('C4 sequences of different callers', () => {
 
   it('no tenant takes all places', async () => {
     const { step } = make();
-    const most = limits.sequencesOfTenant.value;
+    const most = SEQUENCES_PER_TENANT_MAX;
     for (let id = 1; id <= most; id++) await step({ id, start: true });
     expect(reasonOf(await step({ id: most + 1, start: true }))).toBe('pool_busy');
     expect(reasonOf(await step({ tenant: 'other', start: true }))).toBe('ok');

@@ -4,13 +4,12 @@ import { doJob } from '../../../../../infra/pool/agent/jobs/do-job.ts';
 import { answerDocument } from '../../../../../infra/pool/agent/jobs/speech/document-task.ts';
 import type { Speaker } from '../../../../../infra/pool/agent/tts/speaker.ts';
 import { eventId } from '../../../../../shared/audit/event-id.ts';
-import { encodeDocument } from '../../../../../shared/jobs/document.ts';
+import { encodeDocument, PROJECT_DOCUMENT_BYTES } from '../../../../../shared/jobs/document.ts';
 import type { DocumentHead } from '../../../../../shared/jobs/document-head.ts';
 import type { UploadJob } from '../../../../../shared/jobs/job.ts';
 import type { OutcomeName } from '../../../../../shared/jobs/paths.ts';
 import { documentId, projectIdOf } from '../../../../../shared/jobs/project-id.ts';
 import { type Manifest, manifest } from '../../../../../shared/jobs/project-manifest.ts';
-import { limits } from '../../../../../shared/limits.ts';
 import { type Refusal, refuse } from '../../../../../shared/refusal.ts';
 import { no, ok } from '../../../../../shared/result.ts';
 import { sealSmall } from '../../../../../shared/seal/envelope-stream.ts';
@@ -297,7 +296,7 @@ describe('T3 a text that cannot be spoken is refused, for a reason', () => {
   it.each([
     ['text_empty', [[' ']], 'text/plain'],
     ['text_invalid', [['bell\u0007']], 'text/plain'],
-    ['text_too_long', [['x '.repeat(limits.projectDocumentBytes.value)]], 'text/plain'],
+    ['text_too_long', [['x '.repeat(PROJECT_DOCUMENT_BYTES)]], 'text/plain'],
     ['text_too_long', [['x'.repeat(5_000)]], 'application/json'],
   ])('%s', async (reason, blocks, type) => {
     const double = await bench(blocks, type);

@@ -6,8 +6,9 @@ import {
   findCut,
   PAUSE_UNITS,
   SHORTEST_SHARE,
+  UPLOAD_PIECE_S,
 } from '../../../../../infra/pool/agent/jobs/transcription/split.ts';
-import { limits } from '../../../../../shared/limits.ts';
+import { UPLOAD_PIECES_MAX, UPLOAD_S } from '../../../../../shared/jobs/limits.ts';
 import { joinSamples, silence, voice } from '../../fixtures.ts';
 
 const SECOND = 16_000;
@@ -90,16 +91,16 @@ describe('a recording is cut at silences (C11)', () => {
   });
 
   it('never into more pieces than an upload may have', () => {
-    const shortest = limits.uploadPieceSeconds.value * SHORTEST_SHARE;
-    expect(Math.ceil(limits.uploadSeconds.value / shortest)).toBeLessThanOrEqual(limits.uploadPieces.value);
+    const shortest = UPLOAD_PIECE_S * SHORTEST_SHARE;
+    expect(Math.ceil(UPLOAD_S / shortest)).toBeLessThanOrEqual(UPLOAD_PIECES_MAX);
   });
 
   it('ten hours of silence are 61 pieces', () => {
-    const units = (limits.uploadPieceSeconds.value * SECOND) / UNIT_SAMPLES;
+    const units = (UPLOAD_PIECE_S * SECOND) / UNIT_SAMPLES;
     const stays = findCut(new Float64Array(units), units);
     expect(stays).toBe(units - PAUSE_UNITS / 2);
     expect(Math.ceil((36_000 * SECOND) / UNIT_SAMPLES / stays)).toBe(61);
-    expect(limits.uploadPieces.value).toBeGreaterThanOrEqual(61);
+    expect(UPLOAD_PIECES_MAX).toBeGreaterThanOrEqual(61);
   });
 
   it('finds the last of the quietest places', () => {
