@@ -18,7 +18,7 @@ const plaintextOf = (bytes: number): Uint8Array => plaintext.subarray(0, bytes);
 
 export type AgentReady = Extract<LinkEvent, { type: 'ready' }>;
 
-/** Receives what happens on a connection after its agent is ready. */
+/** Receives what happens on a connection after its agent is ready, from `start` on. */
 export interface AgentListener {
   onEvent(connection: AgentConnection, event: LinkEvent): void;
   /** The connection takes frames again. */
@@ -43,6 +43,8 @@ export class AgentConnection {
   #sealing = false;
   #reading = false;
   #closed = false;
+  /** Notifications between `ready` and `start`; `undefined` from then on. */
+  #held: (() => void)[] | undefined = [];
   /** Memory of the next record, reused: audio comes ten times a second. */
   #record = new Uint8Array(0);
   readonly #recordOf = (bytes: number): Uint8Array => {
@@ -98,6 +100,13 @@ export class AgentConnection {
     } catch (error) {
       this.#onFailed(error);
     }
+  }
+
+  /** Delivers the notifications held since `ready`, and later ones as they come. */
+  start(): void {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const notify of held) this.#guard(notify);
   }
 
   /** Closes the connection; the listener gets nothing more of it. */
@@ -168,6 +177,7 @@ export class AgentConnection {
     if (!event) this.#lose('an event is not understood');
     else if (isLast !== final) this.#lose('the final flag and the last event do not go together');
     else if (this.#resolveReady) this.#receiveFirst(event);
+    else if (this.#held) this.#held.push(() => this.#listener.onEvent(this, event));
     else this.#listener.onEvent(this, event);
   }
 
@@ -196,7 +206,10 @@ export class AgentConnection {
     if (this.#closed) return;
     this.close();
     const refusal = refuse(reason, undefined, detail);
-    if (!this.#settleReady(no(refusal))) this.#guard(() => this.#listener.onLost(this, refusal));
+    if (this.#settleReady(no(refusal))) return;
+    const notify = () => this.#listener.onLost(this, refusal);
+    if (this.#held) this.#held.push(notify);
+    else this.#guard(notify);
   }
 
   #guard(notify: () => void): void {

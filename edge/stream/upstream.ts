@@ -356,6 +356,7 @@ export class Upstream implements AgentListener {
     if (!this.#listener.onReady(found.ready)) return;
     if (hasMoved) this.#listener.onEvent({ type: 'moved', agent });
     this.pump();
+    found.connection.start();
   }
 
   #findNone(refusal: Refusal): void {
