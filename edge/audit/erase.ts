@@ -24,24 +24,22 @@ import { newId } from '../ledger/create-event.ts';
 import { callAuditFunctionsFor } from './call-functions.ts';
 import { actorCommitment, commitmentsIn, requestActor, zonesOf } from './request-actor.ts';
 
-const zone = zoneName.optional().describe('Whose log; by default all of the token');
+const zone = zoneName.optional().describe('Zone of the log; default: all zones of the token');
 
 /** Body of `POST /v1/audit/erasures`. */
 export const erasureBody = z
   .strictObject({
     ...requestActor,
-    basis: erasureBasis.describe(
-      `What asks for it, in the log for all to read: ${erasureBases.join(', ')}, or other:NAME`,
-    ),
+    basis: erasureBasis.describe(`Legal basis, public in the log: ${erasureBases.join(', ')}, or other:NAME`),
     zone,
   })
   .meta({ anyOf: [{ required: ['subject'] }, { required: ['commitment'] }] });
 /** Body of `POST /v1/audit/holds`. */
 export const holdBody = z.strictObject({
   ...requestActor,
-  id: newHold.shape.id.optional().describe('Chosen by you, so that asking again sets nothing twice'),
-  reason: newHold.shape.reason.describe('Why, in words; the log hides it'),
-  basis: newHold.shape.basis.describe('The rule or case, by a short name that will stand in the log'),
+  id: newHold.shape.id.optional().describe('Chosen by the caller; a repeated id sets no second hold'),
+  reason: newHold.shape.reason.describe('Reason in words; hidden in the log'),
+  basis: newHold.shape.basis.describe('Short name of the rule or case, public in the log'),
   zone,
 });
 /** Body of `POST /v1/audit/holds/{id}/release`. */

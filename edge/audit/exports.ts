@@ -26,18 +26,14 @@ const time = z.iso.datetime({ offset: true }).or(z.iso.date());
 
 /** Body of `POST /v1/audit/exports`. */
 export const exportBody = z.strictObject({
-  purpose: plainText(EXPORT_PURPOSE_CHARACTERS).describe('What it is for; it goes on record'),
-  zone: zoneName.optional().describe('Whose log; by default the home of the token'),
-  year: exportQuery.shape.year.describe('Whose log of that zone, also of a year that has ended; by default the newest'),
-  from: time
-    .optional()
-    .describe('Entries that the log took from then on, within its year; all that come after are in the bundle'),
+  purpose: plainText(EXPORT_PURPOSE_CHARACTERS).describe('Purpose; it is recorded'),
+  zone: zoneName.optional().describe('Zone of the log; default: the home zone of the token'),
+  year: exportQuery.shape.year.describe('Year of the log, also one that has ended; default: the newest'),
+  from: time.optional().describe('First time, within the year of the log; all later entries are in the bundle'),
   to: time
     .optional()
-    .describe(
-      'What is disclosed and derived ends before this; entries go on to the export itself, or to the end of the year',
-    ),
-  tseq_from: exportQuery.shape.tseq_from.describe('The same by the numbers of the tenant'),
+    .describe('End of disclosures and derived files; entries continue to the export itself or the end of the year'),
+  tseq_from: exportQuery.shape.tseq_from.describe('The same range by `tseq`, the number of the tenant'),
   tseq_to: exportQuery.shape.tseq_to,
   formats: z
     .array(z.enum(formatNames))

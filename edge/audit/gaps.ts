@@ -14,8 +14,8 @@ import { actorCommitment } from './request-actor.ts';
 /** Body of `POST /v1/audit/gaps/accept`. */
 export const acceptBody = z.strictObject({
   gap: newAcceptance.shape.gap,
-  reason: newAcceptance.shape.reason.describe('Why, in words; it goes into the log'),
-  zone: zoneName.optional().describe('Whose log; by default the home of the token'),
+  reason: newAcceptance.shape.reason.describe('Reason in words; public in the log'),
+  zone: zoneName.optional().describe('Zone of the log; default: the home zone of the token'),
 });
 
 const inZone = { zone: z.string() };

@@ -32,7 +32,7 @@ export const listedLog = z.object({
   size: loggedYear.shape.size.optional().describe('Entries that its published checkpoint covers'),
   state: z
     .enum(['open', 'closed', 'unknown'])
-    .describe('`closed`: its year has ended, and nothing is added. `unknown`: whoever keeps the logs did not say'),
+    .describe('`closed`: the year has ended. `unknown`: the functions did not report it'),
 });
 
 const PATH = /^([a-z0-9][a-z0-9_.-]{0,62})\/(\d{4})\/(.+)$/;

@@ -28,13 +28,13 @@ export const PROJECT_BODY_BYTES = 2 * MiB;
 const gap = z.number().int().min(0).max(PROJECT_GAP_MS);
 
 const documentBody = z.strictObject({
-  title: title.optional().describe('Lies beside the document, readable, as the name of a file does'),
-  text: plainDocument.optional().describe('Plain text: blank lines part blocks, sentences are segments'),
-  blocks: documentBlocks.optional().describe('Its blocks, each as text or as segments'),
+  title: title.optional().describe('Stored unencrypted beside the document'),
+  text: plainDocument.optional().describe('Plain text: blank lines separate blocks; each sentence is a segment'),
+  blocks: documentBlocks.optional().describe('Blocks, each as text or as segments'),
   content_type: z
     .enum(['text/plain', 'application/json'])
     .default('text/plain')
-    .describe('Of a sealed file: plain text, or `{"v":1,"blocks":[…]}`'),
+    .describe('Content of a sealed file: plain text, or `{"v":1,"blocks":[…]}`'),
 });
 
 /** JSON Schema of the two ways that documents come: sealed and put elsewhere, or each as text or blocks. */
@@ -67,11 +67,11 @@ export const projectBody = z
     sealed: z
       .boolean()
       .default(false)
-      .describe('true: no text is sent here, each document is put, sealed, where the answer says'),
+      .describe('true: the request has no text; the client seals each document and PUTs it to the returned address'),
     documents: z.array(documentBody).min(1).max(PROJECT_DOCUMENTS_MAX),
     callback: callbackField,
     priority: z.enum(classes).default('batch'),
-    zone: zoneName.optional().describe('Where the text lies and is spoken; one that the token allows'),
+    zone: zoneName.optional().describe('Zone that stores and speaks the text; the token must allow it'),
   })
   .meta({ anyOf: [sealedElsewhere, sentHere] });
 export type ProjectBody = z.infer<typeof projectBody>;
@@ -151,10 +151,10 @@ export const segmentBody = z.union([
       .string()
       .max(PROJECT_BODY_BYTES)
       .meta({ pattern: SPEAKABLE, maxLength: PROJECT_SEGMENT_CHARACTERS })
-      .describe('One sentence, however long its lines'),
+      .describe('One sentence; line breaks are spaces'),
   }),
   z.strictObject({
-    edition: z.number().int().min(1).max(999_999).describe('One more than that of the document'),
+    edition: z.number().int().min(1).max(999_999).describe('The edition of the document plus one'),
     sealed: newSegment.shape.file.describe('A sealed file of the name `<run>/pieces/<segment>-<edition>`'),
   }),
 ]);

@@ -26,7 +26,7 @@ export const callbackField = z
 export const uploadBody = z
   .strictObject({
     model: z.string().min(1).max(128),
-    language: z.string().min(1).max(64).optional().describe('BCP 47 tag of what is spoken'),
+    language: z.string().min(1).max(64).optional().describe('BCP 47 tag of the speech'),
     filename: z.string().max(FILENAME_CHARACTERS).optional(),
     content_type: z.string().max(128).optional(),
     bytes: z
@@ -35,12 +35,12 @@ export const uploadBody = z
       .min(1)
       .max(UPLOAD_BYTES)
       .optional()
-      .describe('Size of the file as it will be sent; checked when it has arrived'),
-    sealed: z.boolean().default(true).describe('false: the file is sent as it is, where the token allows that'),
+      .describe('Size of the file as sent; checked on arrival'),
+    sealed: z.boolean().default(true).describe('false: the file is sent unsealed; the token must allow it'),
     formats: z.array(format).min(1).max(transcriptFormats.length).default(['json']),
     callback: callbackField,
     priority: z.enum(classes).default('batch'),
-    zone: zoneName.optional().describe('Where the audio lies and is worked on; one that the token allows'),
+    zone: zoneName.optional().describe('Zone that stores and processes the audio; the token must allow it'),
     keep_days: z
       .number()
       .int()

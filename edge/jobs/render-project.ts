@@ -21,7 +21,7 @@ const documentStatus = z.object({
   edition: z.number().int().describe('Rises with every change of a segment'),
   segments: count,
   blocks: z.array(count).describe('Segments of each block'),
-  seconds: z.number().optional().describe('Of sound'),
+  seconds: z.number().optional().describe('Seconds of audio'),
   error: error.optional(),
   audio: z.enum(['none', 'held', 'deleted']),
   waiting: waitingStatus.optional(),
@@ -42,17 +42,17 @@ export const projectStatus = z.object({
   gaps: z.object({ segment_ms: z.number().int(), block_ms: z.number().int() }),
   tenant: z.string().describe('Goes into the head of a sealed file'),
   zone: z.string(),
-  zone_key: zoneKeyShown.optional().describe('To seal changes to'),
+  zone_key: zoneKeyShown.optional().describe('Zone key to which changes are sealed'),
   created: time,
   updated: time,
   ended: time.optional(),
-  seconds: z.number().optional().describe('Of sound, in all documents'),
+  seconds: z.number().optional().describe('Seconds of audio in all documents'),
   documents: z.array(documentStatus),
   error: error.optional(),
   callback: z.enum(['none', 'pending', 'delivered', 'failed']),
   callback_attempts: attempts.optional(),
   waiting: waitingStatus.optional(),
-  run: z.number().int().describe('Rises with each end: a change begins another one'),
+  run: z.number().int().describe('Rises with each end; a change starts another run'),
   seq: z.number().int().describe('Rises with every change'),
 });
 export type ProjectStatus = z.infer<typeof projectStatus>;
@@ -71,14 +71,14 @@ export const createdProject = projectStatus.extend({
     .array(
       z.object({
         id: z.string().describe('Goes into the head of the sealed file, with the tenant and the name `upload`'),
-        url: z.string().describe('Where to PUT the document; a secret until it expires'),
+        url: z.string().describe('Address to PUT the document to; a secret until it expires'),
         headers: z.record(z.string(), z.string()),
         expires: time,
         max_bytes: z.number().int(),
       }),
     )
     .optional()
-    .describe('Of sealed documents, in order'),
+    .describe('Of the sealed documents, in their order'),
 });
 
 const iso = (at: number) => new Date(at).toISOString();

@@ -22,7 +22,7 @@ export const waitingStatus = z
       ),
     since: time,
   })
-  .describe('What it waits for. Absent while a pool works on it, and once it is over');
+  .describe('Cause of the wait; absent while a pool works on the upload, and after its end');
 
 export const attempts = z.number().int().describe('Deliveries of the notice to the callback that were tried');
 
@@ -39,12 +39,12 @@ export const uploadStatus = z.object({
   formats: z.array(z.enum(transcriptFormats)),
   created: time,
   updated: time,
-  expires: time.describe('Until when the file can be sent'),
+  expires: time.describe('Deadline for sending the file'),
   ended: time.optional(),
   bytes: z.number().int().optional(),
-  seconds: z.number().optional().describe('Of sound'),
+  seconds: z.number().optional().describe('Seconds of audio'),
   pieces: z.object({ total: z.number().int(), done: z.number().int() }),
-  warnings: z.array(z.string()).describe('What would have helped recognition: lossy, rate_low, resampled'),
+  warnings: z.array(z.string()).describe('Properties of the audio that reduce accuracy: lossy, rate_low, resampled'),
   error: z.object({ code: z.string(), message: z.string() }).optional(),
   audio: z.enum(['none', 'held', 'deleted']),
   transcript: z.enum(['none', 'held', 'deleted']),
@@ -69,7 +69,7 @@ export const grantedUpload = z.object({
   status: z.literal('granted'),
   url: z
     .string()
-    .describe('Where to PUT the file, at once or by blocks (Azure Blob Storage); a secret until it expires'),
+    .describe('Address to PUT the file to, whole or by blocks (Azure Blob Storage); a secret until it expires'),
   headers: z.record(z.string(), z.string()).describe('Headers of that PUT'),
   expires: time,
   max_bytes: z.number().int(),

@@ -12,9 +12,9 @@ export const replayedJobs = z.object({
   zones: z.array(
     z.object({
       zone: z.string(),
-      replayed: count.describe('Sent again'),
-      rerun: count.describe('Uploads that had been given up, begun again'),
-      dropped: count.describe('No longer wanted'),
+      replayed: count.describe('Jobs sent again'),
+      rerun: count.describe('Abandoned uploads that run again'),
+      dropped: count.describe('Jobs that are no longer wanted'),
     }),
   ),
 });

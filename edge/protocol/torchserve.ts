@@ -60,7 +60,7 @@ export const listedVersions = z.object({
   models: z.array(
     z.object({
       modelName: z.string(),
-      modelUrl: z.string().describe('Digest of the default version; empty where there is none'),
+      modelUrl: z.string().describe('Digest of the default version; empty if there is none'),
     }),
   ),
 });

@@ -17,7 +17,7 @@ export const listedPool = poolDescription.extend({
   health: z.enum(healths),
   /** Milliseconds since it was last heard. */
   heardMs: z.number(),
-  release: z.number().int().optional().describe('Generation of the release map that it goes by'),
+  release: z.number().int().optional().describe('Generation of the release map that the agent follows'),
 });
 
 export const listedPools = z.object({

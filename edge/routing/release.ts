@@ -17,7 +17,9 @@ import { refuseWith } from '../http/refuse.ts';
 import type { Settings } from '../settings.ts';
 import { readSnapshots, SNAPSHOT_WAIT_MS } from './snapshot.ts';
 
-export const publishedRelease = z.object({ generation: z.number().int().describe('The newest that every roster has') });
+export const publishedRelease = z.object({
+  generation: z.number().int().describe('The newest generation that every roster has'),
+});
 
 /**
  * `PUT /v1/release`, by the functions: the release map. Its signature authenticates it; a roster stores the

@@ -21,15 +21,15 @@ const gapPlace = z
 
 const missing = {
   outbox: z.string().describe('Producer of the events'),
-  epoch: z.string().describe('Life of that producer'),
-  from: z.number().int().describe('First number that is missing; of work without an end, the number of its beginning'),
-  to: z.number().int().optional().describe('Last number; absent where the producer was broken off'),
+  epoch: z.string().describe('Epoch of that producer'),
+  from: z.number().int().describe('First missing number; for work without an end, the number of its start'),
+  to: z.number().int().optional().describe('Last missing number; absent if the producer ended without closing'),
 };
 
 export const gap = z.object({
   gap: gapPlace,
   ...missing,
-  request: z.string().optional().describe('Upload or document that has begun and has no end'),
+  request: z.string().optional().describe('Upload or document without an end'),
   at: z.number().int().describe('Time of the entry, ms since 1970'),
   accepted: z.object({ at: z.number().int() }).optional().describe('When an operator accepted it, ms since 1970'),
 });

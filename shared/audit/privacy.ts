@@ -58,13 +58,11 @@ const time = z.number().int().describe('Milliseconds since 1970');
 
 export const erasure = z.object({
   outcome: z.enum(['done', 'deferred', 'nothing']),
-  basis: z
-    .string()
-    .describe('What asked for it; what forbids it, when it is deferred: `hold`, or a class of retention'),
-  asked: z.string().optional().describe('What asked for it first: while it waits, that is not changed by asking again'),
-  until: time.optional().describe('When it will be done, in milliseconds since 1970; unknown while it is held'),
-  erased: z.array(z.string()).describe('How the log names whom it was about, in `erasure.exec`'),
-  count: z.number().int().describe('Records that the index knew of'),
+  basis: z.string().describe('Legal basis; if deferred, the cause: `hold` or a retention class'),
+  asked: z.string().optional().describe('Basis of the first request; a repeated request does not change it'),
+  until: time.optional().describe('Due time, in milliseconds since 1970; absent during a hold'),
+  erased: z.array(z.string()).describe('Commitments of the subject in `erasure.exec`'),
+  count: z.number().int().describe('Records found in the index'),
 });
 
 export const waitingErasures = z.object({

@@ -49,7 +49,7 @@ export const callerRefusals = {
     close: 4403,
     type: 'permission_error',
     retry: 'never',
-    text: 'A short-lived token makes no further ones.',
+    text: 'A short-lived token cannot issue further tokens.',
   },
   // Authorization
   scope_missing: {
@@ -85,7 +85,7 @@ export const callerRefusals = {
     close: 4403,
     type: 'permission_error',
     retry: 'never',
-    text: 'The token demands content sealed by the client, and this would pass the edge in the clear.',
+    text: 'The token requires content that the client has sealed. This content would reach the edge unsealed.',
   },
   allowance_requests: {
     status: 429,

@@ -9,7 +9,7 @@ export const contentRefusals = {
     close: 4413,
     type: 'invalid_request_error',
     retry: 'never',
-    text: 'The request is over {limit} bytes, unpacked.',
+    text: 'The request is over {limit} bytes after decompression.',
   },
   version_unknown: {
     status: 404,
@@ -62,7 +62,7 @@ export const contentRefusals = {
     close: 4415,
     type: 'invalid_request_error',
     retry: 'never',
-    text: 'This audio cannot be heard live. Send a WAV file (16-bit PCM, 32-bit float, A-law, mu-law) or Ogg Opus, 8 to 48 kHz, mono or stereo, or name the encoding of samples or packets. MP3, FLAC and other files are for recordings.',
+    text: 'This audio format is not supported live. Send a WAV file (16-bit PCM, 32-bit float, A-law, mu-law) or Ogg Opus, 8 to 48 kHz, mono or stereo, or name the encoding of samples or packets. Send MP3, FLAC and other files as recordings.',
   },
   audio_too_long: {
     status: 413,

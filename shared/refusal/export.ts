@@ -7,20 +7,20 @@ export const exportRefusals = {
     close: 4429,
     type: 'rate_limit_error',
     retry: 'later',
-    text: 'As many exports as may be made at a time are being made already.',
+    text: 'Too many exports are running. Retry when one has finished.',
   },
   exports_spent: {
     status: 429,
     close: 4429,
     type: 'rate_limit_error',
     retry: 'later',
-    text: 'No more exports for now: there may be {most}. Come again after {again}.',
+    text: 'The limit of {most} exports is reached. Retry after {again}.',
   },
   export_unknown: {
     status: 404,
     close: 4404,
     type: 'invalid_request_error',
     retry: 'never',
-    text: 'There is no such export, or its files are not there.',
+    text: 'The export does not exist, or its files have been deleted.',
   },
 } as const satisfies Record<string, Row>;

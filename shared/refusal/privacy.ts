@@ -21,13 +21,13 @@ export const privacyRefusals = {
     close: 4409,
     type: 'invalid_request_error',
     retry: 'never',
-    text: 'There are as many holds as there may be: {limit}.',
+    text: 'Too many holds: {limit} are allowed.',
   },
   erasures_waiting: {
     status: 429,
     close: 4429,
     type: 'rate_limit_error',
     retry: 'later',
-    text: 'Too many erasures wait for their time: {limit} are allowed.',
+    text: 'Too many erasures are waiting: {limit} are allowed.',
   },
 } as const satisfies Record<string, Row>;

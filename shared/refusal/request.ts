@@ -7,14 +7,14 @@ export const requestRefusals = {
     close: 4404,
     type: 'invalid_request_error',
     retry: 'never',
-    text: 'There is nothing at this address.',
+    text: 'This address does not exist.',
   },
   method_wrong: {
     status: 405,
     close: 4405,
     type: 'invalid_request_error',
     retry: 'never',
-    text: 'This address answers {allow} only.',
+    text: 'This address accepts {allow} only.',
   },
   model_unknown: {
     status: 404,
@@ -23,7 +23,7 @@ export const requestRefusals = {
     retry: 'never',
     param: 'model',
     text: 'The model "{model}" does not exist here.',
-    more: 'There are: {models}.',
+    more: 'Available: {models}.',
   },
   model_unfit: {
     status: 400,
@@ -31,8 +31,8 @@ export const requestRefusals = {
     type: 'invalid_request_error',
     retry: 'never',
     param: 'model',
-    text: 'The model "{model}" is for something else: its task is "{task}".',
-    more: 'These would do: {models}.',
+    text: 'The model "{model}" cannot serve this request: its task is "{task}".',
+    more: 'Use one of: {models}.',
   },
   language_unknown: {
     status: 400,
@@ -40,7 +40,7 @@ export const requestRefusals = {
     type: 'invalid_request_error',
     retry: 'never',
     param: 'language',
-    text: 'The model "{model}" does not know the language "{language}".',
+    text: 'The model "{model}" does not support the language "{language}".',
   },
   field_invalid: {
     status: 400,
@@ -62,7 +62,7 @@ export const requestRefusals = {
     type: 'invalid_request_error',
     retry: 'never',
     param: 'model',
-    text: 'Put the field "model" before the file, or add ?model= to the address, or send the header x-auricle-model: it is not in the first {limit} bytes of the body.',
+    text: 'The field "model" is not in the first {limit} bytes of the body. Put it before the file, or add ?model= to the address, or send the header x-auricle-model.',
   },
   hints_late: {
     status: 408,
@@ -119,14 +119,14 @@ export const requestRefusals = {
     close: 4408,
     type: 'invalid_request_error',
     retry: 'never',
-    text: 'The body stopped arriving for {limit} seconds.',
+    text: 'No bytes of the body arrived for {limit} seconds.',
   },
   upgrade_missing: {
     status: 426,
     close: 4426,
     type: 'invalid_request_error',
     retry: 'never',
-    text: 'This address speaks WebSocket only.',
+    text: 'This address accepts WebSocket connections only.',
   },
   extension_closed: {
     status: 501,

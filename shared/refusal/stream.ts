@@ -8,15 +8,15 @@ export const streamRefusals = {
     type: 'invalid_request_error',
     retry: 'never',
     param: 'model',
-    text: 'The model "{model}" does not hear live streams.',
-    more: 'These do: {models}.',
+    text: 'The model "{model}" does not serve live streams.',
+    more: 'Use one of: {models}.',
   },
   frame_invalid: {
     status: 400,
     close: 4400,
     type: 'invalid_request_error',
     retry: 'never',
-    text: 'The message is not understood: {rule}.',
+    text: 'The message is not valid: {rule}.',
   },
   event_unknown: {
     status: 400,
@@ -24,7 +24,7 @@ export const streamRefusals = {
     type: 'invalid_request_error',
     retry: 'never',
     param: 'type',
-    text: 'The message type "{event}" does not exist here: this address transcribes, and nothing else.',
+    text: 'The message type "{event}" is not supported: this address only transcribes.',
   },
   // The code is OpenAI's: clients look for it.
   input_audio_buffer_commit_empty: {
@@ -53,21 +53,21 @@ export const streamRefusals = {
     close: 4409,
     type: 'invalid_request_error',
     retry: 'never',
-    text: 'Another connection goes on with the session.',
+    text: 'Another connection has resumed the session.',
   },
   stream_idle: {
     status: 408,
     close: 4408,
     type: 'invalid_request_error',
     retry: 'never',
-    text: 'Neither audio nor a message came for {limit} seconds.',
+    text: 'No audio or message arrived for {limit} seconds.',
   },
   stream_too_long: {
     status: 413,
     close: 4413,
     type: 'invalid_request_error',
     retry: 'never',
-    text: 'The session has reached its greatest length of {limit} seconds. Open another one.',
+    text: 'The session has reached its maximum of {limit} seconds. Open another one.',
   },
   backlog_full: {
     status: 429,
@@ -81,6 +81,6 @@ export const streamRefusals = {
     close: 4408,
     type: 'invalid_request_error',
     retry: 'never',
-    text: 'What was sent is not being read.',
+    text: 'The client does not read the messages that were sent to it.',
   },
 } as const satisfies Record<string, Row>;

@@ -14,7 +14,7 @@ export const workRefusals = {
     close: 4503,
     type: 'server_error',
     retry: 'soon',
-    text: 'Too many bodies are arriving at once. With the header x-auricle-model, for tensors x-auricle-sequence, they need not be held.',
+    text: 'Too many bodies are arriving at once. Send the header x-auricle-model, for tensors x-auricle-sequence, so that the body need not be buffered.',
   },
   pool_busy: { status: 503, close: 4503, type: 'server_error', retry: 'soon', text: 'The pool is busy.' },
   pool_lost: {
@@ -37,7 +37,7 @@ export const workRefusals = {
     type: 'server_error',
     retry: 'soon',
     text: 'The request was not finished in time.',
-    more: 'Nothing was done: its deadline had passed {ago} s before, by the clock of the functions.',
+    more: 'Nothing was done: the deadline had passed {ago} s earlier, by the clock of the functions.',
   },
   // Triton's status and words; with a status of 500 or 504 the agent would look broken, as often as a caller likes.
   timeout_passed: {
@@ -52,7 +52,7 @@ export const workRefusals = {
     close: 4503,
     type: 'server_error',
     retry: 'later',
-    text: 'The service is not configured completely. Its operators find the reason in its log.',
+    text: 'The service is not fully configured. Its log names the reason.',
   },
   storage_full: {
     status: 503,
@@ -135,7 +135,7 @@ export const workRefusals = {
     close: 4403,
     type: 'server_error',
     retry: 'later',
-    text: 'The report is not accepted from this agent.',
+    text: 'The roster does not accept this report.',
     more: 'Reason: {rule}.',
   },
   internal: {
@@ -143,6 +143,6 @@ export const workRefusals = {
     close: 1011,
     type: 'server_error',
     retry: 'soon',
-    text: 'Something went wrong here. It has been noted under the request id.',
+    text: 'An internal error occurred. It is logged under the request id.',
   },
 } as const satisfies Record<string, Row>;

@@ -31,16 +31,19 @@ export const newRevision = z.object({ bundle, description: description.default({
 
 export const revisionRow = z.object({
   revision: revisionDigest,
-  author: z.string().describe('Whose signature its files have'),
-  authors: z.array(z.string()).optional().describe('Others who signed the same files'),
+  author: z.string().describe('Signer of the files'),
+  authors: z.array(z.string()).optional().describe('Other signers of the same files'),
   registered: z.number().int(),
   stage,
   share: canaryShare.optional().describe('Share of the sessions, in the stage canary'),
-  since: z.number().int().describe('When it came to where it stands'),
+  since: z.number().int().describe('Time of arrival at the stage'),
   aliases: z.array(z.string()),
-  sla: sla.optional().describe('What is promised of it'),
-  made: made.omit({ parameters: true }).optional().describe('Of which revision it was made, and how'),
-  rollout: rollout.optional().describe('What became of it since it missed that'),
+  sla: sla.optional().describe('Promise signed by the author'),
+  made: made
+    .omit({ parameters: true })
+    .optional()
+    .describe('Source revision and method, if made from another revision'),
+  rollout: rollout.optional().describe('Rollout after a missed promise'),
 });
 export type RevisionRow = z.infer<typeof revisionRow>;
 
@@ -51,7 +54,7 @@ export const aliasRow = z.object({
   alias: z.string(),
   revision: revisionDigest.optional(),
   since: z.number().int(),
-  before: revisionDigest.optional().describe('What it named before: where a roll back goes'),
+  before: revisionDigest.optional().describe('The revision it named before; the target of a rollback'),
 });
 export type AliasRow = z.infer<typeof aliasRow>;
 
@@ -78,9 +81,9 @@ export const liveEvidence = z.object({
   stage,
   share: canaryShare.optional(),
   since: z.number().int(),
-  evidence: z.array(evidence).describe('As a statement would carry it; empty when it is not under way'),
-  verdicts: z.partialRecord(z.string(), verdict).describe('Of each kind of evidence'),
-  verdict: verdict.optional().describe('Of all of it: FAIL moves the revision back, PASS opens its gate'),
+  evidence: z.array(evidence).describe('Evidence as a statement carries it; empty outside grey and canary'),
+  verdicts: z.partialRecord(z.string(), verdict).describe('Verdict of each kind of evidence'),
+  verdict: verdict.optional().describe('Verdict of all evidence: FAIL moves the revision back, PASS opens its gate'),
   windows: z
     .array(
       z.object({
@@ -88,24 +91,24 @@ export const liveEvidence = z.object({
         to: z.number().int(),
         streams: z.number().int(),
         failed: z.number().int(),
-        p95: z.number().optional().describe('Milliseconds that a second of sound took, 95th percentile'),
+        p95: z.number().optional().describe('95th percentile, milliseconds for a second of audio'),
       }),
     )
-    .describe('Of what callers were answered, the oldest first'),
+    .describe('Windows of served traffic, oldest first'),
 });
 export type LiveEvidence = z.infer<typeof liveEvidence>;
 
 export const newTransition = z.object({ envelope });
 
 export const transitionRow = z.object({
-  id: z.string().describe('SHA-256 of what is signed'),
+  id: z.string().describe('SHA-256 of the signed statement'),
   revision: revisionDigest,
   from: standing,
   to: standing,
   signers: z.array(z.string()),
-  missing: z.number().int().describe('People who must still sign; 0 when the revision has moved'),
+  missing: z.number().int().describe('Number of missing signatures; 0 when the revision has moved'),
   seq: z.number().int().optional().describe('Its entry of the log'),
-  missed: z.string().optional().describe('Why it moved nothing, and what is done about it'),
+  missed: z.string().optional().describe('Missed promise, and the action taken'),
 });
 export type TransitionRow = z.infer<typeof transitionRow>;
 
@@ -113,8 +116,8 @@ export const storedTransition = transitionRow.extend({ envelope });
 export type StoredTransition = z.infer<typeof storedTransition>;
 
 export const aliasMove = z.object({
-  revision: revisionDigest.optional().describe('Absent: the alias is taken away'),
-  from: revisionDigest.optional().describe('Revision that the caller believes it names now'),
+  revision: revisionDigest.optional().describe('Absent: removes the alias'),
+  from: revisionDigest.optional().describe('Revision that the alias names now, for compare-and-set'),
   reason: z.string().max(MODEL_REASON_CHARACTERS).optional(),
 });
 

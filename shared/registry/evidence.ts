@@ -13,7 +13,7 @@ import { type Verdict, verdict } from './verdict.ts';
 export const MODEL_SPEAKERS_MAX = 1_000;
 
 const facts = z.record(z.string().max(64), z.union([z.string().max(512), z.number(), z.boolean()])).default({});
-const named = { tool: z.string().max(128).describe('What measured it, with its version') };
+const named = { tool: z.string().max(128).describe('Measuring tool and its version') };
 const milliseconds = z.number().nonnegative();
 
 export const evidence = z.discriminatedUnion('kind', [

@@ -3,9 +3,13 @@ import { z } from 'zod';
 
 export const sla = z
   .object({
-    latencyMs: z.number().positive().describe('95th percentile of what a second of sound takes, in milliseconds'),
-    memoryBytes: z.number().int().positive().describe('What the engine needs more with the revision loaded'),
-    wordErrors: z.number().min(0).max(1).describe('Word errors of all words, on the set of the gates'),
+    latencyMs: z.number().positive().describe('95th percentile, milliseconds for a second of audio'),
+    memoryBytes: z
+      .number()
+      .int()
+      .positive()
+      .describe('Memory that the engine needs in addition with the revision loaded'),
+    wordErrors: z.number().min(0).max(1).describe('Share of words misrecognised, on the recordings of the gates'),
   })
   .partial()
   .strict()

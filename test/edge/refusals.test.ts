@@ -104,7 +104,7 @@ describe('A21 C6 refused requests', () => {
       404,
       'model_unknown',
       // Models of other tests may be there as well.
-      /^The model "nobody" does not exist here\. There are: .*\.$/,
+      /^The model "nobody" does not exist here\. Available: .*\.$/,
     ],
     [
       'a name that is no model name',
@@ -155,7 +155,7 @@ describe('A21 C6 refused requests', () => {
       },
       400,
       'language_unknown',
-      /^The model "model-[0-9a-f]{8}" does not know the language "de"\.$/,
+      /^The model "model-[0-9a-f]{8}" does not support the language "de"\.$/,
     ],
     [
       'a zone that the token does not allow',
@@ -174,7 +174,7 @@ describe('A21 C6 refused requests', () => {
       async () => upload({ token: await makeToken({ sealing: 'client' }), fields: [['model', 'm']] }),
       403,
       'sealing_required',
-      'The token demands content sealed by the client, and this would pass the edge in the clear.',
+      'The token requires content that the client has sealed. This content would reach the edge unsealed.',
     ],
     [
       'JSON',
@@ -250,21 +250,21 @@ describe('A21 C6 refused requests', () => {
       () => upload({ file: new Uint8Array(2_000_000), fields: [['model', 'm']] }),
       400,
       'hints_missing',
-      'Put the field "model" before the file, or add ?model= to the address, or send the header x-auricle-model: it is not in the first 1048576 bytes of the body.',
+      'The field "model" is not in the first 1048576 bytes of the body. Put it before the file, or add ?model= to the address, or send the header x-auricle-model.',
     ],
     [
       'an address that does not exist',
       () => ask('/v1/nothing'),
       404,
       'route_unknown',
-      'There is nothing at this address.',
+      'This address does not exist.',
     ],
     [
       'a method the address does not answer',
       () => ask(path),
       405,
       'method_wrong',
-      'This address answers POST, OPTIONS only.',
+      'This address accepts POST, OPTIONS only.',
     ],
     [
       'an upgrade that is none',
@@ -276,7 +276,7 @@ describe('A21 C6 refused requests', () => {
         }),
       426,
       'upgrade_missing',
-      'This address speaks WebSocket only.',
+      'This address accepts WebSocket connections only.',
     ],
     [
       "a heartbeat with a tenant's token",

@@ -29,7 +29,7 @@ describe('T4 C9 a deadline', () => {
     expect(refuseOverdue(undefined, NOW)).toBeUndefined();
     const refusal = refuseOverdue(NOW, NOW + 592_340);
     expect(refusal?.params).toEqual({ ago: 592.3 });
-    expect(refusal && publicText(refusal)).toMatch(/Nothing was done.* 592.3 s before, by the clock of the functions/);
+    expect(refusal && publicText(refusal)).toMatch(/Nothing was done.* 592.3 s earlier, by the clock of the functions/);
     expect([deadlineIn('1700000000000'), deadlineIn(null), deadlineIn('soon')]).toEqual([NOW, undefined, undefined]);
   });
 

@@ -97,7 +97,7 @@ describe('C6 unservable requests', () => {
     expect(await refusalOf(await ask({ token, fields: { model: 'whisper-9' } }))).toEqual({
       status: 404,
       code: 'model_unknown',
-      message: 'The model "whisper-9" does not exist here. There are: reference-en, reference-en-fp16.',
+      message: 'The model "whisper-9" does not exist here. Available: reference-en, reference-en-fp16.',
     });
   });
 

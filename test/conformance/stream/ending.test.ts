@@ -49,7 +49,7 @@ describe('ending', () => {
     expect(refusal).toEqual({
       type: 'refusal',
       reason: 'frame_invalid',
-      message: 'The message is not understood: audio is missing before position 99.',
+      message: 'The message is not valid: audio is missing before position 99.',
       request: expect.stringMatching(/^[\w-]{36}$/),
     });
     expect(reason).toBe(`frame_invalid ${String(refusal?.request)}`);

@@ -277,7 +277,7 @@ describe('C6 a slow caller', () => {
     expect(await readRefusal(answer)).toEqual({
       status: 408,
       code: 'client_slow',
-      message: 'The body stopped arriving for 20 seconds.',
+      message: 'No bytes of the body arrived for 20 seconds.',
     });
     await settled();
   });

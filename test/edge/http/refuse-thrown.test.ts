@@ -40,7 +40,7 @@ describe('A1 A21 a bug ends a request as any failure does', () => {
       expect(await readRefusal(answer)).toEqual({
         status: 500,
         code: 'internal',
-        message: 'Something went wrong here. It has been noted under the request id.',
+        message: 'An internal error occurred. It is logged under the request id.',
       });
       await done();
       expect(settled).toEqual([{ id: context.id, statuses: [500] }]);

@@ -198,7 +198,7 @@ describe('C2 T4 a new upload', () => {
     expect(await readRefusal(await create({ model }))).toEqual({
       status: 429,
       code: 'uploads_waiting',
-      message: 'Too many uploads are on their way: 5 are allowed.',
+      message: 'Too many uploads are open: 5 are allowed.',
     });
     eu.refusal = { reason: 'token_invalid' };
     expect(await readRefusal(await create({ model }))).toMatchObject({ status: 503, code: 'uploads_unavailable' });
@@ -440,7 +440,7 @@ describe('C2 C11 A21 the transcript of an upload', () => {
     eu.refusal = { reason: 'upload_status_wrong', params: { status: 'working' } };
     expect(await readRefusal(await ask(at(), { headers }))).toMatchObject({
       status: 409,
-      message: 'This cannot be done with an upload that is working.',
+      message: 'This is not possible with an upload that is working.',
     });
     eu.refusal = undefined;
     agent.script = async function* () {

@@ -310,7 +310,7 @@ describe('C10 sound that says itself what it is', () => {
     const [step] = send(bytes.subarray(2));
     const text = step?.type === 'close' ? publicText(step.refusal) : '';
     expect(text).toContain('WAV');
-    expect(text).toContain('MP3, FLAC and other files are for recordings');
+    expect(text).toContain('Send MP3, FLAC and other files as recordings');
   });
 
   it('CloseStream before any sound only ends', () => {

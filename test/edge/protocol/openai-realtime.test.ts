@@ -188,7 +188,7 @@ describe('C10 sound of an OpenAI client', () => {
   it('C10 is refused once for each configuration without a model', () => {
     const { send, kinds, protocol } = talk('?intent=transcription');
     const message =
-      'The message is not understood: the session is not configured, so audio is dropped: ' +
+      'The message is not valid: the session is not configured, so audio is dropped: ' +
       'update session.audio.input.transcription.model first.';
     expect(send(append())).toMatchObject([{ type: 'error', error: { code: 'frame_invalid', message } }]);
     expect([...send(append()), ...send(append())]).toEqual([]);

@@ -58,13 +58,13 @@ describe('agents for live streams', () => {
     const asked = request({ live: true, model: 'gpt-realtime' });
     const text = (refusal: ReturnType<typeof refusalAhead>) => (refusal ? publicText(refusal) : undefined);
     expect(text(refusalAhead(asked, [snapshot(many.slice(0, 2))], now))).toBe(
-      'The model "gpt-realtime" does not exist here. There are: model-0, model-1.',
+      'The model "gpt-realtime" does not exist here. Available: model-0, model-1.',
     );
     expect(text(refusalAhead(asked, [snapshot(many)], now))).toContain('model-7 and 2 more.');
     const abroad = refusalAhead({ ...asked, zones: ['elsewhere'] }, [snapshot(many)], now);
     expect(text(abroad)).toBe('The model "gpt-realtime" does not exist here.');
     const deaf = refusalAhead(request({ live: true }), [snapshot([agent('deaf'), named('hears')])], now);
-    expect(text(deaf)).toBe('The model "reference-en" does not hear live streams. These do: hears.');
+    expect(text(deaf)).toBe('The model "reference-en" does not serve live streams. Use one of: hears.');
   });
 
   it('T3: need a model of the right task', () => {
@@ -75,11 +75,11 @@ describe('agents for live streams', () => {
     };
     expect(foreseen({ model: 'voice-en' })).toEqual([
       'model_unfit',
-      'The model "voice-en" is for something else: its task is "synthesize". These would do: reference-en.',
+      'The model "voice-en" cannot serve this request: its task is "synthesize". Use one of: reference-en.',
     ]);
     expect(foreseen({ task: 'synthesize' })).toEqual([
       'model_unfit',
-      'The model "reference-en" is for something else: its task is "transcribe". These would do: voice-en.',
+      'The model "reference-en" cannot serve this request: its task is "transcribe". Use one of: voice-en.',
     ]);
     expect(foreseen({ task: 'synthesize', model: 'voice-en' })).toBeUndefined();
     expect(foreseen({ task: 'infer', model: 'voice-en' })).toBeUndefined();

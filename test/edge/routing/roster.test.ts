@@ -202,7 +202,7 @@ describe('C5 A4 an agent with a wrong clock', () => {
     await agent.send({ ...agent.hello(), at: Date.now() + offset } as AgentMessage);
     expect(await agent.closed).toMatchObject({ code: 4403 });
     const rule = `the agent's clock is ${said}`;
-    const detail = `The report is not accepted from this agent. Reason: ${rule}.`;
+    const detail = `The roster does not accept this report. Reason: ${rule}.`;
     expect(await agent.heard(({ type }) => type === 'refusal')).toMatchObject({ reason: 'heartbeat_invalid', detail });
     expect(await recorded(before)).toMatchObject([{ type: 'keys', action: 'refused', detail: rule }]);
     expect(await refusedFor(agent)).toBe(detail);
@@ -243,7 +243,7 @@ describe('C5 A21 an agent name belongs to a pool', () => {
     expect(await thief.heard(({ type }) => type === 'refusal')).toEqual({
       type: 'refusal',
       reason: 'heartbeat_invalid',
-      detail: `The report is not accepted from this agent. Reason: the name ${agent.name} belongs to another pool.`,
+      detail: `The roster does not accept this report. Reason: the name ${agent.name} belongs to another pool.`,
     });
     const detail = `the name ${agent.name} belongs to the pool ${agent.pool}`;
     expect(await recorded(before)).toMatchObject([{ type: 'keys', action: 'refused', agent: 'other-pool', detail }]);

@@ -131,7 +131,7 @@ describe('A21 C6 refusals', () => {
     expect(await readRefusal(await upload({ fields: [['model', 'whisper-9']] }))).toEqual({
       status: 404,
       code: 'model_unknown',
-      message: expect.stringMatching(/^The model "whisper-9" does not exist here\. There are: .*\.$/),
+      message: expect.stringMatching(/^The model "whisper-9" does not exist here\. Available: .*\.$/),
     });
   });
 

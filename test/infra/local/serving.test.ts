@@ -24,7 +24,7 @@ it('reports the missing part', () => {
 });
 
 it('A4: names the reason for which the roster refuses an agent', () => {
-  const why = "The report is not accepted from this agent. Reason: the agent's clock is 600 s ahead.";
+  const why = "The roster does not accept this report. Reason: the agent's clock is 600 s ahead.";
   const joined = evaluateServing({ data: [] }, ['aks-westeurope']);
   expect(withReasons(joined, { refused: [{ pool: 'aks-westeurope', why }] })).toBe(
     `not in the roster yet: aks-westeurope; aks-westeurope: ${why}`,

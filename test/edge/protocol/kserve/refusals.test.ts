@@ -17,13 +17,13 @@ describe('T2 C10 unsupported features are refused in Triton’s shape', () => {
     ['POST', '/v2/models/x/trace/setting', 501, 'The trace extension is not offered here.'],
     ['POST', '/v2/logging', 501, 'The logging extension is not offered here.'],
     ['GET', '/v2/models/stats', 501, 'The statistics of all models extension is not offered here.'],
-    ['GET', '/v2/health', 404, 'There is nothing at this address.'],
-    ['GET', '/v2/models', 404, 'There is nothing at this address.'],
-    ['GET', '/v2/models/x/versions/one', 404, 'There is nothing at this address.'],
-    ['GET', '/v2/models/x/constructor', 404, 'There is nothing at this address.'],
-    ['GET', '/v2/models/x/infer', 405, 'This address answers POST only.'],
-    ['POST', '/v2/models/x', 405, 'This address answers GET only.'],
-    ['DELETE', '/v2', 405, 'This address answers GET only.'],
+    ['GET', '/v2/health', 404, 'This address does not exist.'],
+    ['GET', '/v2/models', 404, 'This address does not exist.'],
+    ['GET', '/v2/models/x/versions/one', 404, 'This address does not exist.'],
+    ['GET', '/v2/models/x/constructor', 404, 'This address does not exist.'],
+    ['GET', '/v2/models/x/infer', 405, 'This address accepts POST only.'],
+    ['POST', '/v2/models/x', 405, 'This address accepts GET only.'],
+    ['DELETE', '/v2', 405, 'This address accepts GET only.'],
     ['GET', '/v2/models/..%2Fhealth/ready', 404, 'The model "../health" does not exist here.'],
     ['GET', '/v2/models/%ff/ready', 404, 'The model "%ff" does not exist here.'],
   ])('%s %s: %i', async (method, path, status, error) => {
@@ -112,7 +112,7 @@ describe('bodies that are refused', () => {
     const answer = await infer('m', { body: new Uint8Array(bytes) });
     expect(await readError(answer)).toEqual({
       status: 400,
-      error: `The request is over ${INFER_BODY_BYTES} bytes, unpacked.`,
+      error: `The request is over ${INFER_BODY_BYTES} bytes after decompression.`,
     });
   });
 });
