@@ -16,6 +16,7 @@ import { openHearing } from '../../infra/pool/training/voice/hear.ts';
 import { fp32Tensor, readFp32, readInt32 } from '../../shared/kserve/tensor.ts';
 import { countWordErrors } from '../../shared/registry/word-errors.ts';
 import { ok } from '../../shared/result.ts';
+import { randomOf } from '../fake/random.ts';
 import type { Bench } from './run.ts';
 
 const MODEL = 'voice-en';
@@ -86,17 +87,6 @@ function createTally() {
       const sum = (what: 'wrong' | 'words') => found.reduce((total, sums) => total + sums[what], 0);
       return Math.round((10_000 * sum('wrong')) / sum('words')) / 10_000;
     },
-  };
-}
-
-/** Numbers below one, the same for the same seed (mulberry32). */
-function randomOf(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
 }
 

@@ -12,8 +12,8 @@ import type { RosterEntry, Snapshot } from '../../shared/pool/heartbeat.ts';
 import { SNAPSHOT_STALE_MS } from '../../shared/pool/limits.ts';
 import { type Reason, refusals, refuse } from '../../shared/refusal.ts';
 import { SEAL_SETUP_MS } from '../../shared/seal/limits.ts';
-import { AgentDouble } from './agent-double.ts';
-import { makeSettings, productionTexts } from './settings-double.ts';
+import { FakeAgent } from '../fake/agent.ts';
+import { makeSettings, productionTexts } from '../fake/settings.ts';
 
 const at = (now: { value: number }): Runtime => ({
   now: () => now.value,
@@ -210,7 +210,7 @@ describe('C5 A4 cached registry of an isolate', () => {
 });
 
 describe('C5 A18 set-ups of seals', () => {
-  const entryOf = (agent: AgentDouble): RosterEntry => {
+  const entryOf = (agent: FakeAgent): RosterEntry => {
     const hello = agent.hello();
     if (hello.type !== 'hello') throw new Error('not a hello');
     const load = {
@@ -224,7 +224,7 @@ describe('C5 A18 set-ups of seals', () => {
   };
 
   it('one serves an agent until it is old or the attestation changes', async () => {
-    const entry = entryOf(await AgentDouble.make());
+    const entry = entryOf(await FakeAgent.make());
     const settings = makeSettings({});
     const now = Date.now();
     const first = await sealFor(entry, settings, now);
@@ -234,7 +234,7 @@ describe('C5 A18 set-ups of seals', () => {
     expect(again.ok && first.ok && again.value.seal === first.value.seal).toBe(true);
     const old = await sealFor(entry, settings, now + SEAL_SETUP_MS);
     expect(old.ok && old.value.fresh).toBe(true);
-    const other = { ...entryOf(await AgentDouble.make()), description: entry.description };
+    const other = { ...entryOf(await FakeAgent.make()), description: entry.description };
     expect(await sealFor(other, settings, now)).toMatchObject({
       ok: false,
       refusal: { reason: 'attestation_invalid' },
@@ -242,7 +242,7 @@ describe('C5 A18 set-ups of seals', () => {
   });
 
   it('none for a self-issued attestation in production', async () => {
-    const entry = entryOf(await AgentDouble.make());
+    const entry = entryOf(await FakeAgent.make());
     const settings = makeSettings(productionTexts());
     expect(await sealFor(entry, settings, Date.now())).toMatchObject({
       ok: false,

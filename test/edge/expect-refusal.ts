@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { readRefusal } from './network.ts';
+import { readRefusal } from '../fake/network.ts';
 
 /** `minute` and `day`: the time until an allowance admits the request. */
 export type Advice = 'never' | 'soon' | 'later' | 'minute' | 'day';

@@ -19,13 +19,13 @@ export const settle = (gate: Gate, id: string, audioSeconds: number, events: Eve
 export const record = (gate: Gate, events: Events) => one(gate, { kind: 'record', events });
 
 /** A Gate double: handlers by kind of step. A step without a handler fails like an unreachable Gate. */
-export interface GateDouble {
+export interface FakeGate {
   readonly take?: (ask: AdmissionRequest) => Promise<GateAnswer>;
   readonly settle?: (id: string, audioSeconds: number, events: Events) => Promise<void>;
   readonly record?: (events: Events) => Promise<void>;
 }
 
-export function asGate({ take, settle, record }: GateDouble): Gate {
+export function asGate({ take, settle, record }: FakeGate): Gate {
   const missing = () => Promise.reject(new Error('gone'));
   const act = async (step: GateStep): Promise<GateAnswer> => {
     if (step.kind === 'take') return (take ?? missing)(step.ask);

@@ -1,7 +1,7 @@
 // A client of a live protocol, and agents for it.
-import { ask } from './network.ts';
+import { ask } from '../fake/network.ts';
+import type { Habits } from '../fake/stream-agent.ts';
 import { SocketClient } from './socket-client.ts';
-import type { Habits } from './stream-double.ts';
 import { modelName, startListener as startNamed } from './stream-listener.ts';
 
 /** Starts a live agent for a model of its own. */

@@ -3,19 +3,19 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { FUNCTIONS_CALL_MS } from '../../edge/functions/call-functions.ts';
 import { CIRCUIT_FIRST_MS } from '../../edge/functions/circuit-breaker.ts';
 import { generateZoneKey } from '../../shared/seal/zone-key.ts';
+import { FakeFunctions } from '../fake/functions.ts';
+import { ask, elsewhere, passTime, readRefusal, silent, startAgent } from '../fake/network.ts';
 import { makeToken } from './authority.ts';
-import { BackOffice } from './back-office-double.ts';
-import { ask, elsewhere, passTime, readRefusal, silent, startAgent } from './network.ts';
 
 const HOST = 'functions-eu.test';
 const gone = () => Promise.reject(new TypeError('Network connection lost.'));
 
-let eu: BackOffice;
+let eu: FakeFunctions;
 let model: string;
 let key: string;
 beforeEach(() => {
   key = crypto.randomUUID();
-  eu = new BackOffice('eu');
+  eu = new FakeFunctions('eu');
   model = `model-${crypto.randomUUID().slice(0, 8)}`;
 });
 

@@ -4,9 +4,9 @@ import { SNAPSHOT_AGE_MS } from '../../edge/routing/snapshot.ts';
 import { CLOCK_SKEW_S } from '../../shared/clock-offset.ts';
 import { HEARTBEAT_GONE_MS } from '../../shared/pool/limits.ts';
 import { CONTENT_TYPE_CHARACTERS } from '../../shared/speech/limits.ts';
+import { ask, passTime, readRefusal, startAgent, startDay, upload } from '../fake/network.ts';
 import { makeToken } from './authority.ts';
 import { expectRefusal } from './expect-refusal.ts';
-import { ask, passTime, readRefusal, startAgent, startDay, upload } from './network.ts';
 
 const model = () => `model-${crypto.randomUUID().slice(0, 8)}`;
 

@@ -3,9 +3,9 @@ import { env } from 'cloudflare:workers';
 import { describe, expect, it, vi } from 'vitest';
 import { app } from '../../edge/routes.ts';
 import type { Bindings } from '../../edge/settings.ts';
+import { problemsOf, productionTexts } from '../fake/settings.ts';
 import { keys } from './authority.ts';
 import { publicHalf } from './bindings.ts';
-import { problemsOf, productionTexts } from './settings-double.ts';
 
 const entry = { issuer: 'https://idp.test', audience: 'auricle', scopes: ['transcribe', 'pool'] };
 const own = { keys: [publicHalf(keys.issuer)] };

@@ -1,7 +1,7 @@
 // One runtime serves many files of tests. Each file starts on a new day with empty storage, and no agent outlives its test.
 import { reset } from 'cloudflare:test';
 import { afterEach, beforeAll } from 'vitest';
-import { clearNetwork, passTime } from './network.ts';
+import { clearNetwork, passTime } from '../fake/network.ts';
 
 const DAY_MS = 86_400_000;
 

@@ -1,5 +1,5 @@
 // A client's end of a WebSocket as a test sees it: every message in text, and the end.
-import { eventually } from './stream-double.ts';
+import { eventually } from '../fake/stream-agent.ts';
 
 export type Message = { readonly type: string; readonly [name: string]: unknown };
 

@@ -1,6 +1,7 @@
 // A client of /v1/stream as a test sees it.
+
+import { ask } from '../fake/network.ts';
 import { makeToken } from './authority.ts';
-import { ask } from './network.ts';
 import { SocketClient } from './socket-client.ts';
 
 export type { Message } from './socket-client.ts';

@@ -1,8 +1,8 @@
 import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
-import { passTime, startAgent } from './network.ts';
+import { passTime, startAgent } from '../fake/network.ts';
+import { eventually, type Habits, habitsOf, listen, type Talk } from '../fake/stream-agent.ts';
 import type { StreamClient } from './stream-client.ts';
-import { eventually, type Habits, habitsOf, listen, type Talk } from './stream-double.ts';
 
 /** Rosters outlive a test, so every test has a model that no other agent serves. */
 export const modelName = () => `live-${crypto.randomUUID().slice(0, 8)}`;

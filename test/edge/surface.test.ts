@@ -6,8 +6,8 @@ import { listedModel } from '../../edge/registry/list-models.ts';
 import { listedPool } from '../../edge/routing/list-pools.ts';
 import { refusals } from '../../shared/refusal.ts';
 import { transcription, verboseTranscription } from '../../shared/speech/openai-answer.ts';
+import { ask, passTime, readRefusal, startAgent, upload } from '../fake/network.ts';
 import { makeToken } from './authority.ts';
-import { ask, passTime, readRefusal, startAgent, upload } from './network.ts';
 
 const unique = () => `model-${crypto.randomUUID().slice(0, 8)}`;
 const bearer = async (claims = {}) => ({ authorization: `Bearer ${await makeToken(claims)}` });

@@ -12,7 +12,7 @@ import { signCheckpoint } from '../../shared/audit/checkpoint.ts';
 import { openP256Key, type P256Key, p256Signer } from '../../shared/audit/ecdsa.ts';
 import { openNote, openSigningKey, openVerifier } from '../../shared/audit/note.ts';
 import { formatNoteKey, formatVerifierKey, readVerifierKey } from '../../shared/audit/note-key.ts';
-import { MemoryStore } from '../functions/audit/stored-log.ts';
+import { MemoryStore } from '../fake/log-store.ts';
 import { fsck, verifier } from './install.ts';
 import { write, writeLogs } from './written-logs.ts';
 

@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { formatVerifierKey } from '../../shared/audit/note-key.ts';
-import type { MemoryStore } from '../functions/audit/stored-log.ts';
+import type { MemoryStore } from '../fake/log-store.ts';
 
 export function write(folder: string, name: string, bytes: Uint8Array | string): void {
   const file = path.join(folder, name);

@@ -17,7 +17,7 @@ import { fp32Tensor, int32Tensor, readFp32, readInt32, type Tensor } from '../..
 import { classes } from '../../shared/tenant/claims.ts';
 import { settled } from '../contract/engine/client.ts';
 import { startEmbedded } from '../contract/engine/embedded.ts';
-import { askShort, createEdgeDouble, type EdgeDouble } from '../infra/agent/double-edge.ts';
+import { askShort, type FakeEdge, startFakeEdge } from '../fake/edge.ts';
 import { audioForm, multipart } from '../infra/agent/fixtures.ts';
 import { makeEnvironment } from '../infra/agent/start-agent.ts';
 import { clipBytes, clipLike } from '../stack/clips.ts';
@@ -34,7 +34,7 @@ const patience = { timeout: 15_000, interval: 50 };
 let folder: string;
 let triton: Triton;
 let embedded: Awaited<ReturnType<typeof startEmbedded>>;
-let edge: EdgeDouble;
+let edge: FakeEdge;
 let agents: { triton: Agent; embedded: Agent };
 let engine: Engine;
 
@@ -46,7 +46,7 @@ async function startOn(url: string, name: string): Promise<Agent> {
 
 beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'auricle-triton-'));
-  edge = await createEdgeDouble();
+  edge = await startFakeEdge();
   const installed = await installTriton({ folder: installation });
   await convertRepository(repository, path.join(folder, 'python'));
   [triton, embedded] = await Promise.all([

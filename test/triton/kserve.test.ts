@@ -10,7 +10,7 @@ import { installTriton } from '../../infra/pool/triton/install.ts';
 import { convertRepository } from '../../infra/pool/triton/models/generate.ts';
 import { startTriton, type Triton } from '../../infra/pool/triton/start.ts';
 import { fp32Tensor, int32Tensor, readFp32, readInt32 } from '../../shared/kserve/tensor.ts';
-import { createEdgeDouble, type EdgeDouble } from '../infra/agent/double-edge.ts';
+import { type FakeEdge, startFakeEdge } from '../fake/edge.ts';
 import { callerOf, row, valuesOf } from '../infra/agent/kserve/call.ts';
 import { makeEnvironment } from '../infra/agent/start-agent.ts';
 import { clipBytes, clipLike } from '../stack/clips.ts';
@@ -22,11 +22,11 @@ const [WINDOW, HOP] = [5_360, 5_120];
 
 let folder: string;
 let triton: Triton;
-let edge: EdgeDouble;
+let edge: FakeEdge;
 let agent: Agent;
 beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'auricle-triton-'));
-  edge = await createEdgeDouble();
+  edge = await startFakeEdge();
   await convertRepository(repository, path.join(folder, 'python'));
   const installed = await installTriton({ folder: installation });
   triton = await startTriton({ installed, repository: path.join(folder, 'python'), models: [whole, windows] });

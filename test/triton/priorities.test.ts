@@ -10,7 +10,7 @@ import { convertRepository } from '../../infra/pool/triton/models/generate.ts';
 import { startTriton, type Triton } from '../../infra/pool/triton/start.ts';
 import { untilPending, whileBusy } from '../contract/engine/client.ts';
 import { testModels, writeRepository } from '../contract/engine/test-models.ts';
-import { createEdgeDouble, type EdgeDouble } from '../infra/agent/double-edge.ts';
+import { type FakeEdge, startFakeEdge } from '../fake/edge.ts';
 import { callerOf, type Got, row } from '../infra/agent/kserve/call.ts';
 import { makeEnvironment } from '../infra/agent/start-agent.ts';
 import { folder as installation } from './install.ts';
@@ -32,11 +32,11 @@ const models = {
 
 let folder: string;
 let triton: Triton;
-let edge: EdgeDouble;
+let edge: FakeEdge;
 let agent: Agent;
 beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'auricle-triton-'));
-  edge = await createEdgeDouble();
+  edge = await startFakeEdge();
   const repository = path.join(folder, 'onnx');
   await writeRepository(repository, models);
   await convertRepository(repository, path.join(folder, 'python'));

@@ -6,10 +6,10 @@ import { STREAM_WINDOW_BYTES } from '../../../edge/stream/replay-buffer.ts';
 import { STREAM_MOVE_MS, STREAM_MOVES_MAX } from '../../../edge/stream/upstream.ts';
 import { SEAL_SEGMENT_BYTES } from '../../../shared/seal/limits.ts';
 import type { LinkEvent } from '../../../shared/stream/link.ts';
-import { passTime, startAgent } from '../../edge/network.ts';
 import { StreamClient, slow } from '../../edge/stream-client.ts';
-import { eventually, listen, type Talk } from '../../edge/stream-double.ts';
 import { modelName, passQuietly, startListener } from '../../edge/stream-listener.ts';
+import { passTime, startAgent } from '../../fake/network.ts';
+import { eventually, listen, type Talk } from '../../fake/stream-agent.ts';
 
 async function startClient(habits = {}, start = {}, claims = {}) {
   const listener = await startListener(undefined, habits);

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { STREAM_UNREAD_BYTES } from '../../../edge/stream/unread-limit.ts';
 import type { LinkEvent } from '../../../shared/stream/link.ts';
 import { StreamClient } from '../../edge/stream-client.ts';
-import { eventually } from '../../edge/stream-double.ts';
 import { startListener } from '../../edge/stream-listener.ts';
+import { eventually } from '../../fake/stream-agent.ts';
 
 async function startClient(habits = {}, start = {}) {
   const listener = await startListener(undefined, habits);

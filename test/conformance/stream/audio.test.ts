@@ -4,8 +4,8 @@ import { STREAM_PACED_BYTES } from '../../../edge/stream/audio-budget.ts';
 import { STREAM_RELIEF_BYTES, STREAM_WINDOW_BYTES } from '../../../edge/stream/replay-buffer.ts';
 import { limitRings } from '../../edge/small-ring.ts';
 import { StreamClient } from '../../edge/stream-client.ts';
-import { eventually, type Talk } from '../../edge/stream-double.ts';
 import { startListener } from '../../edge/stream-listener.ts';
+import { eventually, type Talk } from '../../fake/stream-agent.ts';
 
 async function startClient(habits = {}) {
   const { name, talks } = await startListener(undefined, habits);

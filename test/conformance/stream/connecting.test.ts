@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { makeToken } from '../../edge/authority.ts';
-import { ask, startAgent } from '../../edge/network.ts';
 import { StreamClient, slow } from '../../edge/stream-client.ts';
 import { modelName, startListener } from '../../edge/stream-listener.ts';
+import { ask, startAgent } from '../../fake/network.ts';
 
 const upgrade = { upgrade: 'websocket' };
 

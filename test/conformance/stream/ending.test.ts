@@ -4,10 +4,10 @@ import { STREAM_FINISH_MS, STREAM_IDLE_MS } from '../../../edge/stream/limits.ts
 import { STREAM_START_MS, STREAM_UNSTARTED_MS } from '../../../edge/stream/stream.ts';
 import { STREAM_SESSION_S } from '../../../edge/stream/stream-start.ts';
 import { makeToken } from '../../edge/authority.ts';
-import { passTime } from '../../edge/network.ts';
 import { StreamClient } from '../../edge/stream-client.ts';
-import { eventually } from '../../edge/stream-double.ts';
 import { passQuietly, startListener } from '../../edge/stream-listener.ts';
+import { passTime } from '../../fake/network.ts';
+import { eventually } from '../../fake/stream-agent.ts';
 
 async function startClient(habits = {}, claims = {}) {
   const listener = await startListener(undefined, habits);

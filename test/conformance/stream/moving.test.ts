@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { STREAM_AGENTS_MAX, STREAM_MOVE_MS } from '../../../edge/stream/upstream.ts';
-import { passTime, startAgent } from '../../edge/network.ts';
 import { StreamClient } from '../../edge/stream-client.ts';
-import { eventually, type Habits, habitsOf, listen, type Talk } from '../../edge/stream-double.ts';
 import { modelName, startListener } from '../../edge/stream-listener.ts';
+import { passTime, startAgent } from '../../fake/network.ts';
+import { eventually, type Habits, habitsOf, listen, type Talk } from '../../fake/stream-agent.ts';
 
 /** Starts two agents of one model; the sessions that arrive show which one was picked first. */
 async function startPair(habits: Partial<Habits> = {}, claims: Record<string, unknown> = {}) {

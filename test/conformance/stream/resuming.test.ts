@@ -5,10 +5,10 @@ import { STREAM_SILENCE_MS } from '../../../edge/stream/deadlines.ts';
 import { SESSION_CONNECTIONS_MAX } from '../../../edge/stream/ended-sessions.ts';
 import { STREAM_RESUME_MS, STREAM_STORED_SEGMENTS } from '../../../edge/stream/limits.ts';
 import { CLOSING_SOCKETS_MAX } from '../../../edge/stream/sockets.ts';
-import { passTime, startAgent } from '../../edge/network.ts';
 import { StreamClient, slow } from '../../edge/stream-client.ts';
-import { eventually } from '../../edge/stream-double.ts';
 import { forgetSession, modelName, passQuietly, startListener } from '../../edge/stream-listener.ts';
+import { passTime, startAgent } from '../../fake/network.ts';
+import { eventually } from '../../fake/stream-agent.ts';
 
 async function startClient(habits = {}) {
   const listener = await startListener(undefined, habits);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { StreamClient } from '../../edge/stream-client.ts';
-import { eventually } from '../../edge/stream-double.ts';
 import { startListener } from '../../edge/stream-listener.ts';
+import { eventually } from '../../fake/stream-agent.ts';
 
 async function startClient(habits = {}) {
   const listener = await startListener(undefined, habits);

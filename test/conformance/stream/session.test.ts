@@ -10,10 +10,10 @@ import { STREAM_RESUME_MS } from '../../../edge/stream/limits.ts';
 import { type AuditEvent, auditEvent } from '../../../shared/audit/event.ts';
 import { ok } from '../../../shared/result.ts';
 import { makeToken } from '../../edge/authority.ts';
-import { ask, passTime } from '../../edge/network.ts';
 import { StreamClient } from '../../edge/stream-client.ts';
-import { eventually, type Talk } from '../../edge/stream-double.ts';
 import { forgetSession, passQuietly, startListener } from '../../edge/stream-listener.ts';
+import { ask, passTime } from '../../fake/network.ts';
+import { eventually, type Talk } from '../../fake/stream-agent.ts';
 
 const makeTenant = () => `t-${crypto.randomUUID().slice(0, 8)}`;
 

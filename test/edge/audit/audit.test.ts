@@ -6,10 +6,10 @@ import { BODY_IDLE_MS } from '../../../edge/limits.ts';
 import { AUDIT_WAIT_DEFAULT_MS } from '../../../edge/settings-schema.ts';
 import { transcribe } from '../../../edge/transcribe/transcribe.ts';
 import { type AuditEvent, auditEvent } from '../../../shared/audit/event.ts';
-import { ordinary } from '../agent-double.ts';
+import { ordinary } from '../../fake/agent.ts';
+import { ask, passTime, readRefusal, startAgent, upload } from '../../fake/network.ts';
+import { makeContext, makeUpload } from '../../fake/request-context.ts';
 import { makeToken } from '../authority.ts';
-import { makeContext, makeUpload } from '../context-double.ts';
-import { ask, passTime, readRefusal, startAgent, upload } from '../network.ts';
 
 const unique = () => crypto.randomUUID().slice(0, 8);
 const operator = async () => ({ authorization: `Bearer ${await makeToken({ tenant: 'ops', scope: 'operate' })}` });

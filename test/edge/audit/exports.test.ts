@@ -9,10 +9,10 @@ import { streamLeaves } from '../../../edge/audit/stream-leaves.ts';
 import { realRuntime } from '../../../edge/clock.ts';
 import type { PathParams, RequestContext } from '../../../edge/context.ts';
 import type { Bindings } from '../../../edge/settings.ts';
+import { elsewhere, readRefusal } from '../../fake/network.ts';
+import { makeContext } from '../../fake/request-context.ts';
+import { makeSettings } from '../../fake/settings.ts';
 import { makeToken } from '../authority.ts';
-import { makeContext } from '../context-double.ts';
-import { elsewhere, readRefusal } from '../network.ts';
-import { makeSettings } from '../settings-double.ts';
 
 const ID = 'eu-01a201f4-2654-711a-9e85-3ba66254767e';
 const status = {

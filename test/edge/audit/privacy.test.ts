@@ -7,18 +7,18 @@ import { searchAudit } from '../../../edge/audit/search.ts';
 import { realRuntime } from '../../../edge/clock.ts';
 import type { PathParams, RequestContext } from '../../../edge/context.ts';
 import { type Bindings, readSettings } from '../../../edge/settings.ts';
+import { FakeFunctions } from '../../fake/functions.ts';
+import { readRefusal } from '../../fake/network.ts';
+import { makeContext } from '../../fake/request-context.ts';
 import { makeToken } from '../authority.ts';
-import { BackOffice } from '../back-office-double.ts';
-import { makeContext } from '../context-double.ts';
-import { readRefusal } from '../network.ts';
 
 const C1 = /^c1:[0-9a-f]{64}$/;
 const id = '017f22e2-79b0-4cc3-98c4-dc0c0c07398f';
 const log = { origin: 'audit.test', key: btoa('k'.repeat(32)) };
 
-let offices: BackOffice[];
+let offices: FakeFunctions[];
 beforeEach(() => {
-  offices = [new BackOffice('eu'), new BackOffice('us')];
+  offices = [new FakeFunctions('eu'), new FakeFunctions('us')];
 });
 
 type Answer = (request: Request, context: RequestContext, params: PathParams) => Response | Promise<Response>;
@@ -112,7 +112,7 @@ describe('C12 erasing and holding at the edge', () => {
         { zone: 'us', id },
       ],
     });
-    const [eu, us] = offices as [BackOffice, BackOffice];
+    const [eu, us] = offices as [FakeFunctions, FakeFunctions];
     const unknown = () => Response.json({ error: { reason: 'hold_unknown' } }, { status: 404 });
     eu.plain = () => Response.json({ id });
     us.plain = unknown;

@@ -4,10 +4,10 @@ import { showAuditHealth } from '../../../edge/audit/show-health.ts';
 import { realRuntime } from '../../../edge/clock.ts';
 import { createEvent } from '../../../edge/ledger/create-event.ts';
 import { auditHealth, type LogHealth } from '../../../shared/audit/health.ts';
+import { elsewhere, passTime, readRefusal } from '../../fake/network.ts';
+import { makeContext } from '../../fake/request-context.ts';
+import { makeSettings } from '../../fake/settings.ts';
 import { makeToken } from '../authority.ts';
-import { makeContext } from '../context-double.ts';
-import { elsewhere, passTime, readRefusal } from '../network.ts';
-import { makeSettings } from '../settings-double.ts';
 
 const health: LogHealth = {
   ...{ zone: 'eu', at: 5, intake: { waiting: 2, oldestMs: 9 }, witnesses: false, development: true },

@@ -8,10 +8,10 @@ import { realRuntime } from '../../../edge/clock.ts';
 import type { PathParams, RequestContext } from '../../../edge/context.ts';
 import type { Bindings } from '../../../edge/settings.ts';
 import type { Scope } from '../../../shared/tenant/claims.ts';
+import { elsewhere, readRefusal } from '../../fake/network.ts';
+import { makeContext } from '../../fake/request-context.ts';
+import { makeSettings } from '../../fake/settings.ts';
 import { makeToken } from '../authority.ts';
-import { makeContext } from '../context-double.ts';
-import { elsewhere, readRefusal } from '../network.ts';
-import { makeSettings } from '../settings-double.ts';
 
 const log = { origin: 'audit.example', key: btoa('k'.repeat(32)) };
 const office = 'http://functions.test';

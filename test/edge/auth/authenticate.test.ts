@@ -1,9 +1,9 @@
 import { importJWK, SignJWT } from 'jose';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { authenticate, authenticatePool } from '../../../edge/auth/authenticate.ts';
+import { makeSettings } from '../../fake/settings.ts';
 import { keys, makePoolToken, makeToken } from '../authority.ts';
 import { AUDIENCE, ISSUER, publicHalf } from '../bindings.ts';
-import { makeSettings } from '../settings-double.ts';
 
 const URL_OF_KEYS = 'https://issuer.test/keys';
 const remote = () =>

@@ -2,9 +2,9 @@ import { decodeJwt } from 'jose';
 import { describe, expect, it } from 'vitest';
 import { issueGrant } from '../../../edge/auth/grant.ts';
 import { readClaims } from '../../../shared/tenant/claims.ts';
+import { ask, passTime, readRefusal, startAgent, startDay, upload } from '../../fake/network.ts';
+import { makeSettings } from '../../fake/settings.ts';
 import { makeToken } from '../authority.ts';
-import { ask, passTime, readRefusal, startAgent, startDay, upload } from '../network.ts';
-import { makeSettings } from '../settings-double.ts';
 
 const NOW_S = () => Math.floor(Date.now() / 1_000);
 const post = async (path: string, body?: unknown, claims: Record<string, unknown> = {}, life = 10_000) =>

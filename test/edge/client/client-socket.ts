@@ -1,6 +1,6 @@
 // A WebSocket class for edge/client that leads to the Worker under test, and whose network a test can break.
 import type { ClientSocket, SocketClass } from '../../../edge/client/stream.ts';
-import { ask } from '../network.ts';
+import { ask } from '../../fake/network.ts';
 
 export interface Network {
   readonly sockets: EdgeSocket[];

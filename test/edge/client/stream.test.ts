@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import type { StreamEvent } from '../../../edge/client/events.ts';
 import { type OpenOptions, openStream } from '../../../edge/client/stream.ts';
 import { STREAM_MOVES_MAX } from '../../../edge/stream/upstream.ts';
+import { eventually } from '../../fake/stream-agent.ts';
 import { makeToken } from '../authority.ts';
 import { slow } from '../stream-client.ts';
-import { eventually } from '../stream-double.ts';
 import { forgetSession, startListener } from '../stream-listener.ts';
 import { makeNetwork, type Network } from './client-socket.ts';
 

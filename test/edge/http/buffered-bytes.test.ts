@@ -9,9 +9,9 @@ import { refuse } from '../../../shared/refusal.ts';
 import { SEAL_SEGMENT_BYTES } from '../../../shared/seal/limits.ts';
 import { BUFFERED_BODY_BYTES } from '../../../shared/speech/limits.ts';
 import type { RequestClass } from '../../../shared/tenant/claims.ts';
+import { ask, readRefusal, startAgent } from '../../fake/network.ts';
+import { makeContext } from '../../fake/request-context.ts';
 import { makeToken } from '../authority.ts';
-import { makeContext } from '../context-double.ts';
-import { ask, readRefusal, startAgent } from '../network.ts';
 
 const bound = BUFFERED_BODY_BYTES;
 const unique = () => crypto.randomUUID().slice(0, 8);

@@ -7,7 +7,7 @@ import { Relay } from '../../../edge/routing/relay.ts';
 import { ok } from '../../../shared/result.ts';
 import { SEAL_SEGMENT_BYTES } from '../../../shared/seal/limits.ts';
 import { BODY_BYTES, BUFFERED_BODY_BYTES } from '../../../shared/speech/limits.ts';
-import { makeContext } from '../context-double.ts';
+import { makeContext } from '../../fake/request-context.ts';
 
 const chunkOf = (size: number, value: number) => new Uint8Array(size).fill(value);
 

@@ -3,10 +3,10 @@ import { type Runtime, realRuntime } from '../../../edge/clock.ts';
 import { transcribe } from '../../../edge/transcribe/transcribe.ts';
 import type { AuditEvent } from '../../../shared/audit/event.ts';
 import { ANSWER_SILENCE_MS } from '../../../shared/pool/limits.ts';
-import { final, segment } from '../agent-double.ts';
-import { makeContext, makeUpload } from '../context-double.ts';
-import { readRefusal, startAgent } from '../network.ts';
-import { makeSettings } from '../settings-double.ts';
+import { final, segment } from '../../fake/agent.ts';
+import { readRefusal, startAgent } from '../../fake/network.ts';
+import { makeContext, makeUpload } from '../../fake/request-context.ts';
+import { makeSettings } from '../../fake/settings.ts';
 
 const unique = () => crypto.randomUUID().slice(0, 8);
 

@@ -1,9 +1,9 @@
 // Every route that opens content at the edge, as a caller meets it whose token demands client sealing.
 import { expect, it } from 'vitest';
+import { FakeFunctions } from '../../fake/functions.ts';
+import { ask, startAgent } from '../../fake/network.ts';
+import { openProjectOffice } from '../../fake/project-functions.ts';
 import { makeToken } from '../authority.ts';
-import { BackOffice } from '../back-office-double.ts';
-import { ask, startAgent } from '../network.ts';
-import { openProjectOffice } from './project-functions.ts';
 
 const PROJECT = '01890a5d-ac96-874b-bcce-b302099a80ff';
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -18,7 +18,7 @@ function form(): FormData {
 }
 
 async function uploadOf(model: string): Promise<string> {
-  return new BackOffice('eu').row({ model }).id;
+  return new FakeFunctions('eu').row({ model }).id;
 }
 
 async function projectOf(model: string): Promise<string> {

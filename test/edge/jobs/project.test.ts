@@ -2,10 +2,10 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { PROJECT_DOCUMENT_BYTES } from '../../../shared/jobs/document.ts';
 import { documentId, isProjectId } from '../../../shared/jobs/project-id.ts';
 import { PROJECT_SEGMENT_CHARACTERS } from '../../../shared/jobs/split-text.ts';
+import { answering } from '../../fake/kserve-agent.ts';
+import { ask, readRefusal, startAgent } from '../../fake/network.ts';
+import { openProjectOffice, type ProjectOffice } from '../../fake/project-functions.ts';
 import { makeToken } from '../authority.ts';
-import { ask, readRefusal, startAgent } from '../network.ts';
-import { answering } from '../protocol/kserve/kserve-agent.ts';
-import { openProjectOffice, type ProjectOffice } from './project-functions.ts';
 
 const unique = () => `voice-${crypto.randomUUID().slice(0, 8)}`;
 const plain = { scope: 'projects', uploads: 'plain' };

@@ -1,15 +1,15 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { FakeFunctions } from '../../fake/functions.ts';
+import { ask, readRefusal } from '../../fake/network.ts';
 import { makeToken } from '../authority.ts';
-import { BackOffice } from '../back-office-double.ts';
-import { ask, readRefusal } from '../network.ts';
 
 const bearer = async (claims = {}) => ({ authorization: `Bearer ${await makeToken(claims)}` });
 
-let eu: BackOffice;
-let us: BackOffice;
+let eu: FakeFunctions;
+let us: FakeFunctions;
 beforeEach(() => {
-  eu = new BackOffice('eu');
-  us = new BackOffice('us');
+  eu = new FakeFunctions('eu');
+  us = new FakeFunctions('us');
 });
 
 interface List {

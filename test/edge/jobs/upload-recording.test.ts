@@ -6,17 +6,17 @@ import { readBody } from '../../../edge/jobs/pass-through.ts';
 import { ok } from '../../../shared/result.ts';
 import { openSmall } from '../../../shared/seal/envelope-stream.ts';
 import { generateZoneKey, importZoneKey } from '../../../shared/seal/zone-key.ts';
+import { FakeFunctions } from '../../fake/functions.ts';
+import { ask, elsewhere, startAgent } from '../../fake/network.ts';
+import { makeContext } from '../../fake/request-context.ts';
 import { makeToken } from '../authority.ts';
-import { BackOffice } from '../back-office-double.ts';
-import { makeContext } from '../context-double.ts';
-import { ask, elsewhere, startAgent } from '../network.ts';
 
 const unique = () => `model-${crypto.randomUUID().slice(0, 8)}`;
 const bearer = async (claims = {}) => ({ authorization: `Bearer ${await makeToken(claims)}` });
 
-let eu: BackOffice;
+let eu: FakeFunctions;
 beforeEach(() => {
-  eu = new BackOffice('eu');
+  eu = new FakeFunctions('eu');
 });
 
 /** Reads the outbox as an operator: a tenant's own read would add an event to it. */

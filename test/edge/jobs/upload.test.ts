@@ -6,19 +6,19 @@ import type { Bindings } from '../../../edge/settings.ts';
 import { UPLOAD_FOLLOWERS_MAX } from '../../../shared/jobs/limits.ts';
 import { isUploadId } from '../../../shared/jobs/paths.ts';
 import { ok } from '../../../shared/result.ts';
-import { final, segment } from '../agent-double.ts';
+import { final, segment } from '../../fake/agent.ts';
+import { FakeFunctions, zoneKey } from '../../fake/functions.ts';
+import { ask, readRefusal, startAgent } from '../../fake/network.ts';
 import { makeToken } from '../authority.ts';
-import { BackOffice, zoneKey } from '../back-office-double.ts';
-import { ask, readRefusal, startAgent } from '../network.ts';
 
 const unique = () => `model-${crypto.randomUUID().slice(0, 8)}`;
 const bearer = async (claims = {}) => ({ authorization: `Bearer ${await makeToken(claims)}` });
 
-let eu: BackOffice;
-let us: BackOffice;
+let eu: FakeFunctions;
+let us: FakeFunctions;
 beforeEach(() => {
-  eu = new BackOffice('eu');
-  us = new BackOffice('us');
+  eu = new FakeFunctions('eu');
+  us = new FakeFunctions('us');
 });
 
 async function create(body: unknown, claims = {}): Promise<Response> {

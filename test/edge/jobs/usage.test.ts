@@ -4,9 +4,9 @@ import { importJWK, type JWTPayload, SignJWT } from 'jose';
 import { describe, expect, it } from 'vitest';
 import { SERVICE_TYPE } from '../../../shared/callers.ts';
 import { EDGE_AUDIENCE, FUNCTIONS_ISSUER, type UploadUsage } from '../../../shared/jobs/usage.ts';
+import { FakeFunctions } from '../../fake/functions.ts';
+import { ask, readRefusal, startAgent } from '../../fake/network.ts';
 import { keys, makeToken } from '../authority.ts';
-import { BackOffice } from '../back-office-double.ts';
-import { ask, readRefusal, startAgent } from '../network.ts';
 
 const unique = () => `t-${crypto.randomUUID().slice(0, 8)}`;
 const someUpload = () => `01890a5d-ac96-774b-bcce-${crypto.randomUUID().slice(-12)}`;
@@ -74,7 +74,7 @@ describe('C11: usage of an upload', () => {
 
   it('exhausts its tenant’s day: the next upload is refused, other tenants’ are not', async () => {
     const tenant = unique();
-    const functions = new BackOffice('eu');
+    const functions = new FakeFunctions('eu');
     const model = `model-${tenant}`;
     await startAgent(model, { zone: 'eu' });
     const create = async (who: string) => {

@@ -8,8 +8,8 @@ import { AUDIT_EVENT_BYTES, OUTBOX_EVENTS_MAX, OUTBOX_ROW_EVENTS_MAX, Outbox } f
 import { gateName } from '../../../edge/ledger/record.ts';
 import { REQUESTS_PER_MINUTE } from '../../../edge/limits.ts';
 import type { AuditEvent } from '../../../shared/audit/event.ts';
+import { passTime, startDay } from '../../fake/network.ts';
 import { record, settle, take } from '../gate-steps.ts';
-import { passTime, startDay } from '../network.ts';
 
 const freshGate = () => env.GATE.getByName(`tenant-${crypto.randomUUID()}/eu`);
 const attempt = (request: string): AuditEvent =>

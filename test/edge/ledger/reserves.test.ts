@@ -15,9 +15,9 @@ import { AUDIT_WAIT_DEFAULT_MS } from '../../../edge/settings-schema.ts';
 import { transcribe } from '../../../edge/transcribe/transcribe.ts';
 import type { AuditEvent } from '../../../shared/audit/event.ts';
 import { ok } from '../../../shared/result.ts';
-import { makeContext, makeUpload } from '../context-double.ts';
+import { startAgent } from '../../fake/network.ts';
+import { makeContext, makeUpload } from '../../fake/request-context.ts';
 import { take } from '../gate-steps.ts';
-import { startAgent } from '../network.ts';
 
 const unique = () => crypto.randomUUID().slice(0, 8);
 const freshGate = () => env.GATE.getByName(`tenant-${crypto.randomUUID()}/eu`);

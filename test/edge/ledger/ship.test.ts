@@ -9,7 +9,7 @@ import type { AuditEvent } from '../../../shared/audit/event.ts';
 import type { KeyYears } from '../../../shared/audit/key-years.ts';
 import { openSigningKey } from '../../../shared/audit/note.ts';
 import { toBase64 } from '../../../shared/base64.ts';
-import { elsewhere } from '../network.ts';
+import { elsewhere } from '../../fake/network.ts';
 
 const BASE = 'audit.example';
 const ORIGIN = `${BASE}/eu/2026`;

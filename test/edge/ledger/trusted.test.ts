@@ -3,20 +3,20 @@ import { realRuntime } from '../../../edge/clock.ts';
 import { Backlog, STRAINED_EVENTS, STRAINED_MS } from '../../../edge/ledger/backlog.ts';
 import { createEvent } from '../../../edge/ledger/create-event.ts';
 import { transcribe } from '../../../edge/transcribe/transcribe.ts';
-import { makeContext, makeUpload } from '../context-double.ts';
-import type { GateDouble } from '../gate-steps.ts';
-import { startAgent } from '../network.ts';
+import { startAgent } from '../../fake/network.ts';
+import { makeContext, makeUpload } from '../../fake/request-context.ts';
+import type { FakeGate } from '../gate-steps.ts';
 
 const unique = () => crypto.randomUUID().slice(0, 8);
 const gone = () => Promise.reject(new Error('gone'));
-const broken: GateDouble = { take: gone, settle: gone, record: gone };
-const answering: GateDouble = {
+const broken: FakeGate = { take: gone, settle: gone, record: gone };
+const answering: FakeGate = {
   take: async () => ({ ok: true, value: undefined }) as never,
   settle: async () => {},
   record: async () => {},
 };
 
-async function send(claims: Record<string, unknown>, gate: GateDouble) {
+async function send(claims: Record<string, unknown>, gate: FakeGate) {
   const model = `model-${unique()}`;
   const agent = await startAgent(model);
   const { context, settled } = makeContext(gate, realRuntime);

@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { DEEPGRAM_IDLE_MS } from '../../../edge/protocol/deepgram-listen.ts';
 import { STREAM_UNREAD_BYTES } from '../../../edge/stream/unread-limit.ts';
 import { createWavReader } from '../../../shared/speech/wav.ts';
-import { final, REVISION, segment } from '../agent-double.ts';
+import { final, REVISION, segment } from '../../fake/agent.ts';
+import { ask, passTime, startAgent } from '../../fake/network.ts';
+import { eventually } from '../../fake/stream-agent.ts';
 import { makeToken } from '../authority.ts';
 import { LiveClient, startLateListener, startListener } from '../live-client.ts';
-import { ask, passTime, startAgent } from '../network.ts';
-import { eventually } from '../stream-double.ts';
 import { passQuietly } from '../stream-listener.ts';
 
 const bearer = async (claims: Record<string, unknown> = {}) => ({ authorization: `Bearer ${await makeToken(claims)}` });

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { REALTIME_IDLE_MS } from '../../../edge/protocol/openai-realtime.ts';
+import { ask, passTime } from '../../fake/network.ts';
+import { eventually } from '../../fake/stream-agent.ts';
 import { makeToken } from '../authority.ts';
 import { LiveClient, startLateListener, startListener } from '../live-client.ts';
-import { ask, passTime } from '../network.ts';
-import { eventually } from '../stream-double.ts';
 import { passQuietly } from '../stream-listener.ts';
 
 const bearer = async (claims: Record<string, unknown> = {}) => ({ authorization: `Bearer ${await makeToken(claims)}` });

@@ -1,9 +1,9 @@
 // Operators' requests about model revisions are forwarded to the functions; other callers' are not.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { describedVersion, listedVersions, torchserveError } from '../../../edge/protocol/torchserve.ts';
+import { FakeFunctions } from '../../fake/functions.ts';
+import { ask, readRefusal, startAgent } from '../../fake/network.ts';
 import { makeToken } from '../authority.ts';
-import { BackOffice } from '../back-office-double.ts';
-import { ask, readRefusal, startAgent } from '../network.ts';
 
 const A = `sha256:${'a'.repeat(64)}`;
 const id = '1'.repeat(64);
@@ -37,9 +37,9 @@ const kept = {
   },
 };
 
-let eu: BackOffice;
+let eu: FakeFunctions;
 beforeEach(() => {
-  eu = new BackOffice('eu');
+  eu = new FakeFunctions('eu');
 });
 
 async function call(method: string, path: string, body?: unknown, scope = 'operate'): Promise<Response> {

@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest';
 import type { Result } from '../../../shared/result.ts';
 import { BODY_BYTES } from '../../../shared/speech/limits.ts';
 import { readWavFormat } from '../../../shared/speech/wav.ts';
-import { segment } from '../agent-double.ts';
+import { segment } from '../../fake/agent.ts';
+import { askDirectly, readRefusal, startAgent, upload } from '../../fake/network.ts';
 import { makeToken } from '../authority.ts';
 import { type Advice, expectRefusal } from '../expect-refusal.ts';
-import { askDirectly, readRefusal, startAgent, upload } from '../network.ts';
 
 const model = () => `model-${crypto.randomUUID().slice(0, 8)}`;
 

@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { cohortOf } from '../../../edge/routing/cohort.ts';
 import { pick } from '../../../edge/routing/pick.ts';
-import { agent, model, now, numbers, request, snapshot } from './fleet.ts';
+import { randomOf } from '../../fake/random.ts';
+import { agent, model, now, request, snapshot } from './fleet.ts';
 
 describe('C6 cohorts', () => {
   const share = fc.double({ min: 0, max: 1, noNaN: true });
@@ -33,7 +34,7 @@ describe('C6 cohorts', () => {
         snapshots: [snapshot(entries)],
         memory: new Map(),
         now,
-        random: numbers(3),
+        random: randomOf(3),
       });
       return result.ok ? result.value.map(({ entry }) => entry.description.agent) : result.refusal.reason;
     };

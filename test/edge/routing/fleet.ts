@@ -71,17 +71,6 @@ export const request = (change: Partial<RouteRequest> = {}): RouteRequest => ({
   ...change,
 });
 
-/** Random numbers that are the same in every run (mulberry32). */
-export function numbers(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let value = Math.imul(state ^ (state >>> 15), 1 | state);
-    value = (value + Math.imul(value ^ (value >>> 7), 61 | value)) ^ value;
-    return ((value ^ (value >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 const zones = ['eu', 'us', 'cn'];
 const names = ['reference-en', 'reference-zh'];
 const counts = fc.nat({ max: 40 });

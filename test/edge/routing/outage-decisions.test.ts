@@ -3,18 +3,19 @@ import { agentsHaveReconnected, REGISTRY_GATHER_MS } from '../../../edge/routing
 import { ATTEMPTS_MAX, pick } from '../../../edge/routing/pick.ts';
 import { answerTimeLeft, attemptsLeft, REACH_MS } from '../../../edge/routing/retry.ts';
 import type { RosterEntry, Snapshot } from '../../../shared/pool/heartbeat.ts';
-import { agent, now, numbers, request, snapshot } from './fleet.ts';
+import { randomOf } from '../../fake/random.ts';
+import { agent, now, request, snapshot } from './fleet.ts';
 
 describe('C6 attempts that are left after a failure', () => {
   const [one, other, third] = [agent('one'), agent('other', { pool: 'p2' }), agent('third', { pool: 'p3' })];
   const away = (entry: RosterEntry): RosterEntry => ({ ...entry, load: { ...entry.load, engineReady: false } });
   const planned = (entries: readonly RosterEntry[]) => {
-    const picked = pick(request(), { snapshots: [snapshot(entries)], memory: new Map(), now, random: numbers(1) });
+    const picked = pick(request(), { snapshots: [snapshot(entries)], memory: new Map(), now, random: randomOf(1) });
     if (!picked.ok) throw new Error(picked.refusal.reason);
     return picked.value;
   };
   const left = (entries: readonly RosterEntry[], made = 1, plan = planned([one, other])) => {
-    const moment = { snapshots: [snapshot(entries)], memory: new Map(), now, random: numbers(1) };
+    const moment = { snapshots: [snapshot(entries)], memory: new Map(), now, random: randomOf(1) };
     const names = attemptsLeft(plan, made, request(), moment).map(({ entry }) => entry.description.agent);
     return { names, tried: plan[0]?.entry.description.agent };
   };

@@ -5,11 +5,12 @@ import { ATTEMPTS_MAX, type Attempt, pick, type RouteRequest } from '../../../ed
 import type { RosterEntry, Snapshot } from '../../../shared/pool/heartbeat.ts';
 import { HEARTBEAT_GONE_MS, HEARTBEAT_UNKNOWN_MS, SNAPSHOT_STALE_MS } from '../../../shared/pool/limits.ts';
 import { publicText } from '../../../shared/refusal.ts';
-import { agent, anyFleet, anyRequest, model, now, numbers, request, snapshot } from './fleet.ts';
+import { randomOf } from '../../fake/random.ts';
+import { agent, anyFleet, anyRequest, model, now, request, snapshot } from './fleet.ts';
 
 const none: RouteMemory = new Map();
 
-function attempts(asked: RouteRequest, snapshots: readonly Snapshot[], memory = none, random = numbers(1)): Attempt[] {
+function attempts(asked: RouteRequest, snapshots: readonly Snapshot[], memory = none, random = randomOf(1)): Attempt[] {
   const result = pick(asked, { snapshots, memory, now, random });
   if (!result.ok) throw new Error(result.refusal.reason);
   return result.value;
@@ -18,7 +19,7 @@ const agents = (list: readonly Attempt[]) => list.map(({ entry }) => entry.descr
 
 /** Counts first choices by agent in `runs` requests. */
 function shares(asked: RouteRequest, entries: readonly RosterEntry[], runs: number, memory = none) {
-  const random = numbers(7);
+  const random = randomOf(7);
   const first: Record<string, number> = Object.fromEntries(entries.map(({ description }) => [description.agent, 0]));
   for (let run = 0; run < runs; run++) {
     const [name = ''] = agents(attempts(asked, [snapshot(entries)], memory, random));
@@ -41,7 +42,7 @@ describe('C6 routing keeps every constraint on every attempt', () => {
   it('in any fleet, with any memory', () => {
     fc.assert(
       fc.property(anyRequest, anyFleet, anyMemory, fc.integer(), (asked, fleet, memory, seed) => {
-        const result = pick(asked, { snapshots: fleet, memory, now, random: numbers(seed) });
+        const result = pick(asked, { snapshots: fleet, memory, now, random: randomOf(seed) });
         const fits = fleet.flatMap(({ zone, entries }) => entries.filter((entry) => allowed(asked, entry, zone)));
         if (!result.ok) {
           const stable = fits.filter((entry) => serves(asked, entry, ['full']).length > 0);
@@ -52,7 +53,7 @@ describe('C6 routing keeps every constraint on every attempt', () => {
         expect(result.value.length).toBeGreaterThan(0);
         expect(result.value.length).toBeLessThanOrEqual(ATTEMPTS_MAX);
         expect(new Set(agents(result.value)).size).toBe(result.value.length);
-        expect(pick(asked, { snapshots: fleet, memory, now, random: numbers(seed) })).toEqual(result);
+        expect(pick(asked, { snapshots: fleet, memory, now, random: randomOf(seed) })).toEqual(result);
       }),
       { numRuns: 1000 },
     );
@@ -115,7 +116,7 @@ describe('C6 every refusal names the unmet constraint', () => {
     ['no_pool', 'all were tried', { exclude: new Set(['near']) }, both],
     ['no_pool', 'only a canary serves it', {}, [snapshot([agent('near', { models: [model({ stage: 'canary' })] })])]],
   ])('%s when %s', (reason, _, change, snapshots) => {
-    const result = pick(request(change), { snapshots, memory: none, now, random: numbers(1) });
+    const result = pick(request(change), { snapshots, memory: none, now, random: randomOf(1) });
     expect(result).toMatchObject({ ok: false, refusal: { reason } });
     if (!result.ok) expect(publicText(result.refusal)).not.toMatch(/[{}]/);
   });
@@ -136,7 +137,7 @@ describe('C6 the second attempt', () => {
     const pool = { pool: 'same' };
     const entries = [agent('a', pool), agent('b', pool), agent('c', { pool: 'other' })];
     for (let seed = 0; seed < 50; seed++) {
-      const pools = attempts(request(), [snapshot(entries)], none, numbers(seed)).map(
+      const pools = attempts(request(), [snapshot(entries)], none, randomOf(seed)).map(
         ({ entry }) => entry.description.pool,
       );
       expect(new Set(pools).size).toBe(2);
@@ -212,7 +213,7 @@ describe('C6 an ejected agent', () => {
   it('gets no attempt, not even a second one', () => {
     const entries = [agent('a'), agent('b')];
     for (let seed = 0; seed < 20; seed++)
-      expect(agents(attempts(request(), [snapshot(entries)], failing, numbers(seed)))).toEqual(['b']);
+      expect(agents(attempts(request(), [snapshot(entries)], failing, randomOf(seed)))).toEqual(['b']);
   });
 
   it('is tried when it is the only agent of its zone', () => {

@@ -7,10 +7,10 @@ import type { knownReleases } from '../../../edge/routing/release.ts';
 import { SNAPSHOT_AGE_MS } from '../../../edge/routing/snapshot.ts';
 import { type ModelRelease, RELEASE_TYPE, type ReleaseMap } from '../../../shared/registry/release.ts';
 import { BUFFERED_BODY_BYTES } from '../../../shared/speech/limits.ts';
+import { final } from '../../fake/agent.ts';
+import { ask, passTime, readRefusal, startAgent, upload } from '../../fake/network.ts';
 import { largestMap } from '../../shared/registry/releases.ts';
-import { final } from '../agent-double.ts';
 import { keys, makeToken } from '../authority.ts';
-import { ask, passTime, readRefusal, startAgent, upload } from '../network.ts';
 
 const [A, B] = ['b', 'c'].map((digit) => `sha256:${digit.repeat(64)}`) as [string, string];
 

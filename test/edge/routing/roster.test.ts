@@ -14,14 +14,14 @@ import type { AgentMessage } from '../../../shared/pool/heartbeat.ts';
 import { HEARTBEAT_GONE_MS, HEARTBEAT_MS } from '../../../shared/pool/limits.ts';
 import { HEARTBEAT_BYTES } from '../../../shared/registry/live-report.ts';
 import { verifyAttestation } from '../../../shared/seal/attestation.ts';
-import { AgentDouble, type Options } from '../agent-double.ts';
+import { FakeAgent, type Options } from '../../fake/agent.ts';
+import { passTime } from '../../fake/network.ts';
+import { makeSettings, productionTexts } from '../../fake/settings.ts';
 import { makePoolToken } from '../authority.ts';
-import { passTime } from '../network.ts';
-import { makeSettings, productionTexts } from '../settings-double.ts';
 
-const joined: AgentDouble[] = [];
+const joined: FakeAgent[] = [];
 const make = async (options?: Options) => {
-  const agent = await AgentDouble.make(options);
+  const agent = await FakeAgent.make(options);
   joined.push(agent);
   return agent;
 };
@@ -189,7 +189,7 @@ const recorded = async (after: number) =>
 const lastNumber = async () => (await env.ROSTER.getByName('eu').outbox(0, 500)).rows.at(-1)?.pseq ?? 0;
 
 describe('C5 A4 an agent with a wrong clock', () => {
-  const refusedFor = async (agent: AgentDouble) =>
+  const refusedFor = async (agent: FakeAgent) =>
     (await env.ROSTER.getByName('eu').refused()).find(({ pool }) => pool === agent.pool)?.why;
 
   it.each([
@@ -357,7 +357,7 @@ describe('A1 the outbox of a roster', () => {
 });
 
 describe('C5 A4 the roster refuses with close code 4403', () => {
-  const rejects = async (agent: AgentDouble) => {
+  const rejects = async (agent: FakeAgent) => {
     expect(await agent.closed).toMatchObject({ code: 4403 });
     expect(await listed()).not.toContain(agent.name);
   };
@@ -411,12 +411,12 @@ describe('C5 A4 the roster refuses with close code 4403', () => {
   it.each([
     [
       'a report with a bad signature',
-      async (agent: AgentDouble) => agent.sendRaw(`${(await agent.sign(agent.report())).slice(0, -8)}AAAAAAAA`),
+      async (agent: FakeAgent) => agent.sendRaw(`${(await agent.sign(agent.report())).slice(0, -8)}AAAAAAAA`),
     ],
-    ['a replayed report', async (agent: AgentDouble) => agent.send(agent.report({ seq: agent.seq }))],
-    ['a report of another boot', async (agent: AgentDouble) => agent.send(agent.report({ boot: crypto.randomUUID() }))],
-    ['a message over the bound', async (agent: AgentDouble) => agent.sendRaw('x'.repeat(HEARTBEAT_BYTES + 1))],
-    ['a second hello', async (agent: AgentDouble) => agent.send(agent.hello())],
+    ['a replayed report', async (agent: FakeAgent) => agent.send(agent.report({ seq: agent.seq }))],
+    ['a report of another boot', async (agent: FakeAgent) => agent.send(agent.report({ boot: crypto.randomUUID() }))],
+    ['a message over the bound', async (agent: FakeAgent) => agent.sendRaw('x'.repeat(HEARTBEAT_BYTES + 1))],
+    ['a second hello', async (agent: FakeAgent) => agent.send(agent.hello())],
   ])('%s', async (_, misbehave) => {
     const agent = await make();
     await agent.join();

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { SEAL_SETUP_MS } from '../../../shared/seal/limits.ts';
-import { type AgentDouble, readFields } from '../agent-double.ts';
-import { passTime, readRefusal, startAgent, upload } from '../network.ts';
+import { type FakeAgent, readFields } from '../../fake/agent.ts';
+import { passTime, readRefusal, startAgent, upload } from '../../fake/network.ts';
 
 const newModel = () => `model-${crypto.randomUUID().slice(0, 8)}`;
 const hello = 'hello there general kenobi';
 const textOf = async (answer: Response) => ((await answer.json()) as { text?: string }).text;
-const ticketsOf = ({ unary }: AgentDouble) => new Set(unary.map(({ ticket }) => ticket)).size;
+const ticketsOf = ({ unary }: FakeAgent) => new Set(unary.map(({ ticket }) => ticket)).size;
 
 describe('C5 requests in a sealed session', () => {
   it('share one ticket; each has its own number and id', async () => {

@@ -1,6 +1,7 @@
 import { finished, type RouteMemory, started } from '../../../edge/routing/memory.ts';
 import type { RosterEntry, Snapshot } from '../../../shared/pool/heartbeat.ts';
-import { agent, now as epoch, numbers, snapshot } from './fleet.ts';
+import { randomOf } from '../../fake/random.ts';
+import { agent, now as epoch, snapshot } from './fleet.ts';
 
 /** Chooses an agent's index from what one isolate knows at `now`. */
 export type Policy = (snapshot: Snapshot, memory: RouteMemory, now: number, random: () => number) => number;
@@ -35,7 +36,7 @@ interface Job {
 
 /** A discrete-event simulation of first-come-first-served agents. Mean milliseconds a request waited for a slot. */
 export function simulate(plan: Plan, policy: Policy): { readonly steady: number; readonly brownOut: number } {
-  const random = numbers(plan.seed);
+  const random = randomOf(plan.seed);
   const agents: Agent[] = plan.slots.map((slots) => ({ slots, busy: 0, queue: [] }));
   const memories: RouteMemory[] = Array.from({ length: plan.isolates }, () => new Map());
   const [from, to] = plan.brownOut.map((second) => second * 1000) as [number, number];

@@ -6,11 +6,11 @@ import {
   STREAM_RESERVED_BYTES,
 } from '../../../edge/stream/audio-budget.ts';
 import { STREAM_MESSAGE_BYTES } from '../../../edge/stream/client-socket.ts';
+import { eventually } from '../../fake/stream-agent.ts';
 import { makeToken } from '../authority.ts';
 import { LiveClient, startListener } from '../live-client.ts';
 import { limitRings } from '../small-ring.ts';
 import { StreamClient } from '../stream-client.ts';
-import { eventually } from '../stream-double.ts';
 
 const bearer = async () => ({ authorization: `Bearer ${await makeToken({})}` });
 const deepgram = async (model: string) =>

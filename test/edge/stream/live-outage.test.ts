@@ -3,11 +3,11 @@ import { REGISTRY_GATHER_MS } from '../../../edge/routing/have-reconnected.ts';
 import { SNAPSHOT_AGE_MS } from '../../../edge/routing/snapshot.ts';
 import { STREAM_MOVE_MS } from '../../../edge/stream/upstream.ts';
 import { ENGINE_SILENT_MS } from '../../../infra/pool/agent/engine/patience.ts';
+import { ask, passTime, readRefusal, startAgent, upload } from '../../fake/network.ts';
+import { eventually } from '../../fake/stream-agent.ts';
 import { makeToken } from '../authority.ts';
 import { LiveClient, startListener } from '../live-client.ts';
-import { ask, passTime, readRefusal, startAgent, upload } from '../network.ts';
 import { StreamClient } from '../stream-client.ts';
-import { eventually } from '../stream-double.ts';
 
 const bearer = async () => ({ authorization: `Bearer ${await makeToken({})}` });
 const PREFIX = 'conversation.item.input_audio_transcription';

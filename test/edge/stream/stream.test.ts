@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { eventually } from '../../fake/stream-agent.ts';
 import { StreamClient } from '../stream-client.ts';
-import { eventually } from '../stream-double.ts';
 import { startListener } from '../stream-listener.ts';
 
 describe('R1 a live stream from a client to an agent', () => {

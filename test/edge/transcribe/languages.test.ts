@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { final, segment } from '../agent-double.ts';
+import { final, segment } from '../../fake/agent.ts';
+import { readRefusal, startAgent, upload } from '../../fake/network.ts';
 import { makeToken } from '../authority.ts';
-import { readRefusal, startAgent, upload } from '../network.ts';
 
 const unique = () => `model-${crypto.randomUUID().slice(0, 8)}`;
 const french = () => makeToken({ languages: ['fr'] });

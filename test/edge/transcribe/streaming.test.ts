@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { SEAL_SEGMENT_BYTES } from '../../../shared/seal/limits.ts';
-import { final, segment } from '../agent-double.ts';
+import { final, segment } from '../../fake/agent.ts';
+import { askDirectly, readRefusal, startAgent } from '../../fake/network.ts';
 import { makeToken } from '../authority.ts';
-import { askDirectly, readRefusal, startAgent } from '../network.ts';
 
 const model = () => `model-${crypto.randomUUID().slice(0, 8)}`;
 const KiB = 1_024;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { final, ordinary, segment } from '../agent-double.ts';
+import { final, ordinary, segment } from '../../fake/agent.ts';
+import { readRefusal, startAgent, upload } from '../../fake/network.ts';
 import { makeToken } from '../authority.ts';
-import { readRefusal, startAgent, upload } from '../network.ts';
 
 /** Rosters outlive a test, so every test has a model that no other agent serves. */
 const model = () => `model-${crypto.randomUUID().slice(0, 8)}`;

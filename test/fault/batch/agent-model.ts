@@ -3,9 +3,9 @@ import { openTakenJob } from '../../../functions/jobs/open-job.ts';
 import { readJob, type UploadJob } from '../../../shared/jobs/job.ts';
 import { type OutcomeFacts, outcomeMetadataOf } from '../../../shared/jobs/outcome.ts';
 import type { OpenedJob } from '../../../shared/jobs/upload-contract.ts';
+import { call, type Life, type Message, Outage, type QueueModel, rough } from '../../fake/storage.ts';
 import { performSpeech } from '../project/speech-model.ts';
 import type { Simulation } from './simulation.ts';
-import { call, type Life, type Message, Outage, type QueueModel, rough } from './storage-model.ts';
 
 /** Transcript of the agent double: the version of the file, and each piece once, in order. */
 export interface ModelTranscript {

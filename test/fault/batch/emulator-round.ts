@@ -16,10 +16,10 @@ import type { UploadJob } from '../../../shared/jobs/job.ts';
 import { type OutcomeFacts, outcomeMetadataOf } from '../../../shared/jobs/outcome.ts';
 import { isOver } from '../../../shared/jobs/state.ts';
 import type { NewUpload, OpenedJob, UploadRow } from '../../../shared/jobs/upload-contract.ts';
+import { randomOf } from '../../fake/random.ts';
+import { Outage } from '../../fake/storage.ts';
 import { admitHead } from './sealed-head.ts';
 import { KEY, Ledger } from './simulation.ts';
-import { Outage } from './storage-model.ts';
-import { chance } from './world.ts';
 
 /** Advance of the functions' clock at each step, ms. */
 const LOOK_MS = 20_000;
@@ -45,7 +45,7 @@ export class Round {
 
   constructor(seed: number, stores: Stores, direct: Stores, weather: Weather) {
     this.seed = seed;
-    this.random = chance(seed);
+    this.random = randomOf(seed);
     this.tenant = `round-${seed}`;
     this.weather = weather;
     this.direct = direct;

@@ -15,12 +15,12 @@ import { openStores, type Stores } from '../../../functions/store/stores.ts';
 import { storageConnection } from '../../../infra/local/plan.ts';
 import { type Stack, startStack } from '../../../infra/local/stack.ts';
 import { jobQueue, readJob } from '../../../shared/jobs/job.ts';
+import { randomOf } from '../../fake/random.ts';
 import { temporaryFolder } from '../../infra/local/folder.ts';
 import { seeds } from '../../seeds.ts';
 import { kill } from '../streams/place.ts';
 import { Round } from './emulator-round.ts';
 import { type Fate, fates, openProxy, type RoughProxy } from './rough-proxy.ts';
-import { chance } from './world.ts';
 
 const THOROUGH = seeds >= 10_000;
 const BATCHES = THOROUGH ? 10 : 1;
@@ -33,7 +33,7 @@ const BATCH_MS = 120_000;
 
 const folder = temporaryFolder();
 const weather = { calm: false };
-const random = chance(1);
+const random = randomOf(1);
 const ways: Record<string, RoughProxy> = {};
 let stack: Stack;
 let direct: Stores;

@@ -14,8 +14,6 @@ import { eventId } from '../../../shared/audit/event-id.ts';
 import { isOver, uploadStatuses } from '../../../shared/jobs/state.ts';
 import type { NewUpload } from '../../../shared/jobs/upload-contract.ts';
 import { type UploadUsage, uploadUsage, usageKey } from '../../../shared/jobs/usage.ts';
-import { runAgent } from './agent-model.ts';
-import { admitHead } from './sealed-head.ts';
 import {
   BlobModel,
   call,
@@ -26,7 +24,9 @@ import {
   QueueModel,
   rough,
   TableModel,
-} from './storage-model.ts';
+} from '../../fake/storage.ts';
+import { runAgent } from './agent-model.ts';
+import { admitHead } from './sealed-head.ts';
 import { World } from './world.ts';
 
 export const KEY = { kid: 'A'.repeat(43), jwk: { kty: 'EC', crv: 'P-256', x: 'x', y: 'y' } } as const;

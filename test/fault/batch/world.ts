@@ -1,16 +1,7 @@
+import { randomOf } from '../../fake/random.ts';
+
 // Time, randomness and scheduling of a simulated run: one seed is one reproducible history. Tasks yield at
 // every call of a store, and the seed decides which one continues, so that all interleavings occur.
-
-/** mulberry32: small, and random enough for a simulation. */
-export function chance(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 /** Turns after which a run counts as endless. */
 const TURNS_MAX = 400_000;
@@ -27,7 +18,7 @@ export class World {
   #order = 0;
 
   constructor(seed: number) {
-    this.random = chance(seed);
+    this.random = randomOf(seed);
   }
 
   /** Draws a fault of this probability; never once faults have stopped. */

@@ -9,9 +9,9 @@ import { eventId } from '../../../shared/audit/event-id.ts';
 import type { NewProject } from '../../../shared/jobs/project-contract.ts';
 import { projectIdOf } from '../../../shared/jobs/project-id.ts';
 import { isOver } from '../../../shared/jobs/state.ts';
+import { call, Outage, rough } from '../../fake/storage.ts';
 import { admitHead } from '../batch/sealed-head.ts';
 import { KEY, Simulation, steady } from '../batch/simulation.ts';
-import { call, Outage, rough } from '../batch/storage-model.ts';
 import type { ModelText } from './speech-model.ts';
 
 const HOUR = 3_600_000;

@@ -3,7 +3,7 @@
 import type { UploadJob } from '../../../shared/jobs/job.ts';
 import type { OutcomeFacts } from '../../../shared/jobs/outcome.ts';
 import type { OpenedJob } from '../../../shared/jobs/upload-contract.ts';
-import { Outage } from '../batch/storage-model.ts';
+import { Outage } from '../../fake/storage.ts';
 
 /** Segments of each block, and the name of the text. */
 export interface ModelText {

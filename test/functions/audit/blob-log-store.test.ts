@@ -5,8 +5,8 @@ import type { LogStore } from '../../../functions/audit/log/log-store.ts';
 import { storageConnection } from '../../../infra/local/plan.ts';
 import { type Stack, startStack } from '../../../infra/local/stack.ts';
 import { LOG_CLOCK_MS } from '../../../shared/audit/limits.ts';
+import { MemoryStore } from '../../fake/log-store.ts';
 import { temporaryFolder } from '../../infra/local/folder.ts';
-import { MemoryStore } from './stored-log.ts';
 
 const folder = temporaryFolder();
 let stack: Stack;

@@ -1,7 +1,7 @@
 // One story of a log on the real emulator: several outboxes that deliver, and several writers that die anywhere.
 import type { BlobLogStore } from '../../../functions/audit/log/blob-log-store.ts';
+import { randomOf } from '../../fake/random.ts';
 import { Died, findWrong, mortal, Sender, type SignersOf, writerOf } from './emulated-log.ts';
-import { randomOf } from './scheduler.ts';
 
 /** A notification for waiting tasks, in place of polling. */
 class Bell {

@@ -6,7 +6,7 @@ import type { BlobLogStore } from '../../../functions/audit/log/blob-log-store.t
 import { areas, type LogStore } from '../../../functions/audit/log/log-store.ts';
 import { Sequencer } from '../../../functions/audit/sequencer/sequencer.ts';
 import type { Signer } from '../../../shared/audit/note.ts';
-import { MemoryStore, readStoredLog } from './stored-log.ts';
+import { MemoryStore, readStoredLog } from '../../fake/log-store.ts';
 
 export const YEAR = 2026;
 const BASE = 'audit.example';

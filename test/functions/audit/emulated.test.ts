@@ -4,11 +4,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type BlobLogStore, openBlobLogStore } from '../../../functions/audit/log/blob-log-store.ts';
 import { openP256Key, p256Signer } from '../../../shared/audit/ecdsa.ts';
 import { openSigningKey } from '../../../shared/audit/note.ts';
+import { randomOf } from '../../fake/random.ts';
 import { firstSeed, seeds } from '../../seeds.ts';
 import { chaos } from './chaos.ts';
 import { findWrong, mortal, Sender, type SignersOf, writerOf } from './emulated-log.ts';
 import { type Emulator, type Fate, startEmulator } from './emulator.ts';
-import { randomOf } from './scheduler.ts';
 
 let emulator: Emulator;
 let store: BlobLogStore;

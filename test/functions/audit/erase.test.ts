@@ -16,8 +16,8 @@ import { readDisclosure } from '../../../shared/audit/commitment.ts';
 import { proveInclusion, verifyInclusion } from '../../../shared/audit/proof.ts';
 import { hashLeaf, rootOf } from '../../../shared/audit/tree.ts';
 import { fromBase64 } from '../../../shared/base64.ts';
+import { faults, faultyStore } from '../../fake/faulty-log-store.ts';
 import { deskOf, toldOf } from './erase-world.ts';
-import { faults, faultyStore } from './faulty-store.ts';
 import { HiddenLog, WRAPPING, ZONE } from './hidden-log.ts';
 
 const ann = { subject: 'c1:ann', audioSeconds: 1.875 };

@@ -1,8 +1,8 @@
 // Every call of a commit, failing in every way there is.
 import { describe, expect, it } from 'vitest';
+import { Immutable, MemoryStore } from '../../fake/log-store.ts';
 import type { Fate } from './scheduler.ts';
 import { findFaults, watchCheckpoints } from './simulate.ts';
-import { Immutable, MemoryStore } from './stored-log.ts';
 import { World } from './world.ts';
 
 const START = Date.UTC(2026, 5, 1);

@@ -11,8 +11,8 @@ import type { Value } from '../../../functions/store/rows.ts';
 import { LogHoles } from '../../../infra/cli/audit/holes.ts';
 import { AUDIT_UNENDED_MS } from '../../../shared/audit/gaps.ts';
 import { encodeLeaf } from '../../../shared/audit/leaf.ts';
+import { MemoryRows } from '../../fake/rows.ts';
 import { deskOf, toldOf } from './erase-world.ts';
-import { MemoryRows } from './export/memory-rows.ts';
 import { HiddenLog, ZONE } from './hidden-log.ts';
 
 const EPOCH = '7f7c9a30-7c3f-4f1e-8f0e-5a5f0f5b0f11';

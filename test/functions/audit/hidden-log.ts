@@ -9,7 +9,7 @@ import { wrapWith } from '../../../functions/audit/sidecar/sidecar-box.ts';
 import { SidecarKeys } from '../../../functions/audit/sidecar/sidecar-keys.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
 import { openSigningKey } from '../../../shared/audit/note.ts';
-import { MemoryStore, readStoredLog } from './stored-log.ts';
+import { MemoryStore, readStoredLog } from '../../fake/log-store.ts';
 
 export const ZONE = 'eu';
 export const BASE = 'audit.example';

@@ -18,8 +18,8 @@ import { SidecarReader } from '../../../functions/audit/sidecar/sidecar.ts';
 import type { SubjectPlace } from '../../../functions/audit/sidecar/sidecar-subject.ts';
 import { endPeriods, PERIODS_PER_ROUND_MAX } from '../../../functions/retention/end-periods.ts';
 import { readDisclosure } from '../../../shared/audit/commitment.ts';
+import { faults, faultyStore } from '../../fake/faulty-log-store.ts';
 import { deskOf, toldOf } from './erase-world.ts';
-import { faults, faultyStore } from './faulty-store.ts';
 import { HiddenLog, SUMMER, ZONE } from './hidden-log.ts';
 
 const DAY = 86_400_000;

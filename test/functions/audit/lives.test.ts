@@ -12,7 +12,7 @@ import { AUDIT_LATE_MS, sequence } from '../../../functions/audit/sequencer/sequ
 import { Sequencer } from '../../../functions/audit/sequencer/sequencer.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
 import { readLeaf } from '../../../shared/audit/leaf.ts';
-import { MemoryStore, readStoredLog } from './stored-log.ts';
+import { MemoryStore, readStoredLog } from '../../fake/log-store.ts';
 
 const epochOf = (n: number) => `2f7c9a30-7c3f-4f1e-8f0e-${String(n).padStart(12, '0')}`;
 const idOf = (n: number) => eventId(n, new Uint8Array(10));

@@ -4,7 +4,7 @@ import { openLogKeys } from '../../../functions/audit/log/log-keys.ts';
 import { readLogHealth } from '../../../functions/audit/read/read-log-health.ts';
 import { Sequencer } from '../../../functions/audit/sequencer/sequencer.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
-import { MemoryStore } from './stored-log.ts';
+import { MemoryStore } from '../../fake/log-store.ts';
 
 const EPOCH = '2f7c9a30-7c3f-4f1e-8f0e-5a5f0f5b0f11';
 

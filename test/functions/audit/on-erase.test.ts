@@ -11,9 +11,9 @@ import { retainedUntil } from '../../../functions/audit/sidecar/retention.ts';
 import { onRetention } from '../../../functions/retention/on-retention.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok } from '../../../shared/result.ts';
+import { MemoryRows } from '../../fake/rows.ts';
 import { makeCallers } from '../callers.ts';
 import { deskOf, toldOf } from './erase-world.ts';
-import { MemoryRows } from './export/memory-rows.ts';
 import { HiddenLog, ZONE } from './hidden-log.ts';
 
 const callers = await makeCallers();

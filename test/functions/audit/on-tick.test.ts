@@ -11,7 +11,7 @@ import { listYears } from '../../../functions/audit/read/list-years.ts';
 import { readLogHealth } from '../../../functions/audit/read/read-log-health.ts';
 import { LOG_LEASE_RENEW_MS, LOG_LEASE_S, openTicker } from '../../../functions/audit/sequencer/on-tick.ts';
 import { LOG_CLOCK_MS } from '../../../shared/audit/limits.ts';
-import { MemoryStore } from './stored-log.ts';
+import { MemoryStore } from '../../fake/log-store.ts';
 
 const SUMMER = Date.UTC(2026, 5, 1);
 const MINUTE = LOG_TICK_MS;

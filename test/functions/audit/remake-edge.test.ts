@@ -5,7 +5,7 @@ import type { LogStore } from '../../../functions/audit/log/log-store.ts';
 import { Sequencer } from '../../../functions/audit/sequencer/sequencer.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
 import { openSigningKey } from '../../../shared/audit/note.ts';
-import { MemoryStore, readStoredLog } from './stored-log.ts';
+import { MemoryStore, readStoredLog } from '../../fake/log-store.ts';
 
 const EPOCH = '2f7c9a30-7c3f-4f1e-8f0e-5a5f0f5b0f11';
 const key = await openSigningKey(new Uint8Array(32).fill(3));

@@ -3,14 +3,14 @@ import { RULES, reportPolicy, UNTOLD } from '../../../functions/audit/report/rep
 import { AUDIT_READS_PER_TENANT_MAX, Reads } from '../../../functions/audit/report/report-reads.ts';
 import { readSettings, settingNames } from '../../../functions/settings.ts';
 import { isPlain } from '../../../shared/audit/plain-members.ts';
-import { reporterDouble } from './report-double.ts';
-import { MemoryStore } from './stored-log.ts';
+import { MemoryStore } from '../../fake/log-store.ts';
+import { createFakeReporter } from '../../fake/reporter.ts';
 
 const tail = { zone: 'eu', tenant: 'ops', action: 'entries' };
 
 describe('C9 reads of the record are on record', () => {
   it('the first before it is answered, those of the same minute as one', async () => {
-    const audit = reporterDouble();
+    const audit = createFakeReporter();
     let now = 1_000;
     const reads = new Reads(audit, () => now);
     expect((await reads.note(tail)).ok).toBe(true);
@@ -28,7 +28,7 @@ describe('C9 reads of the record are on record', () => {
   });
 
   it('each reader is hidden in the leaf and counted separately', async () => {
-    const audit = reporterDouble();
+    const audit = createFakeReporter();
     const reads = new Reads(audit, () => 5);
     const [officer, clerk] = [`c1:${'a'.repeat(64)}`, `c1:${'b'.repeat(64)}`];
     for (const subject of [officer, officer, clerk]) await reads.note({ ...tail, subject });
@@ -39,7 +39,7 @@ describe('C9 reads of the record are on record', () => {
   });
 
   it('past a bound, one tenant’s many readers are reported as one', async () => {
-    const audit = reporterDouble();
+    const audit = createFakeReporter();
     const reads = new Reads(audit, () => 5);
     const most = AUDIT_READS_PER_TENANT_MAX;
     const name = (at: number) => `c1:${String(at).padStart(64, '0')}`;
@@ -61,7 +61,7 @@ describe('C9 reads of the record are on record', () => {
   });
 
   it('a reader during the first report waits for it, and is counted', async () => {
-    const audit = reporterDouble();
+    const audit = createFakeReporter();
     const reads = new Reads(audit, () => 5);
     await Promise.all(Array.from({ length: 9 }, () => reads.note(tail)));
     await reads.flush();
@@ -69,7 +69,7 @@ describe('C9 reads of the record are on record', () => {
   });
 
   it('an unrecorded read is refused; counts are reported once possible', async () => {
-    const audit = reporterDouble();
+    const audit = createFakeReporter();
     const reads = new Reads(audit, () => 5);
     audit.refuses = true;
     expect(await reads.note(tail)).toMatchObject({ ok: false, refusal: { reason: 'audit_unavailable' } });
@@ -98,7 +98,7 @@ describe('C9 C12 rules that change are on record', () => {
   });
 
   it('each once, with digests of before and after, repeated until the log takes it', async () => {
-    const [audit, store] = [reporterDouble(), new MemoryStore()];
+    const [audit, store] = [createFakeReporter(), new MemoryStore()];
     audit.refuses = true;
     expect(await reportPolicy(store, 'eu', settings, audit)).toBe(false);
     audit.refuses = false;

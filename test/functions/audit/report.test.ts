@@ -9,7 +9,8 @@ import {
 } from '../../../functions/audit/report/report.ts';
 import type { EventDraft } from '../../../shared/audit/event.ts';
 import type { LeafDraft } from '../../../shared/audit/leaf.ts';
-import { MemoryStore } from './stored-log.ts';
+import { settle } from '../../fake/clock.ts';
+import { MemoryStore } from '../../fake/log-store.ts';
 
 const act = (count: number): EventDraft => ({ type: 'operator.act', action: 'jobs.replay', zone: 'eu', count });
 
@@ -67,8 +68,6 @@ class Desk {
   }
 }
 
-const wait = () => new Promise((settle) => setImmediate(settle));
-
 describe('C9 reports of the functions', () => {
   it('is durable when the call returns, in order of the life that it opens', async () => {
     const desk = new Desk();
@@ -116,7 +115,7 @@ describe('C9 reports of the functions', () => {
       const [before] = desk.lives().keys();
       desk.fates.push(fate);
       const asked = desk.reporter.report('eu', act(2));
-      await wait();
+      await settle();
       desk.ring();
       expect(await asked).toMatchObject({ ok: false, refusal: { reason: 'audit_unavailable' } });
       expect(await desk.reporter.report('eu', act(3))).toMatchObject({ ok: true, value: { pseq: 2 } });
@@ -130,7 +129,7 @@ describe('C9 reports of the functions', () => {
     const desk = new Desk();
     desk.fates.push('hangs');
     const [first, second] = [desk.reporter.report('eu', act(1)), desk.reporter.report('eu', act(2))];
-    await wait();
+    await settle();
     desk.ring();
     expect(await Promise.all([first, second])).toMatchObject([{ ok: false }, { ok: false }]);
     await desk.reporter.report('eu', act(3));
@@ -181,7 +180,7 @@ describe('C9 reports of the functions', () => {
       const desk = new Desk();
       desk.fates.push(fate);
       const asked = desk.reporter.report('eu', act(1));
-      await wait();
+      await settle();
       desk.ring();
       expect(await asked).toMatchObject({ ok: false });
       const [before] = desk.lives().keys();

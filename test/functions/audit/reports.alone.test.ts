@@ -6,8 +6,8 @@ import { REPORT_TIMEOUT_MS } from '../../../functions/audit/report/report.ts';
 import { reportPolicy, rulesOf } from '../../../functions/audit/report/report-policy.ts';
 import { openReports } from '../../../functions/audit/report/reports.ts';
 import { readSettings } from '../../../functions/settings.ts';
-import { reporterDouble } from './report-double.ts';
-import { MemoryStore } from './stored-log.ts';
+import { MemoryStore } from '../../fake/log-store.ts';
+import { createFakeReporter } from '../../fake/reporter.ts';
 
 const settings = readSettings({ STORAGE_CONNECTION: 'x', SQS_REGION: 'r', MODE: 'development' });
 const keysOf = async (seed: number) => {
@@ -22,7 +22,7 @@ it('A21 a report is refused before the edge stops waiting for the answer', () =>
 
 describe('C9 C12 rules of the log itself are on record', () => {
   it('witnesses and the public halves of its keys, when they change', async () => {
-    const [audit, store] = [reporterDouble(), new MemoryStore()];
+    const [audit, store] = [createFakeReporter(), new MemoryStore()];
     const [one, other] = [await keysOf(1), await keysOf(2)];
     const tell = (rules: ReturnType<typeof rulesOf>) => reportPolicy(store, 'eu', rules, audit);
     await tell(rulesOf(settings, one.policy));

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { noticing } from '../../../functions/audit/log/notifying-store.ts';
 import { openRounds, Pace } from '../../../functions/audit/log/rounds.ts';
+import { MemoryStore } from '../../fake/log-store.ts';
 import { runs } from '../../seeds.ts';
-import { MemoryStore } from './stored-log.ts';
 
 const LONGEST = 3_000;
 

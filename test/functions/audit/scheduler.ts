@@ -1,16 +1,5 @@
 // Chooses the next storage call to answer and its outcome; deterministic by seed.
 
-/** A generator of numbers below one (mulberry32): quick, and the same for the same seed. */
-export function randomOf(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 /** Outcome of a call: done, or one of the ways in which it is unknown. */
 export type Fate = 'done' | 'failed' | 'failed but done' | 'done but denied' | 'crash' | 'done and crash';
 

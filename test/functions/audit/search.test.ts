@@ -9,8 +9,8 @@ import { TRANSACTION_ROWS_MAX } from '../../../functions/limits.ts';
 import type { Change } from '../../../functions/store/rows.ts';
 import { checkDisclosure } from '../../../shared/audit/commitment.ts';
 import { readLeaf } from '../../../shared/audit/leaf.ts';
+import { MemoryRows } from '../../fake/rows.ts';
 import { deskOf } from './erase-world.ts';
-import { MemoryRows } from './export/memory-rows.ts';
 import { HiddenLog, SUMMER, ZONE } from './hidden-log.ts';
 import { Failed } from './scheduler.ts';
 

@@ -5,7 +5,7 @@ import { SidecarReader } from '../../../functions/audit/sidecar/sidecar.ts';
 import { wrapWith } from '../../../functions/audit/sidecar/sidecar-box.ts';
 import { SidecarKeys } from '../../../functions/audit/sidecar/sidecar-keys.ts';
 import { checkDisclosure, disclose, readDisclosure } from '../../../shared/audit/commitment.ts';
-import { faults, faultyStore } from './faulty-store.ts';
+import { faults, faultyStore } from '../../fake/faulty-log-store.ts';
 import { HiddenLog, ZONE } from './hidden-log.ts';
 
 const ann = { subject: 'c1:ann', audioSeconds: 1.875 };

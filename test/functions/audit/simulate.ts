@@ -1,8 +1,8 @@
 // One story of a region's log: what happens, and whether all of it is in the log afterwards, once.
 import { type Checkpoint, readCheckpoint } from '../../../shared/audit/checkpoint.ts';
 import type { Leaf } from '../../../shared/audit/leaf.ts';
+import { readStoredLog, textOf } from '../../fake/log-store.ts';
 import type { Fate } from './scheduler.ts';
-import { readStoredLog, textOf } from './stored-log.ts';
 import { type Outbox, World, ZONE } from './world.ts';
 
 const NEW_YEAR = Date.UTC(2027, 0, 1);

@@ -8,13 +8,13 @@ import { Sequencer } from '../../../functions/audit/sequencer/sequencer.ts';
 import { readSettings } from '../../../functions/settings.ts';
 import { openP256Verifier, toDer } from '../../../shared/audit/ecdsa.ts';
 import { openJudge } from '../../../shared/audit/judge.ts';
-import { type Fault, openVault, type VaultDouble } from './key-vault.ts';
-import { MemoryStore } from './stored-log.ts';
+import { type FakeVault, type Fault, openVault } from '../../fake/key-vault.ts';
+import { MemoryStore } from '../../fake/log-store.ts';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const AUDIT_KEY = Buffer.alloc(32, 1).toString('base64');
 
-let vault: VaultDouble;
+let vault: FakeVault;
 let key: VaultKey;
 const open = (host?: string) => {
   vault = openVault(host);

@@ -22,10 +22,10 @@ import { proveConsistency } from '../../../shared/audit/proof.ts';
 import { readReceipt, verifyReceipt } from '../../../shared/audit/receipt.ts';
 import { emptyRoot, type Hash, hashLeaf, rootOf } from '../../../shared/audit/tree.ts';
 import { formatWitnessRequest, readWitnessRequest } from '../../../shared/audit/witness-request.ts';
+import { MemoryStore, readStoredLog } from '../../fake/log-store.ts';
+import { signedBy } from '../../fake/lying-witness.ts';
+import { startWitness, type WitnessWorker, witnessKey } from '../../fake/witness.ts';
 import notes from '../../vectors/audit/notes.json' with { type: 'json' };
-import { signedBy } from './lying-witness.ts';
-import { MemoryStore, readStoredLog } from './stored-log.ts';
-import { startWitness, type WitnessWorker, witnessKey } from './witness-worker.ts';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const log = await openSigningKey(new Uint8Array(32).fill(4));

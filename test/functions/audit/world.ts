@@ -5,9 +5,11 @@ import { newestState, upToOf } from '../../../functions/audit/log/acknowledge.ts
 import type { LogStore } from '../../../functions/audit/log/log-store.ts';
 import { type Round, Sequencer } from '../../../functions/audit/sequencer/sequencer.ts';
 import type { Signer } from '../../../shared/audit/note.ts';
-import { askedStore } from './faulty-store.ts';
-import { Failed, type Fate, randomOf, Scheduler } from './scheduler.ts';
-import { MemoryStore } from './stored-log.ts';
+import { settle } from '../../fake/clock.ts';
+import { askedStore } from '../../fake/faulty-log-store.ts';
+import { MemoryStore } from '../../fake/log-store.ts';
+import { randomOf } from '../../fake/random.ts';
+import { Failed, type Fate, Scheduler } from './scheduler.ts';
 
 export const ZONE = 'eu';
 export const BASE = 'audit.example';
@@ -165,7 +167,7 @@ export class World {
   /** Answers calls until none is waiting, or `most` were. `died` is told of each process that ended. */
   async turn(most: number, decide: (what: string) => Fate, died: (actor: object) => void): Promise<void> {
     for (let count = 0; count < most; count += 1) {
-      await settled();
+      await settle();
       if (this.scheduler.waiting === 0) return;
       this.now += Math.floor(this.random() * 40);
       const dead = await this.scheduler.next(this.random, decide);
@@ -175,6 +177,3 @@ export class World {
 }
 
 const encode = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
-
-/** All that can go on without storage has gone on. */
-const settled = (): Promise<void> => new Promise((settle) => setImmediate(settle));

@@ -18,9 +18,9 @@ import { type JobRecord, MINUTE } from '../../../functions/jobs/record.ts';
 import { inspectUpload } from '../../../functions/jobs/uploads.ts';
 import type { UploadJob } from '../../../shared/jobs/job.ts';
 import type { NewUpload } from '../../../shared/jobs/upload-contract.ts';
+import type { Message, QueueModel } from '../../fake/storage.ts';
 import { admitHead } from '../../fault/batch/sealed-head.ts';
 import { KEY } from '../../fault/batch/simulation.ts';
-import type { Message, QueueModel } from '../../fault/batch/storage-model.ts';
 import { Quiet } from './quiet.ts';
 
 /** Distance of two sweeps (functions/triggers.ts). */

@@ -13,18 +13,18 @@ import { settle } from '../../../functions/jobs/settle.ts';
 import { cancelUpload, rerunUpload } from '../../../functions/jobs/uploads.ts';
 import { DAY_MS } from '../../../shared/day.ts';
 import type { NewUpload } from '../../../shared/jobs/upload-contract.ts';
+import { createFakeReporter, type FakeReporter } from '../../fake/reporter.ts';
+import { MemoryRows } from '../../fake/rows.ts';
 import { deskOf } from '../audit/erase-world.ts';
-import { MemoryRows } from '../audit/export/memory-rows.ts';
 import { HiddenLog, ZONE } from '../audit/hidden-log.ts';
-import { type ReporterDouble, reporterDouble } from '../audit/report-double.ts';
 import { Quiet } from './quiet.ts';
 
 let quiet: Quiet;
-let audit: ReporterDouble;
+let audit: FakeReporter;
 let office: JobContext;
 beforeEach(() => {
   quiet = new Quiet();
-  audit = reporterDouble();
+  audit = createFakeReporter();
   office = { ...quiet.instant(), audit };
   quiet.use(office);
 });

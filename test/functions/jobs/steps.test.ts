@@ -19,9 +19,9 @@ import { outcomeMetadataOf } from '../../../shared/jobs/outcome.ts';
 import { outcomeBlob } from '../../../shared/jobs/paths.ts';
 import type { NewUpload } from '../../../shared/jobs/upload-contract.ts';
 import { usageKey } from '../../../shared/jobs/usage.ts';
+import type { QueueModel } from '../../fake/storage.ts';
 import { admitHead } from '../../fault/batch/sealed-head.ts';
 import { KEY } from '../../fault/batch/simulation.ts';
-import type { QueueModel } from '../../fault/batch/storage-model.ts';
 import { runs } from '../../seeds.ts';
 import { Quiet } from './quiet.ts';
 

@@ -34,6 +34,7 @@ import { type LiveReport, liveProofOf } from '../../../shared/registry/live-repo
 import { seeded } from '../../../shared/registry/seeded.ts';
 import type { Standing } from '../../../shared/registry/stage.ts';
 import { ok } from '../../../shared/result.ts';
+import { MemoryRows } from '../../fake/rows.ts';
 import { firstSeed, seeds } from '../../seeds.ts';
 import {
   forCanary,
@@ -46,7 +47,6 @@ import {
   signerOf,
   signMove,
 } from '../../shared/registry/people.ts';
-import { MemoryRows } from '../audit/export/memory-rows.ts';
 import { type Callers, makeCallers } from '../callers.ts';
 
 const MODEL = 'reference-en';

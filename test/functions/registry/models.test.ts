@@ -18,6 +18,7 @@ import type { Bundle } from '../../../shared/registry/signature-bundle.ts';
 import { MODEL_SIGNATURES_MAX } from '../../../shared/registry/signature-envelope.ts';
 import type { Standing } from '../../../shared/registry/stage.ts';
 import { no, ok } from '../../../shared/result.ts';
+import { MemoryRows } from '../../fake/rows.ts';
 import {
   type Asked,
   forCanary,
@@ -32,7 +33,6 @@ import {
   signerOf,
   signMove,
 } from '../../shared/registry/people.ts';
-import { MemoryRows } from '../audit/export/memory-rows.ts';
 import { type Callers, makeCallers } from '../callers.ts';
 import { askModels, type Handler } from './ask-models.ts';
 

@@ -9,6 +9,7 @@ import { REGISTRY_MESSAGE_BYTES } from '../../../infra/pool/agent/identity/heart
 import { RELEASE_BYTES, releaseMap, sentRelease } from '../../../shared/registry/release.ts';
 import type { Bundle } from '../../../shared/registry/signature-bundle.ts';
 import type { Standing } from '../../../shared/registry/stage.ts';
+import { MemoryRows } from '../../fake/rows.ts';
 import {
   type Asked,
   forGrey,
@@ -20,7 +21,6 @@ import {
   signMove,
 } from '../../shared/registry/people.ts';
 import { largestMap } from '../../shared/registry/releases.ts';
-import { MemoryRows } from '../audit/export/memory-rows.ts';
 import { makeCallers } from '../callers.ts';
 import { askModels, type Handler } from './ask-models.ts';
 

@@ -8,16 +8,16 @@ import { createAttest } from '../../../infra/pool/agent/identity/attest.ts';
 import { createKeys } from '../../../infra/pool/agent/identity/keys.ts';
 import { readJson, readSettings } from '../../../infra/pool/agent/settings/settings.ts';
 import { verifyAttestation } from '../../../shared/seal/attestation.ts';
-import { createEdgeDouble } from './double-edge.ts';
-import { type EngineDouble, startEngineDouble } from './double-engine.ts';
+import { startFakeEdge } from '../../fake/edge.ts';
+import { type FakeEngine, startFakeEngine } from '../../fake/engine.ts';
 import { makeEnvironment } from './start-agent.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'auricle-process-'));
-let engine: EngineDouble;
+let engine: FakeEngine;
 let env: Record<string, string>;
 beforeAll(async () => {
-  engine = await startEngineDouble();
-  env = { ...(await makeEnvironment(folder, await createEdgeDouble())), AURICLE_ENGINE_URL: engine.url };
+  engine = await startFakeEngine();
+  env = { ...(await makeEnvironment(folder, await startFakeEdge())), AURICLE_ENGINE_URL: engine.url };
 });
 afterAll(async () => {
   await engine.stop();

@@ -7,16 +7,16 @@ import { createDecoder } from '../../../infra/pool/agent/asr/decode/decoder.ts';
 import type { AgentOverrides } from '../../../infra/pool/agent/backend.ts';
 import { readSettings } from '../../../infra/pool/agent/settings/settings.ts';
 import type { ModelDescription } from '../../../shared/pool/description.ts';
-import { createEdgeDouble, type EdgeDouble } from './double-edge.ts';
-import { type EngineDouble, startEngineDouble, tokens } from './double-engine.ts';
+import { type FakeEdge, startFakeEdge } from '../../fake/edge.ts';
+import { type FakeEngine, startFakeEngine, tokens } from '../../fake/engine.ts';
 
 /** For `expect.poll`: it ends as soon as it is true; this is only when to give up, also on a machine that is busy. */
 export const patience = { timeout: 20_000, interval: 10 };
 
 export interface Bench {
   readonly agent: Agent;
-  readonly engine: EngineDouble;
-  readonly edge: EdgeDouble;
+  readonly engine: FakeEngine;
+  readonly edge: FakeEdge;
   readonly folder: string;
   /** Every line the agent logged. */
   readonly lines: string[];
@@ -24,7 +24,7 @@ export interface Bench {
 }
 
 /** Variables for an agent named `agent-1`; the files they name are made. */
-export async function makeEnvironment(folder: string, edge: EdgeDouble): Promise<Record<string, string>> {
+export async function makeEnvironment(folder: string, edge: FakeEdge): Promise<Record<string, string>> {
   const authority = await generateKeyPair('RS256', { extractable: true });
   const file = (name: string, content: unknown) => {
     const full = path.join(folder, name);
@@ -68,7 +68,7 @@ export const testDescription: ModelDescription = {
 
 export async function startBench(env: Record<string, string> = {}, overrides: AgentOverrides = {}): Promise<Bench> {
   const folder = mkdtempSync(path.join(tmpdir(), 'auricle-agent-'));
-  const [engine, edge] = await Promise.all([startEngineDouble(), createEdgeDouble()]);
+  const [engine, edge] = await Promise.all([startFakeEngine(), startFakeEdge()]);
   const lines: string[] = [];
   const settings = readSettings({
     ...(await makeEnvironment(folder, edge)),

@@ -20,7 +20,7 @@ import type { EventDraft } from '../../../shared/audit/event.ts';
 import type { Evidence } from '../../../shared/registry/evidence.ts';
 import type { SignerKey } from '../../../shared/registry/signature-key.ts';
 import { ok } from '../../../shared/result.ts';
-import { MemoryRows } from '../../functions/audit/export/memory-rows.ts';
+import { MemoryRows } from '../../fake/rows.ts';
 import { type Callers, makeCallers } from '../../functions/callers.ts';
 import { forGrey } from '../../shared/registry/people.ts';
 import { folderForTest } from '../local/folder.ts';

@@ -10,9 +10,10 @@ import {
 } from '../../../infra/pool/agent/asr/decode/decoder.ts';
 import { createLanguageModel } from '../../../infra/pool/agent/asr/decode/language-model.ts';
 import { createLexicon } from '../../../infra/pool/agent/asr/decode/lexicon.ts';
+import { randomOf } from '../../fake/random.ts';
 import { runs } from '../../seeds.ts';
 import { decodeExhaustively } from './exhaustive.ts';
-import { arpa, mumble, plain, randomOf, rows, spoken, sure, type Table, tokens } from './tables.ts';
+import { arpa, mumble, plain, rows, spoken, sure, type Table, tokens } from './tables.ts';
 
 const WIDTH = tokens.length;
 const lexicon = spoken.lexicon ?? [];

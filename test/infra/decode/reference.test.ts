@@ -5,7 +5,7 @@ import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createDecoder, type WordDecoder } from '../../../infra/pool/agent/asr/decode/decoder.ts';
 import { openStream, type WindowResult } from '../../../infra/pool/training/reference/stream.ts';
-import { randomOf } from './tables.ts';
+import { randomOf } from '../../fake/random.ts';
 
 const root = path.join(import.meta.dirname, '../../..');
 const repository = path.join(root, 'infra/pool/models/repository');

@@ -49,17 +49,6 @@ export function rows(...frames: Record<string, number>[]): Table {
 /** One clear token in each frame. */
 export const sure = (letters: string) => rows(...[...letters].map((letter) => ({ [letter]: 0.97 })));
 
-/** Numbers from 0 to 1, the same for the same seed (mulberry32). */
-export function randomOf(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 /**
  * Words as an unsure network hears them: letters held for a while, blanks between, and up to `doubt` on another token
  * in `often` of the frames; `rest` goes to all the others.

@@ -5,14 +5,14 @@ import { VersionStatistics } from '../../../infra/pool/engine/batch/statistics.t
 import { parseText } from '../../../infra/pool/models/config/parse-text.ts';
 import { settle } from '../../../infra/pool/models/config/settle.ts';
 import { fp32Tensor, readFp32 } from '../../../shared/kserve/tensor.ts';
-import { HandClock, HandInstance } from './hand.ts';
+import { FakeEngineClock, FakeInstance } from '../../fake/engine-instance.ts';
 
-function make(batching: string, instances = [new HandInstance()]) {
+function make(batching: string, instances = [new FakeInstance()]) {
   const text = `max_batch_size: 4 input { name: "X" data_type: TYPE_FP32 dims: 1 } output { name: "Y" data_type: TYPE_FP32 dims: 1 } ${batching}`;
   const parsed = parseText(text);
   const config = parsed.ok ? settle(parsed.value, 'm') : parsed;
   if (!config.ok) throw new Error(config.refusal.reason);
-  const clock = new HandClock();
+  const clock = new FakeEngineClock();
   const statistics = new VersionStatistics();
   const batcher = new Batcher({ config: config.value, instances, statistics, clock });
   const ask = (value: number, given: Partial<BatchRequest> = {}): Promise<Outcome> =>
@@ -53,7 +53,7 @@ describe('the batcher', () => {
   });
 
   it('A1: instances work side by side, each on its own batch', async () => {
-    const { ask, instances } = make('dynamic_batching { }', [new HandInstance(), new HandInstance()]);
+    const { ask, instances } = make('dynamic_batching { }', [new FakeInstance(), new FakeInstance()]);
     const answers = [ask(1), ask(2), ask(3), ask(4)];
     expect(instances.map(({ batches }) => batches)).toEqual([[[1]], [[2]]]);
     await instances[1]!.finish();
@@ -65,8 +65,8 @@ describe('the batcher', () => {
 
   it('A1: preserve_ordering holds an early answer until earlier ones are sent', async () => {
     const { ask, instances } = make('dynamic_batching { preserve_ordering: true }', [
-      new HandInstance(),
-      new HandInstance(),
+      new FakeInstance(),
+      new FakeInstance(),
     ]);
     const order: number[] = [];
     const answers = [ask(1), ask(2)].map((answer) => answer.then((outcome) => order.push(firstValue(outcome)!)));

@@ -10,7 +10,8 @@ import { parseText } from '../../../infra/pool/models/config/parse-text.ts';
 import { settle } from '../../../infra/pool/models/config/settle.ts';
 import { fp32Tensor, readFp32 } from '../../../shared/kserve/tensor.ts';
 import { ok } from '../../../shared/result.ts';
-import { HandClock, settled } from './hand.ts';
+import { settle as settled } from '../../fake/clock.ts';
+import { FakeEngineClock } from '../../fake/engine-instance.ts';
 
 const io =
   'max_batch_size: 4 input { name: "X" data_type: TYPE_FP32 dims: 1 } output { name: "Y" data_type: TYPE_FP32 dims: 1 }';
@@ -73,7 +74,7 @@ function make(keeps = true) {
   if (!plan.ok) throw new Error(plan.refusal.reason);
   const whole = serveEnsemble({
     ...{ config, version: 1, plan: plan.value, find },
-    ...{ statistics: new VersionStatistics(), clock: new HandClock() },
+    ...{ statistics: new VersionStatistics(), clock: new FakeEngineClock() },
   });
   const ask = (id: number, value: number, signal?: AbortSignal) =>
     whole.infer({

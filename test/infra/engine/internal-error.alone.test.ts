@@ -21,6 +21,6 @@ it('logs an unexpected error by class and place, never by its message', async ()
   out.mockRestore();
   expect(answer).toEqual([500, '{"error":"internal error"}']);
   const line = lines.find((text) => text.includes('internal error')) ?? '{}';
-  expect(JSON.parse(line)).toMatchObject({ name: 'RangeError', place: expect.stringContaining('internal-error.test') });
+  expect(JSON.parse(line)).toMatchObject({ name: 'RangeError', place: expect.stringContaining('internal-error.') });
   expect(lines.join()).not.toContain('spoken');
 });

@@ -6,20 +6,20 @@ import { Slot } from '../../../infra/pool/engine/repository/slot.ts';
 import { backOffMs } from '../../../shared/back-off.ts';
 import { MODEL_RELOAD_MAX_MS, MODEL_RELOAD_MS } from '../../../shared/kserve/limits.ts';
 import { testModels, writeRepository } from '../../contract/engine/test-models.ts';
+import { FakeEngineClock } from '../../fake/engine-instance.ts';
 import { temporaryFolder } from '../local/folder.ts';
-import { HandClock } from './hand.ts';
 
 const LONGEST_US = MODEL_RELOAD_MAX_MS * 1_000;
 const scratch = temporaryFolder();
 const lines: { event: string; [field: string]: unknown }[] = [];
 let folder: string;
-let clock: HandClock;
+let clock: FakeEngineClock;
 let repository: Repository;
 
 beforeEach(async () => {
   folder = path.join(scratch.path, `${Math.random()}`);
   await writeRepository(folder, { good: testModels.identity_fp32!, add: testModels.add!, twice: testModels.twice! });
-  clock = new HandClock();
+  clock = new FakeEngineClock();
   lines.length = 0;
   vi.spyOn(process.stdout, 'write').mockImplementation((line) => {
     lines.push(JSON.parse(String(line)));

@@ -5,7 +5,8 @@ import { Sequencer } from '../../../infra/pool/engine/sequence/sequencer.ts';
 import { parseText } from '../../../infra/pool/models/config/parse-text.ts';
 import { settle } from '../../../infra/pool/models/config/settle.ts';
 import { fp32Tensor, readFp32 } from '../../../shared/kserve/tensor.ts';
-import { HandClock, HandInstance, settled } from './hand.ts';
+import { settle as settled } from '../../fake/clock.ts';
+import { FakeEngineClock, FakeInstance } from '../../fake/engine-instance.ts';
 
 const io = 'input { name: "X" data_type: TYPE_FP32 dims: 1 } output { name: "Y" data_type: TYPE_FP32 dims: 1 }';
 
@@ -16,11 +17,11 @@ interface Given {
   readonly timeoutUs?: number;
 }
 
-function make(batching: string, instances = [new HandInstance()]) {
+function make(batching: string, instances = [new FakeInstance()]) {
   const parsed = parseText(`max_batch_size: 4 ${io} sequence_batching { ${batching} }`);
   const config = parsed.ok ? settle(parsed.value, 'm') : parsed;
   if (!config.ok) throw new Error(config.refusal.reason);
-  const clock = new HandClock();
+  const clock = new FakeEngineClock();
   const statistics = new VersionStatistics();
   const sequencer = new Sequencer({ config: config.value, instances, statistics, clock });
   const ask = async (id: number, value: number, given: Given = {}): Promise<Outcome> => {
@@ -86,7 +87,7 @@ describe('A5: sequences of one model', () => {
   });
 
   it('keeps a sequence on its instance and spreads sequences', async () => {
-    const { ask, instances } = make(oldest(), [new HandInstance(), new HandInstance()]);
+    const { ask, instances } = make(oldest(), [new FakeInstance(), new FakeInstance()]);
     void [ask(1, 1, START), ask(2, 2, START), ask(3, 3, START)];
     await settled();
     expect(instances.map(({ batches }) => batches.flat().length)).toEqual([2, 1]);

@@ -23,7 +23,7 @@ import { int32Tensor } from '../../../shared/kserve/tensor.ts';
 import { type Evidence, evaluateEvidence, MODEL_SPEAKERS_MAX } from '../../../shared/registry/evidence.ts';
 import { QUALITY_SPEAKERS, QUALITY_UTTERANCES } from '../../../shared/registry/quality.ts';
 import { ok } from '../../../shared/result.ts';
-import { startEngineDouble, tokens } from '../agent/double-engine.ts';
+import { startFakeEngine, tokens } from '../../fake/engine.ts';
 import { voice, wavFile } from '../agent/fixtures.ts';
 import { folderForTest } from '../local/folder.ts';
 import { onnxOf } from './sources.ts';
@@ -100,11 +100,8 @@ describe('A15 load: the engine’s description', () => {
     return parsed.value;
   };
 
-  async function load(
-    text: string,
-    prepare: (double: Awaited<ReturnType<typeof startEngineDouble>>) => void = () => {},
-  ) {
-    const double = await startEngineDouble();
+  async function load(text: string, prepare: (double: Awaited<ReturnType<typeof startFakeEngine>>) => void = () => {}) {
+    const double = await startFakeEngine();
     onTestFinished(double.stop);
     prepare(double);
     const folder = write(folderForTest(), { 'test-en/config.pbtxt': text, 'test-en/tokens.txt': named });
@@ -379,7 +376,7 @@ describe('auricle model measure', () => {
   const measure = (...words: string[]) => buildModel(['measure', ...words]);
 
   it('A15 transcribes as agents do, at an engine', async () => {
-    const double = await startEngineDouble();
+    const double = await startFakeEngine();
     onTestFinished(double.stop);
     double.say = () => 'hello there';
     const folder = write(folderForTest(), {
@@ -409,7 +406,7 @@ describe('auricle model measure', () => {
   });
 
   it('A15 reports invalid arguments, and the failing engine', async () => {
-    const double = await startEngineDouble();
+    const double = await startFakeEngine();
     onTestFinished(double.stop);
     const folder = write(folderForTest(), {
       'models/test-en/config.pbtxt': ensemble(),

@@ -22,6 +22,7 @@ import { toDynamic } from '../../../infra/pool/model-build/quantise/to-dynamic.t
 import { stepOf, toStatic } from '../../../infra/pool/model-build/quantise/to-static.ts';
 import { parseText } from '../../../infra/pool/models/config/parse-text.ts';
 import { startEmbedded } from '../../contract/engine/embedded.ts';
+import { randomOf } from '../../fake/random.ts';
 import { runs, seeds } from '../../seeds.ts';
 import { folderForTest } from '../local/folder.ts';
 
@@ -68,13 +69,8 @@ async function run(model: OnnxModel, x: Float32Array, dims: readonly number[]): 
 
 /** Numbers between -1 and 1, the same for the same seed. */
 function drawn(length: number, seed: number): Float32Array {
-  let state = seed + 1;
-  return Float32Array.from({ length }, () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 31 - 1;
-  });
+  const random = randomOf(seed + 1);
+  return Float32Array.from({ length }, () => 2 * random() - 1);
 }
 
 describe('ONNX files, read and written', () => {

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { SEAL_SEGMENT_BYTES } from '../../../shared/seal/limits.ts';
 import { createOpener, createSealer } from '../../../shared/seal/records.ts';
 import { openStream, sealStream, sealWhole } from '../../../shared/seal/streams.ts';
+import { settle } from '../../fake/clock.ts';
 import { aeads } from './node-aead.ts';
 
 const baseKey = new Uint8Array(64).map((_, at) => at);
@@ -94,7 +95,7 @@ describe.each(aeads)('C5 A21 streams with %s', (_, aead) => {
     const reader = sealStream(head, body, await sealer()).getReader();
     for (let taken = 0; taken < 5; taken++) {
       await reader.read();
-      await settled();
+      await settle();
       expect(seen.pulls).toBe(taken);
     }
     await reader.cancel('enough');
@@ -110,7 +111,7 @@ describe.each(aeads)('C5 A21 streams with %s', (_, aead) => {
     let taken = 0;
     for await (const opened of openStream(body, await opener())) {
       expect(opened.ok).toBe(true);
-      await settled();
+      await settle();
       expect(seen.pulls).toBe(++taken);
     }
     expect(taken).toBe(20);
@@ -150,6 +151,3 @@ describe.each(aeads)('C5 A21 streams with %s', (_, aead) => {
     expect(result).toMatchObject({ sizes: [4, segment], refusal: { reason: 'seal_broken' } });
   });
 });
-
-/** Lets everything run that is ready to run. */
-const settled = () => new Promise((resolve) => setImmediate(resolve));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ask, startAgent } from '../../network.ts';
-import { bearer, finalOf, readError } from './kserve-agent.ts';
+import { bearer, finalOf, readError } from '../../../fake/kserve-agent.ts';
+import { ask, startAgent } from '../../../fake/network.ts';
 
 const unique = () => `model-${crypto.randomUUID().slice(0, 8)}`;
 const text = (words: string) => ({ type: 'body', bytes: new TextEncoder().encode(words) }) as const;

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { ANSWER_BUFFERED_BYTES } from '../../../../edge/protocol/kserve/render-answer.ts';
 import { SNAPSHOT_AGE_MS } from '../../../../edge/routing/snapshot.ts';
 import { decodeInferResponse } from '../../../../shared/kserve/infer-response.ts';
-import { ask, passTime, startAgent } from '../../network.ts';
-import { bearer, doubling, finalOf, infer, join, readError, row } from './kserve-agent.ts';
+import { bearer, doubling, finalOf, infer, join, readError, row } from '../../../fake/kserve-agent.ts';
+import { ask, passTime, startAgent } from '../../../fake/network.ts';
 
 /** Rosters outlive a test, so every test has a model that no other agent serves. */
 const unique = () => `model-${crypto.randomUUID().slice(0, 8)}`;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { readAddress } from '../../../../edge/protocol/kserve/address.ts';
 import { INFER_BODY_BYTES } from '../../../../shared/kserve/limits.ts';
-import { ask, startAgent } from '../../network.ts';
-import { bearer, doubling, infer, readError } from './kserve-agent.ts';
+import { bearer, doubling, infer, readError } from '../../../fake/kserve-agent.ts';
+import { ask, startAgent } from '../../../fake/network.ts';
 
 const unique = () => `model-${crypto.randomUUID().slice(0, 8)}`;
 

@@ -26,8 +26,8 @@ import { eventId } from '../../../../shared/audit/event-id.ts';
 import { EXPORT_ANCHOR_MS } from '../../../../shared/audit/verify/numbers.ts';
 import { verifyBundle } from '../../../../shared/audit/verify/verify-bundle.ts';
 import { publicText } from '../../../../shared/refusal.ts';
+import { MemoryRows } from '../../../fake/rows.ts';
 import { ExportedLog, readerOf, ZONE } from './exported-log.ts';
-import { MemoryRows } from './memory-rows.ts';
 
 const DAY_MS = 86_400_000;
 const text = (bytes: Uint8Array | undefined): string => new TextDecoder().decode(bytes);

@@ -28,8 +28,8 @@ import { openSigningKey, signNote, splitNote } from '../../../../shared/audit/no
 import { type Policy, readPolicy } from '../../../../shared/audit/policy.ts';
 import { type BundleFiles, digestOf } from '../../../../shared/audit/verify/bundle-files.ts';
 import type { Refusal } from '../../../../shared/refusal.ts';
-import { MemoryStore } from '../stored-log.ts';
-import { MemoryRows } from './memory-rows.ts';
+import { MemoryStore } from '../../../fake/log-store.ts';
+import { MemoryRows } from '../../../fake/rows.ts';
 
 export const ZONE = 'eu';
 export const BASE = 'audit.example';

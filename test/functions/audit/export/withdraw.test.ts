@@ -10,7 +10,7 @@ import { withdrawExports } from '../../../../functions/audit/export/withdraw-exp
 import type { LogStore } from '../../../../functions/audit/log/log-store.ts';
 import type { Manifest } from '../../../../shared/audit/bundle/manifest.ts';
 import { verifyBundle } from '../../../../shared/audit/verify/verify-bundle.ts';
-import { faultyStore } from '../faulty-store.ts';
+import { faultyStore } from '../../../fake/faulty-log-store.ts';
 import { ExportedLog, ZONE } from './exported-log.ts';
 
 const ask = { tenant: 'ann', subject: 'c1:eve', basis: 'gdpr-17' };

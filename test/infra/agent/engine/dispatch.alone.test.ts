@@ -6,6 +6,7 @@ import { ENGINE_SILENT_MS, ENGINE_SILENT_TIMES, silentAfter } from '../../../../
 import { ENGINE_MS } from '../../../../infra/pool/agent/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import type { RequestClass } from '../../../../shared/tenant/claims.ts';
+import { settle } from '../../../fake/clock.ts';
 
 /** An engine whose answers the test gives, one by one. */
 function manualEngine() {
@@ -28,8 +29,6 @@ const task = (name: RequestClass, signal = new AbortController().signal, deadlin
   deadline,
   signal,
 });
-/** Lets everything run that can. */
-const settle = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('dispatcher', () => {
   it('keeps to its slots and starts the most urgent next (A2)', async () => {

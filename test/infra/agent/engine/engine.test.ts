@@ -7,7 +7,7 @@ import { createKserveEngine } from '../../../../infra/pool/agent/engine/kserve.t
 import { fp32Tensor, int32Tensor, readFp32, readInt32 } from '../../../../shared/kserve/tensor.ts';
 import { classes } from '../../../../shared/tenant/claims.ts';
 import { startEmbedded } from '../../../contract/engine/embedded.ts';
-import { startEngineDouble } from '../double-engine.ts';
+import { startFakeEngine } from '../../../fake/engine.ts';
 import { voice } from '../fixtures.ts';
 
 interface Started {
@@ -24,7 +24,7 @@ const implementations: { name: string; absent?: boolean; start: () => Promise<St
   {
     name: 'the double of this folder',
     async start() {
-      const double = await startEngineDouble();
+      const double = await startFakeEngine();
       return { url: double.url, model: 'test-en', queues: ['test-en'], stop: double.stop };
     },
   },
@@ -119,7 +119,7 @@ describe.each(implementations)('engine client and $name', ({ absent, start }) =>
 
 describe('a request of a sequence (A5)', () => {
   it('sends sequence id and position, and no timeout inside the engine', async () => {
-    const double = await startEngineDouble();
+    const double = await startFakeEngine();
     const engine = createKserveEngine(double.url, 1);
     const samples = new Float32Array(160);
     const base = {

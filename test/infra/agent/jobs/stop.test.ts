@@ -1,10 +1,10 @@
 // Early ends of a job: it is no longer wanted, or its audio is too long.
 import { describe, expect, it } from 'vitest';
+import { type FakeJob, makeShop } from '../../../fake/job.ts';
 import { joinSamples, silence, voice, wavFile } from '../fixtures.ts';
-import { makeShop, type ShopDouble } from './fake-job.ts';
 
 /** Forty pieces of about a second; `then` happens with the second one. */
-async function planning(then: (double: ShopDouble) => void | Promise<void>): Promise<ShopDouble> {
+async function planning(then: (double: FakeJob) => void | Promise<void>): Promise<FakeJob> {
   const double = await makeShop({ pieceSeconds: 1 });
   await double.upload(wavFile(joinSamples(...Array.from({ length: 40 }, () => [voice(0.6), silence(0.4)]).flat())));
   const { write } = double.shop.storage;

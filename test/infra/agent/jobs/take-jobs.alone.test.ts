@@ -12,7 +12,7 @@ import {
 import type { UploadJob } from '../../../../shared/jobs/job.ts';
 import { JOB_VISIBILITY_S } from '../../../../shared/jobs/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
-import { UPLOAD } from './fake-job.ts';
+import { UPLOAD } from '../../../fake/job.ts';
 
 const jobOf = (piece: number, more: Partial<UploadJob> = {}): UploadJob => ({
   v: 1,
@@ -33,7 +33,7 @@ const messageOf = (job: unknown, receipt: string, receives = 1): Message => ({
 });
 
 /** A queue that gives what is put into it, and remembers what it is told. */
-function queueDouble() {
+function createFakeQueue() {
   const told: string[] = [];
   const waiting: Message[] = [];
   let wake = () => {};
@@ -86,7 +86,7 @@ afterEach(async () => {
 });
 
 function begin({ most = 2, fail = 0, ...more }: Scene = {}) {
-  const double = queueDouble();
+  const double = createFakeQueue();
   double.fail = fail;
   const lines: string[] = [];
   const ends = new Map<string, (end: JobEnd) => void>();

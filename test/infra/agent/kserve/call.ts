@@ -4,7 +4,7 @@ import { type BodyPiece, type CallEvent, type CallHead, readCallRecord } from '.
 import { encodeInferRequest, type InferRequest } from '../../../../shared/kserve/infer-request.ts';
 import { decodeInferResponse } from '../../../../shared/kserve/infer-response.ts';
 import { fp32Tensor, type Tensor } from '../../../../shared/kserve/tensor.ts';
-import { askShort, type EdgeDouble } from '../double-edge.ts';
+import { askShort, type FakeEdge } from '../../../fake/edge.ts';
 
 export interface Call {
   readonly head?: Partial<CallHead>;
@@ -22,7 +22,7 @@ export const row = (name: string, ...values: number[]): Tensor =>
 export const plain = (tensor: Tensor | undefined): string => Buffer.from(tensor?.bytes ?? []).toString('hex');
 
 /** Asks an agent about `model`; events come without keepalives, and the body put together. */
-export function callerOf(place: () => { agent: Agent; edge: EdgeDouble }, model: string) {
+export function callerOf(place: () => { agent: Agent; edge: FakeEdge }, model: string) {
   async function ask({ head = {}, body = new Uint8Array(), claims = {}, signal }: Call) {
     const { agent, edge } = place();
     const { status, reason, events, whole } = await askShort({

@@ -6,9 +6,9 @@ import { INFER_BODY_BYTES } from '../../../../shared/kserve/limits.ts';
 import { fp32Tensor } from '../../../../shared/kserve/tensor.ts';
 import type { Reason } from '../../../../shared/refusal.ts';
 import { classes } from '../../../../shared/tenant/claims.ts';
+import { type KserveEngine, startKserveEngine } from '../../../fake/kserve-engine.ts';
 import { type Bench, patience, startBench } from '../start-agent.ts';
 import { callerOf, plain, type Request, row, valuesOf } from './call.ts';
-import { type KserveEngine, startKserveEngine } from './fake-engine.ts';
 
 let bench: Bench;
 let engine: KserveEngine;

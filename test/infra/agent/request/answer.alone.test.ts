@@ -8,7 +8,7 @@ import { type Message, packMessages } from '../../../../shared/seal/pack.ts';
 import type { AnswerEvent } from '../../../../shared/speech/transcript.ts';
 
 /** A response that keeps what it is given; while `full`, it asks the writer to wait. */
-class ResponseDouble extends EventEmitter {
+class FakeResponse extends EventEmitter {
   written: string[] = [];
   full = false;
   ended = false;
@@ -38,10 +38,10 @@ const hastySealer = () => {
   return { seal, pack: (messages: readonly Message[]) => seal(packMessages(messages)) };
 };
 
-let response: ResponseDouble;
+let response: FakeResponse;
 beforeEach(() => {
   vi.useFakeTimers();
-  response = new ResponseDouble();
+  response = new FakeResponse();
 });
 afterEach(() => vi.useRealTimers());
 

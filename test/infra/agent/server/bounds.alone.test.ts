@@ -6,7 +6,7 @@ import { UTTERANCE_S, UTTERANCES_IN_FLIGHT_MAX } from '../../../../infra/pool/ag
 import { REQUESTS_IN_FLIGHT_MAX } from '../../../../infra/pool/agent/request/request-slots.ts';
 import { CLASS_SHARE } from '../../../../shared/pool/limits.ts';
 import type { AnswerEvent } from '../../../../shared/speech/transcript.ts';
-import { askShort, type ShortAnswer, type ShortRequest, sealTo } from '../double-edge.ts';
+import { askShort, type ShortAnswer, type ShortRequest, sealTo } from '../../../fake/edge.ts';
 import { audioForm, boundary, joinSamples, multipart, silence, voice, wavFile } from '../fixtures.ts';
 import { type Bench, patience, startBench } from '../start-agent.ts';
 

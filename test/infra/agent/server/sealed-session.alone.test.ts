@@ -2,7 +2,7 @@ import { generateKeyPair } from 'jose';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { sha256 } from '../../../../infra/pool/agent/identity/keys.ts';
 import { SESSION_TICKET_S } from '../../../../infra/pool/agent/request/ticket.ts';
-import { askShort, makeSession, type ShortRequest } from '../double-edge.ts';
+import { askShort, makeSession, type ShortRequest } from '../../../fake/edge.ts';
 import { audioForm, joinSamples, multipart, silence, voice, wavFile } from '../fixtures.ts';
 import { type Bench, startBench } from '../start-agent.ts';
 

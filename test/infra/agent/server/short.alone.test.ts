@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { AnswerEvent } from '../../../../shared/speech/transcript.ts';
-import { askShort, makeSession, type ShortRequest, sealTo } from '../double-edge.ts';
+import { askShort, makeSession, type ShortRequest, sealTo } from '../../../fake/edge.ts';
 import { audioForm, formBytes, joinSamples, multipart, silence, voice, wavFile } from '../fixtures.ts';
 import { type Bench, patience, startBench } from '../start-agent.ts';
 

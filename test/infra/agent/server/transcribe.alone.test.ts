@@ -9,7 +9,7 @@ import { fp32Tensor, int32Tensor } from '../../../../shared/kserve/tensor.ts';
 import { ok, type Result } from '../../../../shared/result.ts';
 import type { Opened } from '../../../../shared/seal/records.ts';
 import { CONTENT_TYPE_CHARACTERS } from '../../../../shared/speech/limits.ts';
-import { spell, tokens } from '../double-engine.ts';
+import { spell, tokens } from '../../../fake/engine.ts';
 import { formBytes, joinSamples, multipart, silence, voice, wavFile } from '../fixtures.ts';
 
 /** Detector calls in order; the real detector answers them. */

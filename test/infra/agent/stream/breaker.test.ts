@@ -6,20 +6,20 @@ import { STREAM_BACKLOG_S } from '../../../../infra/pool/agent/stream/scribe.ts'
 import { SEQUENCE_PARK_MS } from '../../../../infra/pool/agent/stream/sequence.ts';
 import { STREAM_STALL_MS } from '../../../../infra/pool/agent/stream/stall.ts';
 import { STREAM_PATIENCE_MS } from '../../../../infra/pool/agent/stream/steps.ts';
-import { runs } from '../../../seeds.ts';
-import { joinSamples, silence, voice } from '../fixtures.ts';
-import { type Asked, createSequenceEngine } from './double-sequences.ts';
-import { createFakeClock, type FakeClock, settle } from './fake-clock.ts';
+import { createFakeClock, type FakeClock, settle } from '../../../fake/clock.ts';
+import { type Asked, createSequenceEngine } from '../../../fake/sequence-engine.ts';
 import {
+  type FakeSession,
   type Happening,
   makeLiveParts,
   optionsOf,
   playFrom,
   REBUILDS,
-  type SessionDouble,
   segmentsIn,
   startSession,
-} from './session-double.ts';
+} from '../../../fake/stream-session.ts';
+import { runs } from '../../../seeds.ts';
+import { joinSamples, silence, voice } from '../fixtures.ts';
 import { linear16 } from './start-stream.ts';
 
 const sound = linear16(joinSamples(silence(0.4), voice(1.5), silence(1), voice(0.8), silence(1)));
@@ -357,7 +357,7 @@ describe('whatever happens', () => {
             return plan[number] === 'stall' ? never : undefined;
           };
           engine.answer = (number) => (plan[number] === 'lost' ? lost : undefined);
-          const sessions: SessionDouble[] = [];
+          const sessions: FakeSession[] = [];
           for (let i = 0; i <= others; i++) sessions.push(await startSession({ live }));
           const work = sessions.map((session) => playFrom(session, chunks).catch(() => []));
           if (vanishes !== null) {

@@ -8,12 +8,12 @@ import { createOpener, createSealer } from '../../../../shared/seal/records.ts';
 import { encodings, type StreamFormat } from '../../../../shared/stream/format.ts';
 import { type LinkControl, type LinkEvent, linkEvent } from '../../../../shared/stream/link.ts';
 import { encodeAudio, encodeControl } from '../../../../shared/stream/link-record.ts';
+import { settle } from '../../../fake/clock.ts';
+import { createSequenceEngine } from '../../../fake/sequence-engine.ts';
+import { FakeSocket } from '../../../fake/socket.ts';
+import { openControl } from '../../../fake/stream-link.ts';
+import { makeLiveParts } from '../../../fake/stream-session.ts';
 import { runs } from '../../../seeds.ts';
-import { openControl } from './double-link.ts';
-import { createSequenceEngine } from './double-sequences.ts';
-import { settle } from './fake-clock.ts';
-import { makeLiveParts } from './session-double.ts';
-import { SocketDouble } from './socket-double.ts';
 import { liveModel } from './start-stream.ts';
 
 /** Number of inputs; each stream draws its share, and streams run until all are used. */
@@ -33,7 +33,7 @@ const context = {
 const ticket = { class: 'default', model: 'test-en', deadlineMs: 60_000 } as Ticket;
 
 async function startLink() {
-  const socket = new SocketDouble();
+  const socket = new FakeSocket();
   const [sealer, opener, sender, reader] = await Promise.all([
     createSealer(key, 5, nodeAead),
     createOpener(key, 5, nodeAead),

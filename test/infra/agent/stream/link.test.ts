@@ -9,11 +9,11 @@ import type { Refusal } from '../../../../shared/refusal.ts';
 import { createOpener, createSealer } from '../../../../shared/seal/records.ts';
 import { type LinkEvent, linkEvent } from '../../../../shared/stream/link.ts';
 import { encodeControl } from '../../../../shared/stream/link-record.ts';
-import { openControl } from './double-link.ts';
-import { createSequenceEngine } from './double-sequences.ts';
-import { createFakeClock, settle } from './fake-clock.ts';
-import { makeLiveParts } from './session-double.ts';
-import { SocketDouble } from './socket-double.ts';
+import { createFakeClock, settle } from '../../../fake/clock.ts';
+import { createSequenceEngine } from '../../../fake/sequence-engine.ts';
+import { FakeSocket } from '../../../fake/socket.ts';
+import { openControl } from '../../../fake/stream-link.ts';
+import { makeLiveParts } from '../../../fake/stream-session.ts';
 import { liveModel } from './start-stream.ts';
 
 const key = new Uint8Array(64).fill(3);
@@ -29,7 +29,7 @@ const interim = (text: string): LinkEvent => ({
 });
 
 async function scene() {
-  const socket = new SocketDouble();
+  const socket = new FakeSocket();
   const time = createFakeClock();
   const [sealer, opener, sender, reader] = await Promise.all([
     createSealer(key, 5, nodeAead),
@@ -169,7 +169,7 @@ describe('the link of a stream', () => {
 
 describe('a stream of an agent in production', () => {
   it('MUST 61: receives stream keepalives every 2 s, more often than unary ones', async () => {
-    const socket = new SocketDouble();
+    const socket = new FakeSocket();
     const time = createFakeClock();
     const [sealer, opener, sender, reader] = await Promise.all([
       createSealer(key, 5, nodeAead),

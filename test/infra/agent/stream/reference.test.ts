@@ -9,11 +9,11 @@ import { type Clock, systemClock } from '../../../../infra/pool/agent/stream/clo
 import { SEQUENCE_PARK_MS } from '../../../../infra/pool/agent/stream/sequence.ts';
 import type { StreamFormat } from '../../../../shared/stream/format.ts';
 import { startEmbedded } from '../../../contract/engine/embedded.ts';
+import { type FakeEdge, startFakeEdge } from '../../../fake/edge.ts';
+import { dialLink, type FakeLink } from '../../../fake/stream-link.ts';
 import { oggPackets } from '../../../ogg-packets.ts';
-import { createEdgeDouble, type EdgeDouble } from '../double-edge.ts';
 import { silentPage } from '../fixtures.ts';
 import { makeEnvironment, patience } from '../start-agent.ts';
-import { dialLink, type LinkDouble } from './double-link.ts';
 
 const repository = path.resolve(import.meta.dirname, '../../../../infra/pool/models/repository');
 const clipFolder = path.resolve(import.meta.dirname, '../../../clips');
@@ -22,12 +22,12 @@ const read = (name: string) => new Uint8Array(readFileSync(path.join(clipFolder,
 const textOf = (name: string) => clips.find(({ file }) => file === name)?.text ?? '';
 
 let engine: Awaited<ReturnType<typeof startEmbedded>>;
-let edge: EdgeDouble;
+let edge: FakeEdge;
 let agent: Agent;
 const folder = mkdtempSync(path.join(tmpdir(), 'auricle-stream-'));
 
 beforeAll(async () => {
-  edge = await createEdgeDouble();
+  edge = await startFakeEdge();
   engine = await startEmbedded(repository, ['reference-en', 'reference-en-stream']);
   agent = await start(systemClock);
 }, 60_000);
@@ -47,7 +47,7 @@ async function start(clock: Clock, env: Record<string, string> = {}, lines: stri
   return startAgent(settings, { write: (line) => lines.push(line), clock });
 }
 
-const textIn = (link: LinkDouble) =>
+const textIn = (link: FakeLink) =>
   link
     .all('segment')
     .map(({ text }) => text)
@@ -81,7 +81,7 @@ const wavs = clips.map(({ file }) => file).filter((file) => file.endsWith('.wav'
  * Segments without confidences, with times to a step of the network: those depend in their last digits on what a decoder
  * of Opus heard before, of which another agent gets 80 ms.
  */
-const told = (link: LinkDouble, near = (seconds: number): unknown => seconds) =>
+const told = (link: FakeLink, near = (seconds: number): unknown => seconds) =>
   link.all('segment').map(({ index, text, start, end, words, ending }) => {
     const each = words.map(({ word, start, end }) => [word, near(start), near(end)]);
     return [index, text, near(start), near(end), ending, each];
@@ -198,7 +198,7 @@ describe('R1 live streams in stream workers', () => {
     await link.event('ready');
     return link;
   };
-  const finish = async (link: LinkDouble) => {
+  const finish = async (link: FakeLink) => {
     await link.audio(pcm, 3_200);
     await link.end();
     await link.event('final');
@@ -224,7 +224,7 @@ describe('R1 live streams in stream workers', () => {
     const lost = await Promise.race(closed.map((one, at) => one.then((code) => ({ at, code }))));
     // Never a normal end after a loss.
     expect(lost.code).toBe(1006);
-    await finish(links[1 - lost.at] as LinkDouble);
+    await finish(links[1 - lost.at] as FakeLink);
     await expect.poll(() => workerPids().filter((pid) => pid !== victim).length, patience).toBe(2);
     expect(lines.join('')).toContain('"event":"worker-lost","count":1');
     await finish(await begin());

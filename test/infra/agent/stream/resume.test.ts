@@ -2,9 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { StreamFormat } from '../../../../shared/stream/format.ts';
 import type { LinkEvent } from '../../../../shared/stream/link.ts';
-import { runs } from '../../../seeds.ts';
-import { joinSamples, silence, voice } from '../fixtures.ts';
-import { createSequenceEngine } from './double-sequences.ts';
+import { createSequenceEngine } from '../../../fake/sequence-engine.ts';
 import {
   checkpointsIn,
   type Happening,
@@ -13,7 +11,9 @@ import {
   playFrom,
   segmentsIn,
   startSession,
-} from './session-double.ts';
+} from '../../../fake/stream-session.ts';
+import { runs } from '../../../seeds.ts';
+import { joinSamples, silence, voice } from '../fixtures.ts';
 import { linear16 } from './start-stream.ts';
 
 const formats: StreamFormat[] = [

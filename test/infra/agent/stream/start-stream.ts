@@ -1,10 +1,10 @@
 import { createDecoder } from '../../../../infra/pool/agent/asr/decode/decoder.ts';
 import type { AgentOverrides } from '../../../../infra/pool/agent/backend.ts';
 import type { ServedModel } from '../../../../infra/pool/agent/models/served-model.ts';
-import { tokens } from '../double-engine.ts';
+import { tokens } from '../../../fake/engine.ts';
+import { createSequenceEngine, FRAME_SECONDS, shape } from '../../../fake/sequence-engine.ts';
+import { dialLink, type LinkRequest } from '../../../fake/stream-link.ts';
 import { type Bench, startBench, testDescription } from '../start-agent.ts';
-import { dialLink, type LinkRequest } from './double-link.ts';
-import { createSequenceEngine, FRAME_SECONDS, shape } from './double-sequences.ts';
 
 export const liveModel = (name = 'test-en'): ServedModel => ({
   description: { ...testDescription, name },

@@ -7,10 +7,10 @@ import { LINK_MESSAGE_BYTES } from '../../../../infra/pool/agent/stream/web-sock
 import { KiB } from '../../../../shared/bytes.ts';
 import { CHECKPOINT_CHARACTERS } from '../../../../shared/stream/limits.ts';
 import { encodeAudio, encodeControl } from '../../../../shared/stream/link-record.ts';
-import { sealTo } from '../double-edge.ts';
+import { sealTo } from '../../../fake/edge.ts';
+import { type FakeLink, openControl } from '../../../fake/stream-link.ts';
 import { joinSamples, silence, voice } from '../fixtures.ts';
 import { patience } from '../start-agent.ts';
-import { type LinkDouble, openControl } from './double-link.ts';
 import { linear16, type StreamBench, startStreamBench } from './start-stream.ts';
 
 // Decoder packages print a line for each damaged frame; the process of the agent keeps them quiet, too.
@@ -24,7 +24,7 @@ afterAll(() => bench.stop());
 
 const sound = joinSamples(silence(0.5), voice(1), silence(1), voice(1.2), silence(1));
 
-async function refusalOf(link: LinkDouble) {
+async function refusalOf(link: FakeLink) {
   const refusal = await link.event('refusal');
   expect(link.events.at(-1)).toBe(refusal);
   expect(await link.closed()).toBe(1000);
@@ -303,7 +303,7 @@ describe('admission: refused in plain HTTP, as for a short request', () => {
 
 describe('forbidden messages of the edge end the stream with a refusal', () => {
   const open = () => encodeControl(openControl());
-  const cases: [name: string, send: (link: LinkDouble) => Promise<unknown>, reason: string][] = [
+  const cases: [name: string, send: (link: FakeLink) => Promise<unknown>, reason: string][] = [
     ['audio before open', (link) => link.audioAt(0, new Uint8Array(2)), 'seal_broken'],
     ['open twice', (link) => link.open().then(() => link.open()), 'seal_broken'],
     ['audio that leaves a hole', (link) => link.open().then(() => link.audioAt(2, new Uint8Array(2))), 'seal_broken'],

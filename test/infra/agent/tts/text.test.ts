@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { cutSpoken } from '../../../../infra/pool/agent/tts/cut-spoken.ts';
 import { cardinalWords, ordinalWords, yearWords } from '../../../../infra/pool/agent/tts/number-words.ts';
 import { spellOut } from '../../../../infra/pool/agent/tts/spell-out.ts';
+import { randomOf } from '../../../fake/random.ts';
 import { runs } from '../../../seeds.ts';
-import { randomOf } from '../../decode/tables.ts';
 
 describe('T3: text is spelled out before a voice reads it', () => {
   it.each([

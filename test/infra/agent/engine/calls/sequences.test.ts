@@ -11,31 +11,8 @@ import {
 import { fp32Tensor } from '../../../../../shared/kserve/tensor.ts';
 import { refuse } from '../../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../../shared/result.ts';
+import { createFakeClock, settle } from '../../../../fake/clock.ts';
 
-/** Time that a test moves on: what waits for longer is called. */
-function makeClock() {
-  let now = 0;
-  const timers = new Set<{ at: number; act: () => void }>();
-  return {
-    waiting: () => timers.size,
-    after(milliseconds: number, act: () => void) {
-      const timer = { at: now + milliseconds, act };
-      timers.add(timer);
-      return () => void timers.delete(timer);
-    },
-    async pass(milliseconds: number) {
-      now += milliseconds;
-      for (const timer of [...timers].filter(({ at }) => at <= now)) {
-        timers.delete(timer);
-        timer.act();
-      }
-      await settle();
-    },
-  };
-}
-
-/** Lets everything run that can. */
-const settle = () => new Promise((resolve) => setImmediate(resolve));
 const inputs = [fp32Tensor('X', Float32Array.of(1, 2), [1, 2])];
 const stepOf = (change: Partial<Step> = {}): Step => ({
   tenant: 'acme',
@@ -49,12 +26,12 @@ const stepOf = (change: Partial<Step> = {}): Step => ({
 });
 
 function make(idleMs = 1_000) {
-  const clock = makeClock();
+  const clock = createFakeClock(0);
   const ended: FinalStep[] = [];
   const sequences = new Sequences({
     engineIdleMs: async () => idleMs,
     end: async (ending) => void ended.push(ending),
-    after: clock.after,
+    after: clock.clock.after,
   });
   const told: EngineStep[] = [];
   const run = async (engine: EngineStep): Promise<Result<number>> => {
@@ -133,11 +110,11 @@ describe('A5 one sequence of a caller', () => {
     const open = { refusal: { reason: 'sequence_open', params: { sequence: 7, model: 'm' } } };
     await step({ start: true });
     expect(await step({ start: true })).toMatchObject(open);
-    await clock.pass(799);
+    await clock.advance(799);
     for (const flags of [{}, { end: true }, { start: true }]) expect(await step(flags)).toMatchObject(open);
     expect(told).toHaveLength(1);
     expect(ended).toMatchObject([{ step: { id: told[0]?.id, start: false, end: true } }]);
-    await clock.pass(1);
+    await clock.advance(1);
     expect(sequences.size).toBe(0);
     expect(reasonOf(await step())).toBe('sequence_unknown');
     expect(reasonOf(await step({ start: true }))).toBe('ok');
@@ -162,7 +139,7 @@ describe('A5 one sequence of a caller', () => {
     expect(answers.map(reasonOf)).toEqual(['ok', 'sequence_open', 'sequence_open']);
     await sequences.close();
     expect(ended).toHaveLength(1);
-    expect(clock.waiting()).toBe(0);
+    expect(clock.timers()).toBe(0);
   });
 
   it('a START of an open sequence in a named session restarts it', async () => {
@@ -200,11 +177,11 @@ describe('A5 a caller that vanishes', () => {
   it('is ended before the engine’s timeout, with zeros shaped as its last step', async () => {
     const { clock, ended, sequences, told, step } = make(1_000);
     await step({ start: true });
-    await clock.pass(700);
+    await clock.advance(700);
     await step();
-    await clock.pass(700);
+    await clock.advance(700);
     expect(ended).toEqual([]);
-    await clock.pass(100);
+    await clock.advance(100);
     expect(ended).toEqual([
       {
         model: 'm',
@@ -214,14 +191,14 @@ describe('A5 a caller that vanishes', () => {
       },
     ]);
     expect(sequences.size).toBe(0);
-    expect(clock.waiting()).toBe(0);
+    expect(clock.timers()).toBe(0);
   });
 
   it('texts end as empty ones', async () => {
     const { clock, ended, step } = make();
     const bytes = new TextEncoder().encode('\u0002\0\0\0hi\u0001\0\0\0x');
     await step({ start: true, inputs: [{ name: 'T', datatype: 'BYTES', shape: [2], bytes }] });
-    await clock.pass(1_000);
+    await clock.advance(1_000);
     expect(ended[0]?.inputs[0]?.bytes).toEqual(new Uint8Array(8));
   });
 
@@ -333,11 +310,11 @@ describe('C4 sequences of different callers', () => {
         ),
         async (steps) => {
           const log: EngineStep[] = [];
-          const clock = makeClock();
+          const clock = createFakeClock(0);
           const sequences = new Sequences({
             engineIdleMs: async () => 1_000,
             end: async ({ step }) => void log.push(step),
-            after: clock.after,
+            after: clock.clock.after,
           });
           for (const { outcome, pause, ...step } of steps) {
             await sequences.step(stepOf(step), async (engine) => {
@@ -345,7 +322,7 @@ describe('C4 sequences of different callers', () => {
               if (outcome === 'ok' || outcome === 'engine_failed') log.push(engine);
               return outcome === 'ok' ? ok(0) : no(refuse(outcome as 'engine_failed'));
             });
-            await clock.pass(pause);
+            await clock.advance(pause);
           }
           await sequences.close();
           const open = new Set<unknown>();

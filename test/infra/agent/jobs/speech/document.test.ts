@@ -13,8 +13,8 @@ import { type Manifest, manifest } from '../../../../../shared/jobs/project-mani
 import { type Refusal, refuse } from '../../../../../shared/refusal.ts';
 import { no, ok } from '../../../../../shared/result.ts';
 import { sealSmall } from '../../../../../shared/seal/envelope-stream.ts';
+import { type FakeJob, makeShop, revision } from '../../../../fake/job.ts';
 import { wav as wavFileOf } from '../../../../wav.ts';
-import { makeShop, revision, type ShopDouble } from '../fake-job.ts';
 
 const RATE = 16_000;
 const PROJECT = projectIdOf(eventId(1_700_000_000_000, new Uint8Array(10)));
@@ -25,7 +25,7 @@ const gaps = { segment: 100, block: 500 };
 const soundOf = (text: string): Int16Array =>
   new Int16Array(10 * text.length).fill(1 + (createHash('sha256').update(text).digest()[0] ?? 0));
 
-interface Bench extends ShopDouble {
+interface Bench extends FakeJob {
   readonly said: string[];
   /** Numbers of samples by text, in place of `soundOf`. */
   readonly lengths: Map<string, number>;

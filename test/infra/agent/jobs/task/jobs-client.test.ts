@@ -11,9 +11,9 @@ import { readSettings, SettingsError } from '../../../../../infra/pool/agent/set
 import { agentProof, PROOF_TYPE } from '../../../../../shared/callers.ts';
 import { jobKey, type UploadJob } from '../../../../../shared/jobs/job.ts';
 import type { OpenedJob } from '../../../../../shared/jobs/upload-contract.ts';
-import { createEdgeDouble } from '../../double-edge.ts';
+import { startFakeEdge } from '../../../../fake/edge.ts';
+import { UPLOAD } from '../../../../fake/job.ts';
 import { makeEnvironment } from '../../start-agent.ts';
-import { UPLOAD } from '../fake-job.ts';
 
 const stops: (() => void)[] = [];
 afterEach(() => {
@@ -125,7 +125,7 @@ describe('settings of batch work', () => {
   async function environment(more: Record<string, string>) {
     const folder = mkdtempSync(path.join(tmpdir(), 'auricle-batch-'));
     stops.push(() => rmSync(folder, { recursive: true, force: true }));
-    const env = await makeEnvironment(folder, await createEdgeDouble());
+    const env = await makeEnvironment(folder, await startFakeEdge());
     return { ...env, AURICLE_ENGINE_URL: 'http://127.0.0.1:9', ...more };
   }
   const release = { AURICLE_RELEASE_URL: 'http://127.0.0.1:9', AURICLE_ZONE_KEYS_FILE: '/keys.json' };

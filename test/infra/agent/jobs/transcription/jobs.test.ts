@@ -7,8 +7,8 @@ import { readOutcome } from '../../../../../shared/jobs/outcome.ts';
 import { refuse } from '../../../../../shared/refusal.ts';
 import { sealSmall } from '../../../../../shared/seal/envelope-stream.ts';
 import { generateZoneKey } from '../../../../../shared/seal/zone-key.ts';
+import { type FakeJob, makeShop } from '../../../../fake/job.ts';
 import { flacFrames, flacHead, joinSamples, silence, voice, wavFile } from '../../fixtures.ts';
-import { makeShop, type ShopDouble } from '../fake-job.ts';
 
 const clip = (name: string) => readFileSync(path.join(import.meta.dirname, '../../../../clips', name));
 
@@ -30,7 +30,7 @@ const compressed = (seconds: number) => {
   ]);
 };
 
-const facts = (double: ShopDouble, name: string) => readOutcome(double.blobs.get(`1/${name}`)?.metadata ?? {});
+const facts = (double: FakeJob, name: string) => readOutcome(double.blobs.get(`1/${name}`)?.metadata ?? {});
 const segmentsOf = (lines: Record<string, unknown>[]) => lines.filter(({ type }) => type === 'segment');
 
 describe('a recording of one piece (C11)', () => {
@@ -205,12 +205,12 @@ describe('bad input is an outcome with a reason, never an endless retry (C11)', 
   });
 
   const other = async () => (await generateZoneKey()).zoneKey;
-  const place = (double: ShopDouble, name = 'upload', upload = double.row.id) => ({
+  const place = (double: FakeJob, name = 'upload', upload = double.row.id) => ({
     tenant: double.row.tenant,
     upload,
     name,
   });
-  const envelopes: Record<string, (double: ShopDouble) => Promise<Uint8Array>> = {
+  const envelopes: Record<string, (double: FakeJob) => Promise<Uint8Array>> = {
     'the key of another zone': async (double) => sealSmall(place(double), await other(), wavFile(voice(1))),
     'another upload': (double) =>
       sealSmall(place(double, 'upload', '0193a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5c'), double.zone, wavFile(voice(1))),
@@ -395,7 +395,7 @@ describe('transient failures leave the job in the queue', () => {
 });
 
 describe('an address that does not write any more (T4)', () => {
-  const opens = (double: ShopDouble, before: (times: number) => void = () => {}) => {
+  const opens = (double: FakeJob, before: (times: number) => void = () => {}) => {
     const { open } = double.shop.jobsClient;
     let times = 0;
     Object.assign(double.shop, {

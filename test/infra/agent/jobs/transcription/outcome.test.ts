@@ -4,17 +4,17 @@ import { answerOutcome } from '../../../../../infra/pool/agent/jobs/transcriptio
 import type { OutcomeHead } from '../../../../../shared/jobs/outcome-head.ts';
 import { sealSmall } from '../../../../../shared/seal/envelope-stream.ts';
 import { answerEvent } from '../../../../../shared/speech/transcript.ts';
+import { type FakeJob, makeShop, UPLOAD } from '../../../../fake/job.ts';
 import { joinSamples, silence, voice, wavFile } from '../../fixtures.ts';
-import { makeShop, type ShopDouble, UPLOAD } from '../fake-job.ts';
 
-async function done(): Promise<ShopDouble> {
+async function done(): Promise<FakeJob> {
   const double = await makeShop({ pieceSeconds: 10 });
   await double.upload(wavFile(joinSamples(voice(4), silence(1), voice(4), silence(1), voice(5))));
   expect((await double.doAll()).type).toBe('done');
   return double;
 }
 
-async function ask(double: ShopDouble, more: Record<string, unknown> = {}, tenant = 'acme') {
+async function ask(double: FakeJob, more: Record<string, unknown> = {}, tenant = 'acme') {
   const sent: Record<string, unknown>[] = [];
   const head: OutcomeHead = {
     v: 1,
@@ -38,7 +38,7 @@ async function ask(double: ShopDouble, more: Record<string, unknown> = {}, tenan
 }
 
 /** A transcript of these lines, sealed as ours are. */
-async function forge(double: ShopDouble, lines: object[], name = '1/transcript') {
+async function forge(double: FakeJob, lines: object[], name = '1/transcript') {
   const facts = { tenant: 'acme', upload: UPLOAD, name };
   const bytes = await sealSmall(facts, double.zone, Buffer.concat(lines.map(encodeLine)));
   double.blobs.set('1/transcript', { bytes, metadata: {} });

@@ -1,22 +1,22 @@
 import { Registry } from 'prom-client';
-import { type Clock, systemClock } from '../../../../infra/pool/agent/stream/clock.ts';
-import { createSequenceEnds } from '../../../../infra/pool/agent/stream/ends.ts';
-import { createStreamMetrics } from '../../../../infra/pool/agent/stream/metrics.ts';
-import type { LiveParts } from '../../../../infra/pool/agent/stream/parts.ts';
-import { createSequenceIds } from '../../../../infra/pool/agent/stream/sequence-ids.ts';
-import { openSession, type Session } from '../../../../infra/pool/agent/stream/session.ts';
-import { createTracks } from '../../../../infra/pool/agent/stream/tracks.ts';
-import type { Refusal } from '../../../../shared/refusal.ts';
-import type { StreamFormat } from '../../../../shared/stream/format.ts';
-import type { Checkpoint, LinkControl, LinkEvent, StreamOptions } from '../../../../shared/stream/link.ts';
-import { openControl } from './double-link.ts';
-import { type SequenceEngine, shape } from './double-sequences.ts';
-import { liveModel } from './start-stream.ts';
+import { type Clock, systemClock } from '../../infra/pool/agent/stream/clock.ts';
+import { createSequenceEnds } from '../../infra/pool/agent/stream/ends.ts';
+import { createStreamMetrics } from '../../infra/pool/agent/stream/metrics.ts';
+import type { LiveParts } from '../../infra/pool/agent/stream/parts.ts';
+import { createSequenceIds } from '../../infra/pool/agent/stream/sequence-ids.ts';
+import { openSession, type Session } from '../../infra/pool/agent/stream/session.ts';
+import { createTracks } from '../../infra/pool/agent/stream/tracks.ts';
+import type { Refusal } from '../../shared/refusal.ts';
+import type { StreamFormat } from '../../shared/stream/format.ts';
+import type { Checkpoint, LinkControl, LinkEvent, StreamOptions } from '../../shared/stream/link.ts';
+import { liveModel } from '../infra/agent/stream/start-stream.ts';
+import { type SequenceEngine, shape } from './sequence-engine.ts';
+import { openControl } from './stream-link.ts';
 
 /** Sequences of the double that are sent again at once. */
 export const REBUILDS = 8;
 
-export interface PartsDouble {
+export interface FakeParts {
   readonly live: LiveParts;
   readonly registry: Registry;
 }
@@ -26,7 +26,7 @@ export function makeLiveParts(
   { engine }: Pick<SequenceEngine, 'engine'>,
   clock: Clock = systemClock,
   slots = 64,
-): PartsDouble {
+): FakeParts {
   const registry = new Registry();
   const tracks = createTracks({ engine, slots, capacity: 1_000, rebuilds: REBUILDS, clock });
   return {
@@ -48,7 +48,7 @@ export type Happening =
   | { readonly clear: number }
   | { readonly options: StreamOptions };
 
-export interface SessionDouble {
+export interface FakeSession {
   readonly events: LinkEvent[];
   readonly refusals: Refusal[];
   readonly session: Session;
@@ -76,7 +76,7 @@ export interface SessionSetup {
 }
 
 /** A session without a socket: what it is told, and what it says. */
-export async function startSession(setup: SessionSetup): Promise<SessionDouble> {
+export async function startSession(setup: SessionSetup): Promise<FakeSession> {
   const { live, format, options = optionsOf(), from } = setup;
   const events: LinkEvent[] = [];
   const refusals: Refusal[] = [];
@@ -136,7 +136,7 @@ export async function startSession(setup: SessionSetup): Promise<SessionDouble> 
 
 /** Plays everything that comes at or behind the checkpoint, as an edge does that replays its ring. */
 export async function playFrom(
-  session: SessionDouble,
+  session: FakeSession,
   script: readonly Happening[],
   from?: Pick<Checkpoint, 'position'>,
 ): Promise<LinkEvent[]> {

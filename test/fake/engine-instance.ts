@@ -1,12 +1,13 @@
-import type { Clock } from '../../../infra/pool/engine/clock.ts';
-import type { Instance } from '../../../infra/pool/engine/run/instance.ts';
-import type { StateRow } from '../../../infra/pool/engine/run/instance-messages.ts';
-import { fault } from '../../../shared/kserve/fault.ts';
-import { fp32Tensor, readFp32 } from '../../../shared/kserve/tensor.ts';
-import { no, ok } from '../../../shared/result.ts';
+import type { Clock } from '../../infra/pool/engine/clock.ts';
+import type { Instance } from '../../infra/pool/engine/run/instance.ts';
+import type { StateRow } from '../../infra/pool/engine/run/instance-messages.ts';
+import { fault } from '../../shared/kserve/fault.ts';
+import { fp32Tensor, readFp32 } from '../../shared/kserve/tensor.ts';
+import { no, ok } from '../../shared/result.ts';
+import { settle } from './clock.ts';
 
 /** A clock that the test advances. */
-export class HandClock implements Clock {
+export class FakeEngineClock implements Clock {
   #now = 0;
   #alarms = new Set<{ at: number; act: () => void }>();
   now() {
@@ -28,11 +29,8 @@ export class HandClock implements Clock {
   }
 }
 
-/** Resolves after all due promises have settled. */
-export const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
-
 /** An instance whose runs the test finishes; a value of 13 fails the whole batch, 404 means a lost state. */
-export class HandInstance implements Instance {
+export class FakeInstance implements Instance {
   readonly info = { inputs: [], outputs: [] };
   readonly batches: number[][] = [];
   readonly rows: (readonly StateRow[])[] = [];
@@ -57,7 +55,7 @@ export class HandInstance implements Instance {
   }
   async finish() {
     this.#finishes.shift()?.();
-    await settled();
+    await settle();
   }
   async close() {
     this.closed = true;

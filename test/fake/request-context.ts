@@ -4,12 +4,12 @@ import type { Runtime } from '../../edge/clock.ts';
 import type { RequestContext } from '../../edge/context.ts';
 import { Recorder } from '../../edge/ledger/record.ts';
 import type { Bindings } from '../../edge/settings.ts';
-import { makeToken } from './authority.ts';
-import { asGate, type GateDouble } from './gate-steps.ts';
-import { makeSettings } from './settings-double.ts';
+import { makeToken } from '../edge/authority.ts';
+import { asGate, type FakeGate } from '../edge/gate-steps.ts';
+import { makeSettings } from './settings.ts';
 
 /** Calls the Worker's own function with a gate of the test's making. */
-export function makeContext(gate: GateDouble, runtime: Runtime, settings = makeSettings({})) {
+export function makeContext(gate: FakeGate, runtime: Runtime, settings = makeSettings({})) {
   const work: Promise<unknown>[] = [];
   const own = { ...env, GATE: { getByName: () => asGate(gate) } } as unknown as Bindings;
   const waitUntil = (one: Promise<unknown>) => void work.push(one);

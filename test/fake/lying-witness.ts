@@ -1,8 +1,8 @@
 // A witness that lies as it likes: it has the key of the one that is deployed, and signs what and when it wants.
-import { cosigner } from '../../../shared/audit/cosignature.ts';
-import { formatSignature, openSigningKey, splitNote } from '../../../shared/audit/note.ts';
-import { readWitnessRequest } from '../../../shared/audit/witness-request.ts';
-import { WITNESS, witnessSeed } from './witness-worker.ts';
+import { cosigner } from '../../shared/audit/cosignature.ts';
+import { formatSignature, openSigningKey, splitNote } from '../../shared/audit/note.ts';
+import { readWitnessRequest } from '../../shared/audit/witness-request.ts';
+import { WITNESS, witnessSeed } from './witness.ts';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 

@@ -3,10 +3,10 @@ import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test'
 import { env, exports } from 'cloudflare:workers';
 import { app } from '../../edge/routes.ts';
 import { SNAPSHOT_AGE_MS } from '../../edge/routing/snapshot.ts';
-import { AgentDouble, type Options } from './agent-double.ts';
-import { makeToken } from './authority.ts';
+import { makeToken } from '../edge/authority.ts';
+import { FakeAgent, type Options } from './agent.ts';
 
-const agents = new Map<string, AgentDouble>();
+const agents = new Map<string, FakeAgent>();
 
 /** Additional hosts; tests add handlers, and each test starts with none. */
 export const elsewhere = new Map<string, (request: Request) => Promise<Response>>();
@@ -52,12 +52,12 @@ export async function startAgent(
   options: Options & {
     languages?: string[];
     live?: boolean;
-    task?: AgentDouble['task'];
-    accelerator?: AgentDouble['accelerator'];
+    task?: FakeAgent['task'];
+    accelerator?: FakeAgent['accelerator'];
     revision?: string;
   } = {},
-): Promise<AgentDouble> {
-  const agent = await AgentDouble.make(options);
+): Promise<FakeAgent> {
+  const agent = await FakeAgent.make(options);
   agents.set(new URL(agent.endpoint).hostname, agent);
   agent.live = options.live ?? false;
   agent.task = options.task ?? 'transcribe';

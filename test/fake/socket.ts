@@ -1,7 +1,7 @@
-import type { SocketListener, StreamSocket } from '../../../../infra/pool/agent/stream/web-socket.ts';
+import type { SocketListener, StreamSocket } from '../../infra/pool/agent/stream/web-socket.ts';
 
 /** A socket whose other side is the test. */
-export class SocketDouble implements StreamSocket {
+export class FakeSocket implements StreamSocket {
   readyState = 1;
   paused = false;
   pings = 0;

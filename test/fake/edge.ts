@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
-import { sha256 } from '../../../infra/pool/agent/identity/keys.ts';
-import { createOpener, createSealer, type Opener, type Sealer } from '../../../shared/seal/records.ts';
-import { edgeCounters, openSealedSession } from '../../../shared/seal/sealed-session.ts';
-import { type SealSetup, setupSender } from '../../../shared/seal/setup.ts';
-import { type AnswerEvent, answerEvent } from '../../../shared/speech/transcript.ts';
+import { sha256 } from '../../infra/pool/agent/identity/keys.ts';
+import { createOpener, createSealer, type Opener, type Sealer } from '../../shared/seal/records.ts';
+import { edgeCounters, openSealedSession } from '../../shared/seal/sealed-session.ts';
+import { type SealSetup, setupSender } from '../../shared/seal/setup.ts';
+import { type AnswerEvent, answerEvent } from '../../shared/speech/transcript.ts';
 
 /** Signs tickets and seals as the edge does. */
-export async function createEdgeDouble() {
+export async function startFakeEdge() {
   const pair = await generateKeyPair('ES256', { extractable: true });
   const jwk = { ...(await exportJWK(pair.publicKey)), kid: 'edge-1', alg: 'ES256', use: 'sig' };
   return {
@@ -21,7 +21,7 @@ export async function createEdgeDouble() {
     },
   };
 }
-export type EdgeDouble = Awaited<ReturnType<typeof createEdgeDouble>>;
+export type FakeEdge = Awaited<ReturnType<typeof startFakeEdge>>;
 
 const payloadOf = (token: string) => JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
 
@@ -38,7 +38,7 @@ export interface Call {
   readonly url: string;
   readonly agent: string;
   readonly attestation: string;
-  readonly edge: EdgeDouble;
+  readonly edge: FakeEdge;
   readonly claims?: Record<string, unknown>;
   readonly ticket?: string;
   readonly setup?: SealSetup;

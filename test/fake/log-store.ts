@@ -1,10 +1,10 @@
 // A log's storage in memory, with the rules of the real one, and what an outsider can make of what lies there.
 
-import type { Area, LogStore, StoredFile } from '../../../functions/audit/log/log-store.ts';
-import { RightEdge } from '../../../functions/audit/log/right-edge.ts';
-import { readCheckpoint } from '../../../shared/audit/checkpoint.ts';
-import { type Leaf, readLeaf } from '../../../shared/audit/leaf.ts';
-import { partialTiles, tilePath, unpackEntries } from '../../../shared/audit/tile.ts';
+import type { Area, LogStore, StoredFile } from '../../functions/audit/log/log-store.ts';
+import { RightEdge } from '../../functions/audit/log/right-edge.ts';
+import { readCheckpoint } from '../../shared/audit/checkpoint.ts';
+import { type Leaf, readLeaf } from '../../shared/audit/leaf.ts';
+import { partialTiles, tilePath, unpackEntries } from '../../shared/audit/tile.ts';
 
 /** Storage's error for a write to a locked blob. */
 export class Immutable extends Error {}

@@ -3,13 +3,13 @@
 import { createHttpHeaders, type PipelineRequest, type PipelineResponse, RestError } from '@azure/core-rest-pipeline';
 import type { TokenCredential } from '@azure/identity';
 import { p256 } from '@noble/curves/nist.js';
-import type { VaultParts } from '../../../functions/audit/log/vault-key.ts';
-import { p256Spki } from '../../../shared/audit/ecdsa.ts';
+import type { VaultParts } from '../../functions/audit/log/vault-key.ts';
+import { p256Spki } from '../../shared/audit/ecdsa.ts';
 
 /** Replaces the next answer. */
 export type Fault = { readonly status: number; readonly headers?: Record<string, string> } | 'cut' | 'hang' | 'forged';
 
-export interface VaultDouble {
+export interface FakeVault {
   readonly id: string;
   readonly publicKey: Uint8Array;
   readonly parts: VaultParts;
@@ -23,7 +23,7 @@ export interface VaultDouble {
 
 const base64url = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64url');
 
-export function openVault(host = 'marks.vault.azure.net'): VaultDouble {
+export function openVault(host = 'marks.vault.azure.net'): FakeVault {
   const id = `https://${host}/keys/audit-log/78deebed173b48e48f55abf87ed4cf71`;
   const secret = p256.utils.randomSecretKey();
   const point = p256.getPublicKey(secret, false);
@@ -70,7 +70,7 @@ export function openVault(host = 'marks.vault.azure.net'): VaultDouble {
       return { token: 'token', expiresOnTimestamp: Date.now() + 3_600_000 };
     },
   };
-  const double: VaultDouble = {
+  const double: FakeVault = {
     ...{ id, publicKey, requests, faults, now: 1_760_000_000_000 },
     parts: {
       credential,

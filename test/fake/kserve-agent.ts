@@ -1,11 +1,11 @@
 // The agent double's side of a KServe request: what an agent would answer, as the events of its records.
-import type { CallEvent } from '../../../../shared/kserve/call.ts';
-import { encodeInferRequest } from '../../../../shared/kserve/infer-request.ts';
-import { encodeInferResponse } from '../../../../shared/kserve/infer-response.ts';
-import { fp32Tensor, type Tensor } from '../../../../shared/kserve/tensor.ts';
-import { REVISION, type Received, type Script } from '../../agent-double.ts';
-import { makeToken } from '../../authority.ts';
-import { ask } from '../../network.ts';
+import type { CallEvent } from '../../shared/kserve/call.ts';
+import { encodeInferRequest } from '../../shared/kserve/infer-request.ts';
+import { encodeInferResponse } from '../../shared/kserve/infer-response.ts';
+import { fp32Tensor, type Tensor } from '../../shared/kserve/tensor.ts';
+import { makeToken } from '../edge/authority.ts';
+import { REVISION, type Received, type Script } from './agent.ts';
+import { ask } from './network.ts';
 
 /** Chunks as one piece of memory. */
 export const join = (chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> => new Uint8Array(Buffer.concat(chunks));

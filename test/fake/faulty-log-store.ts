@@ -1,6 +1,6 @@
 // Storage of which one call goes wrong.
-import type { LogStore } from '../../../functions/audit/log/log-store.ts';
-import { Failed, type Fate } from './scheduler.ts';
+import type { LogStore } from '../../functions/audit/log/log-store.ts';
+import { Failed, type Fate } from '../functions/audit/scheduler.ts';
 
 /** Call number `broken` ends like that; all others are done. `calls` tells what was asked. */
 export function faultyStore(store: LogStore, broken: number, fate: Fate): LogStore & { readonly calls: string[] } {

@@ -1,9 +1,9 @@
 // An engine that speaks KServe v2 and does what a test says.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { decodeInferRequest, type InferRequest } from '../../../../shared/kserve/infer-request.ts';
-import { encodeInferResponse } from '../../../../shared/kserve/infer-response.ts';
-import type { Tensor } from '../../../../shared/kserve/tensor.ts';
+import { decodeInferRequest, type InferRequest } from '../../shared/kserve/infer-request.ts';
+import { encodeInferResponse } from '../../shared/kserve/infer-response.ts';
+import type { Tensor } from '../../shared/kserve/tensor.ts';
 
 export interface SeenCall {
   readonly path: string;

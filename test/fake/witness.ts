@@ -1,11 +1,11 @@
 // The witness as it is deployed, in workerd, with keys that tests know.
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from 'miniflare';
-import type { WatchedLog } from '../../../edge/witness/settings.ts';
-import { bundleWorker } from '../../../infra/local/bundle.ts';
-import { readWorkerConfig } from '../../../infra/local/worker-config.ts';
-import { openSigningKey } from '../../../shared/audit/note.ts';
-import { formatNoteKey } from '../../../shared/audit/note-key.ts';
-import { toBase64 } from '../../../shared/base64.ts';
+import type { WatchedLog } from '../../edge/witness/settings.ts';
+import { bundleWorker } from '../../infra/local/bundle.ts';
+import { readWorkerConfig } from '../../infra/local/worker-config.ts';
+import { openSigningKey } from '../../shared/audit/note.ts';
+import { formatNoteKey } from '../../shared/audit/note-key.ts';
+import { toBase64 } from '../../shared/base64.ts';
 
 export const WITNESS = 'witness.example/w1';
 export const witnessSeed = new Uint8Array(32).fill(77);

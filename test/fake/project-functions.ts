@@ -1,12 +1,12 @@
 // The functions of a zone as the edge sees them when it asks about text projects, and the storage beside them.
 
-import { type DocumentRow, newProject, newSegment, type ProjectRow } from '../../../shared/jobs/project-contract.ts';
-import { documentId } from '../../../shared/jobs/project-id.ts';
-import type { Reason } from '../../../shared/refusal.ts';
-import { readHead } from '../../../shared/seal/envelope.ts';
-import { openSmall } from '../../../shared/seal/envelope-stream.ts';
-import { generateZoneKey, importZoneKey } from '../../../shared/seal/zone-key.ts';
-import { elsewhere } from '../network.ts';
+import { type DocumentRow, newProject, newSegment, type ProjectRow } from '../../shared/jobs/project-contract.ts';
+import { documentId } from '../../shared/jobs/project-id.ts';
+import type { Reason } from '../../shared/refusal.ts';
+import { readHead } from '../../shared/seal/envelope.ts';
+import { openSmall } from '../../shared/seal/envelope-stream.ts';
+import { generateZoneKey, importZoneKey } from '../../shared/seal/zone-key.ts';
+import { elsewhere } from './network.ts';
 
 export interface Line {
   readonly line: string;

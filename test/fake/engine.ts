@@ -1,9 +1,9 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { decodeInferRequest } from '../../../shared/kserve/infer-request.ts';
-import { encodeInferResponse } from '../../../shared/kserve/infer-response.ts';
-import { fp32Tensor, int32Tensor } from '../../../shared/kserve/tensor.ts';
-import { joinChunks } from '../../shared/kserve/made.ts';
+import { decodeInferRequest } from '../../shared/kserve/infer-request.ts';
+import { encodeInferResponse } from '../../shared/kserve/infer-response.ts';
+import { fp32Tensor, int32Tensor } from '../../shared/kserve/tensor.ts';
+import { joinChunks } from '../shared/kserve/made.ts';
 
 /** Token table of the test model: blank, word boundary, then letters. */
 export const tokens = ['', ' ', ...'abcdefghijklmnopqrstuvwxyz', "'"];
@@ -24,7 +24,7 @@ export interface Seen {
 }
 
 /** An engine that says what it is told to say. */
-export interface EngineDouble {
+export interface FakeEngine {
   readonly url: string;
   /** Every inference asked for, in order. */
   readonly seen: Seen[];
@@ -66,7 +66,7 @@ function answerJson(response: ServerResponse, value: unknown) {
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value));
 }
 
-export async function startEngineDouble(): Promise<EngineDouble> {
+export async function startFakeEngine(): Promise<FakeEngine> {
   const double = {
     seen: [] as Seen[],
     say: () => 'hello',
@@ -76,7 +76,7 @@ export async function startEngineDouble(): Promise<EngineDouble> {
     gate: undefined as Promise<void> | undefined,
     hold: () => undefined,
     dropped: 0,
-  } as unknown as EngineDouble & { url: string };
+  } as unknown as FakeEngine & { url: string };
 
   const server: Server = createServer(async (incoming, response) => {
     const path = incoming.url ?? '';

@@ -6,8 +6,8 @@ import type { Sealer } from '../../shared/seal/records.ts';
 import { bytesPerSecond } from '../../shared/stream/format.ts';
 import type { Checkpoint, LinkControl, LinkEvent } from '../../shared/stream/link.ts';
 import { decodeLinkRecord } from '../../shared/stream/link-record.ts';
-import type { AgentDouble } from './agent-double.ts';
-import { REVISION } from './agent-double.ts';
+import type { FakeAgent } from './agent.ts';
+import { REVISION } from './agent.ts';
 
 type Open = Extract<LinkControl, { type: 'open' }>;
 type Said = { readonly kind: 'audio'; readonly position: number; readonly text: string } | LinkControl;
@@ -225,7 +225,7 @@ export const habitsOf = (change: Partial<Habits> = {}): Habits => ({
 });
 
 /** Gives an agent ears for live streams, and tells what comes to them. */
-export function listen(agent: AgentDouble, habits: Habits = habitsOf(), talks: Talk[] = []): Talk[] {
+export function listen(agent: FakeAgent, habits: Habits = habitsOf(), talks: Talk[] = []): Talk[] {
   agent.upgrade = async (request) => {
     const taken = await agent.takeCall(request);
     if (taken instanceof Response) return taken;

@@ -1,17 +1,17 @@
 // A double of the reporter: stores or refuses reports.
-import type { Reporter } from '../../../functions/audit/report/report.ts';
-import type { EventDraft } from '../../../shared/audit/event.ts';
-import { refuse } from '../../../shared/refusal.ts';
-import { no, ok } from '../../../shared/result.ts';
+import type { Reporter } from '../../functions/audit/report/report.ts';
+import type { EventDraft } from '../../shared/audit/event.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok } from '../../shared/result.ts';
 
-export interface ReporterDouble extends Reporter {
+export interface FakeReporter extends Reporter {
   readonly reports: { readonly zone: string; readonly draft: EventDraft; readonly id?: string }[];
   /** Says no to what comes, as when storage is away. */
   refuses: boolean;
 }
 
-export function reporterDouble(): ReporterDouble {
-  const double: ReporterDouble = {
+export function createFakeReporter(): FakeReporter {
+  const double: FakeReporter = {
     reports: [],
     refuses: false,
     async report(zone, draft, given) {

@@ -1,14 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import WebSocket from 'ws';
-import { type Checkpoint, type LinkControl, type LinkEvent, linkEvent } from '../../../../shared/stream/link.ts';
-import { encodeAudio, encodeControl } from '../../../../shared/stream/link-record.ts';
-import { type Call, sealCall } from '../double-edge.ts';
+import { type Checkpoint, type LinkControl, type LinkEvent, linkEvent } from '../../shared/stream/link.ts';
+import { encodeAudio, encodeControl } from '../../shared/stream/link-record.ts';
+import { type Call, sealCall } from './edge.ts';
 
 export interface LinkRequest extends Call {
   readonly model?: string;
 }
 
-export type LinkDouble = Awaited<ReturnType<typeof dialLink>>;
+export type FakeLink = Awaited<ReturnType<typeof dialLink>>;
 type Open = Extract<LinkControl, { type: 'open' }>;
 type EventOf<T extends LinkEvent['type']> = Extract<LinkEvent, { type: T }>;
 

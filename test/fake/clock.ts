@@ -1,4 +1,4 @@
-import type { Clock } from '../../../../infra/pool/agent/stream/clock.ts';
+import type { Clock } from '../../infra/pool/agent/stream/clock.ts';
 
 /** Lets everything run that can without a timer. */
 export const settle = () => new Promise<void>((resolve) => setImmediate(resolve));

@@ -4,8 +4,8 @@ import { DEADLINE_HEADER, EDGE_ISSUER, FUNCTIONS_AUDIENCE, OWNER_HEADER, SERVICE
 import { newUpload, type UploadRow } from '../../shared/jobs/upload-contract.ts';
 import type { Reason } from '../../shared/refusal.ts';
 import type { ZoneKey } from '../../shared/seal/zone-key.ts';
-import { keys } from './authority.ts';
-import { publicHalf } from './bindings.ts';
+import { keys } from '../edge/authority.ts';
+import { publicHalf } from '../edge/bindings.ts';
 import { elsewhere } from './network.ts';
 
 export interface Asked {
@@ -30,7 +30,7 @@ export const zoneKey = {
 
 const edgeKeys = createLocalJWKSet({ keys: [publicHalf(keys.edge)] });
 
-export class BackOffice {
+export class FakeFunctions {
   readonly asked: Asked[] = [];
   readonly rows = new Map<string, UploadRow>();
   /** Says this instead of an answer. */

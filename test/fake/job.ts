@@ -1,18 +1,18 @@
-import { createDecoder } from '../../../../infra/pool/agent/asr/decode/decoder.ts';
-import type { Dispatcher } from '../../../../infra/pool/agent/engine/dispatch.ts';
-import { doJob, type JobEnd } from '../../../../infra/pool/agent/jobs/do-job.ts';
-import type { Workshop } from '../../../../infra/pool/agent/jobs/task/task.ts';
-import { openSealed } from '../../../../infra/pool/agent/storage/files.ts';
-import type { Storage } from '../../../../infra/pool/agent/storage/storage.ts';
-import { readsOf, type UploadJob, writesOf } from '../../../../shared/jobs/job.ts';
-import type { OutcomeName } from '../../../../shared/jobs/paths.ts';
-import type { OpenedJob } from '../../../../shared/jobs/upload-contract.ts';
-import { fp32Tensor, int32Tensor } from '../../../../shared/kserve/tensor.ts';
-import { type Refusal, refuse } from '../../../../shared/refusal.ts';
-import { no, ok, type Result } from '../../../../shared/result.ts';
-import { sealSmall } from '../../../../shared/seal/envelope-stream.ts';
-import { generateZoneKey, importZoneKey, type ZoneKey } from '../../../../shared/seal/zone-key.ts';
-import { spell, tokens } from '../double-engine.ts';
+import { createDecoder } from '../../infra/pool/agent/asr/decode/decoder.ts';
+import type { Dispatcher } from '../../infra/pool/agent/engine/dispatch.ts';
+import { doJob, type JobEnd } from '../../infra/pool/agent/jobs/do-job.ts';
+import type { Workshop } from '../../infra/pool/agent/jobs/task/task.ts';
+import { openSealed } from '../../infra/pool/agent/storage/files.ts';
+import type { Storage } from '../../infra/pool/agent/storage/storage.ts';
+import { readsOf, type UploadJob, writesOf } from '../../shared/jobs/job.ts';
+import type { OutcomeName } from '../../shared/jobs/paths.ts';
+import type { OpenedJob } from '../../shared/jobs/upload-contract.ts';
+import { fp32Tensor, int32Tensor } from '../../shared/kserve/tensor.ts';
+import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import { sealSmall } from '../../shared/seal/envelope-stream.ts';
+import { generateZoneKey, importZoneKey, type ZoneKey } from '../../shared/seal/zone-key.ts';
+import { spell, tokens } from './engine.ts';
 
 export const UPLOAD = '0193a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b';
 export const revision = `sha256:${'0'.repeat(64)}`;
@@ -33,7 +33,7 @@ export type Trouble =
   /** The write succeeds, and its answer is lost. */
   | 'spent';
 
-export interface ShopDouble {
+export interface FakeJob {
   readonly shop: Workshop;
   readonly zone: ZoneKey;
   /** By name: `upload`, `1/plan`, `1/results/0`. */
@@ -78,11 +78,11 @@ const streamOf = (bytes: Uint8Array, chunk: number): ReadableStream<Uint8Array> 
 };
 
 /** A bench with everything around it that a job meets: storage, back office, zone key and engine. */
-export async function makeShop(options: { pieceSeconds?: number } = {}): Promise<ShopDouble> {
+export async function makeShop(options: { pieceSeconds?: number } = {}): Promise<FakeJob> {
   const { zoneKey: zone, privateJwk } = await generateZoneKey();
   const held = new Map([[zone.kid, await importZoneKey(privateJwk)]]);
   const blobs = new Map<string, Stored>();
-  const troubles: ShopDouble['troubles'] = [];
+  const troubles: FakeJob['troubles'] = [];
   const written: string[] = [];
   const reads: string[] = [];
   const reading = new Set<object>();
@@ -217,7 +217,7 @@ export async function makeShop(options: { pieceSeconds?: number } = {}): Promise
     ...(options.pieceSeconds !== undefined && { pieceSamples: options.pieceSeconds * 16_000 }),
   };
 
-  const double: ShopDouble = {
+  const double: FakeJob = {
     shop,
     zone,
     blobs,

@@ -10,8 +10,8 @@ import { agentCounters, numberAt, openSealedSession } from '../../shared/seal/se
 import { generateSealKey, type SealPrivateKey, setupRecipient } from '../../shared/seal/setup.ts';
 import { openRead, openStream } from '../../shared/seal/streams.ts';
 import type { AnswerEvent } from '../../shared/speech/transcript.ts';
-import { keys, makeAttestation, makePoolToken } from './authority.ts';
-import { publicHalf } from './bindings.ts';
+import { keys, makeAttestation, makePoolToken } from '../edge/authority.ts';
+import { publicHalf } from '../edge/bindings.ts';
 
 export const REVISION = `sha256:${'a'.repeat(64)}`;
 
@@ -69,7 +69,7 @@ export interface Options {
   readonly attestationSeconds?: number;
 }
 
-export class AgentDouble {
+export class FakeAgent {
   script: Script = ordinary;
   /** Answers instead of the sealed exchange: an error page, a refusal, an exception for a dead host. */
   plain: (() => Response | Promise<Response>) | undefined;
@@ -112,8 +112,8 @@ export class AgentDouble {
     this.endpoint = `http://${agent}.test`;
   }
 
-  static async make(options: Options = {}): Promise<AgentDouble> {
-    const double = new AgentDouble(options);
+  static async make(options: Options = {}): Promise<FakeAgent> {
+    const double = new FakeAgent(options);
     const { publicJwk, privateKey } = await generateSealKey();
     const sign = await generateKeyPair('ES256', { extractable: true });
     double.#seal = { privateKey };

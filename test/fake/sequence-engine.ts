@@ -1,6 +1,6 @@
-import type { Engine, Inference, InferOutcome } from '../../../../infra/pool/agent/engine/engine.ts';
-import { fp32Tensor, int32Tensor } from '../../../../shared/kserve/tensor.ts';
-import { tokens } from '../double-engine.ts';
+import type { Engine, Inference, InferOutcome } from '../../infra/pool/agent/engine/engine.ts';
+import { fp32Tensor, int32Tensor } from '../../shared/kserve/tensor.ts';
+import { tokens } from './engine.ts';
 
 /** Windows of the test model: those of A4. */
 export const shape = { windowSamples: 4_800, hopSamples: 1_600 } as const;
