@@ -42,9 +42,9 @@ const AUDIT_START_MS = 5_000;
 
 const settings = currentSettings();
 const stores = openStores(settings);
-const logDesk = await openLogContext(settings);
-const reports = logDesk && openReports(logDesk, settings);
-const desk: HttpContext = {
+const logContext = await openLogContext(settings);
+const reports = logContext && openReports(logContext, settings);
+const jobContext: HttpContext = {
   ...stores,
   audit: reports?.reporter,
   settings,
@@ -56,10 +56,10 @@ const privacyTables = {
   // Exports of an earlier deployment may be stored even where none are made now.
   exports: openTable(settings.STORAGE_CONNECTION, 'exports'),
 };
-const exportDesk = logDesk && reports && openExports(logDesk, settings, privacyTables.exports, reports);
-const privacyDesk = logDesk && reports && openPrivacy(logDesk, { ...privacyTables, ...reports });
-const ticking = logDesk && openTicker(logDesk);
-const modelDesk = openModelContext(settings, reports?.reporter);
+const exportContext = logContext && reports && openExports(logContext, settings, privacyTables.exports, reports);
+const privacyContext = logContext && reports && openPrivacy(logContext, { ...privacyTables, ...reports });
+const ticking = logContext && openTicker(logContext);
+const modelContext = openModelContext(settings, reports?.reporter);
 const post = createPost(settings.MODE === 'development');
 registerReferences();
 // Creates containers, tables and queues of a fresh account. The health check reports an account that does not answer.
@@ -81,7 +81,7 @@ app.http('health', {
       undefined,
       request.query.has('stores')
         ? undefined
-        : () => readLogsHealth(logDesk && { ...logDesk, rows: privacyTables.rows }),
+        : () => readLogsHealth(logContext && { ...logContext, rows: privacyTables.rows }),
     ),
 });
 
@@ -93,7 +93,7 @@ type Route = readonly [
 ];
 
 const upload = 'uploads/{tenant}/{id}';
-const uploads = uploadHandlers(desk);
+const uploads = uploadHandlers(jobContext);
 const uploadRoutes: readonly Route[] = [
   ['upload-grant', 'POST', 'uploads', uploads.create],
   ['upload-list', 'GET', 'uploads/{tenant}', uploads.list],
@@ -105,7 +105,7 @@ const uploadRoutes: readonly Route[] = [
 ];
 
 const project = 'projects/{tenant}/{id}';
-const projects = projectHandlers(desk);
+const projects = projectHandlers(jobContext);
 const projectRoutes: readonly Route[] = [
   ['project-make', 'POST', 'projects', projects.create],
   ['project-list', 'GET', 'projects/{tenant}', projects.list],
@@ -119,49 +119,49 @@ const projectRoutes: readonly Route[] = [
 
 const model = 'models/{model}';
 const modelRoutes: readonly Route[] = [
-  ['model-list', 'GET', 'models', models.onModels(modelDesk)],
-  ['model-see', 'GET', model, models.onModel(modelDesk)],
-  ['model-register', 'POST', `${model}/revisions`, models.onRevision(modelDesk)],
-  ['model-revision', 'GET', `${model}/revisions/{revision}`, models.onSeeRevision(modelDesk)],
-  ['model-retire', 'DELETE', `${model}/revisions/{revision}`, models.onRetire(modelDesk)],
-  ['model-evidence', 'GET', `${model}/revisions/{revision}/evidence`, models.onEvidence(modelDesk)],
-  ['model-move', 'POST', `${model}/transitions`, models.onTransition(modelDesk)],
-  ['model-log', 'GET', `${model}/transitions`, models.onLog(modelDesk)],
-  ['model-statement', 'GET', `${model}/transitions/{id}`, models.onSeeTransition(modelDesk)],
-  ['model-alias', 'PUT', `${model}/aliases/{alias}`, models.onAlias(modelDesk)],
+  ['model-list', 'GET', 'models', models.onModels(modelContext)],
+  ['model-see', 'GET', model, models.onModel(modelContext)],
+  ['model-register', 'POST', `${model}/revisions`, models.onRevision(modelContext)],
+  ['model-revision', 'GET', `${model}/revisions/{revision}`, models.onSeeRevision(modelContext)],
+  ['model-retire', 'DELETE', `${model}/revisions/{revision}`, models.onRetire(modelContext)],
+  ['model-evidence', 'GET', `${model}/revisions/{revision}/evidence`, models.onEvidence(modelContext)],
+  ['model-move', 'POST', `${model}/transitions`, models.onTransition(modelContext)],
+  ['model-log', 'GET', `${model}/transitions`, models.onLog(modelContext)],
+  ['model-statement', 'GET', `${model}/transitions/{id}`, models.onSeeTransition(modelContext)],
+  ['model-alias', 'PUT', `${model}/aliases/{alias}`, models.onAlias(modelContext)],
 ];
 
 /** Calls of agents, and of operators through the edge. */
 const jobRoutes: readonly Route[] = [
-  ['job-open', 'POST', 'jobs/open', (request) => onOpenJob(desk, request)],
-  ['agent-live', 'POST', 'agents/live', onLive(modelDesk)],
-  ['job-replay', 'POST', 'jobs/replay', (request) => onReplay(desk, request)],
+  ['job-open', 'POST', 'jobs/open', (request) => onOpenJob(jobContext, request)],
+  ['agent-live', 'POST', 'agents/live', onLive(modelContext)],
+  ['job-replay', 'POST', 'jobs/replay', (request) => onReplay(jobContext, request)],
 ];
 
 const exported = 'audit/exports/{zone}/{tenant}/{id}';
 const noteStream: Parameters<typeof onStream>[1] = async (zone, { tenant, subject }) =>
   reports?.reads.note({ zone, tenant, subject, action: 'stream' });
 const auditRoutes: readonly Route[] = [
-  ['audit-events', 'POST', 'audit/{zone}/events', onEvents(logDesk)],
+  ['audit-events', 'POST', 'audit/{zone}/events', onEvents(logContext)],
   [
     ...(['audit-health', 'GET', 'audit/{zone}/health'] as const),
-    onLogHealth(logDesk, privacyTables.rows, () => findFullStores(stores)),
+    onLogHealth(logContext, privacyTables.rows, () => findFullStores(stores)),
   ],
-  ['audit-logs', 'GET', 'audit/log/{zone}', onYears(logDesk, reports?.reads)],
-  ['audit-log', 'GET', 'audit/log/{zone}/{year}/{*path}', onLog(logDesk, reports?.reads)],
-  ['audit-erase', 'POST', 'audit/{zone}/erasures', erasing.onErase(privacyDesk)],
-  ['audit-erasures', 'GET', 'audit/{zone}/erasures', erasing.onErasures(privacyDesk)],
-  ['audit-hold', 'POST', 'audit/{zone}/holds', erasing.onHold(privacyDesk)],
-  ['audit-holds', 'GET', 'audit/{zone}/holds', erasing.onHolds(privacyDesk)],
-  ['audit-release', 'POST', 'audit/{zone}/holds/{id}/release', erasing.onRelease(privacyDesk)],
-  ['audit-gaps', 'GET', 'audit/{zone}/gaps', onGaps(privacyDesk)],
-  ['audit-accept', 'POST', 'audit/{zone}/gaps/accept', onAcceptGap(privacyDesk)],
-  ['audit-search', 'POST', 'audit/{zone}/search', onSearch(privacyDesk)],
-  ['export-make', 'POST', 'audit/exports/{zone}', exports.onCreate(exportDesk)],
-  ['export-list', 'GET', 'audit/exports/{zone}/{tenant}', exports.onList(exportDesk)],
-  ['export-see', 'GET', exported, exports.onSee(exportDesk)],
-  ['export-file', 'GET', `${exported}/files/{*path}`, exports.onFile(exportDesk)],
-  ['audit-stream', 'GET', 'audit/stream/{zone}/{tenant}', onStream(exportDesk, noteStream)],
+  ['audit-logs', 'GET', 'audit/log/{zone}', onYears(logContext, reports?.reads)],
+  ['audit-log', 'GET', 'audit/log/{zone}/{year}/{*path}', onLog(logContext, reports?.reads)],
+  ['audit-erase', 'POST', 'audit/{zone}/erasures', erasing.onErase(privacyContext)],
+  ['audit-erasures', 'GET', 'audit/{zone}/erasures', erasing.onErasures(privacyContext)],
+  ['audit-hold', 'POST', 'audit/{zone}/holds', erasing.onHold(privacyContext)],
+  ['audit-holds', 'GET', 'audit/{zone}/holds', erasing.onHolds(privacyContext)],
+  ['audit-release', 'POST', 'audit/{zone}/holds/{id}/release', erasing.onRelease(privacyContext)],
+  ['audit-gaps', 'GET', 'audit/{zone}/gaps', onGaps(privacyContext)],
+  ['audit-accept', 'POST', 'audit/{zone}/gaps/accept', onAcceptGap(privacyContext)],
+  ['audit-search', 'POST', 'audit/{zone}/search', onSearch(privacyContext)],
+  ['export-make', 'POST', 'audit/exports/{zone}', exports.onCreate(exportContext)],
+  ['export-list', 'GET', 'audit/exports/{zone}/{tenant}', exports.onList(exportContext)],
+  ['export-see', 'GET', exported, exports.onSee(exportContext)],
+  ['export-file', 'GET', `${exported}/files/{*path}`, exports.onFile(exportContext)],
+  ['audit-stream', 'GET', 'audit/stream/{zone}/{tenant}', onStream(exportContext, noteStream)],
 ];
 
 for (const routes of [uploadRoutes, projectRoutes, modelRoutes, jobRoutes, auditRoutes])
@@ -171,32 +171,32 @@ for (const routes of [uploadRoutes, projectRoutes, modelRoutes, jobRoutes, audit
 app.storageBlob('on-upload', {
   ...blob,
   path: 'uploads/{name}',
-  handler: (reference: unknown) => admitFile(desk, (reference as BlobReference).name),
+  handler: (reference: unknown) => admitFile(jobContext, (reference as BlobReference).name),
 });
 app.storageBlob('on-outcome', {
   ...blob,
   path: 'outcomes/{name}',
-  handler: (reference: unknown) => takeOutcome(desk, (reference as BlobReference).name),
+  handler: (reference: unknown) => takeOutcome(jobContext, (reference as BlobReference).name),
 });
 
 // Messages of the queue of notices.
 app.storageQueue('on-notice', {
   connection: 'STORAGE_CONNECTION',
   queueName: NOTICES,
-  handler: (message: unknown) => deliver(desk, post, notice.parse(message)),
+  handler: (message: unknown) => deliver(jobContext, post, notice.parse(message)),
 });
 
 // Timers.
-app.timer('on-stalled', { schedule: '0 * * * * *', handler: () => onStalled(desk) });
-app.timer('on-lost', { schedule: '20,40 * * * * *', handler: () => onLost(desk) });
-if (modelDesk) {
-  app.timer('on-live', { schedule: '*/10 * * * * *', handler: () => evaluateLive(modelDesk) });
-  app.timer('on-release', { schedule: '30 * * * * *', handler: async () => void (await publishRelease(modelDesk)) });
-  app.hook.appStart(() => modelDesk.rows.ensure(AbortSignal.timeout(AUDIT_START_MS)).catch(() => {}));
+app.timer('on-stalled', { schedule: '0 * * * * *', handler: () => onStalled(jobContext) });
+app.timer('on-lost', { schedule: '20,40 * * * * *', handler: () => onLost(jobContext) });
+if (modelContext) {
+  app.timer('on-live', { schedule: '*/10 * * * * *', handler: () => evaluateLive(modelContext) });
+  app.timer('on-release', { schedule: '30 * * * * *', handler: async () => void (await publishRelease(modelContext)) });
+  app.hook.appStart(() => modelContext.rows.ensure(AbortSignal.timeout(AUDIT_START_MS)).catch(() => {}));
 }
-if (logDesk && ticking && reports) {
+if (logContext && ticking && reports) {
   app.hook.appStart(async () => {
-    await logDesk.store.ensure(AbortSignal.timeout(AUDIT_START_MS)).catch(() => {});
+    await logContext.store.ensure(AbortSignal.timeout(AUDIT_START_MS)).catch(() => {});
     await reports.start();
   });
   app.hook.appTerminate(async () => {
@@ -204,14 +204,14 @@ if (logDesk && ticking && reports) {
     await ticking.release();
   });
   app.timer('on-audit', { schedule: '* * * * * *', handler: () => ticking.tick() });
-  app.timer('on-witness', { schedule: '*/2 * * * * *', handler: openWitnessing(logDesk) });
+  app.timer('on-witness', { schedule: '*/2 * * * * *', handler: openWitnessing(logContext) });
 }
-if (logDesk && privacyDesk) {
+if (logContext && privacyContext) {
   for (const table of Object.values(privacyTables))
     app.hook.appStart(() => table.ensure(AbortSignal.timeout(AUDIT_START_MS)).catch(() => {}));
-  app.timer('on-retention', { schedule: '20 */5 * * * *', handler: () => onRetention(privacyDesk) });
-  app.timer('on-index', { schedule: '*/3 * * * * *', handler: openIndexing(logDesk, privacyDesk) });
+  app.timer('on-retention', { schedule: '20 */5 * * * *', handler: () => onRetention(privacyContext) });
+  app.timer('on-index', { schedule: '*/3 * * * * *', handler: openIndexing(logContext, privacyContext) });
 }
-if (exportDesk) {
-  app.timer('on-export', { schedule: '*/2 * * * * *', handler: () => advanceExports(exportDesk) });
+if (exportContext) {
+  app.timer('on-export', { schedule: '*/2 * * * * *', handler: () => advanceExports(exportContext) });
 }

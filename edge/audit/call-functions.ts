@@ -1,6 +1,6 @@
 // Calls the functions of a zone about its audit log.
 import type { z } from 'zod';
-import { backOfficeRefusal } from '../../shared/jobs/upload-contract.ts';
+import { functionsRefusal } from '../../shared/jobs/upload-contract.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { late } from '../clock.ts';
@@ -56,7 +56,7 @@ export async function callAuditFunctions(
 
 /** Returns the functions' refusal if it concerns the caller; otherwise `audit_unreachable`. */
 export async function refusalIn(answered: Response): Promise<Refusal> {
-  const said = backOfficeRefusal.safeParse(await answered.json().catch(() => undefined));
+  const said = functionsRefusal.safeParse(await answered.json().catch(() => undefined));
   if (!said.success) return refuse('audit_unreachable', undefined, `the functions answered ${answered.status}`);
   const { reason, params } = said.data.error;
   const ours = reason.startsWith('token_') || reason === 'scope_missing' || reason === 'uploads_closed';

@@ -2,7 +2,7 @@ import { importJWK, type JWTPayload, SignJWT } from 'jose';
 import { z } from 'zod';
 import { DEADLINE_HEADER, EDGE_ISSUER, FUNCTIONS_AUDIENCE, OWNER_HEADER, SERVICE_TYPE } from '../../shared/callers.ts';
 import { SERVICE_TOKEN_S } from '../../shared/jobs/limits.ts';
-import { backOfficeRefusal } from '../../shared/jobs/upload-contract.ts';
+import { functionsRefusal } from '../../shared/jobs/upload-contract.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { late, within } from '../clock.ts';
@@ -174,7 +174,7 @@ function readAnswer<T extends z.ZodType>(
       ? ok(parsed.data)
       : no(unsettled(`answer otherwise: ${z.prettifyError(parsed.error)}`, makes));
   }
-  const said = backOfficeRefusal.safeParse(body);
+  const said = functionsRefusal.safeParse(body);
   if (!said.success) return no(unsettled(`answered ${status}`, makes));
   const { reason, params } = said.data.error;
   if (reason === 'uploads_unavailable') return no({ ...unsettled('', makes), detail: STORAGE_SILENT });

@@ -1,6 +1,6 @@
 import type { OutcomeHead } from '../../shared/jobs/outcome-head.ts';
 import { openedTranscript } from '../../shared/jobs/upload-contract.ts';
-import { mayHear } from '../../shared/pool/language.ts';
+import { allowsSpoken } from '../../shared/pool/language.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { renderTranscript } from '../../shared/speech/openai-answer.ts';
@@ -85,7 +85,7 @@ async function answer(
     // The audio was billed when it was recognised; reading is free.
     const used = { ...transcript.value.final, durationSeconds: 0 };
     const ended = await relay.end(ok(used), ({ language }) =>
-      mayHear(languages, language) ? ok(undefined) : no(refuse('language_forbidden', { language })),
+      allowsSpoken(languages, language) ? ok(undefined) : no(refuse('language_forbidden', { language })),
     );
     if (!ended.ok) return refuseWith(ended.refusal);
     return new Response(body, { headers: { 'content-type': contentType, 'cache-control': 'no-store' } });

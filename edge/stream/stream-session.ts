@@ -1,4 +1,4 @@
-import { isOpen, mayHear } from '../../shared/pool/language.ts';
+import { allowsSpoken, isOpen } from '../../shared/pool/language.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import type { Final } from '../../shared/speech/transcript.ts';
 import type { StreamOptions } from '../../shared/stream/link.ts';
@@ -224,7 +224,7 @@ export class StreamSession implements SocketHandler, UpstreamListener {
   }
 
   onReady(ready: AgentReady): boolean {
-    if (!isOpen(ready.language) && !mayHear(this.claims.languages, ready.language)) {
+    if (!isOpen(ready.language) && !allowsSpoken(this.claims.languages, ready.language)) {
       this.refuse(refuse('language_forbidden', { language: ready.language }));
       return false;
     }

@@ -1,4 +1,4 @@
-import { allowsLanguage, isOpen, mayHear } from '../../shared/pool/language.ts';
+import { allowsLanguage, allowsSpoken, isOpen } from '../../shared/pool/language.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { BODY_BYTES, CONTENT_TYPE_CHARACTERS } from '../../shared/speech/limits.ts';
@@ -147,6 +147,6 @@ export function sourceOf(
       const language = fields.language?.[0];
       return mayUse(language, isOpen(language) || allowsLanguage(languages, language));
     },
-    end: (outcome) => relay.end(outcome, ({ language }) => mayUse(language, mayHear(languages, language))),
+    end: (outcome) => relay.end(outcome, ({ language }) => mayUse(language, allowsSpoken(languages, language))),
   };
 }

@@ -9,32 +9,35 @@ import { Witnessing } from './witness/on-witness.ts';
 /** Longest pause of an idle witness or index round; a commit of its own process wakes it. */
 const FOLLOW_IDLE_MS = 10_000;
 
-type Desk = LogContext & { readonly store: NotifyingStore };
+type FollowContext = LogContext & { readonly store: NotifyingStore };
 
 /** All there is to know of a log that grew is in its state. */
-const following = ({ now, store }: Desk) => ({
+const following = ({ now, store }: FollowContext) => ({
   longestMs: FOLLOW_IDLE_MS,
   now,
   changes: (zone: string) => store.changes('state', zone),
 });
 
-export function openWitnessing(desk: Desk): () => Promise<void> {
-  const witnessing = new Witnessing(desk);
+export function openWitnessing(context: FollowContext): () => Promise<void> {
+  const witnessing = new Witnessing(context);
   return openRounds({
-    ...following(desk),
-    zones: desk.zones,
+    ...following(context),
+    zones: context.zones,
     work: (zone) => witnessing.show(zone),
-    failed: (zone, error) => desk.log({ what: 'unwitnessed', zone, detail: reasonOf(error) }),
+    failed: (zone, error) => context.log({ what: 'unwitnessed', zone, detail: reasonOf(error) }),
   });
 }
 
-export const openIndexing = (desk: Desk, { zone: deskOf }: Pick<PrivacyContext, 'zone'>): (() => Promise<void>) =>
+export const openIndexing = (
+  context: FollowContext,
+  { zone: contextOf }: Pick<PrivacyContext, 'zone'>,
+): (() => Promise<void>) =>
   openRounds({
-    ...following(desk),
-    zones: desk.zones,
+    ...following(context),
+    zones: context.zones,
     work: async (zone) => {
-      const found = deskOf(zone);
+      const found = contextOf(zone);
       return found !== undefined && (await followLog(found)) > 0;
     },
-    failed: (zone, error) => failedIn(desk.log, zone)(error),
+    failed: (zone, error) => failedIn(context.log, zone)(error),
   });

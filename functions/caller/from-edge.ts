@@ -8,22 +8,22 @@ import type { Settings } from '../settings.ts';
 import { type EdgeCaller, verifyEdge } from './edge-caller.ts';
 import { deadlineIn, serveInScope } from './request-scope.ts';
 
-export type Question = (request: HttpRequest) => Promise<HttpResponseInit>;
+export type EdgeHandler = (request: HttpRequest) => Promise<HttpResponseInit>;
 
-interface EdgeDesk {
+interface EdgeContext {
   readonly settings: Pick<Settings, 'EDGE_KEYS'>;
   /** Milliseconds since 1970. */
   now(): number;
 }
 
-/** Verifies the edge and serves its call within the bounds of the call. Without a desk every call is refused. */
-export function fromEdge<Desk extends EdgeDesk>(
-  desk: Result<Desk>,
-  then: (request: HttpRequest, caller: EdgeCaller, desk: Desk) => Promise<HttpResponseInit>,
-): Question {
+/** Verifies the edge and serves its call within the bounds of the call. Without a context every call is refused. */
+export function fromEdge<Context extends EdgeContext>(
+  context: Result<Context>,
+  then: (request: HttpRequest, caller: EdgeCaller, context: Context) => Promise<HttpResponseInit>,
+): EdgeHandler {
   return async (request) => {
-    if (!desk.ok) return answerNo(desk.refusal);
-    const { value } = desk;
+    if (!context.ok) return answerNo(context.refusal);
+    const { value } = context;
     const caller = await verifyEdge(request.headers.get('authorization'), value.settings, value.now());
     if (!caller.ok) return answerNo(caller.refusal);
     const deadline = deadlineIn(request.headers.get(DEADLINE_HEADER));

@@ -1,4 +1,4 @@
-// A limiter of concurrent work, over all tenants and for each. Work beyond a bound is refused at once.
+// A limiter of concurrent HTTP requests, over all tenants and for each. A request beyond a bound is refused at once.
 import type { HttpResponseInit } from '@azure/functions';
 import { Limiter } from '../../shared/limiter.ts';
 import { refuse } from '../../shared/refusal.ts';
@@ -15,28 +15,15 @@ export class TenantLimiter {
     this.#each = new Limiter(each);
   }
 
-  /** Takes a slot. Returns its release, or the bound that is reached. */
-  acquire(tenant: string): (() => void) | number {
-    const own = this.#each.enter(tenant);
-    if (!own) return this.#bounds.each;
-    const slot = this.#all.enter('');
-    if (!slot) {
-      own.leave();
-      return this.#bounds.all;
-    }
-    return () => {
-      slot.leave();
-      own.leave();
-    };
-  }
-
   async run(tenant: string, work: () => Promise<HttpResponseInit>): Promise<HttpResponseInit> {
-    const release = this.acquire(tenant);
-    if (typeof release === 'number') return answerNo(refuse('allowance_concurrent', { limit: release }));
+    const own = this.#each.enter(tenant);
+    const slot = own && this.#all.enter('');
     try {
-      return await work();
+      if (slot) return await work();
+      return answerNo(refuse('allowance_concurrent', { limit: own ? this.#bounds.all : this.#bounds.each }));
     } finally {
-      release();
+      slot?.leave();
+      own?.leave();
     }
   }
 }

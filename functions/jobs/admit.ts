@@ -36,11 +36,11 @@ async function admitRecord(context: JobContext, record: UploadRecord): Promise<v
     const found = await context.blobs.find(UPLOADS, uploadBlob(place));
     if (!found) return;
     // Functions do not read plain files.
-    const { sealed } = record.asked;
+    const { sealed } = record.request;
     const start = sealed ? await context.blobs.start(UPLOADS, found, UPLOAD_HEAD_BYTES) : undefined;
     // Replaced or deleted between two looks: the event of the newer version comes, or the timer looks again.
     if (sealed && !start) return;
-    const keys = context.settings.ZONE_KEYS[record.asked.zone] ?? [];
+    const keys = context.settings.ZONE_KEYS[record.request.zone] ?? [];
     const stepped = await step(context, place, (now) => decideAdmission(now, { ...found, start }, keys));
     const refusal = stepped?.record.state.refusal;
     if (stepped?.moved && refusal) {
@@ -48,5 +48,5 @@ async function admitRecord(context: JobContext, record: UploadRecord): Promise<v
     }
     if (stepped && isOver(stepped.record.state.status)) return settle(context, place);
   }
-  await release(context, place.tenant, record.asked);
+  await release(context, place.tenant, record.request);
 }

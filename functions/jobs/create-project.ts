@@ -18,14 +18,14 @@ import { readUpload } from './step.ts';
 import { touchTenant } from './tenants.ts';
 import { webhookSecret } from './webhook.ts';
 
-export async function createProject(context: JobContext, asked: NewProject): Promise<Result<ProjectGrant>> {
-  const zoneKey = zoneKeyFor(context, asked);
+export async function createProject(context: JobContext, request: NewProject): Promise<Result<ProjectGrant>> {
+  const zoneKey = zoneKeyFor(context, request);
   if (!zoneKey.ok) return zoneKey;
   // Reads first, as `grantUpload` does.
-  const made = (await readMade(context, asked)) ?? (await insert(context, asked));
+  const made = (await readMade(context, request)) ?? (await insert(context, request));
   if ('reason' in made) return no(made);
   const { project, documents } = made;
-  if (!isSame(project, asked, context.now())) return no(refuse('project_exists'));
+  if (!isSame(project, request, context.now())) return no(refuse('project_exists'));
   return ok({
     project: projectRowOf(project, documents, zoneKey.value),
     documents: await Promise.all(
@@ -38,12 +38,12 @@ export async function createProject(context: JobContext, asked: NewProject): Pro
       })),
     ),
     zoneKey: zoneKey.value,
-    ...(asked.callback !== undefined && { webhookSecret: webhookSecret(context.settings, asked.tenant) }),
+    ...(request.callback !== undefined && { webhookSecret: webhookSecret(context.settings, request.tenant) }),
   });
 }
 
-function recordsOf(asked: NewProject, now: number): [UploadRecord, UploadRecord[]] {
-  const { id, callback, project, fingerprint, ...shared } = asked;
+function recordsOf(request: NewProject, now: number): [UploadRecord, UploadRecord[]] {
+  const { id, callback, project, fingerprint, ...shared } = request;
   const { documents, title: _, ...settings } = project;
   const all = { ...shared, sealed: true, formats: ['json' as const], keepDays: 0 };
   const own = { ...(callback !== undefined && { callback }), ...(fingerprint !== undefined && { fingerprint }) };
@@ -66,22 +66,22 @@ async function readMade(context: JobContext, { tenant, id }: NewProject): Promis
 }
 
 /** Inserts all rows, or finds those that another call with this id has inserted meanwhile. */
-async function insert(context: JobContext, asked: NewProject): Promise<Made | Refusal> {
+async function insert(context: JobContext, request: NewProject): Promise<Made | Refusal> {
   const limit = UPLOADS_OPEN_MAX;
-  const known = await countOpen(context, asked.tenant);
+  const known = await countOpen(context, request.tenant);
   if (known.open >= limit) return refuse('uploads_waiting', { limit });
-  known.open += 1 + asked.project.documents.length;
-  await touchTenant(context, asked.tenant);
+  known.open += 1 + request.project.documents.length;
+  await touchTenant(context, request.tenant);
   // The tenant's row does not count as a write of this request.
   dropOverdue();
-  const [project, documents] = recordsOf(asked, context.now());
-  if (await context.rows.commit(asked.tenant, [project, ...documents].flatMap(insertRecord)))
+  const [project, documents] = recordsOf(request, context.now());
+  if (await context.rows.commit(request.tenant, [project, ...documents].flatMap(insertRecord)))
     return { project, documents };
-  return (await readMade(context, asked)) ?? refuse('project_exists');
+  return (await readMade(context, request)) ?? refuse('project_exists');
 }
 
-function isSame({ asked: before, state }: UploadRecord, asked: NewProject, now: number): boolean {
-  if (before.fingerprint !== undefined) return before.fingerprint === asked.fingerprint;
-  const [same] = recordsOf(asked, now);
-  return state.status === 'admitted' && JSON.stringify(before) === JSON.stringify(same.asked);
+function isSame({ request: before, state }: UploadRecord, request: NewProject, now: number): boolean {
+  if (before.fingerprint !== undefined) return before.fingerprint === request.fingerprint;
+  const [same] = recordsOf(request, now);
+  return state.status === 'admitted' && JSON.stringify(before) === JSON.stringify(same.request);
 }

@@ -24,20 +24,20 @@ export function decideAdmission(
   return [arrived, refusal ? { type: 'refused', run: record.state.run, refusal } : { type: 'admitted' }];
 }
 
-function checkSize({ asked }: UploadRecord, bytes: number): Refusal | undefined {
+function checkSize({ request }: UploadRecord, bytes: number): Refusal | undefined {
   if (bytes === 0) return refuse('audio_empty');
-  if (bytes > largest(asked)) return refuse('upload_too_large', { limit: largest(asked) });
-  if (asked.bytes !== undefined && bytes !== asked.bytes)
-    return refuse('upload_size_differs', { bytes, told: asked.bytes });
+  if (bytes > largest(request)) return refuse('upload_too_large', { limit: largest(request) });
+  if (request.bytes !== undefined && bytes !== request.bytes)
+    return refuse('upload_size_differs', { bytes, told: request.bytes });
   return undefined;
 }
 
 function checkHead(
-  { asked, tenant, id }: UploadRecord,
+  { request, tenant, id }: UploadRecord,
   start: Uint8Array | undefined,
   zoneKeys: readonly ZoneKey[],
 ): Refusal | undefined {
-  if (!asked.sealed) return undefined;
+  if (!request.sealed) return undefined;
   const invalid = (rule: string, detail?: string) => refuse('envelope_invalid', { rule }, detail);
   const read = readHead((start ?? new Uint8Array()).subarray(0, UPLOAD_HEAD_BYTES));
   if (!read.ok) return invalid('its head cannot be read', read.refusal.detail);

@@ -15,6 +15,7 @@ import {
   openKey,
   readJobRecord,
   recordKey,
+  rowValueOf,
   type UploadRecord,
   usageRowKey,
 } from './record.ts';
@@ -34,14 +35,14 @@ export function decideStep(
   const after: UploadRecord = {
     ...kept,
     // Only its owner cancels, and then wants nothing of it left.
-    ...(state.status === 'cancelled' && { asked: withoutNames(record.asked) }),
+    ...(state.status === 'cancelled' && { request: withoutNames(record.request) }),
     state,
     updated: now,
     // Events tell whether audio exists; it is deleted only after the end.
     audio: state.etag === undefined ? 'none' : record.audio === 'deleted' ? 'deleted' : 'held',
     transcript: state.status === 'done' ? 'held' : 'none',
     ...(over && { ended: now }),
-    ...(over && record.asked.callback !== undefined && { notice: 'pending', noticeTries: 0, noticeDue: now }),
+    ...(over && record.request.callback !== undefined && { notice: 'pending', noticeTries: 0, noticeDue: now }),
     ...(begun && { notice: 'none', noticeTries: 0 }),
   };
   if (!over) return { ...after, due: dueOf(after, now) };
@@ -76,7 +77,7 @@ export const replaceRecord = ({ key, version }: Row, to: UploadRecord): Change =
   type: 'replace',
   key,
   version,
-  value: { ...to },
+  value: rowValueOf(to),
 });
 
 /** The marks beside the record: that it is not over, when to look after it, what it has used once it is over. */
@@ -99,10 +100,10 @@ export function moveMarks(from: UploadRecord, to: UploadRecord): Change[] {
   return changes;
 }
 
-const sizeOf = ({ asked, state }: UploadRecord) => ({ bytes: state.bytes ?? asked.bytes ?? largest(asked) });
+const sizeOf = ({ request, state }: UploadRecord) => ({ bytes: state.bytes ?? request.bytes ?? largest(request) });
 
 export const insertRecord = (record: UploadRecord): Change[] => [
-  { type: 'insert', key: recordKey(record.id), value: { ...record } },
+  { type: 'insert', key: recordKey(record.id), value: rowValueOf(record) },
   { type: 'insert', key: openKey(record.id), value: sizeOf(record) },
   { type: 'insert', key: dueKey(record), value: {} },
 ];

@@ -32,7 +32,7 @@ export async function deliver(context: JobContext, post: Post, { tenant, id, run
   const place = { tenant, id };
   const record = await readUpload(context, place);
   if (!record || !isCurrent(record, run, tries)) return;
-  const url = record.asked.callback;
+  const url = record.request.callback;
   const secret = webhookSecret(context.settings, tenant);
   if (url === undefined || secret === undefined) return end(context, record, 'failed');
   const free = placesOf(context).take(tenant, new URL(url).host);

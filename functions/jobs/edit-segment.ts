@@ -46,7 +46,7 @@ export async function editSegment(
   // A retry of an edit whose answer was lost finds it applied.
   const counts = state?.edits?.[segment] === edition && ours;
   if (!counts) return no(refuse('edition_passed', { edition: (state?.edition ?? 0) + 1 }));
-  await release(context, at.tenant, record.asked);
+  await release(context, at.tenant, record.request);
   return getProject(context, place);
 }
 
@@ -69,7 +69,7 @@ function checkFile(context: JobContext, record: UploadRecord, bytes: Uint8Array,
   const { head } = read.value;
   if (head.tenant !== record.tenant || head.upload !== record.id) return invalid('its head names another document');
   if (head.name !== name) return invalid('its head names another segment or edition');
-  const keys = context.settings.ZONE_KEYS[record.asked.zone] ?? [];
+  const keys = context.settings.ZONE_KEYS[record.request.zone] ?? [];
   return keys.some(({ kid }) => kid === head.key) ? undefined : invalid('it is not sealed to the key of its zone');
 }
 

@@ -43,53 +43,54 @@ export function zoneKeyFor(
   return refusal ? no(refusal) : ok(zoneKey);
 }
 
-export async function grantUpload(context: JobContext, asked: NewUpload): Promise<Result<UploadGrant>> {
-  const zoneKey = zoneKeyFor(context, asked);
+export async function grantUpload(context: JobContext, request: NewUpload): Promise<Result<UploadGrant>> {
+  const zoneKey = zoneKeyFor(context, request);
   if (!zoneKey.ok) return zoneKey;
   // A repeated call has the same answer. The read also shows that storage answers: a write to storage that hangs would
   // be carried out after the refusal.
-  const record = (await readUpload(context, asked)) ?? (await insert(context, asked));
+  const record = (await readUpload(context, request)) ?? (await insert(context, request));
   if ('reason' in record) return no(record);
-  if (!isSame(record, asked)) return no(refuse('upload_exists'));
+  if (!isSame(record, request)) return no(refuse('upload_exists'));
   return ok({
-    id: asked.id,
-    url: await context.blobs.address(UPLOADS, uploadBlob(asked), 'write', record.expires),
+    id: request.id,
+    url: await context.blobs.address(UPLOADS, uploadBlob(request), 'write', record.expires),
     headers: { ...fileHeaders },
     expires: record.expires,
-    maxBytes: asked.bytes ?? largest(asked),
+    maxBytes: request.bytes ?? largest(request),
     zoneKey: zoneKey.value,
-    ...(asked.callback !== undefined && { webhookSecret: webhookSecret(context.settings, asked.tenant) }),
+    ...(request.callback !== undefined && { webhookSecret: webhookSecret(context.settings, request.tenant) }),
   });
 }
 
 /** Inserts the row, or reads that of a concurrent call with the same id. */
-async function insert(context: JobContext, asked: NewUpload): Promise<UploadRecord | Refusal> {
-  const bound = await checkBounds(context, asked);
+async function insert(context: JobContext, request: NewUpload): Promise<UploadRecord | Refusal> {
+  const bound = await checkBounds(context, request);
   if (!bound.ok) return bound.refusal;
-  await touchTenant(context, asked.tenant);
+  await touchTenant(context, request.tenant);
   // The tenant's row does not count as a write of this request.
   dropOverdue();
-  const record = newRecord(asked, context.now());
-  if (await context.rows.commit(asked.tenant, insertRecord(record))) return record;
-  return (await readUpload(context, asked)) ?? refuse('upload_exists');
+  const record = newRecord(request, context.now());
+  if (await context.rows.commit(request.tenant, insertRecord(record))) return record;
+  return (await readUpload(context, request)) ?? refuse('upload_exists');
 }
 
 /**
  * Reports whether the same call made a row that still waits for its file or has it. The edge makes an id once for each
  * Idempotency-Key and request. A file that is sent to a cancelled upload would be deleted.
  */
-function isSame({ asked: before, state }: UploadRecord, { tenant: _, id: __, ...asked }: NewUpload): boolean {
-  if (before.fingerprint !== undefined) return before.fingerprint === asked.fingerprint && state.status !== 'cancelled';
-  return state.status === 'granted' && JSON.stringify(before) === JSON.stringify(asked);
+function isSame({ request: before, state }: UploadRecord, { tenant: _, id: __, ...request }: NewUpload): boolean {
+  if (before.fingerprint !== undefined)
+    return before.fingerprint === request.fingerprint && state.status !== 'cancelled';
+  return state.status === 'granted' && JSON.stringify(before) === JSON.stringify(request);
 }
 
 /** Checks the tenant's bounds on open files and, where its token says so, bytes. */
-async function checkBounds(context: JobContext, asked: NewUpload): Promise<Result<undefined>> {
-  const open = Math.min(asked.most?.open ?? Number.POSITIVE_INFINITY, UPLOADS_OPEN_MAX);
-  const bytes = asked.most?.bytes ?? Number.POSITIVE_INFINITY;
-  if ((asked.bytes ?? 0) > bytes) return no(refuse('upload_too_large', { limit: bytes }));
-  const size = asked.bytes ?? largest(asked);
-  const known = await countOpen(context, asked.tenant);
+async function checkBounds(context: JobContext, request: NewUpload): Promise<Result<undefined>> {
+  const open = Math.min(request.most?.open ?? Number.POSITIVE_INFINITY, UPLOADS_OPEN_MAX);
+  const bytes = request.most?.bytes ?? Number.POSITIVE_INFINITY;
+  if ((request.bytes ?? 0) > bytes) return no(refuse('upload_too_large', { limit: bytes }));
+  const size = request.bytes ?? largest(request);
+  const known = await countOpen(context, request.tenant);
   if (known.open >= open) return no(refuse('uploads_waiting', { limit: open }));
   if (known.open > 0 && known.bytes + size > bytes) return no(refuse('uploads_bytes', { limit: bytes }));
   known.open += 1;

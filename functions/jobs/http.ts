@@ -14,7 +14,7 @@ import { isProjectId } from '../../shared/jobs/project-id.ts';
 import { newUpload } from '../../shared/jobs/upload-contract.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { ok, type Result } from '../../shared/result.ts';
-import { fromEdge, type Question } from '../caller/from-edge.ts';
+import { type EdgeHandler, fromEdge } from '../caller/from-edge.ts';
 import { answer, answerNo, answerResult, answerUnlike } from '../http/answer.ts';
 import { readCount } from '../http/read-count.ts';
 import { readJson } from '../http/read-json.ts';
@@ -51,7 +51,7 @@ interface JobKind<Request extends { readonly tenant: string }> {
 /** Answers about one job. Those of other tenants, owners or zones than the caller's are unknown, as missing ones are. */
 const aboutOne =
   (context: HttpContext, { isId, unknown }: Pick<JobKind<never>, 'isId' | 'unknown'>) =>
-  (then: (place: UploadPlace, request: HttpRequest) => Promise<HttpResponseInit>): Question =>
+  (then: (place: UploadPlace, request: HttpRequest) => Promise<HttpResponseInit>): EdgeHandler =>
     fromEdge(ok(context), async (request, caller) => {
       const { tenant = '', id = '' } = request.params;
       const known = tenant === caller.tenant && isId(id) && (await isVisible(context, { tenant, id }, caller));

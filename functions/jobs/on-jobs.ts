@@ -14,34 +14,34 @@ import { openTakenJob } from './open-job.ts';
 import { replay } from './replay.ts';
 
 /** POST /api/jobs/open */
-export async function onOpenJob(desk: HttpContext, request: HttpRequest): Promise<HttpResponseInit> {
-  const asked = openJob.safeParse(await readJson(request));
-  if (!asked.success) return answerNo(refuse('json_invalid'));
-  const { job, proof } = asked.data;
+export async function onOpenJob(context: HttpContext, request: HttpRequest): Promise<HttpResponseInit> {
+  const parsed = openJob.safeParse(await readJson(request));
+  if (!parsed.success) return answerNo(refuse('json_invalid'));
+  const { job, proof } = parsed.data;
   const authorization = request.headers.get('authorization');
-  const caller = await verifyAgent({ authorization, proof, job: jobKey(job) }, desk.settings, desk.now());
+  const caller = await verifyAgent({ authorization, proof, job: jobKey(job) }, context.settings, context.now());
   if (!caller.ok) return answerNo(caller.refusal);
-  return answerResult(await openTakenJob(desk, job, caller.value));
+  return answerResult(await openTakenJob(context, job, caller.value));
 }
 
 /** POST /api/jobs/replay?zone=: moves dead jobs back into the queue. For operators, through the edge. */
-export const onReplay = (desk: HttpContext, request: HttpRequest): Promise<HttpResponseInit> =>
-  fromEdge(ok(desk), (_, caller) => replayJobs(desk, request, caller))(request);
+export const onReplay = (context: HttpContext, request: HttpRequest): Promise<HttpResponseInit> =>
+  fromEdge(ok(context), (_, caller) => replayJobs(context, request, caller))(request);
 
-async function replayJobs(desk: HttpContext, request: HttpRequest, caller: EdgeCaller): Promise<HttpResponseInit> {
+async function replayJobs(context: HttpContext, request: HttpRequest, caller: EdgeCaller): Promise<HttpResponseInit> {
   if (!caller.operate) return answerNo(refuse('scope_missing', { scope: 'operate' }));
-  const asked = request.query.get('zone');
-  if (asked !== null && !desk.settings.ZONES.includes(asked)) return answerNo(refuse('zone_unserved', { zone: asked }));
-  const zones = asked === null ? desk.settings.ZONES : [asked];
+  const only = request.query.get('zone');
+  if (only !== null && !context.settings.ZONES.includes(only)) return answerNo(refuse('zone_unserved', { zone: only }));
+  const zones = only === null ? context.settings.ZONES : [only];
   for (const zone of zones) {
-    const told = await desk.audit?.report(zone, {
+    const reported = await context.audit?.report(zone, {
       type: 'operator.act',
       action: 'jobs.replay',
       zone,
       tenant: caller.tenant,
     });
-    if (told && !told.ok) return answerNo(told.refusal);
+    if (reported && !reported.ok) return answerNo(reported.refusal);
   }
-  const answers = await Promise.all(zones.map(async (zone) => ({ zone, ...(await replay(desk, zone)) })));
+  const answers = await Promise.all(zones.map(async (zone) => ({ zone, ...(await replay(context, zone)) })));
   return answer(200, { zones: answers });
 }

@@ -20,7 +20,7 @@ export async function openTakenJob(
   const place = { tenant: job.tenant, id: job.upload };
   const record = await readUpload(context, place);
   if (!record) return no(refuse('upload_unknown'));
-  if (record.asked.zone !== caller.zone) return no(refuse('misdirected', undefined, 'another zone'));
+  if (record.request.zone !== caller.zone) return no(refuse('misdirected', undefined, 'another zone'));
   // The job as it is wanted: a message says nothing but which one.
   const wanted = jobsOf(record).get(jobKey(job));
   if (!wanted) return no(refuse('upload_status_wrong', { status: record.state.status }));
@@ -43,7 +43,7 @@ async function addressesOf(
   job: UploadJob,
   expires: number,
 ): Promise<OpenedJob> {
-  const { tenant, id, asked, state } = record;
+  const { tenant, id, request, state } = record;
   const place = { tenant, id };
   const outcome = (name: OutcomeName) => outcomeBlob({ ...place, run: state.run, name });
   const read: OpenedJob['read'] = {};
@@ -62,23 +62,23 @@ async function addressesOf(
     const blob = outcome(name === 'refusal' ? inEdition(name, state.edition ?? 0) : name);
     write[name] = { url: await context.blobs.address(OUTCOMES, blob, 'create', expires) };
   }
-  const { model, language, contentType, filename, sealed, formats } = asked;
+  const { model, language, contentType, filename, sealed, formats } = request;
   return {
     upload: {
       ...place,
       run: state.run,
       model,
       ...(language !== undefined && { language }),
-      class: asked.class,
+      class: request.class,
       ...(contentType !== undefined && { contentType }),
       ...(filename !== undefined && { filename }),
       sealed,
       bytes: state.bytes ?? 0,
-      ...(asked.most?.seconds !== undefined && { secondsMax: asked.most.seconds }),
+      ...(request.most?.seconds !== undefined && { secondsMax: request.most.seconds }),
       formats,
-      zoneKeyId: context.settings.ZONE_KEYS[asked.zone]?.[0]?.kid ?? '',
+      zoneKeyId: context.settings.ZONE_KEYS[request.zone]?.[0]?.kid ?? '',
       pieces: state.pieces,
-      ...(asked.speech && { speech: asked.speech }),
+      ...(request.speech && { speech: request.speech }),
       ...(state.edits && { edits: { ...state.edits } }),
     },
     read,

@@ -12,9 +12,9 @@ export function projectRowOf(
   documents: readonly UploadRecord[],
   zoneKey: ZoneKey | undefined,
 ): ProjectRow {
-  const { tenant, id, asked, state, created, ended, notice, noticeTries } = record;
-  if (!asked.project) throw new Error('a record of a project without its facts');
-  const { titles } = { titles: asked.project.documents.map(({ title }) => title) };
+  const { tenant, id, request, state, created, ended, notice, noticeTries } = record;
+  if (!request.project) throw new Error('a record of a project without its facts');
+  const { titles } = { titles: request.project.documents.map(({ title }) => title) };
   return {
     id,
     tenant,
@@ -22,12 +22,12 @@ export function projectRowOf(
     run: state.run,
     // Each of them only rises.
     seq: documents.reduce((sum, one) => sum + one.state.seq, state.seq),
-    zone: asked.zone,
-    class: asked.class,
-    model: asked.model,
-    ...(asked.language !== undefined && { language: asked.language }),
-    ...(asked.callback !== undefined && { callback: asked.callback }),
-    project: asked.project,
+    zone: request.zone,
+    class: request.class,
+    model: request.model,
+    ...(request.language !== undefined && { language: request.language }),
+    ...(request.callback !== undefined && { callback: request.callback }),
+    project: request.project,
     created,
     updated: Math.max(record.updated, ...documents.map(({ updated }) => updated)),
     ...(ended !== undefined && { ended }),

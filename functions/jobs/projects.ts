@@ -14,7 +14,7 @@ import type { UploadRecord } from './record.ts';
 import { release } from './release.ts';
 import { settle } from './settle.ts';
 import { readUpload, step } from './step.ts';
-import { openResult, ROW_SAYS_THERE, rerunUpload } from './uploads.ts';
+import { BLOB_MISSING, openResult, rerunUpload } from './uploads.ts';
 import { type PageQuery, readPage } from './visibility.ts';
 import { longestOf, readWaiting } from './waiting.ts';
 
@@ -45,7 +45,11 @@ export async function inspectProject(context: JobContext, place: UploadPlace): P
 const withWait = (row: DocumentRow, waiting: Waiting | undefined) => ({ ...row, ...(waiting && { waiting }) });
 
 async function rowOf(context: JobContext, record: UploadRecord): Promise<ProjectRow> {
-  return projectRowOf(record, await readDocuments(context, record), context.settings.ZONE_KEYS[record.asked.zone]?.[0]);
+  return projectRowOf(
+    record,
+    await readDocuments(context, record),
+    context.settings.ZONE_KEYS[record.request.zone]?.[0],
+  );
 }
 
 /** Lists projects with their documents, newest first. */
@@ -61,7 +65,7 @@ export async function deleteProject(context: JobContext, place: UploadPlace): Pr
   if (!stepped) return unknown();
   // Also after an earlier deletion, which may have left files.
   await settle(context, place);
-  await release(context, place.tenant, stepped.record.asked);
+  await release(context, place.tenant, stepped.record.request);
   return getProject(context, place);
 }
 
@@ -92,15 +96,15 @@ export async function openDocument(
   const document = { tenant: place.tenant, id: documentId(place.id, index) };
   const record = await readUpload(context, document);
   if (!record) return no(refuse('document_unknown'));
-  const { state, asked, transcript } = record;
+  const { state, request, transcript } = record;
   if (transcript === 'deleted' || project.state.status === 'cancelled') return no(refuse('speech_gone'));
   if (state.status !== 'done') return no(refuse('project_status_wrong', { status: state.status }));
   const opened = await openResult(context, record);
-  if (!opened) return no(refuse('speech_gone', undefined, ROW_SAYS_THERE));
+  if (!opened) return no(refuse('speech_gone', undefined, BLOB_MISSING));
   return ok({
-    document: documentRowOf(record, project.asked.project?.documents[index]?.title),
-    model: asked.model,
-    ...(asked.language !== undefined && { language: asked.language }),
+    document: documentRowOf(record, project.request.project?.documents[index]?.title),
+    model: request.model,
+    ...(request.language !== undefined && { language: request.language }),
     run: state.run,
     name: inEdition('transcript', state.edition ?? 0),
     ...opened,

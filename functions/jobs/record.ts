@@ -17,7 +17,7 @@ import type { NewUpload, UploadRow } from '../../shared/jobs/upload-contract.ts'
 import { UPLOAD_BYTES } from '../../shared/jobs/upload-contract.ts';
 import { type UploadUsage, usageKey } from '../../shared/jobs/usage.ts';
 import { classes } from '../../shared/tenant/claims.ts';
-import type { Row } from '../store/rows.ts';
+import type { Row, Value } from '../store/rows.ts';
 
 /**
  * Life of a write address: 4 GiB over 400 kbit/s fit; a leaked one is write-only and useless the next day.
@@ -38,7 +38,7 @@ export const UPLOAD_RETRY_DAYS = 3;
 export const UPLOAD_OUTCOME_DAYS = 30;
 
 /** The request; with the speech settings of a document or the facts of a project. */
-type Asked = Omit<NewUpload, 'tenant' | 'id'> & {
+type JobRequest = Omit<NewUpload, 'tenant' | 'id'> & {
   readonly speech?: Speech | undefined;
   readonly project?: NewProject['project'] | undefined;
 };
@@ -46,7 +46,7 @@ type Asked = Omit<NewUpload, 'tenant' | 'id'> & {
 export interface UploadRecord {
   readonly tenant: string;
   readonly id: string;
-  readonly asked: Asked;
+  readonly request: JobRequest;
   readonly state: UploadState;
   /** Milliseconds since 1970, all times. */
   readonly created: number;
@@ -90,12 +90,12 @@ export const largest = ({ most }: Pick<NewUpload, 'most'>): number =>
 export const MINUTE = 60_000;
 const lookMs = UPLOAD_FILE_CHECK_S * 1_000;
 
-export function newRecord(asked: Asked & UploadPlace, now: number, state: UploadState = newState): UploadRecord {
-  const { tenant, id, ...rest } = asked;
+export function newRecord(request: JobRequest & UploadPlace, now: number, state: UploadState = newState): UploadRecord {
+  const { tenant, id, ...rest } = request;
   const record: UploadRecord = {
     tenant,
     id,
-    asked: rest,
+    request: rest,
     state,
     created: now,
     updated: now,
@@ -134,18 +134,18 @@ const closedAt = ({ expires, ended = 0 }: UploadRecord): number =>
 
 /** Returns the time to delete the audio of a finished upload; `undefined` when there is none. */
 export function audioUntil(record: UploadRecord): number | undefined {
-  const { audio, asked, state, ended = 0 } = record;
+  const { audio, request, state, ended = 0 } = record;
   if (audio !== 'held') return undefined;
   // Plain audio is never kept: the tenant's wish to keep was for sealed files.
-  if (state.status === 'cancelled' || !asked.sealed) return ended;
+  if (state.status === 'cancelled' || !request.sealed) return ended;
   const ours = state.refusal?.reason === 'upload_abandoned' || state.refusal?.reason === 'upload_parts_lost';
   const days = ours ? UPLOAD_RETRY_DAYS : 0;
-  return ended + Math.max(days, asked.keepDays) * DAY_MS;
+  return ended + Math.max(days, request.keepDays) * DAY_MS;
 }
 
 /** Time at which the row goes. */
-export const forgetAt = ({ ended = 0, asked }: UploadRecord): number =>
-  ended + Math.max(UPLOAD_OUTCOME_DAYS, asked.keepDays) * DAY_MS;
+export const forgetAt = ({ ended = 0, request }: UploadRecord): number =>
+  ended + Math.max(UPLOAD_OUTCOME_DAYS, request.keepDays) * DAY_MS;
 
 const DIGITS = '0123456789abcdef';
 function complement(id: string): string {
@@ -177,16 +177,22 @@ export const rankPrefix = (place: 'w' | 'q', job: QueueLane & Pick<UploadJob, 'c
 /** Keys of tables have few kinds of characters. */
 const modelWord = (model: string): string =>
   model.replace(/[^A-Za-z0-9_-]/gu, (other) => `=${other.codePointAt(0)?.toString(16)}.`);
-export const uploadJobsPrefix = (place: 'w' | 'q', { asked, id }: UploadRecord): string =>
-  `${rankPrefix(place, asked)}${id}.`;
+export const uploadJobsPrefix = (place: 'w' | 'q', { request, id }: UploadRecord): string =>
+  `${rankPrefix(place, request)}${id}.`;
 export const jobRowKey = (place: 'w' | 'q', job: UploadJob): string => `${rankPrefix(place, job)}${jobKey(job)}`;
 
+/** The row of a record. It stores the request as `asked`. */
+export const rowValueOf = ({ request, ...rest }: UploadRecord): Value => ({ ...rest, asked: request });
+
 /** Rows are ours alone, so what is read is what was written. */
-export const readRecord = (row: Row): UploadRecord => row.value as unknown as UploadRecord;
+export function readRecord({ value }: Row): UploadRecord {
+  const { asked, ...rest } = value as unknown as Omit<UploadRecord, 'request'> & { readonly asked: JobRequest };
+  return { ...rest, request: asked };
+}
 export const readJobRecord = (row: Row): JobRecord => row.value as unknown as JobRecord;
 
 export function jobOf(record: UploadRecord, wanted: WantedJob, attempt = 1): UploadJob {
-  const { tenant, id, asked, state } = record;
+  const { tenant, id, request, state } = record;
   return {
     v: 1,
     kind: wanted.kind,
@@ -195,11 +201,11 @@ export function jobOf(record: UploadRecord, wanted: WantedJob, attempt = 1): Upl
     run: state.run,
     ...(wanted.piece !== undefined && { piece: wanted.piece }),
     ...(wanted.edition !== undefined && { edition: wanted.edition }),
-    ...(asked.speech?.light === true && { light: true as const }),
+    ...(request.speech?.light === true && { light: true as const }),
     attempt,
-    zone: asked.zone,
-    model: asked.model,
-    class: asked.class,
+    zone: request.zone,
+    model: request.model,
+    class: request.class,
   };
 }
 
@@ -215,8 +221,9 @@ export const placeOf = ({ tenant, id }: UploadRecord): UploadPlace => ({ tenant,
 
 /** Returns the row that the edge sees. */
 export function rowOf(record: UploadRecord): UploadRow {
-  const { tenant, id, asked, state, created, updated, expires, ended, audio, transcript, notice, noticeTries } = record;
-  const { subject, commitment, home, most, speech, project, bytes, fingerprint, ...facts } = asked;
+  const { tenant, id, request, state, created, updated, expires, ended, audio, transcript, notice, noticeTries } =
+    record;
+  const { subject, commitment, home, most, speech, project, bytes, fingerprint, ...facts } = request;
   const { reason, params } = state.refusal ?? {};
   return {
     ...facts,

@@ -18,7 +18,7 @@ const begins = ({ state: from }: UploadRecord, { state: to }: UploadRecord): boo
 export async function reportBegin(context: JobContext, from: UploadRecord, to: UploadRecord): Promise<void> {
   if (!context.audit || !begins(from, to)) return;
   const { run, edition = 0 } = to.state;
-  await report(context, to, `begin ${run} ${edition}`, { type: 'inference.attempt', ...whoOf(to), ...wordsOf(to) });
+  await report(context, to, `begin ${run} ${edition}`, { type: 'inference.attempt', ...requestOf(to), ...wordsOf(to) });
 }
 
 /** Once for each end, also when it is settled again: the record is to say that it was told. @returns what says so. */
@@ -63,11 +63,11 @@ function endOf(record: UploadRecord): EventDraft {
   const { state, created, updated } = record;
   const { status, bytes, seconds } = state;
   const why = whyNot(record);
-  if (bytes === undefined) return { type: 'inference.denied', ...whoOf(record), reason: why.reason };
-  const heard = status === 'done' && seconds !== undefined && { audioSeconds: seconds };
+  if (bytes === undefined) return { type: 'inference.denied', ...requestOf(record), reason: why.reason };
+  const length = status === 'done' && seconds !== undefined && { audioSeconds: seconds };
   const how = status === 'done' ? { status: 200 } : why;
-  const used = { bytes, milliseconds: updated - created, ...heard };
-  return { type: 'inference.complete', ...whoOf(record), ...wordsOf(record), ...how, ...used };
+  const used = { bytes, milliseconds: updated - created, ...length };
+  return { type: 'inference.complete', ...requestOf(record), ...wordsOf(record), ...how, ...used };
 }
 
 /** Cancelled: as a caller that went away. */
@@ -77,29 +77,29 @@ function whyNot({ state: { refusal, status } }: UploadRecord): { status: number;
 }
 
 /** Rows from before commitments are reported without a subject, never by name. */
-function whoOf({ tenant, id, asked }: UploadRecord) {
+function requestOf({ tenant, id, request }: UploadRecord) {
   const action = isUploadId(id) ? 'upload.run' : 'document.run';
   return {
     tenant,
     request: id,
     action,
-    class: asked.class,
-    ...(asked.commitment !== undefined && { subject: asked.commitment }),
+    class: request.class,
+    ...(request.commitment !== undefined && { subject: request.commitment }),
   };
 }
 
-const wordsOf = ({ asked: { model, language } }: UploadRecord) => ({
+const wordsOf = ({ request: { model, language } }: UploadRecord) => ({
   model,
   ...(language !== undefined && { language }),
 });
 
 async function report(
   context: JobContext,
-  { tenant, id, asked, created }: UploadRecord,
+  { tenant, id, request, created }: UploadRecord,
   what: string,
   draft: EventDraft,
 ) {
   const about = createHash('sha256').update(`${tenant} ${id} ${what}`).digest();
-  const told = await context.audit?.report(asked.zone, draft, eventId(created, about.subarray(0, 10)));
-  if (told && !told.ok) throw new Error(told.refusal.detail);
+  const reported = await context.audit?.report(request.zone, draft, eventId(created, about.subarray(0, 10)));
+  if (reported && !reported.ok) throw new Error(reported.refusal.detail);
 }

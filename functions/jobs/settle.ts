@@ -32,8 +32,8 @@ export async function settle(context: JobContext, place: UploadPlace): Promise<v
   const read = await readUpload(context, place);
   if (!read || !isOver(read.state.status)) return;
   const now = context.now();
-  const told = await reportEnd(context, read);
-  if (told) await amend(context, place, told);
+  const changed = await reportEnd(context, read);
+  if (changed) await amend(context, place, changed);
   if (now >= forgetAt(read)) return forget(context, place, now);
   await sweep(context, read);
   await bookUsage(context, { tenant: read.tenant, upload: read.id, run: read.state.run });
@@ -42,13 +42,13 @@ export async function settle(context: JobContext, place: UploadPlace): Promise<v
   // Also when there was none: an address that is still good may have been used again.
   if (record.audio !== 'held') await context.blobs.remove(UPLOADS, uploadBlob(place));
   await settleProject(context, record);
-  const tell = record.notice === 'pending' && (record.noticeDue ?? 0) <= now;
-  if (tell) await context.notices.send({ ...place, run: record.state.run, tries: record.noticeTries });
+  const notify = record.notice === 'pending' && (record.noticeDue ?? 0) <= now;
+  if (notify) await context.notices.send({ ...place, run: record.state.run, tries: record.noticeTries });
   await amend(context, place, (seen) => {
     if (!isSameEnd(seen, record)) return undefined;
     const after: UploadRecord = {
       ...seen,
-      ...(tell && seen.noticeDue === record.noticeDue && { noticeDue: now + WEBHOOK_REQUEUE_MS }),
+      ...(notify && seen.noticeDue === record.noticeDue && { noticeDue: now + WEBHOOK_REQUEUE_MS }),
     };
     const due = dueOf(after, now);
     return due === seen.due ? undefined : { ...after, due };

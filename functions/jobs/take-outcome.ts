@@ -84,5 +84,5 @@ async function happen(
   if (!stepped) return;
   const { record } = stepped;
   if (isOver(record.state.status)) await settle(context, place);
-  await release(context, place.tenant, record.asked);
+  await release(context, place.tenant, record.request);
 }

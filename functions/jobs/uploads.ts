@@ -40,7 +40,7 @@ export async function cancelUpload(context: JobContext, place: UploadPlace): Pro
   if (!stepped) return unknown();
   if (stepped.moved) {
     await settle(context, place);
-    await release(context, place.tenant, stepped.record.asked);
+    await release(context, place.tenant, stepped.record.request);
   } else {
     await erase(context, place);
   }
@@ -68,7 +68,7 @@ export async function rerunUpload(context: JobContext, place: UploadPlace): Prom
     return no(refuse('upload_audio_gone'));
   if (!stepped || !(stepped.moved || begun))
     return no(refuse('upload_status_wrong', { status: stepped?.record.state.status ?? status }));
-  await release(context, place.tenant, record.asked);
+  await release(context, place.tenant, record.request);
   return ok(rowOf(stepped.record));
 }
 
@@ -80,19 +80,19 @@ export async function openTranscript(context: JobContext, place: UploadPlace): P
   if (status !== 'done') return no(refuse('upload_status_wrong', { status }));
   if (record.transcript !== 'held') return no(refuse('transcript_gone'));
   const opened = await openResult(context, record);
-  return opened ? ok({ upload: rowOf(record), ...opened }) : no(refuse('transcript_gone', undefined, ROW_SAYS_THERE));
+  return opened ? ok({ upload: rowOf(record), ...opened }) : no(refuse('transcript_gone', undefined, BLOB_MISSING));
 }
 
 /** Detail of a refusal: the blob is missing although its row says that it exists. */
-export const ROW_SAYS_THERE = 'the row says it is there';
+export const BLOB_MISSING = 'the row says it is there';
 
 /** Returns the address of what a run made, a transcript or speech; `undefined` when the blob is missing. */
-export async function openResult(context: JobContext, { tenant, id, state, asked }: UploadRecord) {
+export async function openResult(context: JobContext, { tenant, id, state, request }: UploadRecord) {
   const name = outcomeBlob({ tenant, id, run: state.run, name: inEdition('transcript', state.edition ?? 0) });
   const found = await context.blobs.find(OUTCOMES, name);
   if (!found) return undefined;
   const expires = context.now() + JOB_URL_S * 1_000;
   const url = await context.blobs.address(OUTCOMES, name, 'read', expires);
-  const zoneKeyId = context.settings.ZONE_KEYS[asked.zone]?.[0]?.kid ?? '';
-  return { read: { url, etag: found.etag }, zone: asked.zone, zoneKeyId, expires };
+  const zoneKeyId = context.settings.ZONE_KEYS[request.zone]?.[0]?.kid ?? '';
+  return { read: { url, etag: found.etag }, zone: request.zone, zoneKeyId, expires };
 }

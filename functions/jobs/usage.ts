@@ -19,7 +19,7 @@ const SWEEP_BOOKINGS_MAX = 200;
 export const USAGE_REPORT_DAYS = 31;
 
 /** `undefined` when no file had arrived: then nothing was used. */
-export function usageOf({ tenant, id, asked, state, created, updated }: UploadRecord): UploadUsage | undefined {
+export function usageOf({ tenant, id, request, state, created, updated }: UploadRecord): UploadUsage | undefined {
   const { bytes, status, seconds = 0, refusal } = state;
   // Text is not counted in seconds of sound.
   if (bytes === undefined || !isUploadId(id)) return undefined;
@@ -29,11 +29,11 @@ export function usageOf({ tenant, id, asked, state, created, updated }: UploadRe
     upload: id,
     run: state.run,
     // An edge that does not say so yet keeps it where the tenant's uploads lie, in all but mixed tokens.
-    home: asked.home ?? asked.zone,
-    ...(asked.subject !== undefined && { subject: asked.subject }),
-    class: asked.class,
-    model: asked.model,
-    ...(asked.language !== undefined && { language: asked.language }),
+    home: request.home ?? request.zone,
+    ...(request.subject !== undefined && { subject: request.subject }),
+    class: request.class,
+    model: request.model,
+    ...(request.language !== undefined && { language: request.language }),
     ...(done
       ? { status: 200 }
       : (refusal && { status: refusals[refusal.reason].status, reason: refusal.reason }) || GONE),
@@ -92,7 +92,7 @@ async function keepOrGiveUp(context: JobContext, usage: UsageRow, { status }: Us
 }
 
 async function book(context: JobContext, { since: _, ...usage }: UsageRow): Promise<void> {
-  await context.usage.tell(usage);
+  await context.usage.book(usage);
   await forgetUsage(context, usage);
 }
 

@@ -19,8 +19,8 @@ interface RowStore {
 /** Bounds of what a caller may see of its tenant's. An absent member bounds nothing. */
 export type Viewer = Pick<EdgeCaller, 'owner' | 'zones'>;
 
-const mayView = ({ owner, zones }: Viewer, { asked }: UploadRecord): boolean =>
-  (owner === undefined || asked.subject === owner) && (zones === undefined || zones.includes(asked.zone));
+const mayView = ({ owner, zones }: Viewer, { request }: UploadRecord): boolean =>
+  (owner === undefined || request.subject === owner) && (zones === undefined || zones.includes(request.zone));
 
 /** Returns whether a caller may see an upload or a project. */
 export async function isVisible(

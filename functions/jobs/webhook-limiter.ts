@@ -1,7 +1,7 @@
 // Limits the webhook deliveries of an instance. Receivers belong to tenants and may never answer: a tenant
 // has a few deliveries in flight, and a receiver that only times out is not called for a while, so that no
 // tenant waits for another's receiver.
-import { TenantLimiter } from '../http/limiter.ts';
+import { Limiter } from '../../shared/limiter.ts';
 import type { Posted } from './post.ts';
 import { TIMED_OUT } from './post.ts';
 
@@ -31,7 +31,7 @@ interface Silence {
 }
 
 export function createWebhookLimiter(now: () => number): WebhookLimiter {
-  const inFlight = new TenantLimiter(Number.POSITIVE_INFINITY, WEBHOOKS_PER_TENANT_MAX);
+  const inFlight = new Limiter(WEBHOOKS_PER_TENANT_MAX);
   const silent = new Map<string, Silence>();
   const isClosed = (name: string) => (silent.get(name)?.until ?? 0) > now();
 
@@ -50,11 +50,11 @@ export function createWebhookLimiter(now: () => number): WebhookLimiter {
       // A host may be that of many tenants: what one of them finds there says nothing of it to the others.
       const names = [tenant, `${tenant} ${host}`];
       if (names.some(isClosed)) return 'hangs';
-      const release = inFlight.acquire(tenant);
-      if (typeof release === 'number') return 'full';
+      const slot = inFlight.enter(tenant);
+      if (!slot) return 'full';
       return {
         end(posted) {
-          release();
+          slot.leave();
           for (const name of names) note(name, 'failure' in posted && posted.failure === TIMED_OUT);
         },
       };

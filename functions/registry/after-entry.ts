@@ -5,13 +5,13 @@ import { publishRelease } from './publish-release.ts';
 import { reportToLog } from './report-to-log.ts';
 
 /** Refuses with `audit_unavailable`: the entry stays written, and the next request reports it again. */
-export async function afterEntry(desk: ModelContext, model: string): Promise<Result<undefined>> {
+export async function afterEntry(context: ModelContext, model: string): Promise<Result<undefined>> {
   try {
     // A rollback must not wait for anything else.
-    await publishRelease(desk, model);
+    await publishRelease(context, model);
   } catch (error) {
     // The timer publishes again each minute.
-    desk.log({ what: 'release untold', detail: error instanceof Error ? error.name : 'unknown' });
+    context.log({ what: 'release untold', detail: error instanceof Error ? error.name : 'unknown' });
   }
-  return reportToLog(desk, model);
+  return reportToLog(context, model);
 }

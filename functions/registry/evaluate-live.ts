@@ -38,20 +38,20 @@ const LIVE_WINDOW_STREAMS = 50;
 const LIVE_WINDOWS_MAX = 12;
 
 /** Judges all models. A model that fails is tried again at the next run. */
-export async function evaluateLive(desk: ModelContext): Promise<void> {
-  for (const { model } of await listModels(desk)) {
+export async function evaluateLive(context: ModelContext): Promise<void> {
+  for (const { model } of await listModels(context)) {
     try {
-      await judgeModel(desk, model);
+      await judgeModel(context, model);
     } catch (error) {
-      desk.log({ what: 'live unjudged', detail: error instanceof Error ? error.name : 'unknown' });
+      context.log({ what: 'live unjudged', detail: error instanceof Error ? error.name : 'unknown' });
     }
   }
 }
 
-async function judgeModel(desk: ModelContext, model: string): Promise<void> {
-  const agents = await readAgents(desk, model);
-  const [{ registry }, { live, version }] = await Promise.all([readModel(desk, model), readLive(desk, model)]);
-  const now = desk.now();
+async function judgeModel(context: ModelContext, model: string): Promise<void> {
+  const agents = await readAgents(context, model);
+  const [{ registry }, { live, version }] = await Promise.all([readModel(context, model), readLive(context, model)]);
+  const now = context.now();
   const underWay = Object.values(registry.revisions).some(({ standing }) => isUnderWay(standing));
   if (!underWay && Object.keys(live.trials).length === 0 && agents.length === 0) return;
   const news = agents.map(({ row, taken }) => ({
@@ -61,7 +61,7 @@ async function judgeModel(desk: ModelContext, model: string): Promise<void> {
   }));
   const next = takeAll(live, registry, news, now);
   const value = next as unknown as Value;
-  const done = await desk.rows.commit(model, [
+  const done = await context.rows.commit(model, [
     version === undefined ? { type: 'insert', key: LIVE, value } : { type: 'replace', key: LIVE, value, version },
     ...rowsAfter(agents, now),
   ]);
@@ -70,7 +70,7 @@ async function judgeModel(desk: ModelContext, model: string): Promise<void> {
   for (const [revision, one] of Object.entries(next.trials)) {
     const windows = one.stage === 'canary' ? (next.traffic[revision]?.windows ?? []) : [];
     const late = missedLive(registry.revisions[revision]?.sla, windows, one.since, now);
-    if (late || evaluateTrial(one, now) === 'FAIL') await withdraw(desk, model, { revision, failed: one, late });
+    if (late || evaluateTrial(one, now) === 'FAIL') await withdraw(context, model, { revision, failed: one, late });
   }
 }
 

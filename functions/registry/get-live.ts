@@ -17,11 +17,11 @@ import { evaluateTrial, evidenceOf, followStanding, isUnderWay } from './trial.t
  * which a signed report is all there is.
  */
 export async function readLiveEvidence(
-  desk: Pick<ModelContext, 'rows' | 'log'>,
+  context: Pick<ModelContext, 'rows' | 'log'>,
   known: Registry,
   revision: string,
 ): Promise<Evidence[]> {
-  const { live } = await readLive(desk, known.model);
+  const { live } = await readLive(context, known.model);
   const found = known.revisions[revision];
   const trial = found && isUnderWay(found.standing) && live.trials[revision];
   const followed = trial && followStanding(trial, found.standing, found.since, noCounts);
@@ -34,14 +34,14 @@ function trialOf({ trials }: Live, known: Registry, revision: string) {
 }
 
 export async function getLiveEvidence(
-  desk: ModelContext,
+  context: ModelContext,
   model: string,
   revision: string,
 ): Promise<Result<LiveEvidence>> {
-  const [{ registry }, { live }] = await Promise.all([readModel(desk, model), readLive(desk, model)]);
+  const [{ registry }, { live }] = await Promise.all([readModel(context, model), readLive(context, model)]);
   const found = registry.revisions[revision];
   if (!found) return no(refuse('revision_unknown', { model }));
-  const now = desk.now();
+  const now = context.now();
   const trial = trialOf(live, registry, revision);
   const evidence = trial ? evidenceOf(trial) : [];
   return ok({

@@ -31,12 +31,12 @@ export function stateOf(known: Registry): ModelState {
 }
 
 /** Returns the current state, or the state at `at`, replayed from the log. */
-export async function getModel(desk: ModelContext, model: string, at: number | undefined): Promise<ModelState> {
-  const { registry } = await readModel(desk, model);
+export async function getModel(context: ModelContext, model: string, at: number | undefined): Promise<ModelState> {
+  const { registry } = await readModel(context, model);
   if (at === undefined || at >= registry.at) return stateOf(registry);
   let known = newRegistry(model);
   for (;;) {
-    const entries = await readEntries(desk, model, known.seq, MODEL_LOG_ROWS_MAX);
+    const entries = await readEntries(context, model, known.seq, MODEL_LOG_ROWS_MAX);
     const before = entries.filter((one) => one.at <= at);
     known = before.reduce(applyEntry, known);
     if (entries.length === 0 || before.length < entries.length) return stateOf(known);

@@ -30,8 +30,8 @@ export interface ModelLogLine {
   readonly detail: string;
 }
 
-export const requireModels = (desk: ModelContext | undefined): Result<ModelContext> =>
-  desk ? ok(desk) : no(refuse('models_closed', undefined, 'no MODEL_SIGNERS'));
+export const requireModels = (context: ModelContext | undefined): Result<ModelContext> =>
+  context ? ok(context) : no(refuse('models_closed', undefined, 'no MODEL_SIGNERS'));
 /** Client of the edge for release maps. */
 export interface ReleaseEdge {
   publish(map: ReleaseMap): Promise<void>;

@@ -7,12 +7,12 @@ import { aliasRowOf } from './get-model.ts';
 import type { ModelContext } from './model-context.ts';
 import { append } from './stored-model.ts';
 
-export async function moveAlias(desk: ModelContext, model: string, move: AliasMove): Promise<Result<AliasRow>> {
-  const done = await append(desk, model, (known) => {
+export async function moveAlias(context: ModelContext, model: string, move: AliasMove): Promise<Result<AliasRow>> {
+  const done = await append(context, model, (known) => {
     const decided = decideAlias(known, move);
-    return decided.ok ? ok({ draft: decided.value, said: undefined }) : decided;
+    return decided.ok ? ok({ draft: decided.value, answer: undefined }) : decided;
   });
   if (!done.ok) return done;
-  const told = await afterEntry(desk, model);
-  return told.ok ? ok(aliasRowOf(done.value.registry, move.alias)) : told;
+  const published = await afterEntry(context, model);
+  return published.ok ? ok(aliasRowOf(done.value.registry, move.alias)) : published;
 }

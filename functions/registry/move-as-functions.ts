@@ -12,12 +12,12 @@ type Move = Pick<GateStatement, 'model' | 'revision' | 'to' | 'reason' | 'eviden
 
 /** Signs and applies a move. `found`: the revision's current state. */
 export async function moveAsFunctions(
-  desk: ModelContext,
+  context: ModelContext,
   key: SigningKey,
   found: Pick<Registry['revisions'][string], 'standing' | 'since'>,
   move: Move,
 ): Promise<Result<TransitionRow>> {
   // Clocks differ: a statement must not predate the stage it is about.
-  const payload = writeStatement({ ...move, from: found.standing, at: Math.max(desk.now(), found.since) });
-  return moveRevision(desk, move.model, await signPayload(payload, key));
+  const payload = writeStatement({ ...move, from: found.standing, at: Math.max(context.now(), found.since) });
+  return moveRevision(context, move.model, await signPayload(payload, key));
 }

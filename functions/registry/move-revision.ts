@@ -23,20 +23,24 @@ const statementKey = (id: string): string => `s!${id}`;
 const invalid = (rule: string) => no(refuse('signature_invalid', { rule }));
 
 /** Applies a signed statement. A repeat, also with another signature, is the same transition. */
-export async function moveRevision(desk: ModelContext, model: string, sent: Envelope): Promise<Result<TransitionRow>> {
+export async function moveRevision(
+  context: ModelContext,
+  model: string,
+  sent: Envelope,
+): Promise<Result<TransitionRow>> {
   if (JSON.stringify(sent).length > MODEL_STATEMENT_BYTES) return invalid('it is too long');
   const payload = fromBase64(sent.payload);
   const statement = payload && readStatement(payload);
   if (!statement || statement.model !== model) return invalid('it is no statement about a revision of this model');
-  const done = await append(desk, model, async (known) => {
-    const row = await desk.rows.read(model, statementKey(statement.id));
-    return decide(desk, known, { statement, sent, row });
+  const done = await append(context, model, async (known) => {
+    const row = await context.rows.read(model, statementKey(statement.id));
+    return decide(context, known, { statement, sent, row });
   });
   if (!done.ok) return done;
-  const told = await afterEntry(desk, model);
-  if (!told.ok) return told;
-  const { said } = done.value;
-  return said.missed === undefined ? ok(said) : no(refuse('sla_missed', { rule: said.missed }));
+  const published = await afterEntry(context, model);
+  if (!published.ok) return published;
+  const { answer } = done.value;
+  return answer.missed === undefined ? ok(answer) : no(refuse('sla_missed', { rule: answer.missed }));
 }
 
 interface SentStatement {
@@ -47,28 +51,28 @@ interface SentStatement {
 }
 
 async function decide(
-  desk: ModelContext,
+  context: ModelContext,
   known: Registry,
   { statement, sent, row }: SentStatement,
 ): Promise<Result<Decided<TransitionRow>>> {
   const kept = row && storedTransition.parse(row.value);
   // The statement has moved the revision already: the client repeats after a lost answer.
-  if (kept?.seq !== undefined) return ok({ draft: undefined, said: rowOf(kept) });
-  const opened = await openEnvelope(kept ? join(kept.envelope, sent) : sent, desk.signers);
+  if (kept?.seq !== undefined) return ok({ draft: undefined, answer: rowOf(kept) });
+  const opened = await openEnvelope(kept ? join(kept.envelope, sent) : sent, context.signers);
   if (!opened) return invalid('one of its signatures is wrong, or by an unknown key');
-  const machines = new Set(desk.signers.filter(({ worker }) => worker).map(({ name }) => name));
+  const machines = new Set(context.signers.filter(({ worker }) => worker).map(({ name }) => name));
   const people = opened.signers.filter((name) => !machines.has(name));
   const workers = opened.signers.filter((name) => machines.has(name));
-  const live = await readLiveEvidence(desk, known, statement.revision);
-  const context = { signers: people, workers, now: desk.now(), live };
-  const decided = decideTransition(known, statement, context);
+  const live = await readLiveEvidence(context, known, statement.revision);
+  const evaluation = { signers: people, workers, now: context.now(), live };
+  const decided = decideTransition(known, statement, evaluation);
   if (!decided.ok) return decided;
   const draft = typeof decided.value === 'number' ? undefined : decided.value;
   // A machine's signature alone opens no transition.
   if (!draft && people.length === 0 && !isSame(statement.from, statement.to))
     return invalid('no person with a vote has signed it');
   const { id, revision, from, to } = statement;
-  const said: TransitionRow = {
+  const answer: TransitionRow = {
     ...{ id, revision, from, to },
     signers: draft?.type === 'rollout' ? draft.signers : people,
     missing: typeof decided.value === 'number' ? decided.value : 0,
@@ -78,8 +82,8 @@ async function decide(
   };
   const signatures = opened.envelope.signatures.slice(0, MODEL_SIGNATURES_MAX);
   const envelope = { ...opened.envelope, signatures };
-  const change = putOn(row, statementKey(id), { ...said, envelope });
-  return ok({ draft, said, changes: [change] });
+  const change = putOn(row, statementKey(id), { ...answer, envelope });
+  return ok({ draft, answer, changes: [change] });
 }
 
 const putOn = (row: Row | undefined, key: string, value: StoredTransition): Change =>
@@ -95,7 +99,11 @@ function join(kept: Envelope, sent: Envelope): Envelope {
 const rowOf = ({ envelope: _, ...row }: StoredTransition): TransitionRow => row;
 
 /** Returns a transition with its envelope, for further signers. */
-export async function getTransition(desk: ModelContext, model: string, id: string): Promise<Result<StoredTransition>> {
-  const row = await desk.rows.read(model, statementKey(id));
+export async function getTransition(
+  context: ModelContext,
+  model: string,
+  id: string,
+): Promise<Result<StoredTransition>> {
+  const row = await context.rows.read(model, statementKey(id));
   return row ? ok(storedTransition.parse(row.value)) : no(refuse('transition_unknown'));
 }

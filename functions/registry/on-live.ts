@@ -11,9 +11,9 @@ import { storeReport } from './stored-live.ts';
 
 /** POST /api/agents/live */
 export const onLive =
-  (desk: ModelContext | undefined) =>
+  (context: ModelContext | undefined) =>
   async (request: HttpRequest): Promise<HttpResponseInit> => {
-    const needed = requireModels(desk);
+    const needed = requireModels(context);
     if (!needed.ok) return answerNo(needed.refusal);
     const known = needed.value;
     const sent = sentLiveReport.safeParse(await readJson(request));

@@ -5,7 +5,7 @@ import { aliasMove, newRevision, newTransition } from '../../shared/registry/con
 import { aliasName } from '../../shared/registry/registry.ts';
 import { modelName, revisionDigest } from '../../shared/registry/revision.ts';
 import type { EdgeCaller } from '../caller/edge-caller.ts';
-import { fromEdge, type Question } from '../caller/from-edge.ts';
+import { type EdgeHandler, fromEdge } from '../caller/from-edge.ts';
 import { answer, answerNo, answerResult, answerUnlike } from '../http/answer.ts';
 import { readCount } from '../http/read-count.ts';
 import { readJson } from '../http/read-json.ts';
@@ -23,34 +23,34 @@ import { readEntries } from './stored-model.ts';
 const unlike = (field: string, rule = 'it is not as agreed') => answerNo(refuse('field_invalid', { field, rule }));
 
 /** POST /api/models/{model}/revisions */
-export const onRevision = (desk: ModelContext | undefined): Question =>
-  ofModel(desk, async (known, model, request) => {
-    const asked = newRevision.safeParse(await readJson(request));
-    if (!asked.success) return answerUnlike(asked.error);
-    return answerResult(await registerRevision(known, model, asked.data), 201);
+export const onRevision = (context: ModelContext | undefined): EdgeHandler =>
+  ofModel(context, async (known, model, request) => {
+    const body = newRevision.safeParse(await readJson(request));
+    if (!body.success) return answerUnlike(body.error);
+    return answerResult(await registerRevision(known, model, body.data), 201);
   });
 
 /** GET /api/models/{model}/revisions/{revision} */
-export const onSeeRevision = (desk: ModelContext | undefined): Question =>
-  ofRevision(desk, async (known, model, revision) => answerResult(await getRevision(known, model, revision)));
+export const onSeeRevision = (context: ModelContext | undefined): EdgeHandler =>
+  ofRevision(context, async (known, model, revision) => answerResult(await getRevision(known, model, revision)));
 
 /** DELETE /api/models/{model}/revisions/{revision} */
-export const onRetire = (desk: ModelContext | undefined): Question =>
-  ofRevision(desk, async (known, model, revision, { tenant }) =>
+export const onRetire = (context: ModelContext | undefined): EdgeHandler =>
+  ofRevision(context, async (known, model, revision, { tenant }) =>
     answerResult(await retireRevision(known, model, revision, tenant)),
   );
 
 /** GET /api/models */
-export const onModels = (desk: ModelContext | undefined): Question =>
-  byOperator(desk, async (known) => answer(200, { models: await listModels(known) }));
+export const onModels = (context: ModelContext | undefined): EdgeHandler =>
+  byOperator(context, async (known) => answer(200, { models: await listModels(known) }));
 
 /** GET /api/models/{model}/revisions/{revision}/evidence */
-export const onEvidence = (desk: ModelContext | undefined): Question =>
-  ofRevision(desk, async (known, model, revision) => answerResult(await getLiveEvidence(known, model, revision)));
+export const onEvidence = (context: ModelContext | undefined): EdgeHandler =>
+  ofRevision(context, async (known, model, revision) => answerResult(await getLiveEvidence(known, model, revision)));
 
 /** GET /api/models/{model}?at= */
-export const onModel = (desk: ModelContext | undefined): Question =>
-  ofModel(desk, async (known, model, request) => {
+export const onModel = (context: ModelContext | undefined): EdgeHandler =>
+  ofModel(context, async (known, model, request) => {
     const text = request.query.get('at');
     const at = text === null ? undefined : readTime(text);
     if (text !== null && at === undefined) return unlike('at', 'it is no time');
@@ -64,17 +64,17 @@ const readTime = (text: string): number | undefined => {
 };
 
 /** POST /api/models/{model}/transitions */
-export const onTransition = (desk: ModelContext | undefined): Question =>
-  ofModel(desk, async (known, model, request) => {
-    const asked = newTransition.safeParse(await readJson(request));
-    if (!asked.success) return answerUnlike(asked.error);
-    const moved = await moveRevision(known, model, asked.data.envelope);
+export const onTransition = (context: ModelContext | undefined): EdgeHandler =>
+  ofModel(context, async (known, model, request) => {
+    const body = newTransition.safeParse(await readJson(request));
+    if (!body.success) return answerUnlike(body.error);
+    const moved = await moveRevision(known, model, body.data.envelope);
     return answerResult(moved, moved.ok && moved.value.missing > 0 ? 202 : 200);
   });
 
 /** GET /api/models/{model}/transitions?after= */
-export const onLog = (desk: ModelContext | undefined): Question =>
-  ofModel(desk, async (known, model, request) => {
+export const onLog = (context: ModelContext | undefined): EdgeHandler =>
+  ofModel(context, async (known, model, request) => {
     const most = MODEL_LOG_ROWS_MAX;
     const entries = await readEntries(known, model, readCount(request, 'after') ?? 0, most);
     const next = entries.length === most && entries.at(-1)?.seq;
@@ -82,28 +82,28 @@ export const onLog = (desk: ModelContext | undefined): Question =>
   });
 
 /** GET /api/models/{model}/transitions/{id} */
-export const onSeeTransition = (desk: ModelContext | undefined): Question =>
-  ofModel(desk, async (known, model, request) => {
+export const onSeeTransition = (context: ModelContext | undefined): EdgeHandler =>
+  ofModel(context, async (known, model, request) => {
     const { id = '' } = request.params;
     if (!/^[0-9a-f]{64}$/.test(id)) return answerNo(refuse('transition_unknown'));
     return answerResult(await getTransition(known, model, id));
   });
 
 /** PUT /api/models/{model}/aliases/{alias} */
-export const onAlias = (desk: ModelContext | undefined): Question =>
-  ofModel(desk, async (known, model, request) => {
+export const onAlias = (context: ModelContext | undefined): EdgeHandler =>
+  ofModel(context, async (known, model, request) => {
     const alias = aliasName.safeParse(request.params.alias);
     if (!alias.success) return unlike('alias');
-    const asked = aliasMove.safeParse(await readJson(request));
-    if (!asked.success) return answerUnlike(asked.error);
-    return answerResult(await moveAlias(known, model, { alias: alias.data, ...asked.data }));
+    const body = aliasMove.safeParse(await readJson(request));
+    if (!body.success) return answerUnlike(body.error);
+    return answerResult(await moveAlias(known, model, { alias: alias.data, ...body.data }));
   });
 
 function ofModel(
-  desk: ModelContext | undefined,
-  then: (desk: ModelContext, model: string, request: HttpRequest, caller: EdgeCaller) => Promise<HttpResponseInit>,
-): Question {
-  return byOperator(desk, async (known, request, caller) => {
+  context: ModelContext | undefined,
+  then: (context: ModelContext, model: string, request: HttpRequest, caller: EdgeCaller) => Promise<HttpResponseInit>,
+): EdgeHandler {
+  return byOperator(context, async (known, request, caller) => {
     const model = modelName.safeParse(request.params.model);
     return model.success ? then(known, model.data, request, caller) : unlike('model');
   });
@@ -111,10 +111,10 @@ function ofModel(
 
 /** Answers `revision_unknown` for anything that is not a digest. */
 const ofRevision = (
-  desk: ModelContext | undefined,
-  then: (desk: ModelContext, model: string, revision: string, caller: EdgeCaller) => Promise<HttpResponseInit>,
-): Question =>
-  ofModel(desk, async (known, model, request, caller) => {
+  context: ModelContext | undefined,
+  then: (context: ModelContext, model: string, revision: string, caller: EdgeCaller) => Promise<HttpResponseInit>,
+): EdgeHandler =>
+  ofModel(context, async (known, model, request, caller) => {
     const revision = revisionDigest.safeParse(request.params.revision);
     return revision.success
       ? then(known, model, revision.data, caller)
@@ -122,9 +122,9 @@ const ofRevision = (
   });
 
 const byOperator = (
-  desk: ModelContext | undefined,
-  then: (desk: ModelContext, request: HttpRequest, caller: EdgeCaller) => Promise<HttpResponseInit>,
-): Question =>
-  fromEdge(requireModels(desk), async (request, caller, known) =>
+  context: ModelContext | undefined,
+  then: (context: ModelContext, request: HttpRequest, caller: EdgeCaller) => Promise<HttpResponseInit>,
+): EdgeHandler =>
+  fromEdge(requireModels(context), async (request, caller, known) =>
     caller.operate ? then(known, request, caller) : answerNo(refuse('scope_missing', { scope: 'operate' })),
   );

@@ -26,10 +26,10 @@ const PARTITION = '@release';
 const KEY = 'map';
 const EMPTY: ReleaseMap = { v: 1, generation: 0, models: {} };
 
-type Desk = Pick<ModelContext, 'rows' | 'edge' | 'mirrorShare'>;
+type ReleaseContext = Pick<ModelContext, 'rows' | 'edge' | 'mirrorShare'>;
 
 /** Lists a model before its log begins, so that every log is found. Refuses when the list is full. */
-export async function enrolModel({ rows }: Desk, model: string): Promise<Result<undefined>> {
+export async function enrolModel({ rows }: ReleaseContext, model: string): Promise<Result<undefined>> {
   for (let attempt = 0; attempt < MODEL_TRIES_MAX; attempt += 1) {
     const { map, version } = await readMap(rows);
     if (Object.hasOwn(map.models, model)) return ok(undefined);
@@ -42,7 +42,9 @@ export async function enrolModel({ rows }: Desk, model: string): Promise<Result<
 }
 
 /** Returns the listed models and the revision of their `stable` alias. */
-export async function listModels({ rows }: Pick<Desk, 'rows'>): Promise<z.infer<typeof modelNames>['models']> {
+export async function listModels({
+  rows,
+}: Pick<ReleaseContext, 'rows'>): Promise<z.infer<typeof modelNames>['models']> {
   const { map } = await readMap(rows);
   return Object.keys(map.models)
     .sort()
@@ -53,13 +55,13 @@ export async function listModels({ rows }: Pick<Desk, 'rows'>): Promise<z.infer<
  * Updates the map from the logs of one model or all, and sends it to the edge. Throws when the edge is
  * unreachable.
  */
-export async function publishRelease(desk: Desk, only?: string): Promise<ReleaseMap> {
-  const map = await updateMap(desk, only);
-  if (map.generation > 0) await desk.edge?.publish(map);
+export async function publishRelease(context: ReleaseContext, only?: string): Promise<ReleaseMap> {
+  const map = await updateMap(context, only);
+  if (map.generation > 0) await context.edge?.publish(map);
   return map;
 }
 
-async function updateMap({ rows, mirrorShare }: Desk, only: string | undefined): Promise<ReleaseMap> {
+async function updateMap({ rows, mirrorShare }: ReleaseContext, only: string | undefined): Promise<ReleaseMap> {
   for (let attempt = 0; attempt < MODEL_TRIES_MAX; attempt += 1) {
     const { map, version } = await readMap(rows);
     const names = Object.keys(map.models).filter((name) => only === undefined || name === only);
@@ -74,12 +76,12 @@ async function updateMap({ rows, mirrorShare }: Desk, only: string | undefined):
   throw new Error('the release map changes all the time');
 }
 
-async function readMap(rows: Desk['rows']): Promise<{ map: ReleaseMap; version: string | undefined }> {
+async function readMap(rows: ReleaseContext['rows']): Promise<{ map: ReleaseMap; version: string | undefined }> {
   const row = await rows.read(PARTITION, KEY);
   return row ? { map: releaseMap.parse(row.value), version: row.version } : { map: EMPTY, version: undefined };
 }
 
-const writeMap = (rows: Desk['rows'], value: ReleaseMap, version: string | undefined): Promise<boolean> =>
+const writeMap = (rows: ReleaseContext['rows'], value: ReleaseMap, version: string | undefined): Promise<boolean> =>
   rows.commit(PARTITION, [
     version === undefined ? { type: 'insert', key: KEY, value } : { type: 'replace', key: KEY, value, version },
   ]);

@@ -24,12 +24,12 @@ const invalid = (rule: string) => no(refuse('signature_invalid', { rule }));
 const bundleKey = (revision: string): string => `b!${revision}`;
 
 export async function registerRevision(
-  desk: ModelContext,
+  context: ModelContext,
   model: string,
   { bundle, description }: z.infer<typeof newRevision>,
 ): Promise<Result<RevisionRow>> {
   if (JSON.stringify(bundle).length > MODEL_BUNDLE_BYTES) return invalid('its bundle is too long');
-  const opened = await openBundle(bundle, desk.signers);
+  const opened = await openBundle(bundle, context.signers);
   if (!opened.ok) return opened;
   const { manifest, signer } = opened.value;
   const revision = revisionOf(manifest);
@@ -37,10 +37,10 @@ export async function registerRevision(
   if (manifest.revision !== undefined && manifest.revision !== revision) {
     return invalid('its files make another revision than it says');
   }
-  const enrolled = await enrolModel(desk, model);
+  const enrolled = await enrolModel(context, model);
   if (!enrolled.ok) return enrolled;
-  const done = await append(desk, model, (known) => {
-    const worker = desk.signers.some(({ name, worker }) => name === signer && worker);
+  const done = await append(context, model, (known) => {
+    const worker = context.signers.some(({ name, worker }) => name === signer && worker);
     const { sla, made } = manifest;
     const decided = decideRevision(known, { revision, author: signer, worker, sla, made });
     if (!decided.ok) return decided;
@@ -49,21 +49,21 @@ export async function registerRevision(
     // only names it.
     const first = !Object.hasOwn(known.revisions, revision);
     const keeps = decided.value && (first || makesRevision(manifest));
-    return ok({ draft: decided.value, said: undefined, changes: keeps ? [kept] : [] });
+    return ok({ draft: decided.value, answer: undefined, changes: keeps ? [kept] : [] });
   });
   if (!done.ok) return done;
-  const told = await afterEntry(desk, model);
-  return told.ok ? ok(revisionRowOf(done.value.registry, revision)) : told;
+  const published = await afterEntry(context, model);
+  return published.ok ? ok(revisionRowOf(done.value.registry, revision)) : published;
 }
 
 /** Returns a revision with its bundle, for export. */
 export async function getRevision(
-  desk: ModelContext,
+  context: ModelContext,
   model: string,
   revision: string,
 ): Promise<Result<StoredRevision>> {
-  const { registry } = await readModel(desk, model);
-  const row = registry.revisions[revision] && (await desk.rows.read(model, bundleKey(revision)));
+  const { registry } = await readModel(context, model);
+  const row = registry.revisions[revision] && (await context.rows.read(model, bundleKey(revision)));
   if (!row) return no(refuse('revision_unknown', { model }));
   return ok({ ...revisionRowOf(registry, revision), ...newRevision.parse(row.value) });
 }

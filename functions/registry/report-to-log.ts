@@ -11,19 +11,19 @@ import type { ModelContext } from './model-context.ts';
 import { readEntries, readModel, storeReported } from './stored-model.ts';
 
 /** Refuses with `audit_unavailable`: the entries stay written, and the next request reports them again. */
-export async function reportToLog(desk: ModelContext, model: string): Promise<Result<undefined>> {
-  const { audit } = desk;
+export async function reportToLog(context: ModelContext, model: string): Promise<Result<undefined>> {
+  const { audit } = context;
   if (!audit) return ok(undefined);
   for (let attempt = 0; attempt < MODEL_TRIES_MAX; attempt += 1) {
-    const kept = await readModel(desk, model);
-    if (kept.told >= kept.registry.seq) return ok(undefined);
-    const entries = await readEntries(desk, model, kept.told, MODEL_LOG_ROWS_MAX);
+    const kept = await readModel(context, model);
+    if (kept.reported >= kept.registry.seq) return ok(undefined);
+    const entries = await readEntries(context, model, kept.reported, MODEL_LOG_ROWS_MAX);
     for (const one of entries) {
-      const told = await audit.report(desk.zone, draftOf(one), idOf(one));
-      if (!told.ok) return told;
+      const reported = await audit.report(context.zone, draftOf(one), idOf(one));
+      if (!reported.ok) return reported;
     }
     // On a conflict with a concurrent reporter, the next attempt reads the rest.
-    await storeReported(desk, kept, entries.at(-1)?.seq ?? kept.told);
+    await storeReported(context, kept, entries.at(-1)?.seq ?? kept.reported);
   }
   return ok(undefined);
 }

@@ -9,15 +9,21 @@ import { moveAsFunctions } from './move-as-functions.ts';
 import { readModel } from './stored-model.ts';
 
 export async function retireRevision(
-  desk: ModelContext,
+  context: ModelContext,
   model: string,
   revision: string,
   tenant: string,
 ): Promise<Result<TransitionRow>> {
-  if (!desk.ownKey) return no(refuse('models_closed', undefined, 'no SERVICE_KEY'));
-  const { registry } = await readModel(desk, model);
+  if (!context.ownKey) return no(refuse('models_closed', undefined, 'no SERVICE_KEY'));
+  const { registry } = await readModel(context, model);
   const found = registry.revisions[revision];
   if (!found) return no(refuse('revision_unknown', { model }));
   const reason = `asked for by an operator of ${tenant}`;
-  return moveAsFunctions(desk, desk.ownKey, found, { model, revision, to: { stage: 'retired' }, reason, evidence: [] });
+  return moveAsFunctions(context, context.ownKey, found, {
+    model,
+    revision,
+    to: { stage: 'retired' },
+    reason,
+    evidence: [],
+  });
 }

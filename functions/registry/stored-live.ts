@@ -15,8 +15,8 @@ export const LIVE_GONE_S = 3_600;
 const LIVE_AGENTS_MAX = 90;
 
 /** Counts by revision. */
-const told = z.record(z.string(), z.object({ served: liveCounts, mirrored: liveCounts }));
-export type ReportedCounts = z.infer<typeof told>;
+const revisionCounts = z.record(z.string(), z.object({ served: liveCounts, mirrored: liveCounts }));
+export type ReportedCounts = z.infer<typeof revisionCounts>;
 
 const agentRow = z.object({
   zone: z.string(),
@@ -25,13 +25,13 @@ const agentRow = z.object({
   seq: z.number().int(),
   /** Arrival of the last report, ms since 1970. */
   at: z.number().int(),
-  now: told,
+  now: revisionCounts,
   /** Last report of the previous boot. */
-  last: z.object({ boot: z.string(), now: told }).optional(),
+  last: z.object({ boot: z.string(), now: revisionCounts }).optional(),
 });
 export type AgentRow = z.infer<typeof agentRow>;
 
-const takenRow = z.object({ boot: z.string(), now: told });
+const takenRow = z.object({ boot: z.string(), now: revisionCounts });
 export type TakenRow = z.infer<typeof takenRow>;
 
 const window = z.object({
@@ -63,19 +63,28 @@ const TAKEN = 't!';
 export const takenKey = (agent: string): string => `${TAKEN}${agent}`;
 export const agentKey = (agent: string): string => `${AGENT}${agent}`;
 
-interface Desk extends Pick<ModelContext, 'log'> {
+interface LiveContext extends Pick<ModelContext, 'log'> {
   readonly rows: Rows;
   now(): number;
 }
 
 /** Stores a report for each known model in it. Repeats have no effect. */
-export async function storeReport(desk: Desk, agent: string, zone: string, report: LiveReport): Promise<void> {
-  const known = new Set((await listModels(desk)).map(({ model }) => model));
+export async function storeReport(
+  context: LiveContext,
+  agent: string,
+  zone: string,
+  report: LiveReport,
+): Promise<void> {
+  const known = new Set((await listModels(context)).map(({ model }) => model));
   const models = new Set(report.models.map(({ model }) => model).filter((model) => known.has(model)));
-  await Promise.all([...models].map((model) => storeModelReport(desk, agent, { zone, model, report })));
+  await Promise.all([...models].map((model) => storeModelReport(context, agent, { zone, model, report })));
 }
 
-async function storeModelReport({ rows, now, log }: Desk, agent: string, about: Omit<Heard, 'now'>): Promise<void> {
+async function storeModelReport(
+  { rows, now, log }: LiveContext,
+  agent: string,
+  about: Omit<AgentReport, 'now'>,
+): Promise<void> {
   const { model } = about;
   const key = agentKey(agent);
   for (let attempt = 0; attempt < MODEL_TRIES_MAX; attempt += 1) {
@@ -95,7 +104,7 @@ async function storeModelReport({ rows, now, log }: Desk, agent: string, about: 
  * the judging of other rows.
  */
 function readable<T extends z.ZodType>(
-  log: Desk['log'],
+  log: LiveContext['log'],
   model: string,
   { key, value }: Row,
   schema: T,
@@ -105,7 +114,7 @@ function readable<T extends z.ZodType>(
   return parsed.data;
 }
 
-interface Heard {
+interface AgentReport {
   readonly zone: string;
   readonly model: string;
   readonly report: LiveReport;
@@ -113,7 +122,10 @@ interface Heard {
 }
 
 /** Returns the row after a report; `undefined` when the report is a repeat or out of date. */
-export function afterReport(known: AgentRow | undefined, { zone, model, report, now }: Heard): AgentRow | undefined {
+export function afterReport(
+  known: AgentRow | undefined,
+  { zone, model, report, now }: AgentReport,
+): AgentRow | undefined {
   const { boot, began, seq } = report;
   if (known?.boot === boot && seq <= known.seq) return undefined;
   // A report of an earlier boot is obsolete.
@@ -164,7 +176,10 @@ export interface AgentReports {
 }
 
 /** Returns the last report of every agent of a model. */
-export async function readAgents({ rows, log }: Pick<Desk, 'rows' | 'log'>, model: string): Promise<AgentReports[]> {
+export async function readAgents(
+  { rows, log }: Pick<LiveContext, 'rows' | 'log'>,
+  model: string,
+): Promise<AgentReports[]> {
   const most = LIVE_AGENTS_MAX;
   const [agents, takens] = await Promise.all([
     rows.scan(model, AGENT, endOf(AGENT), most),
@@ -183,7 +198,7 @@ export async function readAgents({ rows, log }: Pick<Desk, 'rows' | 'log'>, mode
 
 /** Returns the totals, and the version for the next write. */
 export async function readLive(
-  { rows, log }: Pick<Desk, 'rows' | 'log'>,
+  { rows, log }: Pick<LiveContext, 'rows' | 'log'>,
   model: string,
 ): Promise<{ live: Live; version: string | undefined }> {
   const row = await rows.read(model, LIVE);

@@ -24,14 +24,14 @@ const entryKey = (seq: number): string => `e!${String(seq).padStart(SEQ_DIGITS, 
 export interface StoredModel {
   readonly registry: Registry;
   /** Number of the last entry that the audit log has. */
-  readonly told: number;
+  readonly reported: number;
   readonly version: string | undefined;
 }
 
 export async function readModel({ rows }: Pick<ModelContext, 'rows'>, model: string): Promise<StoredModel> {
   const row = await rows.read(model, HEAD);
-  if (!row) return { registry: newRegistry(model), told: 0, version: undefined };
-  return { registry: registry.parse(row.value.registry), told: Number(row.value.told), version: row.version };
+  if (!row) return { registry: newRegistry(model), reported: 0, version: undefined };
+  return { registry: registry.parse(row.value.registry), reported: Number(row.value.told), version: row.version };
 }
 
 /** Returns entries after `after`, oldest first. */
@@ -46,55 +46,55 @@ export async function readEntries(
 }
 
 /** Decision of a request: the entry to write, if any, the answer, and further row changes. */
-export interface Decided<Said> {
+export interface Decided<Answer> {
   readonly draft: EntryDraft | undefined;
-  readonly said: Said;
+  readonly answer: Answer;
   readonly changes?: readonly Change[];
 }
 
-export interface Appended<Said> {
+export interface Appended<Answer> {
   readonly registry: Registry;
   /** The new entry, if one was written. */
   readonly entry: Entry | undefined;
-  readonly said: Said;
+  readonly answer: Answer;
 }
 
 /**
  * Decides on the current state and commits if it is unchanged; retries on a conflict. Refuses
  * `models_unavailable` after `MODEL_TRIES_MAX`.
  */
-export async function append<Said>(
-  desk: ModelContext,
+export async function append<Answer>(
+  context: ModelContext,
   model: string,
-  decide: (known: Registry) => Promise<Result<Decided<Said>>> | Result<Decided<Said>>,
-): Promise<Result<Appended<Said>>> {
+  decide: (known: Registry) => Promise<Result<Decided<Answer>>> | Result<Decided<Answer>>,
+): Promise<Result<Appended<Answer>>> {
   for (let attempt = 0; attempt < MODEL_TRIES_MAX; attempt += 1) {
-    const kept = await readModel(desk, model);
+    const kept = await readModel(context, model);
     const decided = await decide(kept.registry);
     if (!decided.ok) return decided;
-    const { draft, said, changes = [] } = decided.value;
+    const { draft, answer, changes = [] } = decided.value;
     if (!draft) {
-      const done = changes.length === 0 || (await desk.rows.commit(model, changes));
-      if (done) return ok({ registry: kept.registry, entry: undefined, said });
+      const done = changes.length === 0 || (await context.rows.commit(model, changes));
+      if (done) return ok({ registry: kept.registry, entry: undefined, answer });
       continue;
     }
-    const next = placeEntry(kept.registry, draft, desk.now());
+    const next = placeEntry(kept.registry, draft, context.now());
     const known = applyEntry(kept.registry, next);
-    const written = await desk.rows.commit(model, [
-      headChange({ registry: known, told: kept.told, version: kept.version }),
+    const written = await context.rows.commit(model, [
+      headChange({ registry: known, reported: kept.reported, version: kept.version }),
       { type: 'insert', key: entryKey(next.seq), value: next },
       ...changes,
     ]);
-    if (written) return ok({ registry: known, entry: next, said });
+    if (written) return ok({ registry: known, entry: next, answer });
   }
   return no(refuse('models_unavailable', undefined, `${model} changes all the time`));
 }
 
-function headChange({ registry: known, told, version }: StoredModel): Change {
-  const value = { registry: known, told };
+function headChange({ registry: known, reported, version }: StoredModel): Change {
+  const value = { registry: known, told: reported };
   return version === undefined ? { type: 'insert', key: HEAD, value } : { type: 'replace', key: HEAD, value, version };
 }
 
 /** Records the progress of the audit log; `false` on a conflict. */
-export const storeReported = ({ rows }: ModelContext, kept: StoredModel, told: number): Promise<boolean> =>
-  rows.commit(kept.registry.model, [headChange({ ...kept, told })]);
+export const storeReported = ({ rows }: ModelContext, kept: StoredModel, reported: number): Promise<boolean> =>
+  rows.commit(kept.registry.model, [headChange({ ...kept, reported })]);

@@ -24,25 +24,25 @@ export interface FailedRevision {
  * with the next, equal verdict.
  */
 export async function withdraw(
-  desk: ModelContext,
+  context: ModelContext,
   model: string,
   { revision, failed, late }: FailedRevision,
 ): Promise<void> {
-  const { registry } = await readModel(desk, model);
+  const { registry } = await readModel(context, model);
   const found = registry.revisions[revision];
   if (found?.since !== failed.since) return;
   for (const [alias, { revision: named, before }] of Object.entries(registry.aliases)) {
     if (named !== revision) continue;
-    const moved = await moveAlias(desk, model, { alias, from: revision, revision: before, reason: REASON });
-    if (!moved.ok) desk.log({ what: 'not withdrawn', detail: `alias ${alias}: ${moved.refusal.reason}` });
+    const moved = await moveAlias(context, model, { alias, from: revision, revision: before, reason: REASON });
+    if (!moved.ok) context.log({ what: 'not withdrawn', detail: `alias ${alias}: ${moved.refusal.reason}` });
   }
-  if (!desk.ownKey) return desk.log({ what: 'not withdrawn', detail: 'no SERVICE_KEY' });
-  const moved = await moveAsFunctions(desk, desk.ownKey, found, {
+  if (!context.ownKey) return context.log({ what: 'not withdrawn', detail: 'no SERVICE_KEY' });
+  const moved = await moveAsFunctions(context, context.ownKey, found, {
     model,
     revision,
     to: { stage: 'develop-verify' },
     reason: `${REASON} at ${showStanding(found.standing)}`,
     evidence: [...evidenceOf(failed), ...(late ? [late] : [])],
   });
-  if (!moved.ok) desk.log({ what: 'not withdrawn', detail: moved.refusal.reason });
+  if (!moved.ok) context.log({ what: 'not withdrawn', detail: moved.refusal.reason });
 }

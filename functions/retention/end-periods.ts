@@ -27,16 +27,16 @@ export interface Ended {
 }
 
 /** Runs one round. Rounds do not overlap: one process owns the timer. */
-export async function endPeriods(desk: EraseContext): Promise<Ended> {
-  const { store, zone, keys, now } = desk;
+export async function endPeriods(context: EraseContext): Promise<Ended> {
+  const { store, zone, keys, now } = context;
   // Marks of interrupted rounds.
   const marks = await store.list('sidecar', endingPrefix(zone), PERIODS_PER_ROUND_MAX);
   for (const mark of marks) await store.remove('sidecar', mark);
   const held = new Set<string>();
   let [destroyed, kept] = [0, 0];
-  for await (const period of findEnded(desk, now())) {
+  for await (const period of findEnded(context, now())) {
     if (destroyed >= PERIODS_PER_ROUND_MAX) break;
-    const done = held.has(period.tenant) ? 'held' : await end(desk, period);
+    const done = held.has(period.tenant) ? 'held' : await end(context, period);
     if (done === 'untold') break;
     if (done === 'destroyed') destroyed += 1;
     if (done !== 'held') continue;
@@ -47,8 +47,8 @@ export async function endPeriods(desk: EraseContext): Promise<Ended> {
   return { destroyed, held: kept };
 }
 
-async function end(desk: EraseContext, period: Period): Promise<'destroyed' | 'held' | 'untold' | 'failed'> {
-  const { store, zone, report } = desk;
+async function end(context: EraseContext, period: Period): Promise<'destroyed' | 'held' | 'untold' | 'failed'> {
+  const { store, zone, report } = context;
   const { name, ret, month, tenant } = period;
   const mark = endingName(zone, tenant);
   try {
@@ -56,16 +56,16 @@ async function end(desk: EraseContext, period: Period): Promise<'destroyed' | 'h
     await store.create('sidecar', mark, new Uint8Array());
     // A hold placed after this check finds the mark, and is confirmed only once this period has ended.
     if (await hasHolds(store, zone, tenant)) return 'held';
-    const told = await report({ type: 'erasure.exec', tenant, outcome: 'done', basis: `${ret} ${month}` });
-    if (!told.ok) return 'untold';
+    const reported = await report({ type: 'erasure.exec', tenant, outcome: 'done', basis: `${ret} ${month}` });
+    if (!reported.ok) return 'untold';
     await store.remove('sidecar', name);
     return 'destroyed';
   } catch (error) {
-    desk.failed(error);
+    context.failed(error);
     return 'failed';
   } finally {
     // The next round removes the mark if this fails.
-    await store.remove('sidecar', mark).catch(desk.failed);
+    await store.remove('sidecar', mark).catch(context.failed);
   }
 }
 

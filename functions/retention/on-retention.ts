@@ -6,14 +6,14 @@ import { settleHolds } from '../audit/erase/hold.ts';
 import type { PrivacyContext, ZoneContext } from '../audit/erase/open-privacy.ts';
 import { endPeriods } from './end-periods.ts';
 
-export const onRetention = (desk: PrivacyContext): Promise<void> =>
-  inEach(desk, async (zone) => {
+export const onRetention = (context: PrivacyContext): Promise<void> =>
+  inEach(context, async (zone) => {
     // A failing step does not delay the others.
     await settleHolds(zone).catch(zone.failed);
     const done = await settleErasures(zone).catch(zone.failed);
     const ended = await endPeriods(zone).catch(zone.failed);
     const entries = (done ?? 0) + (ended?.destroyed ?? 0);
-    if (entries > 0) desk.log.log({ what: 'erased', zone: zone.zone, entries });
+    if (entries > 0) context.log.log({ what: 'erased', zone: zone.zone, entries });
   });
 
 /** Runs `work` in every zone; a failing zone does not delay the others. */

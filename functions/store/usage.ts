@@ -10,7 +10,7 @@ export interface Usage {
    * Books usage. Resolves once it is booked, by this call or an earlier one, or when no edge is configured.
    * Throws `UsageRefused` when this row will never be booked, and another error when booking is unavailable.
    */
-  tell(usage: UploadUsage): Promise<void>;
+  book(usage: UploadUsage): Promise<void>;
 }
 
 /** The edge refused the row. */
@@ -27,13 +27,13 @@ const OF_THE_CALLER = [401, 403, 408, 429];
 const isOfRow = (status: number) => status >= 400 && status < 500 && !OF_THE_CALLER.includes(status);
 
 export function openUsage({ EDGE_URL, SERVICE_KEY }: Pick<Settings, 'EDGE_URL' | 'SERVICE_KEY'>): Usage {
-  if (EDGE_URL === undefined || SERVICE_KEY === undefined) return { tell: async () => {} };
+  if (EDGE_URL === undefined || SERVICE_KEY === undefined) return { book: async () => {} };
   const key = importJWK(SERVICE_KEY, 'ES256');
   // A failure surfaces where it is used.
   key.catch(() => {});
   const address = new URL('/v1/usage', EDGE_URL);
   return {
-    async tell(usage) {
+    async book(usage) {
       const issued = Math.floor(Date.now() / 1_000);
       const token = await new SignJWT({ tenant: usage.tenant })
         .setProtectedHeader({ alg: 'ES256', typ: SERVICE_TYPE, ...(SERVICE_KEY.kid && { kid: SERVICE_KEY.kid }) })

@@ -52,9 +52,9 @@ export function readDisclosure(disclosure: string): Disclosure | undefined {
   const bytes = fromBase64Url(disclosure);
   if (!bytes) return undefined;
   try {
-    const said: unknown = JSON.parse(decoder.decode(bytes));
-    if (!Array.isArray(said) || said.length !== 3) return undefined;
-    const [salt, name, value] = said as unknown[];
+    const parts: unknown = JSON.parse(decoder.decode(bytes));
+    if (!Array.isArray(parts) || parts.length !== 3) return undefined;
+    const [salt, name, value] = parts as unknown[];
     if (typeof salt !== 'string' || typeof name !== 'string' || isForbiddenName(name)) return undefined;
     return { name, value };
   } catch {
@@ -70,7 +70,7 @@ export function checkDisclosure(
   commitments: Readonly<Record<string, string>>,
   commitTo = commit,
 ): Disclosure | undefined {
-  const said = readDisclosure(disclosure);
-  if (!said || !Object.hasOwn(commitments, said.name)) return undefined;
-  return commitments[said.name] === commitTo(disclosure) ? said : undefined;
+  const found = readDisclosure(disclosure);
+  if (!found || !Object.hasOwn(commitments, found.name)) return undefined;
+  return commitments[found.name] === commitTo(disclosure) ? found : undefined;
 }

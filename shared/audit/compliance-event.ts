@@ -3,13 +3,13 @@ import { z } from 'zod';
 import { origin } from './event-parts.ts';
 
 /** The requester, as in `event-parts.ts`, and its request, if any. */
-const asked = { request: z.string().optional(), subject: z.string().optional() };
+const requester = { request: z.string().optional(), subject: z.string().optional() };
 
 export const complianceEvents = [
   /** An export was requested. This is the last of the tenant's leaves that it holds. */
   z.object({
     ...origin,
-    ...asked,
+    ...requester,
     type: z.literal('export.create'),
     tenant: z.string(),
     /** Id of the export. */
@@ -27,7 +27,7 @@ export const complianceEvents = [
   /** A part of an export was downloaded. */
   z.object({
     ...origin,
-    ...asked,
+    ...requester,
     type: z.literal('export.read'),
     tenant: z.string(),
     export: z.string(),
@@ -38,7 +38,7 @@ export const complianceEvents = [
   /** A read of the record. Reads of one kind are aggregated: `count` of them between `since` and `at`. */
   z.object({
     ...origin,
-    ...asked,
+    ...requester,
     type: z.literal('access.audit'),
     /** Tenant of the token, which may differ from that of the entries. */
     tenant: z.string(),
@@ -52,7 +52,7 @@ export const complianceEvents = [
   /** Hidden values were destroyed, or will be: `until` is the time of a deferred erasure. */
   z.object({
     ...origin,
-    ...asked,
+    ...requester,
     type: z.literal('erasure.exec'),
     tenant: z.string(),
     outcome: z.enum(['done', 'deferred', 'nothing']),
@@ -69,7 +69,7 @@ export const complianceEvents = [
   ...(['hold.set', 'hold.release'] as const).map((type) =>
     z.object({
       ...origin,
-      ...asked,
+      ...requester,
       type: z.literal(type),
       tenant: z.string().optional(),
       /** Id of the hold. */
@@ -86,7 +86,7 @@ export const complianceEvents = [
   /** An operator accepts missing events, or work without an end. */
   z.object({
     ...origin,
-    ...asked,
+    ...requester,
     type: z.literal('gap.accept'),
     tenant: z.string().optional(),
     /** Year and index of the entry that shows the gap. */
@@ -101,7 +101,7 @@ export const complianceEvents = [
   /** A rule in force changed: digests of it before and after. */
   z.object({
     ...origin,
-    ...asked,
+    ...requester,
     type: z.literal('policy.change'),
     tenant: z.string().optional(),
     /** Name of the rule. */
@@ -113,7 +113,7 @@ export const complianceEvents = [
   /** A revision moved from one stage to another, or its move was refused. */
   z.object({
     ...origin,
-    ...asked,
+    ...requester,
     type: z.literal('model.stage'),
     tenant: z.string().optional(),
     model: z.string(),
@@ -130,7 +130,7 @@ export const complianceEvents = [
   /** Files of an upload or a document were deleted, early or at the end of their retention. */
   z.object({
     ...origin,
-    ...asked,
+    ...requester,
     type: z.literal('content.erased'),
     tenant: z.string(),
     /** The upload, document or project. */
@@ -142,7 +142,7 @@ export const complianceEvents = [
   /** An act of the fleet's operators. */
   z.object({
     ...origin,
-    ...asked,
+    ...requester,
     type: z.literal('operator.act'),
     tenant: z.string().optional(),
     action: z.string(),

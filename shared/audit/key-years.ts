@@ -26,8 +26,8 @@ export const isEd25519Text = (key: string): boolean => key.length === 44;
 
 /** Reports whether a key signs that year. A key without years signs all. */
 export function signsIn(years: KeyYears, key: string, year: number): boolean {
-  const said = years.find((one) => one.key === key);
-  return year >= (said?.from ?? 0) && year <= (said?.until ?? 9_999);
+  const range = years.find((one) => one.key === key);
+  return year >= (range?.from ?? 0) && year <= (range?.until ?? 9_999);
 }
 
 /** Returns the keys of that year, `own` before others. */

@@ -64,9 +64,9 @@ export async function draftLeaf(
   newRecordKey: () => Uint8Array,
 ): Promise<{ draft: LeafDraft; disclosures: Record<string, string> | undefined }> {
   const { v, id, type, at, producer, tenant, request, ...rest } = event;
-  const told = Object.entries(rest).filter(([, value]) => value !== undefined);
-  const plain = Object.fromEntries(told.filter(([name, value]) => isPlain(type, name) && isShort(value)));
-  const hidden = withDecoys(type, Object.fromEntries(told.filter(([name]) => !Object.hasOwn(plain, name))));
+  const members = Object.entries(rest).filter(([, value]) => value !== undefined);
+  const plain = Object.fromEntries(members.filter(([name, value]) => isPlain(type, name) && isShort(value)));
+  const hidden = withDecoys(type, Object.fromEntries(members.filter(([name]) => !Object.hasOwn(plain, name))));
   const disclosures = Object.keys(hidden).length > 0 ? await disclose(newRecordKey(), hidden) : undefined;
   const sd = disclosures && Object.fromEntries(Object.entries(disclosures).map(([name, text]) => [name, commit(text)]));
   const draft: LeafDraft = {

@@ -26,17 +26,17 @@ const basisName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9 ().:/_-]{0,63}$/);
 export const erasureBases = ['gdpr-17', 'ccpa-1798.105', 'pipl-47', 'contract', 'court-order'] as const;
 export const erasureBasis = z.enum(erasureBases).or(z.string().regex(/^other:[A-Za-z0-9][A-Za-z0-9 ().:/_-]{0,57}$/));
 const reason = plainText(AUDIT_REASON_CHARACTERS);
-const asker = { by: commitment.optional(), request: z.string().max(128).optional() };
+const officer = { by: commitment.optional(), request: z.string().max(128).optional() };
 
-export const newErasure = z.strictObject({ subjects: commitments, basis: erasureBasis, ...asker });
+export const newErasure = z.strictObject({ subjects: commitments, basis: erasureBasis, ...officer });
 export const newHold = z.strictObject({
   id: z.uuid(),
   subjects: commitments.optional(),
   reason,
   basis: basisName.optional(),
-  ...asker,
+  ...officer,
 });
-export const newRelease = z.strictObject({ reason, ...asker });
+export const newRelease = z.strictObject({ reason, ...officer });
 export const newSearch = z.strictObject({
   request: z.string().max(128).optional(),
   model: z.string().max(256).optional(),

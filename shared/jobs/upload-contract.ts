@@ -1,5 +1,5 @@
 // HTTP requests of edge and agents to the functions, and their answers. A refusal is the status of its reason and
-// `backOfficeRefusal`. A call that is no GET bears a deadline (callers.ts). Where storage does not answer, functions refuse
+// `functionsRefusal`. A call that is no GET bears a deadline (callers.ts). Where storage does not answer, functions refuse
 // with `storage_unavailable` before their first write and with `uploads_unavailable` after it.
 //
 // By the edge (callers.ts):
@@ -212,4 +212,4 @@ export const openedJob = z.object({
 });
 export type OpenedJob = z.infer<typeof openedJob>;
 
-export const backOfficeRefusal = z.object({ error: plainRefusal });
+export const functionsRefusal = z.object({ error: plainRefusal });

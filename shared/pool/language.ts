@@ -29,15 +29,15 @@ export function allowsModel(
   served: readonly string[],
   wanted: string | undefined,
 ): boolean {
-  return isOpen(wanted) ? served.some((one) => mayHear(allowed, one)) : allowsLanguage(allowed, wanted);
+  return isOpen(wanted) ? served.some((one) => allowsSpoken(allowed, one)) : allowsLanguage(allowed, wanted);
 }
 
 /**
- * May a holder of `allowed` be told what was said in `heard`. Models are less exact than lists: `en` for `en-GB`. What
+ * Reports whether `allowed` covers words spoken in `spoken`. Models are less exact than lists: `en` for `en-GB`. What
  * has no linguistic content (`zxx`) is in no language that a list could forbid.
  */
-export function mayHear(allowed: readonly string[], heard: string): boolean {
-  return heard === 'zxx' || allowed.some((one) => one === '*' || related(one, heard));
+export function allowsSpoken(allowed: readonly string[], spoken: string): boolean {
+  return spoken === 'zxx' || allowed.some((one) => one === '*' || related(one, spoken));
 }
 
 /** Can both be meant of one recording. Nothing, or `auto`, goes with anything. */

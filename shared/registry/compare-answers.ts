@@ -18,6 +18,9 @@ export interface Compared {
 
 /** Compares the first `MIRROR_WORDS_MAX` words of each. */
 export function compareAnswers(served: string, other: string): Compared {
-  const [said, heard] = [served, other].map((text) => wordsOf(text).slice(0, MIRROR_WORDS_MAX)) as [string[], string[]];
-  return { words: said.length, errors: countWordErrors(said, heard) };
+  const [reference, hypothesis] = [served, other].map((text) => wordsOf(text).slice(0, MIRROR_WORDS_MAX)) as [
+    string[],
+    string[],
+  ];
+  return { words: reference.length, errors: countWordErrors(reference, hypothesis) };
 }

@@ -70,11 +70,11 @@ export type EvidenceKind = Evidence['kind'];
 type Judges = { readonly [Kind in EvidenceKind]: (one: Extract<Evidence, { kind: Kind }>, now: number) => Verdict };
 
 const judges: Judges = {
-  scan: ({ verdict: told }) => told,
-  load: ({ verdict: told }) => told,
-  disagreement: ({ verdict: told, streams, differing }) => {
+  scan: ({ verdict: stated }) => stated,
+  load: ({ verdict: stated }) => stated,
+  disagreement: ({ verdict: stated, streams, differing }) => {
     if (differing) return evaluateDisagreement(differing);
-    return told === 'PASS' && streams < GREY_STREAMS ? 'INCONCLUSIVE' : told;
+    return stated === 'PASS' && streams < GREY_STREAMS ? 'INCONCLUSIVE' : stated;
   },
   stability: ({ streams, crashes }) => {
     if (crashes > 0) return 'FAIL';
@@ -84,7 +84,7 @@ const judges: Judges = {
   quality: ({ speakers, seed }) => evaluateQuality(speakers, seed).verdict,
   rates: ({ run }, now) => decideCanary(run, now).verdict,
   memory: () => 'PASS',
-  quantise: ({ verdict: told }) => told,
+  quantise: ({ verdict: stated }) => stated,
 };
 
 export const evaluateEvidence = (one: Evidence, now: number): Verdict =>

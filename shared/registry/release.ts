@@ -97,11 +97,11 @@ export function partOf(
   release: ModelRelease | undefined,
   { revision, stage }: { readonly revision: string; readonly stage: string },
 ): Part | undefined {
-  const told = stage === 'full' || stage === 'canary' ? stage : undefined;
-  if (!release) return told;
+  const own = stage === 'full' || stage === 'canary' ? stage : undefined;
+  if (!release) return own;
   if (revision === release.stable) return 'full';
   if (revision === release.canary?.revision) return 'canary';
   if (release.grey?.revisions.includes(revision)) return 'grey';
-  if (release.stable === undefined) return told === 'full' ? 'full' : undefined;
-  return revision === release.before || (release.before === undefined && told === 'full') ? 'older' : undefined;
+  if (release.stable === undefined) return own === 'full' ? 'full' : undefined;
+  return revision === release.before || (release.before === undefined && own === 'full') ? 'older' : undefined;
 }

@@ -82,17 +82,17 @@ export async function decideRelease(
   const attested = await verifyAttestation(attestation, policy, now, findKeys);
   if (!attested.ok) return attested;
   const { signKey, sealKey, agent } = attested.value;
-  const said = await readProof(proof, signKey);
-  if (!said) return refused('the request is not signed by the attested key');
-  if (said.attestation !== base64url.encode(sha256(ascii(attestation)))) {
+  const payload = await readProof(proof, signKey);
+  if (!payload) return refused('the request is not signed by the attested key');
+  if (payload.attestation !== base64url.encode(sha256(ascii(attestation)))) {
     return refused('the request is for another attestation');
   }
-  const age = now / 1_000 - said.iat;
+  const age = now / 1_000 - payload.iat;
   if (age > KEY_REQUEST_S || age < -CLOCK_SKEW_S) {
-    return refused(describeOffset("the agent's", said.iat * 1_000, now) ?? 'the request is old');
+    return refused(describeOffset("the agent's", payload.iat * 1_000, now) ?? 'the request is old');
   }
-  if (said.zone !== poolZone) return no(refuse('zone_unserved', { zone: said.zone }));
-  return ok({ zone: said.zone, agent, sealKey });
+  if (payload.zone !== poolZone) return no(refuse('zone_unserved', { zone: payload.zone }));
+  return ok({ zone: payload.zone, agent, sealKey });
 }
 
 const refused = (detail: string) => no(refuse('attestation_invalid', undefined, `release: ${detail}`));

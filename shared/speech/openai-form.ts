@@ -81,7 +81,7 @@ export function readForm(fields: Readonly<Record<string, readonly string[]>>): R
   if (!many.success) return firstProblem(many.error);
 
   const { language, prompt, response_format: responseFormat, stream } = one.data;
-  const asked = many.data.timestamp_granularities ?? [];
+  const granularities = many.data.timestamp_granularities ?? [];
   if (stream && responseFormat !== 'json' && responseFormat !== 'text') {
     return invalid('stream', `is not possible with response_format ${responseFormat}`);
   }
@@ -92,7 +92,7 @@ export function readForm(fields: Readonly<Record<string, readonly string[]>>): R
     responseFormat,
     temperature: one.data.temperature,
     stream,
-    granularities: asked.length > 0 ? asked : ['segment'],
+    granularities: granularities.length > 0 ? granularities : ['segment'],
   });
 }
 

@@ -155,9 +155,9 @@ export function readClaims(raw: unknown): Result<Claims> {
 export const ownerOf = ({ visibility, subject }: Pick<Claims, 'visibility' | 'subject'>): string | undefined =>
   visibility === 'subject' ? subject : undefined;
 
-/** The class a request runs in: what it wishes, but never above the tenant's ceiling. */
-export function clampClass(wish: string | undefined, ceiling: RequestClass): RequestClass {
-  const wanted = classes.indexOf(wish as RequestClass);
+/** Returns the class a request runs in: the requested one, but never above the tenant's ceiling. */
+export function clampClass(requested: string | undefined, ceiling: RequestClass): RequestClass {
+  const wanted = classes.indexOf(requested as RequestClass);
   const top = classes.indexOf(ceiling);
   const fallback = Math.max(top, classes.indexOf('default'));
   return classes[wanted < 0 ? fallback : Math.max(wanted, top)] as RequestClass;

@@ -42,15 +42,15 @@ export async function indexedUpTo({ rows, zone }: Pick<IndexContext, 'rows' | 'z
 }
 
 /** Indexes up to `most` bundles. Returns the number of entries read. */
-export async function followLog(desk: IndexContext, most: number = INDEX_BUNDLES_PER_ROUND_MAX): Promise<number> {
-  const { rows, store, zone } = desk;
+export async function followLog(context: IndexContext, most: number = INDEX_BUNDLES_PER_ROUND_MAX): Promise<number> {
+  const { rows, store, zone } = context;
   let looked = 0;
   for (let bundles = 0; bundles < most; bundles += 1) {
     const kept = await rows.read(cursorPartition(zone), CURSOR);
     const at = kept ? cursorRow.parse(kept.value) : await firstLog(store, zone);
     if (!at) return looked;
     const size = await publishedSize({ store, zone, year: at.year });
-    const next = at.index < size ? await addBundle(desk, at, size) : await nextLog(store, zone, at);
+    const next = at.index < size ? await addBundle(context, at, size) : await nextLog(store, zone, at);
     if (!next) return looked;
     const value = { ...next };
     const change = kept
@@ -78,8 +78,8 @@ async function nextLog(store: LogStore, zone: string, { year }: Position): Promi
 }
 
 /** The entries from `at` to the end of their bundle. */
-async function addBundle(desk: IndexContext, { year, index }: Position, size: number): Promise<Position> {
-  const { store, zone, keys } = desk;
+async function addBundle(context: IndexContext, { year, index }: Position, size: number): Promise<Position> {
+  const { store, zone, keys } = context;
   const bundle = Math.floor(index / TILE_WIDTH);
   const first = index - bundle * TILE_WIDTH;
   const entries = (await new LogFiles(store, zone, year, size).entries(bundle)).slice(first);
@@ -93,14 +93,14 @@ async function addBundle(desk: IndexContext, { year, index }: Position, size: nu
     const box = boxes[offset];
     const sid = leaf.sd && box !== undefined ? readBox(box)?.sid : undefined;
     // An erased subject stays out of a rebuilt index.
-    const alive = sid ? await isAlive(desk, leaf.tn, sid, lives) : false;
+    const alive = sid ? await isAlive(context, leaf.tn, sid, lives) : false;
     const at = { year, index: index + offset };
     found.push(...rowsOf(zone, leaf, at, alive ? sid : undefined), ...gapRowsOf(zone, leaf, at));
     const step = workIn(leaf);
     if (step) work.set(step.request, step.ends ? 'ended' : { leaf, at });
   }
-  await writeRows(desk.rows, found);
-  await noteWork(desk.rows, zone, work);
+  await writeRows(context.rows, found);
+  await noteWork(context.rows, zone, work);
   return { year, index: index + entries.length };
 }
 
@@ -111,9 +111,9 @@ function isAlive(
   known: Map<string, Promise<boolean>>,
 ) {
   const name = subjectName(zone, tenant, sid);
-  const asked = known.get(name) ?? store.read('sidecar', name).then((kept) => kept !== undefined);
-  known.set(name, asked);
-  return asked;
+  const stored = known.get(name) ?? store.read('sidecar', name).then((kept) => kept !== undefined);
+  known.set(name, stored);
+  return stored;
 }
 
 /** Puts rows, of a key the last one: a transaction with a key twice is refused, each time it is tried. */

@@ -54,29 +54,35 @@ export interface Erased {
 }
 
 /** A refusal says that the log could not be told: what was begun goes on by itself, and may be asked for again. */
-export function eraseSubject(desk: EraseContext, { subject, ...asked }: ErasureRequest): Promise<Result<Erased>> {
-  return eraseSubjects(desk, [subject], asked);
+export function eraseSubject(context: EraseContext, { subject, ...request }: ErasureRequest): Promise<Result<Erased>> {
+  return eraseSubjects(context, [subject], request);
 }
 
 /** Erases a subject that has several commitments. */
 export async function eraseSubjects(
-  desk: EraseContext,
+  context: EraseContext,
   subjects: readonly string[],
-  asked: Omit<ErasureRequest, 'subject'>,
+  request: Omit<ErasureRequest, 'subject'>,
 ): Promise<Result<Erased>> {
-  const { tenant, basis } = asked;
-  const place = await desk.keys.subjects(tenant);
+  const { tenant, basis } = request;
+  const place = await context.keys.subjects(tenant);
   const ends: Erased[] = [];
   for (const subject of place ? subjects : []) {
-    const detached = await detach(desk, place as SubjectPlace, { ...asked, subject });
+    const detached = await detach(context, place as SubjectPlace, { ...request, subject });
     if (!detached.ok) return detached;
-    const end = detached.value && (await proceed(desk, place as SubjectPlace, detached.value));
+    const end = detached.value && (await proceed(context, place as SubjectPlace, detached.value));
     if (end?.ok === false) return end;
     if (end) ends.push(end.value);
   }
   if (ends.length > 0) return ok(joinEnds(ends));
-  const told = await desk.report({ type: 'erasure.exec', tenant, outcome: 'nothing', basis, ...officerOf(asked) });
-  return told.ok ? ok({ outcome: 'nothing', basis, erased: [], count: 0 }) : told;
+  const reported = await context.report({
+    type: 'erasure.exec',
+    tenant,
+    outcome: 'nothing',
+    basis,
+    ...officerOf(request),
+  });
+  return reported.ok ? ok({ outcome: 'nothing', basis, erased: [], count: 0 }) : reported;
 }
 
 /** Done when all are, and deferred for as long as the last. */
@@ -103,18 +109,18 @@ export function turnOf<T>(all: readonly T[], most: number, now: number): readonl
 const ROUND_MS = 300_000;
 
 /** Goes on with what waits: for the timer. Returns how many were done. */
-export async function settleErasures(desk: EraseContext): Promise<number> {
-  const { store, zone, keys, now } = desk;
+export async function settleErasures(context: EraseContext): Promise<number> {
+  const { store, zone, keys, now } = context;
   const names = await store.list('sidecar', erasuresPrefix(zone), ERASURES_LISTED_MAX);
   let done = 0;
   for (const name of turnOf(names, ERASURES_PER_ROUND_MAX, now())) {
     try {
       const place = await keys.subjects(tenantOfErasure(name));
       const kept = place && (await readErasure(place, name));
-      const went = place && kept && (await proceed(desk, place, kept));
+      const went = place && kept && (await proceed(context, place, kept));
       if (went?.ok && went.value.outcome === 'done') done += 1;
     } catch (error) {
-      desk.failed(error);
+      context.failed(error);
     }
   }
   return done;
@@ -131,12 +137,12 @@ export async function listErasures({ store, zone, keys }: EraseContext, tenant: 
 
 /** Writes down which of the subject's numbers are meant; the next record of it gets another. */
 async function detach(
-  desk: EraseContext,
+  context: EraseContext,
   place: SubjectPlace,
-  asked: ErasureRequest,
+  request: ErasureRequest,
 ): Promise<Result<StoredErasure | undefined>> {
-  const { store, zone, now } = desk;
-  const { tenant, subject } = asked;
+  const { store, zone, now } = context;
+  const { tenant, subject } = request;
   const name = erasureName(zone, tenant, await place.key.tag(subject));
   for (let tries = 0; tries < AUDIT_RACE_TRIES_MAX; tries += 1) {
     const [pointer, kept] = [await readPointer(place, subject), await readErasure(place, name)];
@@ -148,7 +154,7 @@ async function detach(
       const waiting = kept ? 0 : (await store.list('sidecar', erasuresPrefix(zone, tenant), limit)).length;
       if (waiting >= limit) return no(refuse('erasures_waiting', { limit }));
       const part = { sid, erased: await saltedName(secret, subject) };
-      const fresh: ErasureState = { v: 1, ...asked, at: now(), parts: [] };
+      const fresh: ErasureState = { v: 1, ...request, at: now(), parts: [] };
       const { parts, ...rest } = kept?.state ?? fresh;
       await writeErasure(place, store, { name, state: { ...rest, parts: [...parts, part] } }, kept);
       // The stored state counts, whichever process wrote it.
@@ -159,8 +165,8 @@ async function detach(
   throw new Error('a subject changes all the time');
 }
 
-async function proceed(desk: EraseContext, place: SubjectPlace, kept: StoredErasure): Promise<Result<Erased>> {
-  const { store, zone, now } = desk;
+async function proceed(context: EraseContext, place: SubjectPlace, kept: StoredErasure): Promise<Result<Erased>> {
+  const { store, zone, now } = context;
   const { tenant, subject, parts } = kept.state;
   // The process that stored it may have been interrupted.
   const pointer = await readPointer(place, subject);
@@ -170,13 +176,13 @@ async function proceed(desk: EraseContext, place: SubjectPlace, kept: StoredEras
   const tag = await place.key.tag(subject);
   const verdict = decideErasure({ held: await isHeld(store, zone, tenant, tag), used }, now());
   // Only the report of destroyed secrets is left.
-  if (used.length === 0) return destroy(desk, place, kept);
-  if (!verdict.due) return defer(desk, place, kept, verdict);
-  const marked = await mark(desk, place, kept);
+  if (used.length === 0) return destroy(context, place, kept);
+  if (!verdict.due) return defer(context, place, kept, verdict);
+  const marked = await mark(context, place, kept);
   if (!marked) return over(kept);
   // A hold that this does not see finds the mark: it is told of only when this is over.
   const held = await isHeld(store, zone, tenant, tag);
-  return held ? defer(desk, place, marked, { due: false, basis: 'hold' }) : destroy(desk, place, marked);
+  return held ? defer(context, place, marked, { due: false, basis: 'hold' }) : destroy(context, place, marked);
 }
 
 /** `undefined` when the erasure is over. */
@@ -210,22 +216,22 @@ async function defer(
   const erased = parts.map((part) => part.erased);
   if (deferred?.basis !== basis || deferred.until !== until) {
     const [first = ''] = erased;
-    const asker = officerOf(kept.state);
-    const told = await report({
+    const officer = officerOf(kept.state);
+    const reported = await report({
       ...{ type: 'erasure.exec', tenant, outcome: 'deferred', erased: first, basis: kept.state.basis, waits: basis },
-      ...{ ...(until !== undefined && { until }), ...asker },
+      ...{ ...(until !== undefined && { until }), ...officer },
     });
-    if (!told.ok) return told;
+    if (!reported.ok) return reported;
   } else if (!destroying) return ok({ outcome: 'deferred', ...facts, asked: state.basis, erased, count: 0 });
   // A failure here repeats the report.
   await writeErasure(place, store, { name: kept.name, state: { ...state, deferred: facts } }, kept);
   return ok({ outcome: 'deferred', ...facts, asked: kept.state.basis, erased, count: 0 });
 }
 
-async function destroy(desk: EraseContext, place: SubjectPlace, kept: StoredErasure): Promise<Result<Erased>> {
-  const { store, zone, keys, index, report } = desk;
+async function destroy(context: EraseContext, place: SubjectPlace, kept: StoredErasure): Promise<Result<Erased>> {
+  const { store, zone, keys, index, report } = context;
   const { tenant, basis } = kept.state;
-  const counted = await writeCounts(desk, place, kept);
+  const counted = await writeCounts(context, place, kept);
   if (!counted) return over(kept);
   const { parts } = counted.state;
   for (const { sid } of parts) {
@@ -233,11 +239,11 @@ async function destroy(desk: EraseContext, place: SubjectPlace, kept: StoredEras
     await index.forget(tenant, sid);
   }
   keys.forget();
-  await desk.withdrawExports(tenant);
+  await context.withdrawExports(tenant);
   for (const { erased, count } of parts) {
     const facts = { tenant, outcome: 'done' as const, basis, erased, ...(count !== undefined && { count }) };
-    const told = await report({ type: 'erasure.exec', ...facts, ...officerOf(counted.state) });
-    if (!told.ok) return told;
+    const reported = await report({ type: 'erasure.exec', ...facts, ...officerOf(counted.state) });
+    if (!reported.ok) return reported;
   }
   await store.remove('sidecar', kept.name);
   const count = parts.reduce((sum, part) => sum + (part.count ?? 0), 0);

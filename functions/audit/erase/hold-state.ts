@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { LogStore } from '../log/log-store.ts';
 import type { TenantKey } from '../sidecar/sidecar-tenant.ts';
 
-const asker = { by: z.string().optional(), request: z.string().optional() };
+const officer = { by: z.string().optional(), request: z.string().optional() };
 
 const heldState = z.object({
   v: z.literal(1),
@@ -19,13 +19,13 @@ const heldState = z.object({
   reason: z.string(),
   /** The rule or case that asks for it, by its short name. */
   basis: z.string().optional(),
-  ...asker,
+  ...officer,
   /** ms since 1970. */
   at: z.number().int(),
   /** The log knows of it. */
   told: z.boolean(),
   /** Its release has begun; it holds until the log has the release. */
-  release: z.object({ reason: z.string(), at: z.number().int(), ...asker }).optional(),
+  release: z.object({ reason: z.string(), at: z.number().int(), ...officer }).optional(),
 });
 export type HoldState = z.infer<typeof heldState>;
 

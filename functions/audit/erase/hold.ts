@@ -37,45 +37,45 @@ export interface HoldRequest extends Officer {
 
 /** Sets a hold. A refusal says that the log could not be told, and not that nothing is held: ask again. */
 export async function setHold(
-  desk: EraseContext,
-  { tenant, also = [], ...asked }: HoldRequest,
+  context: EraseContext,
+  { tenant, also = [], ...request }: HoldRequest,
 ): Promise<Result<HoldState>> {
-  const { store, zone, keys, now } = desk;
+  const { store, zone, keys, now } = context;
   const place = (await keys.subjects(tenant, true)) as SubjectPlace;
   const limit = HOLDS_PER_TENANT_MAX;
   const there = await store.list('sidecar', holdsPrefix(zone, tenant), limit + 1);
-  const tag = asked.subject === undefined ? undefined : await place.key.tag(asked.subject);
-  const name = holdName(zone, tenant, tag, asked.id);
+  const tag = request.subject === undefined ? undefined : await place.key.tag(request.subject);
+  const name = holdName(zone, tenant, tag, request.id);
   if (!there.includes(name) && there.length + also.length >= limit) return no(refuse('holds_most', { limit }));
   const fresh: HoldState = {
-    ...{ v: 1, tenant, ...withoutMissing(asked), at: now(), told: false },
+    ...{ v: 1, tenant, ...withoutMissing(request), at: now(), told: false },
     ...(also.length > 0 && { also: [...also] }),
   };
   await store.create('sidecar', name, await place.key.seal(fresh, name));
   const kept = await readHold(store, place.key, name);
   // Another call releases it now.
-  return kept ? settle(desk, place, kept) : no(refuse('hold_unknown'));
+  return kept ? settle(context, place, kept) : no(refuse('hold_unknown'));
 }
 
 /** Ends a hold, once the log says so. Answers as `setHold` does. */
 export async function releaseHold(
-  desk: EraseContext,
+  context: EraseContext,
   tenant: string,
   id: string,
-  asked: Officer & { readonly reason: string },
+  request: Officer & { readonly reason: string },
 ): Promise<Result<HoldState>> {
-  const { store, zone, keys, now } = desk;
+  const { store, zone, keys, now } = context;
   const place = await keys.subjects(tenant);
   const there = place ? await store.list('sidecar', holdsPrefix(zone, tenant), HOLDS_PER_TENANT_MAX + 1) : [];
   let last: Result<HoldState> = no(refuse('hold_unknown'));
   if (!place) return last;
   for (const name of there.filter((one) => one.endsWith(`/${id}`))) {
-    if (await isPart(desk, place, name)) continue;
-    const changed = await change(desk, place, name, (hold) => ({
+    if (await isPart(context, place, name)) continue;
+    const changed = await change(context, place, name, (hold) => ({
       ...hold,
-      release: hold.release ?? { ...withoutMissing(asked), at: now() },
+      release: hold.release ?? { ...withoutMissing(request), at: now() },
     }));
-    if (changed) last = await settle(desk, place, changed);
+    if (changed) last = await settle(context, place, changed);
     if (!last.ok) return last;
   }
   return last;
@@ -91,42 +91,43 @@ export async function listHolds({ store, zone, keys }: EraseContext, tenant: str
 }
 
 /** Tells the log of what it was not told, and ends what was to end. For the timer. */
-export async function settleHolds(desk: EraseContext): Promise<void> {
-  const names = await desk.store.list('sidecar', holdsPrefix(desk.zone), HOLDS_LISTED_MAX);
+export async function settleHolds(context: EraseContext): Promise<void> {
+  const names = await context.store.list('sidecar', holdsPrefix(context.zone), HOLDS_LISTED_MAX);
   for (const name of names) {
     try {
-      await settleOne(desk, name);
+      await settleOne(context, name);
     } catch (error) {
-      desk.failed(error);
+      context.failed(error);
     }
   }
 }
 
-async function settleOne(desk: EraseContext, name: string): Promise<void> {
-  const place = await desk.keys.subjects(tenantOfHold(name));
-  if (!place || (await isPart(desk, place, name))) return;
-  const kept = await readHold(desk.store, place.key, name);
-  if (kept && (!kept.hold.told || kept.hold.release)) await settle(desk, place, kept);
+async function settleOne(context: EraseContext, name: string): Promise<void> {
+  const place = await context.keys.subjects(tenantOfHold(name));
+  if (!place || (await isPart(context, place, name))) return;
+  const kept = await readHold(context.store, place.key, name);
+  if (kept && (!kept.hold.told || kept.hold.release)) await settle(context, place, kept);
 }
 
-async function settle(desk: EraseContext, place: SubjectPlace, kept: StoredHold): Promise<Result<HoldState>> {
+async function settle(context: EraseContext, place: SubjectPlace, kept: StoredHold): Promise<Result<HoldState>> {
   let { hold } = kept;
   if (!hold.told) {
-    for (const subject of hold.also ?? []) await holdPart(desk, place, kept, subject);
+    for (const subject of hold.also ?? []) await holdPart(context, place, kept, subject);
     // It holds from now on; the running destruction shows whether it came in time.
-    if (await isLate(desk, place, hold))
+    if (await isLate(context, place, hold))
       return no(refuse('audit_unavailable', undefined, 'something is being destroyed'));
-    const told = await reportHold(desk, place, { type: 'hold.set', hold, by: hold });
-    if (!told.ok) return told;
-    const changed = await change(desk, place, kept.name, (one) => ({ ...one, told: true }));
+    const reported = await reportHold(context, place, { type: 'hold.set', hold, by: hold });
+    if (!reported.ok) return reported;
+    const changed = await change(context, place, kept.name, (one) => ({ ...one, told: true }));
     if (!changed) return ok(hold);
     hold = changed.hold;
   }
   if (!hold.release) return ok(hold);
-  const told = await reportHold(desk, place, { type: 'hold.release', hold, by: hold.release });
-  if (!told.ok) return told;
-  for (const subject of hold.also ?? []) await desk.store.remove('sidecar', await partName(desk, place, hold, subject));
-  await desk.store.remove('sidecar', kept.name);
+  const reported = await reportHold(context, place, { type: 'hold.release', hold, by: hold.release });
+  if (!reported.ok) return reported;
+  for (const subject of hold.also ?? [])
+    await context.store.remove('sidecar', await partName(context, place, hold, subject));
+  await context.store.remove('sidecar', kept.name);
   return ok(hold);
 }
 
@@ -147,10 +148,10 @@ const partName = async ({ zone }: EraseContext, { key }: SubjectPlace, { tenant,
   holdName(zone, tenant, await key.tag(subject), id);
 
 /** Holds all commitments of the subject before the report. */
-async function holdPart(desk: EraseContext, place: SubjectPlace, { name: of, hold }: StoredHold, subject: string) {
+async function holdPart(context: EraseContext, place: SubjectPlace, { name: of, hold }: StoredHold, subject: string) {
   const { also: _, ...rest } = hold;
-  const name = await partName(desk, place, hold, subject);
-  await desk.store.create('sidecar', name, await place.key.seal({ ...rest, subject, of, told: true }, name));
+  const name = await partName(context, place, hold, subject);
+  await context.store.create('sidecar', name, await place.key.seal({ ...rest, subject, of, told: true }, name));
 }
 
 /** Reports whether it belongs to another hold. Removes a remainder of one that is over. */
@@ -172,13 +173,13 @@ async function reportHold(
   { type, hold, by }: HoldEvent,
 ): Promise<Result<unknown>> {
   const { id, tenant, subject, also = [], basis } = hold;
-  const { reason, ...asker } = by;
+  const { reason, ...officer } = by;
   const known = subject === undefined ? [] : [subject, ...also];
   const named = await Promise.all(known.map((one) => nameInLog(place, one)));
   const held = named.filter((one) => one !== undefined).join(' ');
   const scope = subject === undefined ? ('tenant' as const) : ('subject' as const);
   const more = { ...(held !== '' && { held }), ...(basis !== undefined && { basis }) };
-  return report({ type, tenant, hold: id, scope, zone, reason, ...more, ...officerOf(asker) });
+  return report({ type, tenant, hold: id, scope, zone, reason, ...more, ...officerOf(officer) });
 }
 
 /** `undefined` when it is gone. */

@@ -18,16 +18,16 @@ export const EXPORT_STEP_MS = 20_000;
 export const EXPORT_TRIES_MAX = 8;
 
 /** `undefined`: nothing is known of it any more. */
-type Step = (desk: ExportContext, row: ExportRow) => Promise<ExportRow | undefined>;
+type Step = (context: ExportContext, row: ExportRow) => Promise<ExportRow | undefined>;
 
 const steps: Readonly<Record<ExportRow['state'], Step>> = {
   /** The process crashed before the outcome of its report was known. */
   asked: async ({ now }, row) => ({ ...row, state: 'failed', reason: 'not_recorded', ended: now() }),
   anchoring: anchorExport,
-  collecting: (desk, row) => {
-    if (row.back !== undefined) return findBegin(desk, row, row.back);
-    if (row.covered !== row.size) return collectPart(desk, row);
-    return row.linked ? sealExport(desk, row) : findLinks(desk, row);
+  collecting: (context, row) => {
+    if (row.back !== undefined) return findBegin(context, row, row.back);
+    if (row.covered !== row.size) return collectPart(context, row);
+    return row.linked ? sealExport(context, row) : findLinks(context, row);
   },
   done: expire,
   failed: forget,
@@ -47,41 +47,46 @@ async function expire({ store, now }: ExportContext, row: ExportRow): Promise<Ex
 }
 
 /** After a failure: later each time, and not for ever. */
-async function failed(desk: ExportContext, row: ExportRow, error: unknown): Promise<ExportRow> {
-  desk.log({ what: 'failed', zone: row.zone, detail: `export ${row.id}: ${reasonOf(error)}` });
+async function failed(context: ExportContext, row: ExportRow, error: unknown): Promise<ExportRow> {
+  context.log({ what: 'failed', zone: row.zone, detail: `export ${row.id}: ${reasonOf(error)}` });
   const tries = row.tries + 1;
-  if (tries < EXPORT_TRIES_MAX) return { ...row, tries, due: desk.now() + EXPORT_PAUSE_MS * 2 ** tries };
-  await removeFiles(desk.store, row).catch(() => {});
-  return { ...row, tries, state: 'failed', reason: 'step_failed', ended: desk.now() };
+  if (tries < EXPORT_TRIES_MAX) return { ...row, tries, due: context.now() + EXPORT_PAUSE_MS * 2 ** tries };
+  await removeFiles(context.store, row).catch(() => {});
+  return { ...row, tries, state: 'failed', reason: 'step_failed', ended: context.now() };
 }
 
 /** Performs one step; returns `false` when none is due. */
-export async function advanceExport(desk: ExportContext, zone: string, tenant: string, id: string): Promise<boolean> {
-  const kept = await findExport(desk.rows, zone, tenant, id);
-  if (!kept || dueOf(kept.row) > desk.now()) return false;
+export async function advanceExport(
+  context: ExportContext,
+  zone: string,
+  tenant: string,
+  id: string,
+): Promise<boolean> {
+  const kept = await findExport(context.rows, zone, tenant, id);
+  if (!kept || dueOf(kept.row) > context.now()) return false;
   let next: ExportRow | undefined;
   try {
-    const made = await steps[kept.row.state](desk, kept.row);
+    const made = await steps[kept.row.state](context, kept.row);
     next = made && { ...made, tries: 0 };
   } catch (error) {
-    next = await failed(desk, kept.row, error);
+    next = await failed(context, kept.row, error);
   }
-  return (await replaceExport(desk.rows, next, kept)) && next !== undefined && dueOf(next) <= desk.now();
+  return (await replaceExport(context.rows, next, kept)) && next !== undefined && dueOf(next) <= context.now();
 }
 
 /** All that is due in all zones, a step of each in turns, as long as one tick lasts. */
-export async function advanceExports(desk: ExportContext): Promise<void> {
-  const until = desk.now() + EXPORT_STEP_MS;
-  const listed = desk.zones.map(async (zone) => {
-    const due = await listDue(desk.rows, zone, desk.now());
+export async function advanceExports(context: ExportContext): Promise<void> {
+  const until = context.now() + EXPORT_STEP_MS;
+  const listed = context.zones.map(async (zone) => {
+    const due = await listDue(context.rows, zone, context.now());
     return due.map((one) => ({ ...one, zone }));
   });
-  for (let more = inTurns(await Promise.all(listed)); more.length > 0 && desk.now() < until; ) {
+  for (let more = inTurns(await Promise.all(listed)); more.length > 0 && context.now() < until; ) {
     const going: typeof more = [];
     for (const one of more) {
       // The next tick begins with the step that is due longest.
-      if (desk.now() >= until) return;
-      if (await advanceExport(desk, one.zone, one.tenant, one.id)) going.push(one);
+      if (context.now() >= until) return;
+      if (await advanceExport(context, one.zone, one.tenant, one.id)) going.push(one);
     }
     more = going;
   }

@@ -24,20 +24,20 @@ export const END = 'checkpoints/end.txt';
 /** The checkpoint that covers the anchor in a later log; what of it goes into the bundle is in receipts. */
 export const LATER = '.job/later.txt';
 
-export async function anchorExport(desk: ExportContext, asked: ExportRow): Promise<ExportRow> {
-  const { store, now } = desk;
-  const found = asked.anchor ?? (await findAnchor(desk, asked));
+export async function anchorExport(context: ExportContext, requested: ExportRow): Promise<ExportRow> {
+  const { store, now } = context;
+  const found = requested.anchor ?? (await findAnchor(context, requested));
   if (!found) {
-    if (now() - asked.created <= EXPORT_ANCHOR_MS) return { ...asked, due: now() + EXPORT_ANCHOR_POLL_MS };
-    return { ...asked, state: 'failed', reason: 'not_logged', ended: now() };
+    if (now() - requested.created <= EXPORT_ANCHOR_MS) return { ...requested, due: now() + EXPORT_ANCHOR_POLL_MS };
+    return { ...requested, state: 'failed', reason: 'not_logged', ended: now() };
   }
-  const row = movedOn(desk, { ...asked, anchor: found });
-  if (!row) return { ...asked, state: 'failed', reason: 'year_ended', ended: now() };
+  const row = movedOn(context, { ...requested, anchor: found });
+  if (!row) return { ...requested, state: 'failed', reason: 'year_ended', ended: now() };
   const { zone, year, query } = row;
   const ended = isEnded(row);
   const last = ended ? (await publishedSize({ store, zone, year })) - 1 : found.index;
-  const head = await chooseHead(desk, row, year, last);
-  const later = ended ? await chooseHead(desk, row, found.year ?? year, found.index) : undefined;
+  const head = await chooseHead(context, row, year, last);
+  const later = ended ? await chooseHead(context, row, found.year ?? year, found.index) : undefined;
   if (!head || (ended && !later)) return { ...row, due: now() + EXPORT_ANCHOR_POLL_MS };
   await putFile(store, row, END, head.note);
   if (later) await putFile(store, row, LATER, later.note);
@@ -85,11 +85,11 @@ async function findAnchor(
   row: ExportRow,
 ): Promise<{ index: number; tseq: number; year: number } | undefined> {
   const { zone, tenant, event } = row;
-  const told = row.told ?? row;
-  const newest = (await newestState(store, zone))?.year ?? told.year;
-  for (let year = told.year; year <= newest; year += 1) {
+  const end = row.told ?? row;
+  const newest = (await newestState(store, zone))?.year ?? end.year;
+  for (let year = end.year; year <= newest; year += 1) {
     const log = new LogFiles(store, zone, year, await publishedSize({ store, zone, year }));
-    const first = year === told.year ? Math.floor(told.at / TILE_WIDTH) : 0;
+    const first = year === end.year ? Math.floor(end.at / TILE_WIDTH) : 0;
     for (let bundle = first; bundle < log.bundles; bundle += 1) {
       await breathe();
       const own = ownLeaves(tenant, bundle * TILE_WIDTH, await log.entries(bundle));

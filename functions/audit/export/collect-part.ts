@@ -28,19 +28,19 @@ class Draft {
   last: OwnLeaf | undefined;
 }
 
-export async function collectPart(desk: ExportContext, row: ExportRow): Promise<ExportRow> {
+export async function collectPart(context: ExportContext, row: ExportRow): Promise<ExportRow> {
   const { zone, year, size = 0 } = row;
   const end = lastOf(row);
-  const log = new LogFiles(desk.store, zone, year, size);
+  const log = new LogFiles(context.store, zone, year, size);
   // A cached key outlives an erasure in this process: each step reads the keys that exist now.
-  const sidecar = new SidecarReader({ store: desk.store, zone, year }, desk.keys(zone).fresh());
+  const sidecar = new SidecarReader({ store: context.store, zone, year }, context.keys(zone).fresh());
   const draft = new Draft();
   let next = row;
   let bundle = Math.floor(row.at / TILE_WIDTH);
-  const until = Math.min(log.bundles, bundle + desk.scanBundles);
-  for (; bundle < until && draft.bytes < desk.partBytes; bundle += 1) {
+  const until = Math.min(log.bundles, bundle + context.scanBundles);
+  for (; bundle < until && draft.bytes < context.partBytes; bundle += 1) {
     if (bundle * TILE_WIDTH > end) break;
-    await desk.breathe();
+    await context.breathe();
     next = await takeBundle(next, draft, { log, sidecar, bundle, end });
   }
   const finished = bundle * TILE_WIDTH > end || bundle >= log.bundles;
@@ -49,9 +49,9 @@ export async function collectPart(desk: ExportContext, row: ExportRow): Promise<
     await cover(next, draft, log, size);
     next = { ...next, covered: size };
   }
-  if (draft.entries.length === 0 && !finished) return { ...next, due: desk.now() };
-  await writePart(desk, next, draft);
-  return { ...next, parts: next.parts + 1, due: desk.now() };
+  if (draft.entries.length === 0 && !finished) return { ...next, due: context.now() };
+  await writePart(context, next, draft);
+  return { ...next, parts: next.parts + 1, due: context.now() };
 }
 
 interface Bundle {
@@ -113,14 +113,16 @@ async function discloseBundle(
   { from, entries, leaves }: ReadBundle,
   sidecar: SidecarReader,
 ): Promise<Map<number, ReturnType<typeof discloseLeaf>>> {
-  const asked = leaves.filter(({ facts }) => facts.sd && row.redaction !== 'auditor-min' && isRequested(row, facts));
+  const requested = leaves.filter(
+    ({ facts }) => facts.sd && row.redaction !== 'auditor-min' && isRequested(row, facts),
+  );
   const found = new Map<number, ReturnType<typeof discloseLeaf>>();
-  if (asked.length === 0) return found;
+  if (requested.length === 0) return found;
   // Hidden values of other tenants stay encrypted.
-  const own = new Set(asked.map(({ index }) => index - from));
+  const own = new Set(requested.map(({ index }) => index - from));
   const only = entries.map((entry, at) => (own.has(at) ? entry : new Uint8Array(0)));
   const hidden = await sidecar.read(from, only);
-  for (const { index, facts } of asked)
+  for (const { index, facts } of requested)
     found.set(index, discloseLeaf(index, facts.sd ?? {}, hidden[index - from], row.redaction));
   return found;
 }

@@ -14,18 +14,18 @@ import type { ExportContext } from './export-context.ts';
 import { type ExportRow, findExport, insertExport, replaceExport } from './export-row.ts';
 
 export async function createExport(
-  desk: ExportContext,
+  context: ExportContext,
   zone: string,
-  asked: NewExport,
+  request: NewExport,
   subject?: string,
 ): Promise<Result<ExportRow>> {
-  const { rows, now } = desk;
-  const { tenant, query, known_size: known } = asked;
+  const { rows, now } = context;
+  const { tenant, query, known_size: known } = request;
   const problem = problemOf(query);
   if (problem) return no(refuse('field_invalid', problem));
-  const found = await logOf(desk, zone, asked);
+  const found = await logOf(context, zone, request);
   if (!found.ok) return found;
-  const { year, origin, published, told } = found.value;
+  const { year, origin, published, end } = found.value;
   if (known !== undefined && known > published)
     return no(refuse('field_invalid', { field: 'known_size', rule: `the log has ${published} entries` }));
   const start = known ?? (published > 0 ? published : undefined);
@@ -35,7 +35,7 @@ export async function createExport(
   const fresh: ExportRow = {
     ...{
       v: 1,
-      id: exportId(zone, at, desk.random(10)),
+      id: exportId(zone, at, context.random(10)),
       tenant,
       zone,
       year,
@@ -44,16 +44,16 @@ export async function createExport(
       created: at,
       query,
     },
-    ...{ request: asked.request, purpose: asked.purpose, redaction: asked.redaction },
-    formats: [...new Set(asked.formats)],
+    ...{ request: request.request, purpose: request.purpose, redaction: request.redaction },
+    formats: [...new Set(request.formats)],
     ...(start !== undefined && { start }),
     // The leaf is not in the log yet: it comes after all that is published now.
-    told,
+    told: end,
     ...{ at: 0, covered: 0, parts: 0, entries: 0, disclosed: 0, erased: 0, tries: 0 },
     due: at + EXPORT_ANCHOR_MS,
   };
   if (!(await insertExport(rows, fresh))) return no(refuse('exports_open'));
-  const reported = await desk.report(zone, { ...eventOf(fresh), ...(subject !== undefined && { subject }) });
+  const reported = await context.report(zone, { ...eventOf(fresh), ...(subject !== undefined && { subject }) });
   const kept = await findExport(rows, zone, tenant, fresh.id);
   if (!kept) throw new Error('an export is gone');
   const next: ExportRow = reported.ok
@@ -63,12 +63,12 @@ export async function createExport(
   return reported.ok ? ok(next) : no(reported.refusal);
 }
 
-interface AskedLog {
+interface RequestedLog {
   readonly year: number;
   readonly origin: string;
   readonly published: number;
   /** The end of the newest log, stated in the export's entry. */
-  readonly told: { readonly year: number; readonly at: number };
+  readonly end: { readonly year: number; readonly at: number };
 }
 
 /** The log that is asked for, if there is one and it can have what is asked for. */
@@ -76,7 +76,7 @@ async function logOf(
   { store, base }: ExportContext,
   zone: string,
   { tenant, query }: NewExport,
-): Promise<Result<AskedLog>> {
+): Promise<Result<RequestedLog>> {
   const wrong = (field: string, rule: string) => no(refuse('field_invalid', { field, rule }));
   const state = await newestState(store, zone);
   if (!state) return no(refuse('audit_closed', undefined, 'nothing was ever logged'));
@@ -93,8 +93,8 @@ async function logOf(
   const last = state.tseq[tenant] ?? 0;
   if (tseq_from !== undefined && tseq_from > last + 1)
     return wrong('tseq_from', `must not be after ${last + 1}, the next number of the tenant`);
-  const told = { year: state.year, at: newest };
-  return ok({ year, origin: originOfLog(base, zone, year), published, told });
+  const end = { year: state.year, at: newest };
+  return ok({ year, origin: originOfLog(base, zone, year), published, end });
 }
 
 /** The id contains the zone. */

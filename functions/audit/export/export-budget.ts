@@ -20,13 +20,13 @@ export const EXPORTS_STORED_BYTES = 256 * 1_024 * MiB;
 
 export async function refusalOfMore(
   rows: Rows,
-  whose: Pick<ExportRow, 'zone' | 'tenant'>,
+  owner: Pick<ExportRow, 'zone' | 'tenant'>,
   now: number,
 ): Promise<Refusal | undefined> {
   const keep = EXPORT_STORED_MS;
   // More than there can be in that time, but for those that were never on record.
   const most = Math.ceil(keep / DAY_MS + 1) * EXPORTS_PER_DAY_MAX;
-  return refusalOf(await listSince(rows, whose, now - keep, most), now);
+  return refusalOf(await listSince(rows, owner, now - keep, most), now);
 }
 
 /** `known`: the tenant's exports that may have files, newest first. */

@@ -11,12 +11,12 @@ import { type OwnLeaf, ownLeaves } from './own-leaves.ts';
 
 type Seek = NonNullable<ExportRow['seek']>;
 
-export async function findLinks(desk: ExportContext, row: ExportRow): Promise<ExportRow> {
+export async function findLinks(context: ExportContext, row: ExportRow): Promise<ExportRow> {
   const { seek, ...rest } = row;
-  const next = seek ?? (await beginSeek(desk, row));
-  const due = desk.now();
+  const next = seek ?? (await beginSeek(context, row));
+  const due = context.now();
   if (!next) return { ...rest, linked: true, due };
-  const found = await (next.side === 'after' ? lookOn : lookBack)(desk, row, next);
+  const found = await (next.side === 'after' ? lookOn : lookBack)(context, row, next);
   if (found && 'side' in found) return { ...rest, seek: found, due };
   if (!found && next.side === 'after') throw new Error('no leaf of the tenant in a later log');
   if (found && next.side === 'after') return { ...rest, after: found, due };
@@ -43,10 +43,10 @@ async function backFrom(store: ExportContext['store'], zone: string, year: numbe
 }
 
 /** The tenant's last leaf, in this log or in one before it; or where to go on, if there is anything left. */
-async function lookBack(desk: ExportContext, { zone, tenant }: ExportRow, { side, year, bundle }: Seek) {
-  const { store, breathe } = desk;
+async function lookBack(context: ExportContext, { zone, tenant }: ExportRow, { side, year, bundle }: Seek) {
+  const { store, breathe } = context;
   const log = new LogFiles(store, zone, year, await publishedSize({ store, zone, year }));
-  const until = Math.max(0, bundle + 1 - desk.scanBundles);
+  const until = Math.max(0, bundle + 1 - context.scanBundles);
   for (let at = bundle; at >= until; at -= 1) {
     await breathe();
     const leaf = ownLeaves(tenant, at * TILE_WIDTH, await log.entries(at)).findLast(isNumbered);
@@ -56,11 +56,11 @@ async function lookBack(desk: ExportContext, { zone, tenant }: ExportRow, { side
 }
 
 /** The first leaf in this log or a later one; one exists, since the entry of the export follows. */
-async function lookOn(desk: ExportContext, { zone, tenant, anchor }: ExportRow, { side, year, bundle }: Seek) {
-  const { store, breathe } = desk;
+async function lookOn(context: ExportContext, { zone, tenant, anchor }: ExportRow, { side, year, bundle }: Seek) {
+  const { store, breathe } = context;
   const size = year === anchor?.year ? (anchor.size ?? 0) : await publishedSize({ store, zone, year });
   const log = new LogFiles(store, zone, year, size);
-  const until = Math.min(log.bundles, bundle + desk.scanBundles);
+  const until = Math.min(log.bundles, bundle + context.scanBundles);
   for (let at = bundle; at < until; at += 1) {
     await breathe();
     const leaf = ownLeaves(tenant, at * TILE_WIDTH, await log.entries(at)).find(isNumbered);

@@ -7,7 +7,7 @@ import { isPath, readManifest } from '../../../shared/audit/verify/read-manifest
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import type { EdgeCaller } from '../../caller/edge-caller.ts';
-import { fromEdge, type Question } from '../../caller/from-edge.ts';
+import { type EdgeHandler, fromEdge } from '../../caller/from-edge.ts';
 import { answer, answerNo } from '../../http/answer.ts';
 import { readJson } from '../../http/read-json.ts';
 import { createExport } from './create-export.ts';
@@ -20,11 +20,16 @@ const EXPORT_READERS_MAX = 1_000;
 /** Interval in which fetches of one export are one entry of the record: its files are fetched one by one. */
 const EXPORT_READ_MS = 600_000;
 
-type Asked = (request: HttpRequest, caller: EdgeCaller, desk: ExportContext, zone: string) => Promise<HttpResponseInit>;
+type ExportHandler = (
+  request: HttpRequest,
+  caller: EdgeCaller,
+  context: ExportContext,
+  zone: string,
+) => Promise<HttpResponseInit>;
 
 /** POST /api/audit/exports/{zone} */
-export const onCreate = (desk: ExportContext | undefined): Question =>
-  asked(desk, async (request, caller, found, zone) => {
+export const onCreate = (context: ExportContext | undefined): EdgeHandler =>
+  forExports(context, async (request, caller, found, zone) => {
     const body = newExport.safeParse(await readJson(request));
     if (!body.success || body.data.tenant !== caller.tenant)
       return answerNo(refuse('field_invalid', { field: 'body', rule: 'it is not as agreed' }));
@@ -33,38 +38,38 @@ export const onCreate = (desk: ExportContext | undefined): Question =>
   });
 
 /** GET /api/audit/exports/{zone}/{tenant} */
-export const onList = (desk: ExportContext | undefined): Question =>
-  asked(desk, async (_request, caller, { rows, reads }, zone) => {
-    const told = await reads.note({ zone, ...whoOf(caller), action: 'exports' });
-    if (!told.ok) return answerNo(told.refusal);
+export const onList = (context: ExportContext | undefined): EdgeHandler =>
+  forExports(context, async (_request, caller, { rows, reads }, zone) => {
+    const reported = await reads.note({ zone, ...readerOf(caller), action: 'exports' });
+    if (!reported.ok) return answerNo(reported.refusal);
     const found = await listExports(rows, zone, caller.tenant);
     return answer(200, { data: found.map((row) => statusOf(row)) });
   });
 
 /** GET /api/audit/exports/{zone}/{tenant}/{id} */
-export const onSee = (desk: ExportContext | undefined): Question =>
-  asked(desk, async (request, caller, found, zone) => {
-    const told = await found.reads.note({ zone, ...whoOf(caller), action: 'export' });
-    if (!told.ok) return answerNo(told.refusal);
+export const onSee = (context: ExportContext | undefined): EdgeHandler =>
+  forExports(context, async (request, caller, found, zone) => {
+    const reported = await found.reads.note({ zone, ...readerOf(caller), action: 'export' });
+    if (!reported.ok) return answerNo(reported.refusal);
     const row = await findOne(found, request, caller, zone);
     return row.ok ? answer(200, statusOf(row.value, await filesOf(found, row.value))) : answerNo(row.refusal);
   });
 
 /** GET /api/audit/exports/{zone}/{tenant}/{id}/files/{path} */
-export const onFile = (desk: ExportContext | undefined): Question =>
-  asked(desk, async (request, caller, found, zone) => {
+export const onFile = (context: ExportContext | undefined): EdgeHandler =>
+  forExports(context, async (request, caller, found, zone) => {
     const row = await findOne(found, request, caller, zone);
     if (!row.ok) return answerNo(row.refusal);
     const { path = '' } = request.params;
     const bytes = row.value.state === 'done' && isPath(path) ? await readFile(found.store, row.value, path) : undefined;
     if (!bytes) return answerNo(refuse('export_unknown'));
-    const told = await tellRead(found, row.value, caller, request.headers.get('x-request-id') ?? undefined);
-    if (!told.ok) return answerNo(told.refusal);
+    const reported = await reportRead(found, row.value, caller, request.headers.get('x-request-id') ?? undefined);
+    if (!reported.ok) return answerNo(reported.refusal);
     const headers = { 'content-type': 'application/octet-stream', 'cache-control': 'no-store' };
     return { status: 200, body: bytes as Uint8Array<ArrayBuffer>, headers };
   });
 
-const whoOf = ({ tenant, subject }: EdgeCaller) => ({ tenant, subject });
+const readerOf = ({ tenant, subject }: EdgeCaller) => ({ tenant, subject });
 
 async function findOne(
   { rows }: ExportContext,
@@ -91,15 +96,15 @@ async function filesOf({ store }: ExportContext, row: ExportRow): Promise<Export
 const reads = new WeakMap<ExportContext, Map<string, number>>();
 
 /** Reports a download before its first byte. */
-async function tellRead(
-  desk: ExportContext,
+async function reportRead(
+  context: ExportContext,
   { zone, tenant, id }: ExportRow,
   { subject }: EdgeCaller,
   request?: string,
 ): Promise<Result<unknown>> {
-  const known = reads.get(desk) ?? new Map<string, number>();
-  reads.set(desk, known);
-  const now = desk.now();
+  const known = reads.get(context) ?? new Map<string, number>();
+  reads.set(context, known);
+  const now = context.now();
   const reader = JSON.stringify([id, subject]);
   if (now - (known.get(reader) ?? Number.NEGATIVE_INFINITY) < EXPORT_READ_MS) return ok(undefined);
   const about = {
@@ -109,18 +114,21 @@ async function tellRead(
     ...(request !== undefined && { request }),
     ...(subject !== undefined && { subject }),
   };
-  const told = await desk.report(zone, { type: 'export.read', ...about });
-  if (!told.ok) return told;
+  const reported = await context.report(zone, { type: 'export.read', ...about });
+  if (!reported.ok) return reported;
   if (known.size >= EXPORT_READERS_MAX) known.clear();
   known.set(reader, now);
-  return told;
+  return reported;
 }
 
 /** About the tenant of the question only, in a zone that is served. */
-export const asked = (desk: ExportContext | undefined, then: Asked): Question =>
-  fromEdge(desk ? ok(desk) : no(refuse('audit_closed', undefined, 'no exports')), async (request, caller, found) => {
-    const { zone = '', tenant = caller.tenant } = request.params;
-    if (!found.zones.includes(zone)) return answerNo(refuse('zone_unserved', { zone }));
-    if (tenant !== caller.tenant) return answerNo(refuse('export_unknown'));
-    return then(request, caller, found, zone);
-  });
+export const forExports = (context: ExportContext | undefined, then: ExportHandler): EdgeHandler =>
+  fromEdge(
+    context ? ok(context) : no(refuse('audit_closed', undefined, 'no exports')),
+    async (request, caller, found) => {
+      const { zone = '', tenant = caller.tenant } = request.params;
+      if (!found.zones.includes(zone)) return answerNo(refuse('zone_unserved', { zone }));
+      if (tenant !== caller.tenant) return answerNo(refuse('export_unknown'));
+      return then(request, caller, found, zone);
+    },
+  );

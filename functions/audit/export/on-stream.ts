@@ -9,7 +9,7 @@ import { hashLeaf } from '../../../shared/audit/tree.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import type { EdgeCaller } from '../../caller/edge-caller.ts';
-import type { Question } from '../../caller/from-edge.ts';
+import type { EdgeHandler } from '../../caller/from-edge.ts';
 import { answer, answerNo } from '../../http/answer.ts';
 import { TenantLimiter } from '../../http/limiter.ts';
 import { newestState } from '../log/acknowledge.ts';
@@ -17,7 +17,7 @@ import { yearAfter } from '../log/find-years.ts';
 import { LogFiles } from '../log/log-files.ts';
 import { publishedSize } from '../log/publish-checkpoint.ts';
 import type { ExportContext } from './export-context.ts';
-import { asked } from './on-exports.ts';
+import { forExports } from './on-exports.ts';
 import { type OwnLeaf, ownLeaves } from './own-leaves.ts';
 
 /** Bundles of entries that one page of a log stream searches: 16,384 entries. */
@@ -33,17 +33,17 @@ const STREAM_PAGES_MAX = 16;
 const STREAM_PAGES_PER_TENANT_MAX = 4;
 
 /** Reports a stream; `undefined` where no reads are reported. */
-export type TellStream = (zone: string, caller: EdgeCaller) => Promise<Result<unknown> | undefined>;
+export type ReportStream = (zone: string, caller: EdgeCaller) => Promise<Result<unknown> | undefined>;
 
-export function onStream(desk: ExportContext | undefined, tell: TellStream | undefined): Question {
-  const places = new TenantLimiter(STREAM_PAGES_MAX, STREAM_PAGES_PER_TENANT_MAX);
-  return asked(desk, (request, caller, found, zone) =>
-    places.run(caller.tenant, async () => {
+export function onStream(context: ExportContext | undefined, reportStream: ReportStream | undefined): EdgeHandler {
+  const limiter = new TenantLimiter(STREAM_PAGES_MAX, STREAM_PAGES_PER_TENANT_MAX);
+  return forExports(context, (request, caller, found, zone) =>
+    limiter.run(caller.tenant, async () => {
       const place = await placeOf(found, zone, request.query.get('from') ?? '0');
       if (!place.ok) return answerNo(place.refusal);
       const page = await readPage(caller.tenant, place.value);
-      const told = page.data.length > 0 ? await tell?.(zone, caller) : undefined;
-      if (told && !told.ok) return answerNo(told.refusal);
+      const reported = page.data.length > 0 ? await reportStream?.(zone, caller) : undefined;
+      if (reported && !reported.ok) return answerNo(reported.refusal);
       return answer(200, streamPage.parse(page));
     }),
   );

@@ -23,7 +23,7 @@ const FILES = ['VERIFY.md', 'verify.html', 'verify.mjs'] as const;
 
 /** Returns `undefined` without a verifier, since bundles carry one. */
 export function openExports(
-  desk: LogContext,
+  context: LogContext,
   { AUDIT_VERIFIER }: Pick<Settings, 'AUDIT_VERIFIER'>,
   rows: Rows,
   { reporter, reads }: Pick<Reports, 'reporter' | 'reads'>,
@@ -31,7 +31,7 @@ export function openExports(
   if (AUDIT_VERIFIER === undefined) return undefined;
   const verifier = new Map(FILES.map((name) => [name, readFileSync(path.join(AUDIT_VERIFIER, name))] as const));
   return {
-    ...desk,
+    ...context,
     rows,
     reads,
     report: (zone, draft) => reporter.report(zone, draft),

@@ -15,19 +15,19 @@ interface Place {
   readonly year: number;
   readonly index: number;
   /** Purpose, part of the file name. */
-  readonly says: 'opening' | 'before' | 'after' | 'export';
+  readonly purpose: 'opening' | 'before' | 'after' | 'export';
 }
 
 /** `undefined` where nothing ties it, and nothing has to. */
 export async function putLinks(
-  desk: ExportContext,
+  context: ExportContext,
   row: ExportRow,
 ): Promise<{ readonly links: Manifest['links']; readonly files: readonly FileDigest[] }> {
-  const [before, after] = [await placesBefore(desk, row), await placesAfter(desk, row)];
+  const [before, after] = [await placesBefore(context, row), await placesAfter(context, row)];
   const files: FileDigest[] = [];
   const put = async (places: readonly Place[]): Promise<LinkFiles[]> => {
     const links: LinkFiles[] = [];
-    for (const place of places) links.push(await putLink(desk, row, place, files));
+    for (const place of places) links.push(await putLink(context, row, place, files));
     return links;
   };
   if (before.length + after.length === 0) return { links: undefined, files };
@@ -39,10 +39,10 @@ async function placesBefore({ store }: ExportContext, { zone, year, before }: Ex
   if (!before) return [];
   const places: Place[] = [];
   for (let at = await readPrevious(store, zone, year); at && at.year > before.year; ) {
-    places.push({ year: at.year, index: 0, says: 'opening' });
+    places.push({ year: at.year, index: 0, purpose: 'opening' });
     at = await readPrevious(store, zone, at.year);
   }
-  return [...places, { ...before, says: 'before' }];
+  return [...places, { ...before, purpose: 'before' }];
 }
 
 /** From this log on to the one that says that the export is made. */
@@ -53,16 +53,16 @@ async function placesAfter({ store }: ExportContext, row: ExportRow): Promise<Pl
   const years = await yearsBetween(store, zone, year + 1, until);
   const same = after.year === until && after.index === anchor.index;
   return years.flatMap((one): Place[] => [
-    { year: one, index: 0, says: 'opening' },
-    ...(one === after.year && !same ? [{ ...after, says: 'after' } as const] : []),
-    ...(one === until ? [{ year: one, index: anchor.index, says: 'export' } as const] : []),
+    { year: one, index: 0, purpose: 'opening' },
+    ...(one === after.year && !same ? [{ ...after, purpose: 'after' } as const] : []),
+    ...(one === until ? [{ year: one, index: anchor.index, purpose: 'export' } as const] : []),
   ]);
 }
 
 async function putLink(
   { store }: ExportContext,
   row: ExportRow,
-  { year, index, says }: Place,
+  { year, index, purpose }: Place,
   files: FileDigest[],
 ): Promise<LinkFiles> {
   const { zone, anchor } = row;
@@ -71,7 +71,7 @@ async function putLink(
   const receipts = receiptsUnder(store, zone, year, note);
   const bundle = Math.floor(index / TILE_WIDTH);
   const entries = await new LogFiles(store, zone, year, receipts.size).entries(bundle);
-  const [entry, receipt] = [`links/${year}/${says}.json`, `links/${year}/${says}.tlog-proof`];
+  const [entry, receipt] = [`links/${year}/${purpose}.json`, `links/${year}/${purpose}.tlog-proof`];
   files.push(
     await putFile(store, row, entry, entries[index - bundle * TILE_WIDTH] as Uint8Array),
     await putFile(store, row, receipt, new TextEncoder().encode(await receipts.make(index))),

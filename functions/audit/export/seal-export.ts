@@ -25,8 +25,8 @@ import { putLinks } from './put-links.ts';
 const START = 'checkpoints/start.txt';
 const TOOL = 'auricle-audit-export@1';
 
-export async function sealExport(desk: ExportContext, row: ExportRow): Promise<ExportRow> {
-  const { store, now } = desk;
+export async function sealExport(context: ExportContext, row: ExportRow): Promise<ExportRow> {
+  const { store, now } = context;
   const { zone, year, origin, start, size, anchor } = row;
   if (!anchor || size === undefined) throw new Error('an export without an end');
   const records = await readParts(store, row, row.parts);
@@ -42,10 +42,10 @@ export async function sealExport(desk: ExportContext, row: ExportRow): Promise<E
     await put(START, signed.bytes);
   }
   await put(END, note);
-  const log = isEnded(row) ? originOfLog(desk.base, zone, anchor.year ?? year) : undefined;
-  await put(POLICY, writePolicy(policyOf(desk, row)));
-  for (const [path, bytes] of desk.verifier) await put(path, bytes);
-  const { links, files: linked } = await putLinks(desk, row);
+  const log = isEnded(row) ? originOfLog(context.base, zone, anchor.year ?? year) : undefined;
+  await put(POLICY, writePolicy(policyOf(context, row)));
+  for (const [path, bytes] of context.verifier) await put(path, bytes);
+  const { links, files: linked } = await putLinks(context, row);
   files.push(...linked);
   const checkpoints = [...(begins ? [{ path: START, size: start }] : []), { path: END, size }];
   const parts = records.map(({ part }) => part);
@@ -53,7 +53,7 @@ export async function sealExport(desk: ExportContext, row: ExportRow): Promise<E
   const bytes = encodeManifest(manifest);
   await putFile(store, row, MANIFEST, bytes);
   // The key of a year that has ended may be gone: then the key of the log signs that says that the export was made.
-  const signers = [origin, log ?? origin].map((name) => ({ name, key: desk.signer(exportName(name)) }));
+  const signers = [origin, log ?? origin].map((name) => ({ name, key: context.signer(exportName(name)) }));
   const { name, key } = signers.find((one) => one.key) ?? {};
   if (name === undefined || !key) throw new Error(`no key here signs exports of ${origin}: AUDIT_KEY_YEARS`);
   const signed = await signNote(manifestNoteText(name, await digestOf(bytes)), [key]);

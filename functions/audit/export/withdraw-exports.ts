@@ -14,8 +14,8 @@ export interface WithdrawContext {
 }
 
 /** Withdraws the exports of a tenant in a zone. */
-export async function withdrawExports(desk: WithdrawContext, zone: string, tenant: string): Promise<void> {
-  for await (const kept of everyExport(desk.rows, zone, tenant)) await withdrawOne(desk, kept);
+export async function withdrawExports(context: WithdrawContext, zone: string, tenant: string): Promise<void> {
+  for await (const kept of everyExport(context.rows, zone, tenant)) await withdrawOne(context, kept);
 }
 
 async function withdrawOne({ rows, store, now }: WithdrawContext, listed: StoredExport): Promise<void> {

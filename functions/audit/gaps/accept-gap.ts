@@ -16,14 +16,14 @@ export interface Acceptance extends Officer {
 /** A gap that was accepted before stays as it is. */
 export async function acceptGap(
   { rows, zone, now, report }: Pick<EraseContext, 'zone' | 'now' | 'report'> & { readonly rows: Rows },
-  { gap, reason, tenant, ...asker }: Acceptance,
+  { gap, reason, tenant, ...officer }: Acceptance,
 ): Promise<Result<Gap>> {
   const found = (await readGaps(rows, zone, now())).find((one) => one.gap === gap);
   if (!found) return no(refuse('gap_unknown'));
   if (found.accepted) return ok(found);
   const { outbox, epoch, from, to } = found;
   const missing = { gap, outbox, epoch, from, ...(to !== undefined && { to }) };
-  const reported = await report({ type: 'gap.accept', tenant, ...missing, reason, ...officerOf(asker) });
+  const reported = await report({ type: 'gap.accept', tenant, ...missing, reason, ...officerOf(officer) });
   if (!reported.ok) return reported;
   const at = now();
   const { partition, key, value = {} } = acceptedRow(zone, { ...missing, at });

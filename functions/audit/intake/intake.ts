@@ -76,8 +76,8 @@ async function draft(event: unknown, t: number, hide: Hide): Promise<{ draft: Le
 
 /** The same events have the same name, so that sending them again changes nothing. */
 export function nameOfReceived(zone: string, { producer, epoch, oldest, from, drafts }: Received): string {
-  const who = toBase64Url(createHash('sha256').update(producer).digest().subarray(0, 12));
+  const outbox = toBase64Url(createHash('sha256').update(producer).digest().subarray(0, 12));
   // That nothing before it will come any more is news, too.
   const first = oldest >= from ? '-first' : '';
-  return `${zone}/${who}/${epoch}/${digits(from)}-${digits(from + drafts.length - 1)}${first}`;
+  return `${zone}/${outbox}/${epoch}/${digits(from)}-${digits(from + drafts.length - 1)}${first}`;
 }

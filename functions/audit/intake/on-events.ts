@@ -4,7 +4,7 @@ import { MiB } from '../../../shared/bytes.ts';
 import { jsonOf } from '../../../shared/json-text.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import type { EdgeCaller } from '../../caller/edge-caller.ts';
-import type { Question } from '../../caller/from-edge.ts';
+import type { EdgeHandler } from '../../caller/from-edge.ts';
 import { answer, answerNo } from '../../http/answer.ts';
 import { readText } from '../../http/read-text.ts';
 import type { LogContext } from '../context/log-context.ts';
@@ -19,8 +19,8 @@ const DELIVERY_BYTES = 4 * MiB;
 const invalid = (rule: string) => answerNo(refuse('field_invalid', { field: 'body', rule }));
 
 /** POST /api/audit/{zone}/events: takes a delivery of an outbox, and says how far the log has it. */
-export const onEvents = (desk: LogContext | undefined): Question =>
-  verified(desk, async (request, caller, { store, zones, base, hide, signer, now }) => {
+export const onEvents = (context: LogContext | undefined): EdgeHandler =>
+  verified(context, async (request, caller, { store, zones, base, hide, signer, now }) => {
     const { zone = '' } = request.params;
     if (!zones.includes(zone)) return answerNo(refuse('zone_unserved', { zone }));
     const text = await readText(request, DELIVERY_BYTES);

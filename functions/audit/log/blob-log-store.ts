@@ -66,10 +66,10 @@ export function openBlobLogStore(connection: string): BlobLogStore {
       const target = blob('state', name);
       await put('state', name, new Uint8Array(0), { ifNoneMatch: '*' });
       const lease = target.getBlobLeaseClient(id);
-      const asked = id === undefined ? lease.acquireLease(seconds) : lease.renewLease();
+      const leased = id === undefined ? lease.acquireLease(seconds) : lease.renewLease();
       return unless(
         [409, 412],
-        asked.then(({ leaseId }) => leaseId),
+        leased.then(({ leaseId }) => leaseId),
         undefined,
       );
     },
@@ -84,7 +84,7 @@ async function readAll(
   time: StorageClock,
 ) {
   const answer = await from.download();
-  time.hear(answer.date);
+  time.observe(answer.date);
   const pieces: Buffer[] = [];
   for await (const piece of answer.readableStreamBody ?? []) pieces.push(piece as Buffer);
   return { bytes: new Uint8Array(Buffer.concat(pieces)), version: answer.etag ?? '' };
@@ -92,15 +92,15 @@ async function readAll(
 
 async function unless<T, Otherwise>(
   statuses: number[],
-  asked: Promise<T>,
+  call: Promise<T>,
   otherwise: Otherwise,
   time?: StorageClock,
 ): Promise<T | Otherwise> {
   try {
-    return await asked;
+    return await call;
   } catch (error) {
     if (!(error instanceof RestError && statuses.includes(error.statusCode ?? 0))) throw error;
-    time?.hear(new Date(error.response?.headers.get('date') ?? ''));
+    time?.observe(new Date(error.response?.headers.get('date') ?? ''));
     return otherwise;
   }
 }

@@ -52,7 +52,7 @@ export async function openLogKeys(
       const first = signer(origin);
       if (!first) throw new Error(`no key here signs ${origin}: AUDIT_KEY_YEARS`);
       const also = second && isOf(origin, toBase64(second.publicKey));
-      return [first, ...(also ? [telling(p256Signer(second, origin), unsigned)] : [])];
+      return [first, ...(also ? [reporting(p256Signer(second, origin), unsigned)] : [])];
     },
     policy(name) {
       const year = yearOfName(name);
@@ -106,7 +106,7 @@ export async function openVaultKey(
   return key;
 }
 
-const telling = (signer: Signer, unsigned: (origin: string, error: unknown) => void): Signer => ({
+const reporting = (signer: Signer, unsigned: (origin: string, error: unknown) => void): Signer => ({
   ...signer,
   sign: (text) =>
     signer.sign(text).catch((error: unknown) => {
@@ -118,11 +118,11 @@ const telling = (signer: Signer, unsigned: (origin: string, error: unknown) => v
 /** The same as a file, to be read by people as well. */
 export function writePolicy(policy: Policy): Uint8Array {
   const [first] = policy.logs;
-  const said = [
+  const head = [
     `# Whom to believe about ${first?.key.name ?? 'this log'} (C2SP tlog-policy). This is what the log itself says:`,
     '# keep a copy of the keys elsewhere, and choose your own witnesses.',
     ...policy.logs.map(({ key }) => `# ${key.type}: ${formatNoteKey(key).split('+')[1]}`),
     '',
   ];
-  return new Uint8Array([...new TextEncoder().encode(said.join('\n')), ...formatPolicy(policy)]);
+  return new Uint8Array([...new TextEncoder().encode(head.join('\n')), ...formatPolicy(policy)]);
 }

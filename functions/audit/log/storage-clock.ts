@@ -2,16 +2,16 @@
 
 export class StorageClock {
   /** The last date, ms since 1970, and its arrival on a monotonic clock. */
-  #heard: { readonly date: number; readonly at: number } | undefined;
+  #last: { readonly date: number; readonly at: number } | undefined;
 
   /** `date`: what an answer that came just now bears. */
-  hear(date: Date | undefined): void {
+  observe(date: Date | undefined): void {
     const ms = date?.getTime() ?? Number.NaN;
-    if (Number.isFinite(ms)) this.#heard = { date: ms, at: performance.now() };
+    if (Number.isFinite(ms)) this.#last = { date: ms, at: performance.now() };
   }
 
   /** Ms since 1970, a second less at most; `undefined` before the first answer. */
   now(): number | undefined {
-    return this.#heard && this.#heard.date + performance.now() - this.#heard.at;
+    return this.#last && this.#last.date + performance.now() - this.#last.at;
   }
 }

@@ -31,7 +31,7 @@ export async function listYears(store: LogStore, zone: string): Promise<LoggedYe
   if (!state) return [];
   const { year } = state;
   const size = await publishedSize({ store, zone, year });
-  const newest = await told(store, zone, { year, size, closed: state.closed === true && size === state.size });
+  const newest = await describeYear(store, zone, { year, size, closed: state.closed === true && size === state.size });
   const years = Array.from({ length: SEARCH_YEARS_MAX }, (_, at) => year - 1 - at);
   // The newest log is published only after all earlier ones.
   const found = await Promise.all(years.map((one) => endedYear(store, zone, one, size > 0)));
@@ -48,12 +48,12 @@ async function endedYear(
   const key = `${zone}/${year}`;
   if (ended.has(key)) return ended.get(key);
   const size = await publishedSize({ store, zone, year });
-  const found = size === 0 ? undefined : await told(store, zone, { year, size, closed: true });
+  const found = size === 0 ? undefined : await describeYear(store, zone, { year, size, closed: true });
   if (isSettled) ended.set(key, found);
   return found;
 }
 
-async function told(store: LogStore, zone: string, { year, size, closed }: LoggedYear): Promise<LoggedYear> {
+async function describeYear(store: LogStore, zone: string, { year, size, closed }: LoggedYear): Promise<LoggedYear> {
   const first = size === 0 ? undefined : await firstSize(store, zone, year);
   return { year, ...(first !== undefined && { first }), size, closed };
 }

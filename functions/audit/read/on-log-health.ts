@@ -1,6 +1,6 @@
 // GET /api/audit/{zone}/health
 import { refuse } from '../../../shared/refusal.ts';
-import type { Question } from '../../caller/from-edge.ts';
+import type { EdgeHandler } from '../../caller/from-edge.ts';
 import { answer, answerNo } from '../../http/answer.ts';
 import type { Rows } from '../../store/rows.ts';
 import type { LogContext } from '../context/log-context.ts';
@@ -8,8 +8,12 @@ import { verified } from '../context/verified.ts';
 import { readLogHealth } from './read-log-health.ts';
 
 /** Reports the health of a log without its content, and which stores are full. */
-export const onLogHealth = (desk: LogContext | undefined, rows: Rows, findFull: () => Promise<string[]>): Question =>
-  verified(desk, async (request, _caller, found) => {
+export const onLogHealth = (
+  context: LogContext | undefined,
+  rows: Rows,
+  findFull: () => Promise<string[]>,
+): EdgeHandler =>
+  verified(context, async (request, _caller, found) => {
     const { zone = '' } = request.params;
     if (!found.zones.includes(zone)) return answerNo(refuse('zone_unserved', { zone }));
     const [health, fullStores] = await Promise.all([readLogHealth({ ...found, rows }, zone), findFull()]);

@@ -37,16 +37,16 @@ export const AUDIT_FILES_PER_TENANT_MAX = 16;
 
 /** GET /api/audit/log/{zone}: the logs that there are (`shared/audit/logged-years.ts`). */
 export const onYears = (
-  desk: LogContext | undefined,
+  context: LogContext | undefined,
   reads: Reads | undefined,
 ): ((request: HttpRequest) => Promise<HttpResponseInit>) => {
-  const places = costly();
-  return verified(desk, async (request, caller, found) => {
+  const limiter = costly();
+  return verified(context, async (request, caller, found) => {
     const { zone = '' } = request.params;
     if (!found.zones.includes(zone)) return answerNo(refuse('zone_unserved', { zone }));
-    return places.run(placeOf(zone, caller), async () => {
-      const told = await tellRead(reads, zone, caller, 'logs');
-      if (told && !told.ok) return answerNo(told.refusal);
+    return limiter.run(slotOf(zone, caller), async () => {
+      const noted = await noteRead(reads, zone, caller, 'logs');
+      if (noted && !noted.ok) return answerNo(noted.refusal);
       return answer(200, { data: await listYears(found.store, zone) });
     });
   });
@@ -55,29 +55,29 @@ export const onYears = (
 const costly = (): TenantLimiter => new TenantLimiter(AUDIT_RECEIPTS_MAX, AUDIT_RECEIPTS_PER_TENANT_MAX);
 const cheap = (): TenantLimiter => new TenantLimiter(AUDIT_FILES_MAX, AUDIT_FILES_PER_TENANT_MAX);
 /** A tenant asks about all its zones at once, and one process may keep the logs of several. */
-const placeOf = (zone: string, { tenant }: Pick<EdgeCaller, 'tenant'>): string => JSON.stringify([zone, tenant]);
+const slotOf = (zone: string, { tenant }: Pick<EdgeCaller, 'tenant'>): string => JSON.stringify([zone, tenant]);
 
 /** Readers may cache immutable files; shared caches may not, since each read needs a token. */
 const FOREVER = 'private, max-age=31536000, immutable';
 
 export const onLog = (
-  desk: LogContext | undefined,
+  context: LogContext | undefined,
   reads: Reads | undefined,
 ): ((request: HttpRequest) => Promise<HttpResponseInit>) => {
   const [receipts, files] = [costly(), cheap()];
-  return verified(desk, async (request, caller, found) => {
+  return verified(context, async (request, caller, found) => {
     const { zone = '', year = '', path = '' } = request.params;
-    const asked = readLogPath(path);
-    if (!found.zones.includes(zone) || !/^\d{4}$/.test(year) || !asked) return answerNo(refuse('route_unknown'));
+    const file = readLogPath(path);
+    if (!found.zones.includes(zone) || !/^\d{4}$/.test(year) || !file) return answerNo(refuse('route_unknown'));
     // Entries are of all tenants. The edge has looked already; this is for the day on which it has not.
-    if (holdsEntries(asked) && !caller.operate) return answerNo(refuse('scope_missing', { scope: 'operate' }));
-    return (asked.kind === 'receipt' ? receipts : files).run(placeOf(zone, caller), async () => {
-      const body = await read(found, { zone, year: Number(year), path, file: asked });
+    if (holdsEntries(file) && !caller.operate) return answerNo(refuse('scope_missing', { scope: 'operate' }));
+    return (file.kind === 'receipt' ? receipts : files).run(slotOf(zone, caller), async () => {
+      const body = await read(found, { zone, year: Number(year), path, file });
       if (body === undefined) return answerNo(refuse('route_unknown'));
-      const tile = asked.kind === 'tile';
-      const action = !tile ? asked.kind : holdsEntries(asked) ? 'entries' : 'hashes';
-      const told = await tellRead(reads, zone, caller, action);
-      if (told && !told.ok) return answerNo(told.refusal);
+      const tile = file.kind === 'tile';
+      const action = !tile ? file.kind : holdsEntries(file) ? 'entries' : 'hashes';
+      const noted = await noteRead(reads, zone, caller, action);
+      if (noted && !noted.ok) return answerNo(noted.refusal);
       const headers = {
         'content-type': tile ? 'application/octet-stream' : 'text/plain; charset=utf-8',
         'cache-control': tile ? FOREVER : 'no-store',
@@ -87,7 +87,7 @@ export const onLog = (
   });
 };
 
-const tellRead = async (
+const noteRead = async (
   reads: Reads | undefined,
   zone: string,
   { tenant, subject }: Pick<EdgeCaller, 'tenant' | 'subject'>,

@@ -18,19 +18,19 @@ import { isFull, type LogState } from '../log/log-state.ts';
 import type { LogStore } from '../log/log-store.ts';
 import { headOf } from '../log/publish-checkpoint.ts';
 
-type Desk = Pick<LogContext, 'policy' | 'now'> & {
+type HealthContext = Pick<LogContext, 'policy' | 'now'> & {
   /** The index, which knows the gaps. */
   readonly rows?: Rows;
   readonly store: LogStore;
   readonly settings: Partial<Pick<Settings, 'MODE'>>;
 };
 
-export async function readLogHealth(desk: Desk, zone: string): Promise<LogHealth> {
-  const { store, now, settings, rows } = desk;
+export async function readLogHealth(context: HealthContext, zone: string): Promise<LogHealth> {
+  const { store, now, settings, rows } = context;
   const state = await newestState(store, zone);
   const [log, intake, locked, mark, refused, doubts, found] = await Promise.all([
-    state && state.size > 0 ? lookAtState(desk, zone, state) : undefined,
-    lookAtIntake(desk, zone),
+    state && state.size > 0 ? lookAtState(context, zone, state) : undefined,
+    lookAtIntake(context, zone),
     store.isLocked?.().catch(() => undefined),
     readDiverged(store, zone),
     store.list('state', refusedName(zone, ''), HEALTH_INTAKE_MAX),
@@ -40,7 +40,7 @@ export async function readLogHealth(desk: Desk, zone: string): Promise<LogHealth
   const gaps = state && found && countGaps(state, ...found);
   return {
     ...{ zone, at: now(), intake, development: settings.MODE === 'development' },
-    witnesses: state !== undefined && desk.policy(state.origin).witnesses.length > 0,
+    witnesses: state !== undefined && context.policy(state.origin).witnesses.length > 0,
     ...(log && { log }),
     ...(gaps && { gaps }),
     ...(locked !== undefined && { locked }),
@@ -57,14 +57,20 @@ function countGaps({ year, size }: LogState, gaps: readonly Gap[], upTo?: Positi
 
 /** All logs there are; null for one that cannot be read now. */
 export async function readLogsHealth(
-  desk: (Desk & Pick<LogContext, 'zones'>) | undefined,
+  context: (HealthContext & Pick<LogContext, 'zones'>) | undefined,
 ): Promise<Record<string, LogHealth | null>> {
-  const zones = desk?.zones ?? [];
-  const looked = await Promise.all(zones.map((zone) => (desk ? readLogHealth(desk, zone).catch(() => null) : null)));
+  const zones = context?.zones ?? [];
+  const looked = await Promise.all(
+    zones.map((zone) => (context ? readLogHealth(context, zone).catch(() => null) : null)),
+  );
   return Object.fromEntries(zones.map((zone, at) => [zone, looked[at] ?? null]));
 }
 
-async function lookAtState({ store, policy, now }: Desk, zone: string, state: LogState): Promise<LogHealth['log']> {
+async function lookAtState(
+  { store, policy, now }: HealthContext,
+  zone: string,
+  state: LogState,
+): Promise<LogHealth['log']> {
   const { origin, year, size, last, lives = {}, late = {} } = state;
   const [published, witnessed] = await Promise.all([
     store.read('state', checkpointName(zone, year)),
@@ -85,7 +91,7 @@ async function lookAtState({ store, policy, now }: Desk, zone: string, state: Lo
   };
 }
 
-async function lookAtIntake({ store, now }: Desk, zone: string): Promise<LogHealth['intake']> {
+async function lookAtIntake({ store, now }: HealthContext, zone: string): Promise<LogHealth['intake']> {
   const names = await store.list('intake', `${zone}/`, INTAKE_LIST_MAX);
   // A sample by name is enough to see that nothing moves.
   const read = await Promise.all(names.slice(0, HEALTH_INTAKE_MAX).map((name) => store.read('intake', name)));

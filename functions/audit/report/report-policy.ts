@@ -10,15 +10,15 @@ import type { LogStore } from '../log/log-store.ts';
 import type { Reporter } from './report.ts';
 
 /** Secrets, and settings that the platform sets at each start. Not even their digests are reported. */
-export const UNTOLD = [
+export const UNREPORTED = [
   ...(['STORAGE_CONNECTION', 'SERVICE_KEY', 'WEBHOOK_KEY', 'AUDIT_KEY', 'AUDIT_NEXT_KEY', 'AUDIT_P256_KEY'] as const),
   'AUDIT_SIDECAR_KEY',
 ] as const;
-type Setting = Exclude<keyof Settings, (typeof UNTOLD)[number]>;
-const isTold = (name: keyof Settings): name is Setting => !(UNTOLD as readonly string[]).includes(name);
+type Setting = Exclude<keyof Settings, (typeof UNREPORTED)[number]>;
+const isReported = (name: keyof Settings): name is Setting => !(UNREPORTED as readonly string[]).includes(name);
 
 /** Compared values: every setting except those. `AUDIT_KEYS`: the public halves of the log's keys. */
-export const RULES = [...settingNames.filter(isTold), 'AUDIT_KEYS'] as const;
+export const RULES = [...settingNames.filter(isReported), 'AUDIT_KEYS'] as const;
 export type Rules = Partial<Pick<Settings, Setting>> & { readonly AUDIT_KEYS?: readonly string[] };
 
 /** Digests of the settings and of the log's keys. */
@@ -52,8 +52,8 @@ export async function reportPolicy(
   for (const rule of changed) {
     const from = before[rule];
     const draft = { type: 'policy.change' as const, policy: rule, zone, after: rules[rule] ?? '' };
-    const told = await reporter.report(zone, { ...draft, ...(from !== undefined && { before: from }) });
-    if (!told.ok) return false;
+    const reported = await reporter.report(zone, { ...draft, ...(from !== undefined && { before: from }) });
+    if (!reported.ok) return false;
   }
   const bytes = new TextEncoder().encode(JSON.stringify({ v: 1, rules }));
   // A faster process has reported the same.

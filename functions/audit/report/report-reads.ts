@@ -37,7 +37,7 @@ export class Reads {
   readonly #now: () => number;
   readonly #counted = new Map<string, Counted>();
   /** First reads whose report is in flight; equal reads wait for it. */
-  readonly #telling = new Map<string, Promise<Result<unknown>>>();
+  readonly #reporting = new Map<string, Promise<Result<unknown>>>();
   /** By zone and tenant: number of first reads reported since the last `flush`. */
   #firsts = new Map<string, number>();
 
@@ -50,21 +50,21 @@ export class Reads {
   async note(reading: Reading): Promise<Result<unknown>> {
     const key = keyOf(reading);
     if (this.#count(key)) return ok(undefined);
-    const pending = this.#telling.get(key);
-    const told = pending && (await pending);
-    if (told && (!told.ok || this.#count(key))) return told;
-    const whose = JSON.stringify([reading.zone, reading.tenant]);
-    const firsts = this.#firsts.get(whose) ?? 0;
+    const pending = this.#reporting.get(key);
+    const reported = pending && (await pending);
+    if (reported && (!reported.ok || this.#count(key))) return reported;
+    const owner = JSON.stringify([reading.zone, reading.tenant]);
+    const firsts = this.#firsts.get(owner) ?? 0;
     const { zone, tenant, action } = reading;
     const isOne = action === OTHERS;
     if (!isOne && firsts >= AUDIT_READS_PER_TENANT_MAX) return this.note({ zone, tenant, action: OTHERS });
-    if (!isOne) this.#firsts.set(whose, firsts + 1);
-    const telling = this.#first(key, reading);
-    this.#telling.set(key, telling);
+    if (!isOne) this.#firsts.set(owner, firsts + 1);
+    const reporting = this.#first(key, reading);
+    this.#reporting.set(key, reporting);
     try {
-      return await telling;
+      return await reporting;
     } finally {
-      if (this.#telling.get(key) === telling) this.#telling.delete(key);
+      if (this.#reporting.get(key) === reporting) this.#reporting.delete(key);
     }
   }
 
@@ -76,11 +76,11 @@ export class Reads {
 
   async #first(key: string, reading: Reading): Promise<Result<unknown>> {
     const since = this.#now();
-    const told = await this.#tell({ reading, since, count: 1 });
+    const reported = await this.#report({ reading, since, count: 1 });
     // Readers beyond the bound are told of one by one, but those that are one: of those a tenant has one in a zone.
     const room = reading.action === OTHERS || this.#counted.size < READERS_COUNTED_MAX;
-    if (told.ok && room && !this.#counted.has(key)) this.#counted.set(key, { reading, since, count: 0 });
-    return told;
+    if (reported.ok && room && !this.#counted.has(key)) this.#counted.set(key, { reading, since, count: 0 });
+    return reported;
   }
 
   /** Each minute, and when the process ends: what was counted since. */
@@ -89,14 +89,14 @@ export class Reads {
     const counted = [...this.#counted];
     for (const [key, one] of counted) {
       this.#counted.delete(key);
-      if (one.count === 0 || (await this.#tell(one)).ok) continue;
+      if (one.count === 0 || (await this.#report(one)).ok) continue;
       // The next report includes them.
       const newer = this.#counted.get(key)?.count ?? 0;
       this.#counted.set(key, { ...one, count: one.count + newer });
     }
   }
 
-  #tell({ reading: { zone, tenant, action, subject }, since, count }: Counted): Promise<Result<unknown>> {
+  #report({ reading: { zone, tenant, action, subject }, since, count }: Counted): Promise<Result<unknown>> {
     const named = subject !== undefined && { subject };
     return this.#reporter.report(zone, { type: 'access.audit', tenant, action, zone, count, since, ...named });
   }

@@ -19,45 +19,45 @@ export interface Reports {
   stop(): Promise<void>;
 }
 
-export function openReports(desk: LogContext, settings: Settings): Reports {
-  const reporter = openReporter({ ...desk, after });
-  const reads = new Reads(reporter, desk.now);
-  const rules = rulesOf(settings, desk.policy);
+export function openReports(context: LogContext, settings: Settings): Reports {
+  const reporter = openReporter({ ...context, after });
+  const reads = new Reads(reporter, context.now);
+  const rules = rulesOf(settings, context.policy);
   /** Zones whose settings are reported. */
-  const told = new Set<string>();
-  let telling: Promise<void> | undefined;
-  const tellAll = async () => {
-    for (const zone of desk.zones) {
-      if (told.has(zone)) continue;
-      if (await reportPolicy(desk.store, zone, rules, reporter).catch(() => false)) told.add(zone);
+  const reported = new Set<string>();
+  let reporting: Promise<void> | undefined;
+  const reportAll = async () => {
+    for (const zone of context.zones) {
+      if (reported.has(zone)) continue;
+      if (await reportPolicy(context.store, zone, rules, reporter).catch(() => false)) reported.add(zone);
     }
   };
-  const tellRules = () => {
-    telling ??= tellAll().finally(() => {
-      telling = undefined;
+  const reportRules = () => {
+    reporting ??= reportAll().finally(() => {
+      reporting = undefined;
     });
-    return telling;
+    return reporting;
   };
   // The platform's timers ring in one process of all; this is of each.
   let timer: ReturnType<typeof setInterval> | undefined;
   const look = async () => {
-    await tellRules();
+    await reportRules();
     await reads.flush();
     await reporter.close(PRODUCER_IDLE_MS);
   };
   // Retries until the rules are reported: the log does not know yet which rules apply.
   let soon: ReturnType<typeof setInterval> | undefined;
   const again = async () => {
-    await tellRules();
-    if (told.size === desk.zones.length) clearInterval(soon);
+    await reportRules();
+    if (reported.size === context.zones.length) clearInterval(soon);
   };
   return {
     reporter,
     reads,
     async start() {
       timer ??= setInterval(() => void look(), READS_COUNTED_MS).unref();
-      await tellRules();
-      if (told.size < desk.zones.length) soon ??= setInterval(() => void again(), REPORT_TIMEOUT_MS).unref();
+      await reportRules();
+      if (reported.size < context.zones.length) soon ??= setInterval(() => void again(), REPORT_TIMEOUT_MS).unref();
     },
     async stop() {
       clearInterval(timer);

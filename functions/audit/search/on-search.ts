@@ -1,9 +1,9 @@
 // Requests of the edge to the index: `shared/audit/privacy.ts`.
 import { newSearch } from '../../../shared/audit/privacy.ts';
-import type { Question } from '../../caller/from-edge.ts';
+import type { EdgeHandler } from '../../caller/from-edge.ts';
 import { answer, answerNo } from '../../http/answer.ts';
 import { TenantLimiter } from '../../http/limiter.ts';
-import { asked } from '../erase/on-erase.ts';
+import { forZone } from '../erase/on-erase.ts';
 import type { PrivacyContext } from '../erase/open-privacy.ts';
 import { searchLog } from './search.ts';
 
@@ -19,17 +19,17 @@ const SEARCHES_MAX = 8;
 const SEARCHES_PER_TENANT_MAX = 2;
 
 /** POST /api/audit/{zone}/search: the read is on record before the answer. */
-export function onSearch(desk: PrivacyContext | undefined): Question {
-  const places = new TenantLimiter(SEARCHES_MAX, SEARCHES_PER_TENANT_MAX);
-  return asked(desk, newSearch, (query, { tenant, subject }, found) =>
-    places.run(tenant, async () => {
-      const told = await desk?.reads.note({
+export function onSearch(context: PrivacyContext | undefined): EdgeHandler {
+  const limiter = new TenantLimiter(SEARCHES_MAX, SEARCHES_PER_TENANT_MAX);
+  return forZone(context, newSearch, (query, { tenant, subject }, found) =>
+    limiter.run(tenant, async () => {
+      const noted = await context?.reads.note({
         zone: found.zone,
         tenant,
         subject,
         action: query.disclose ? 'disclose' : 'search',
       });
-      if (told && !told.ok) return answerNo(told.refusal);
+      if (noted && !noted.ok) return answerNo(noted.refusal);
       return answer(200, await searchLog(found, { ...query, tenant }));
     }),
   );

@@ -41,10 +41,10 @@ export interface SearchQuery {
 
 type Candidate = Position & { readonly key: string };
 
-export async function searchLog(desk: IndexContext, query: SearchQuery): Promise<FoundEntries> {
-  const { zone } = desk;
+export async function searchLog(context: IndexContext, query: SearchQuery): Promise<FoundEntries> {
+  const { zone } = context;
   const { year, indexes = [] } = query;
-  const reader = new EntryReader(desk, query);
+  const reader = new EntryReader(context, query);
   if (year !== undefined) {
     const hits: SearchHit[] = [];
     for (const index of indexes) hits.push(...(await reader.read({ year, index })));
@@ -55,7 +55,7 @@ export async function searchLog(desk: IndexContext, query: SearchQuery): Promise
   let [after, more] = [query.after, true];
   // Filters that the index lacks may reject most of its candidates.
   for (let looked = 0; more && hits.length < most && looked < SEARCH_ENTRIES_READ_MAX; ) {
-    const candidates = await findCandidates(desk, { ...query, after }, most + 1);
+    const candidates = await findCandidates(context, { ...query, after }, most + 1);
     for (const candidate of candidates.slice(0, most)) {
       if (hits.length === most) break;
       [after, looked] = [candidate.key, looked + 1];
@@ -64,19 +64,19 @@ export async function searchLog(desk: IndexContext, query: SearchQuery): Promise
     more = candidates.length > 0 && after !== candidates.at(-1)?.key;
   }
   const next = more ? after : undefined;
-  const indexed = await indexedUpTo(desk);
+  const indexed = await indexedUpTo(context);
   return { zone, hits, ...(next !== undefined && { next }), ...(indexed && { indexed }) };
 }
 
 /** Returns the candidates that the most selective filter has in the index, in key order. */
-async function findCandidates(desk: IndexContext, query: SearchQuery, limit: number): Promise<Candidate[]> {
-  const { rows, zone } = desk;
+async function findCandidates(context: IndexContext, query: SearchQuery, limit: number): Promise<Candidate[]> {
+  const { rows, zone } = context;
   const { tenant, request, model, day, subjects, after } = query;
   const partitions =
     request !== undefined
       ? [partitionOf('request', zone, tenant, request)]
       : subjects !== undefined
-        ? (await sidsOf(desk, tenant, subjects)).map((sid) => partitionOf('subject', zone, tenant, sid))
+        ? (await sidsOf(context, tenant, subjects)).map((sid) => partitionOf('subject', zone, tenant, sid))
         : model !== undefined
           ? [partitionOf('model', zone, tenant, model)]
           : [partitionOf('day', zone, tenant, '')];
@@ -110,14 +110,14 @@ async function sidsOf({ keys, zone }: IndexContext, tenant: string, subjects: re
 
 /** Reads entries that match a query; one bundle of entries is cached. */
 class EntryReader {
-  readonly #desk: IndexContext;
+  readonly #context: IndexContext;
   readonly #query: SearchQuery;
   readonly #sidecars = new Map<number, SidecarReader>();
   readonly #sizes = new Map<number, number>();
   #bundle: { readonly year: number; readonly number: number; readonly entries: readonly Uint8Array[] } | undefined;
 
-  constructor(desk: IndexContext, query: SearchQuery) {
-    this.#desk = desk;
+  constructor(context: IndexContext, query: SearchQuery) {
+    this.#context = context;
     this.#query = query;
   }
 
@@ -139,7 +139,7 @@ class EntryReader {
   }
 
   async #entry(year: number, index: number): Promise<Uint8Array | undefined> {
-    const { store, zone } = this.#desk;
+    const { store, zone } = this.#context;
     const number = Math.floor(index / TILE_WIDTH);
     const size = this.#sizes.get(year) ?? (await publishedSize({ store, zone, year }));
     this.#sizes.set(year, size);
@@ -151,7 +151,7 @@ class EntryReader {
   }
 
   async #hidden(year: number, index: number, entry: Uint8Array): Promise<Hidden> {
-    const { store, zone, keys } = this.#desk;
+    const { store, zone, keys } = this.#context;
     // A cached key outlives an erasure in another process.
     const reader = this.#sidecars.get(year) ?? new SidecarReader({ store, zone, year }, keys.fresh());
     this.#sidecars.set(year, reader);

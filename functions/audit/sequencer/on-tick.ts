@@ -26,7 +26,7 @@ export const LOG_LEASE_RENEW_MS = 5_000;
 const BEATEN_MANY = 2 * ROUNDS_PER_TICK_MAX;
 
 /** Limits a message to one a minute. */
-class Seldom {
+class OncePerMinute {
   readonly #now: () => number;
   #at = Number.NEGATIVE_INFINITY;
 
@@ -44,24 +44,24 @@ class Seldom {
 
 /** Writes the log of one zone under a lease. The lease only saves work; correctness does not depend on it. */
 class Writer {
-  readonly #desk: LogContext;
+  readonly #context: LogContext;
   readonly #zone: string;
   readonly #sequencer: Sequencer;
   readonly #watch = new LifeWatch();
-  readonly #silentTold: Seldom;
-  readonly #divergedTold: Seldom;
-  readonly #clockTold: Seldom;
+  readonly #silentLines: OncePerMinute;
+  readonly #divergedLines: OncePerMinute;
+  readonly #clockLines: OncePerMinute;
   /** Rounds in a row. */
   #beaten = 0;
   #lease: { readonly id: string; readonly at: number } | undefined;
 
-  constructor(desk: LogContext, zone: string) {
-    this.#desk = desk;
+  constructor(context: LogContext, zone: string) {
+    this.#context = context;
     this.#zone = zone;
-    const seldom = () => new Seldom(desk.now);
-    [this.#silentTold, this.#divergedTold, this.#clockTold] = [seldom(), seldom(), seldom()];
-    const newId = () => eventId(desk.now(), crypto.getRandomValues(new Uint8Array(10)));
-    const { store, base, signers, now } = desk;
+    const oncePerMinute = () => new OncePerMinute(context.now);
+    [this.#silentLines, this.#divergedLines, this.#clockLines] = [oncePerMinute(), oncePerMinute(), oncePerMinute()];
+    const newId = () => eventId(context.now(), crypto.getRandomValues(new Uint8Array(10)));
+    const { store, base, signers, now } = context;
     this.#sequencer = new Sequencer({ store, base, signers, now, zone, newId });
   }
 
@@ -71,50 +71,50 @@ class Writer {
     if (!(await this.#hold())) return false;
     for (let rounds = 0; rounds < ROUNDS_PER_TICK_MAX; rounds += 1) {
       const { kind, entries, held, gaps, unreadable, state, wrong } = await this.#sequencer.round();
-      this.#tellBeaten(kind === 'beaten');
+      this.#logBeaten(kind === 'beaten');
       if (kind === 'diverged') {
-        await this.#tellDiverged();
+        await this.#logDiverged();
         return false;
       }
-      if (held > 0) this.#desk.log({ what: 'held', zone, held });
-      if (gaps > 0) this.#desk.log({ what: 'gap', zone, gaps });
-      if (unreadable > 0) this.#desk.log({ what: 'unreadable', zone, unreadable });
-      if (wrong !== undefined && this.#clockTold.due()) this.#desk.log({ what: 'clock', zone, detail: wrong });
-      this.#tellSilent(state);
-      if (entries > 0) this.#desk.log({ what: 'committed', zone, entries });
+      if (held > 0) this.#context.log({ what: 'held', zone, held });
+      if (gaps > 0) this.#context.log({ what: 'gap', zone, gaps });
+      if (unreadable > 0) this.#context.log({ what: 'unreadable', zone, unreadable });
+      if (wrong !== undefined && this.#clockLines.due()) this.#context.log({ what: 'clock', zone, detail: wrong });
+      this.#logSilent(state);
+      if (entries > 0) this.#context.log({ what: 'committed', zone, entries });
       if (kind === 'idle' || kind === 'clock') return rounds > 0 || held > 0;
     }
     return true;
   }
 
   /** Once a minute: an alarm is a rule on this line. */
-  #tellSilent(state: LogState | undefined): void {
-    if (!state || !this.#silentTold.due()) return;
-    const silent = this.#watch.silent(state, this.#desk.now());
-    if (silent > 0) this.#desk.log({ what: 'silent', zone: this.#zone, silent });
-    if (isFull(state)) this.#desk.log({ what: 'full', zone: this.#zone });
+  #logSilent(state: LogState | undefined): void {
+    if (!state || !this.#silentLines.due()) return;
+    const silent = this.#watch.silent(state, this.#context.now());
+    if (silent > 0) this.#context.log({ what: 'silent', zone: this.#zone, silent });
+    if (isFull(state)) this.#context.log({ what: 'full', zone: this.#zone });
   }
 
   /**
    * Losing a commit race now and then is normal; losing every one while holding the lease means this writer
    * is stuck.
    */
-  #tellBeaten(beaten: boolean): void {
+  #logBeaten(beaten: boolean): void {
     this.#beaten = beaten ? this.#beaten + 1 : 0;
-    if (this.#beaten > 0 && this.#beaten % BEATEN_MANY === 0) this.#desk.log({ what: 'beaten', zone: this.#zone });
+    if (this.#beaten > 0 && this.#beaten % BEATEN_MANY === 0) this.#context.log({ what: 'beaten', zone: this.#zone });
   }
 
   /** Logs a divergence once a minute until an operator removes the mark. */
-  async #tellDiverged(): Promise<void> {
-    if (!this.#divergedTold.due()) return;
-    const { store, log } = this.#desk;
+  async #logDiverged(): Promise<void> {
+    if (!this.#divergedLines.due()) return;
+    const { store, log } = this.#context;
     const mark = await readDiverged(store, this.#zone);
     if (mark) log({ what: 'diverged', zone: this.#zone, detail: `stopped: ${mark.witness} ${mark.why}` });
   }
 
   /** Acquires or renews the lease. */
   async #hold(): Promise<boolean> {
-    const { store, now } = this.#desk;
+    const { store, now } = this.#context;
     const at = now();
     if (this.#lease && isWithin(at, this.#lease.at, LOG_LEASE_RENEW_MS)) return true;
     const name = lockName(this.#zone);
@@ -126,7 +126,7 @@ class Writer {
   async release(): Promise<void> {
     const lease = this.#lease;
     this.#lease = undefined;
-    if (lease) await this.#desk.store.release(lockName(this.#zone), lease.id);
+    if (lease) await this.#context.store.release(lockName(this.#zone), lease.id);
   }
 }
 
@@ -136,16 +136,16 @@ export interface Ticker {
   release(): Promise<void>;
 }
 
-export function openTicker(desk: LogContext & { readonly store: NotifyingStore }): Ticker {
-  const writers = new Map(desk.zones.map((zone) => [zone, new Writer(desk, zone)]));
+export function openTicker(context: LogContext & { readonly store: NotifyingStore }): Ticker {
+  const writers = new Map(context.zones.map((zone) => [zone, new Writer(context, zone)]));
   return {
     tick: openRounds({
       zones: [...writers.keys()],
       longestMs: WRITER_IDLE_MS,
-      now: desk.now,
-      changes: (zone) => desk.store.changes('intake', zone),
+      now: context.now,
+      changes: (zone) => context.store.changes('intake', zone),
       work: async (zone) => (await writers.get(zone)?.tick()) ?? false,
-      failed: (zone, error) => failedIn(desk.log, zone)(error),
+      failed: (zone, error) => failedIn(context.log, zone)(error),
     }),
     async release() {
       await Promise.allSettled([...writers.values()].map((writer) => writer.release()));

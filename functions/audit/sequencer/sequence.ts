@@ -110,17 +110,17 @@ class Leaves {
     this.add(draft, from, hidden);
   }
 
-  addGap(said: LogsOwn): void {
+  addGap(own: LogsOwn): void {
     this.gaps += 1;
-    this.addOwn(said);
+    this.addOwn(own);
   }
 
   /** Adds an entry of the log itself, which counts as an outbox. */
-  addOwn(said: LogsOwn): void {
+  addOwn(own: LogsOwn): void {
     const [p, ep] = ['log', this.#origin];
     const pseq = (this.upTo[counterOf(p, ep)] ?? 0) + 1;
     const t = { origin: this.#now, edge: this.#now };
-    this.add({ ...said, v: 1, id: this.#newId(), by: 'log', t }, { p, ep, pseq }, null);
+    this.add({ ...own, v: 1, id: this.#newId(), by: 'log', t }, { p, ep, pseq }, null);
   }
 }
 
@@ -187,8 +187,8 @@ function noteLate(leaves: Leaves, { producer, epoch, from, at }: Received, known
 }
 
 function opening({ previous }: LogState): LogsOwn {
-  const told = previous && { ...previous, root: toBase64(previous.root) };
-  return { type: 'shard.open', ...(told && { previous: told }) };
+  const before = previous && { ...previous, root: toBase64(previous.root) };
+  return { type: 'shard.open', ...(before && { previous: before }) };
 }
 
 const byTurn = ({ received: a }: Waiting, { received: b }: Waiting): number =>

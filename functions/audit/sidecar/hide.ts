@@ -48,14 +48,14 @@ export async function openHidden(
   tenant: string | undefined,
   hidden: string,
 ): Promise<Disclosures | 'erased' | undefined> {
-  const said = readBox(hidden);
-  const box = said && fromBase64(said.box);
+  const header = readBox(hidden);
+  const box = header && fromBase64(header.box);
   if (!box) return undefined;
-  const { sid, ret, month } = said;
+  const { sid, ret, month } = header;
   const key = await keys.toOpen(tenant, { sid, ret, month });
   if (!key) return 'erased';
   try {
-    const text = await decrypt(key, box, describeBox(keys.zone, tenant, said));
+    const text = await decrypt(key, box, describeBox(keys.zone, tenant, header));
     return JSON.parse(new TextDecoder().decode(text)) as Disclosures;
   } catch {
     return undefined;

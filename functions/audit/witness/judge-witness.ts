@@ -9,7 +9,7 @@ import type { Signed } from './request-cosignature.ts';
 
 export interface Doubt {
   /** Size that the witness states. */
-  readonly told?: number;
+  readonly claimed?: number;
   /** Checkpoint that the witness serves. */
   readonly note?: Uint8Array;
 }
@@ -35,7 +35,7 @@ export interface Finding {
 export async function evaluateDoubt(
   store: LogStore,
   { zone, origin, signed, judge }: WitnessedLog,
-  { told = 0, note }: Doubt,
+  { claimed = 0, note }: Doubt,
 ): Promise<Finding | undefined> {
   const committed = await committedSize(store, zone, origin);
   if (committed === undefined) return undefined;
@@ -49,8 +49,8 @@ export async function evaluateDoubt(
     if (!equalBytes(root, known.root))
       return proven(`shows a signed checkpoint of ${known.size} entries with another root`);
   }
-  const why = `says that it has seen ${told} entries and shows none of them signed, the log has ${committed}`;
-  return told > committed ? { proven: false, why } : undefined;
+  const why = `says that it has seen ${claimed} entries and shows none of them signed, the log has ${committed}`;
+  return claimed > committed ? { proven: false, why } : undefined;
 }
 
 /** `undefined` of a log that is long over. */

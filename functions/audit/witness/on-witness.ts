@@ -25,14 +25,14 @@ import {
 
 const yearOfLog = (origin: string): number => Number(origin.split('/').at(-1));
 
-type Desk = Pick<LogContext, 'store' | 'policy' | 'now' | 'log'>;
+type WitnessContext = Pick<LogContext, 'store' | 'policy' | 'now' | 'log'>;
 
 const post: Post = (url, body, signal) => fetch(url, { method: 'POST', body, signal, redirect: 'error' });
 const get: Get = (url, signal) => fetch(url, { signal, redirect: 'error' });
 
 /** Shows logs. What a witness has seen is remembered, as long as the process lives. */
 export class Witnessing {
-  readonly #desk: Desk;
+  readonly #context: WitnessContext;
   readonly #post: Post;
   readonly #get: Get;
   /** By witness and log: size that it has seen. */
@@ -44,15 +44,15 @@ export class Witnessing {
   /** By log: sizes with all signatures that they will get. */
   readonly #settled = new Map<string, number>();
 
-  constructor(desk: Desk, send: Post = post, look: Get = get) {
-    this.#desk = desk;
+  constructor(context: WitnessContext, send: Post = post, look: Get = get) {
+    this.#context = context;
     this.#post = send;
     this.#get = look;
   }
 
   /** Shows the log of a zone. Returns whether it has witnesses. */
   async show(zone: string): Promise<boolean> {
-    const { store } = this.#desk;
+    const { store } = this.#context;
     const state = await newestState(store, zone);
     // Another witness must not sign the second history of a log that is not what it was.
     if (!state || (await readDiverged(store, zone))) return false;
@@ -63,9 +63,9 @@ export class Witnessing {
   }
 
   async #showLog(zone: string, origin: string, year: number): Promise<boolean> {
-    const { store, policy, now, log } = this.#desk;
-    const asked = policy(origin);
-    const witnesses = asked.witnesses.filter(({ url }) => url !== undefined);
+    const { store, policy, now, log } = this.#context;
+    const logPolicy = policy(origin);
+    const witnesses = logPolicy.witnesses.filter(({ url }) => url !== undefined);
     if (witnesses.length === 0) return false;
     const published = await store.read('state', checkpointName(zone, year));
     if (!published) return false;
@@ -74,10 +74,10 @@ export class Witnessing {
     if (this.#settled.get(origin) === size) return false;
     const signed = await store.read('log', signedName(zone, year, size));
     if (!signed) throw new Error(`${zone}/${year} of ${size}: it is published and not kept`);
-    const judge = await openJudgeNow(asked, now);
+    const judge = await openJudgeNow(logPolicy, now);
     const kept = await store.read('state', witnessedName(zone, year));
     const there = kept && headOf(kept.bytes).size === size ? kept : undefined;
-    const counted = there && (await countedOf(there.bytes, asked, judge));
+    const counted = there && (await countedOf(there.bytes, logPolicy, judge));
     const seen = counted ?? signed.bytes;
     const known = new Set((await judge(seen))?.witnesses.map(({ name }) => name));
     const read = subtreesOf(size, readTileOf(store, zone, year));
@@ -85,7 +85,7 @@ export class Witnessing {
     const answers = await Promise.all(
       witnesses.map(async ({ name, key, url = '' }): Promise<Partial<WitnessAnswer>> => {
         if (known.has(name)) return {};
-        return this.#ask(about, name, { verifier: await openNoteKey(key), url });
+        return this.#request(about, name, { verifier: await openNoteKey(key), url });
       }),
     );
     const lines = answers.flatMap(({ line }) => line ?? []);
@@ -106,27 +106,27 @@ export class Witnessing {
     return true;
   }
 
-  async #ask(about: WitnessedLog, name: string, witness: Witness): Promise<Partial<WitnessAnswer>> {
+  async #request(about: WitnessedLog, name: string, witness: Witness): Promise<Partial<WitnessAnswer>> {
     const { zone, origin, signed } = about;
     const place = `${name} ${origin}`;
-    const options = { from: this.#stands.get(place) ?? 0, latest: latestAt(this.#desk.now()) };
+    const options = { from: this.#stands.get(place) ?? 0, latest: latestAt(this.#context.now()) };
     const answer = await requestCosignature(witness, signed, this.#post, options).catch(
       (error: unknown): Partial<WitnessAnswer> => ({ why: error instanceof Error ? error.name : 'no reason given' }),
     );
     if (answer.size !== undefined) this.#stands.set(place, answer.size);
-    await this.#tellRefusal(zone, name, answer);
+    await this.#storeRefusal(zone, name, answer);
     if (answer.line !== undefined) await this.#forgetDoubt(zone, name);
     if (answer.doubt) await this.#look(about, name, witness, answer.doubt);
-    if (answer.why !== undefined) this.#desk.log({ what: 'unwitnessed', zone, detail: `${name}: ${answer.why}` });
+    if (answer.why !== undefined) this.#context.log({ what: 'unwitnessed', zone, detail: `${name}: ${answer.why}` });
     return answer;
   }
 
   /** Stored, since another process may answer health requests. */
-  async #tellRefusal(zone: string, name: string, { line, doubt }: Partial<WitnessAnswer>): Promise<void> {
-    const refuses = line === undefined && doubt !== undefined && doubt.told === undefined;
+  async #storeRefusal(zone: string, name: string, { line, doubt }: Partial<WitnessAnswer>): Promise<void> {
+    const refuses = line === undefined && doubt !== undefined && doubt.claimed === undefined;
     const place = `${name} ${zone}`;
     if ((line === undefined && !refuses) || this.#refuses.get(place) === refuses) return;
-    const [{ store, now }, at] = [this.#desk, refusedName(zone, name)];
+    const [{ store, now }, at] = [this.#context, refusedName(zone, name)];
     if (refuses) await store.create('state', at, new TextEncoder().encode(JSON.stringify({ v: 1, at: now() })));
     else await store.remove('state', at);
     this.#refuses.set(place, refuses);
@@ -137,27 +137,27 @@ export class Witnessing {
     about: WitnessedLog,
     name: string,
     witness: Witness,
-    { told }: NonNullable<WitnessAnswer['doubt']>,
+    { claimed }: NonNullable<WitnessAnswer['doubt']>,
   ): Promise<void> {
-    const { store, now, log } = this.#desk;
+    const { store, now, log } = this.#context;
     const { zone, origin } = about;
     const note = await fetchWitnessed(witness, origin, this.#get).catch(() => undefined);
-    const doubt = { ...(told !== undefined && { told }), ...(note && { note }) };
+    const doubt = { ...(claimed !== undefined && { claimed }), ...(note && { note }) };
     const found = await evaluateDoubt(store, about, doubt);
     if (!found) return;
     const { proven, why } = found;
-    if (!proven) return this.#tellDoubt(zone, name, why);
+    if (!proven) return this.#logDoubt(zone, name, why);
     const shown = note && new TextDecoder().decode(note);
     const mark = { v: 1, origin, at: now(), witness: name, why, ...(shown !== undefined && { note: shown }) } as const;
     if (await markDiverged(store, zone, mark)) log({ what: 'diverged', zone, detail: `${name}: ${why}` });
   }
 
   /** Logs an unproven claim once a minute while it lasts. */
-  async #tellDoubt(zone: string, name: string, why: string): Promise<void> {
-    const { store, now, log } = this.#desk;
+  async #logDoubt(zone: string, name: string, why: string): Promise<void> {
+    const { store, now, log } = this.#context;
     const [place, at] = [`${name} ${zone}`, now()];
-    const told = this.#doubts.get(place) ?? -1;
-    if (told >= 0 && isWithin(at, told, LOG_TICK_MS)) return;
+    const last = this.#doubts.get(place) ?? -1;
+    if (last >= 0 && isWithin(at, last, LOG_TICK_MS)) return;
     await storeDoubt(store, zone, { v: 1, at, witness: name, why });
     this.#doubts.set(place, at);
     log({ what: 'doubted', zone, detail: `${name}: ${why}` });
@@ -166,7 +166,7 @@ export class Witnessing {
   async #forgetDoubt(zone: string, name: string): Promise<void> {
     const place = `${name} ${zone}`;
     if (this.#doubts.get(place) === -1) return;
-    await dropDoubt(this.#desk.store, zone, name);
+    await dropDoubt(this.#context.store, zone, name);
     this.#doubts.set(place, -1);
   }
 }

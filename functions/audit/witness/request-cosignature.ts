@@ -37,7 +37,7 @@ export interface WitnessAnswer {
   /** Why it did not. */
   readonly why?: string;
   /** The checkpoint does not extend what the witness has: the size that it states, or none. */
-  readonly doubt?: { readonly told?: number };
+  readonly doubt?: { readonly claimed?: number };
 }
 
 export type Get = (url: string, signal: AbortSignal) => Promise<Response>;
@@ -66,11 +66,11 @@ export async function requestCosignature(
     const text = await readText(response, WITNESS_REQUEST_BYTES);
     if (response.status === 200) return take(witness.verifier, signed, text, latest);
     if (response.status === 422) return { size: old, why: 'refuses', doubt: {} };
-    const told = response.status === 409 && response.headers.get('content-type') === SIZE_TYPE;
-    const size = told ? readSize(text?.replace(/\n$/, '')) : undefined;
+    const isSize = response.status === 409 && response.headers.get('content-type') === SIZE_TYPE;
+    const size = isSize ? readSize(text?.replace(/\n$/, '')) : undefined;
     if (size === undefined) return { size: old, why: `answered ${response.status}` };
     // The witness has seen a newer checkpoint: another process sent it, or this log was longer once.
-    if (size > signed.size) return { size, why: 'is ahead', doubt: { told: size } };
+    if (size > signed.size) return { size, why: 'is ahead', doubt: { claimed: size } };
     old = size;
   }
   return { size: old, why: 'stands nowhere' };

@@ -138,9 +138,9 @@ export class Numbers {
     if (!begin || begin.tseq <= wanted || (from !== undefined && begin.time < from)) return;
     const { tseq } = begin;
     if (this.#opening === 'later' && !numbered) {
-      const told = `the log begins with number ${tseq} of the tenant by its own word`;
+      const start = `the log begins with number ${tseq} of the tenant by its own word`;
       const known = before ?? this.#after;
-      if (known === undefined) this.#incomplete(`${told}: give the last number of the log before it with --after`);
+      if (known === undefined) this.#incomplete(`${start}: give the last number of the log before it with --after`);
       else if (tseq > known + 1) this.#incomplete(missing(known + 1, tseq - 1));
     } else if (from === undefined) this.#incomplete(missing(wanted, tseq - 1));
     else
@@ -172,7 +172,7 @@ export class Numbers {
 
   /** Checks that the bundle of an ended log reaches its end and the tenant's next number. */
   #endOfLog({ after, anchor }: Linked, last: number): void {
-    const { checkpoints, query, anchor: said } = this.#manifest;
+    const { checkpoints, query, anchor: stated } = this.#manifest;
     const end = this.#last;
     if (end?.leaf.type !== 'shard.close' || end.index + 1 !== checkpoints.at(-1)?.size)
       this.#incomplete('the last entry of the log is missing, which would show that it had ended');
@@ -180,7 +180,7 @@ export class Numbers {
     else if (after > last + 1) this.#incomplete(missing(last + 1, after - 1));
     else if (after <= last) this.#invalid(`number ${after} of the tenant is in a later log, and ${last} in this one`);
     if (query.year === undefined) this.#invalid('the export was asked for of the newest log, and is of an earlier one');
-    this.#checkAnchor(anchor?.leaf, anchor?.origin === said.log ? anchor?.index : undefined);
+    this.#checkAnchor(anchor?.leaf, anchor?.origin === stated.log ? anchor?.index : undefined);
   }
 
   /** Checks the leaf of this export, at which counting ends. `index`: its required position, if known. */
@@ -195,7 +195,7 @@ export class Numbers {
       );
     else if (!isOfRequest(leaf.leaf, this.#manifest))
       this.#invalid('the manifest names another range or profile than the export was made for');
-    else if (!isOfAsker({ ...leaf.leaf, ...this.#shown }, leaf.time, this.#manifest))
+    else if (!isOfRequester({ ...leaf.leaf, ...this.#shown }, leaf.time, this.#manifest))
       this.#invalid('the manifest names another purpose, request or time than the log');
   }
 }
@@ -213,7 +213,7 @@ function isOfRequest({ range = '{}', redaction, sd }: LeafFacts['leaf'], manifes
 }
 
 /** Compares purpose and request where disclosed; otherwise only the manifest states them. */
-const isOfAsker = ({ purpose, req }: LeafFacts['leaf'], time: number, manifest: Manifest): boolean =>
+const isOfRequester = ({ purpose, req }: LeafFacts['leaf'], time: number, manifest: Manifest): boolean =>
   (purpose === undefined || purpose === manifest.purpose) &&
   (req === undefined || req === manifest.requested_by) &&
   Math.abs(Date.parse(manifest.created) - time) <= EXPORT_ANCHOR_MS + WITNESS_SKEW_MS;

@@ -43,27 +43,32 @@ export interface VerifyOptions {
   readonly now: number;
 }
 
-export async function verifyBundle(files: BundleFiles, asked: VerifyOptions): Promise<Report> {
+export async function verifyBundle(files: BundleFiles, options: VerifyOptions): Promise<Report> {
   const findings = new Findings();
-  const bundle = await openBundle(files, asked.policy, findings);
-  const heads = bundle && (await readHeads(bundle, asked.now, findings));
+  const bundle = await openBundle(files, options.policy, findings);
+  const heads = bundle && (await readHeads(bundle, options.now, findings));
   if (bundle && heads) {
     checkWitnesses(heads, bundle.policy.quorum, findings);
-    await checkEntries(bundle, heads, asked, findings);
+    await checkEntries(bundle, heads, options, findings);
     await bundle.readRest();
   }
-  return reportOf(findings, bundle?.manifest, heads?.end, asked.policy !== undefined);
+  return reportOf(findings, bundle?.manifest, heads?.end, options.policy !== undefined);
 }
 
-async function checkEntries(bundle: OpenBundle, heads: Heads, asked: VerifyOptions, findings: Findings): Promise<void> {
+async function checkEntries(
+  bundle: OpenBundle,
+  heads: Heads,
+  options: VerifyOptions,
+  findings: Findings,
+): Promise<void> {
   const { manifest } = bundle;
-  if (asked.tenant !== undefined && asked.tenant !== manifest.tenant)
+  if (options.tenant !== undefined && options.tenant !== manifest.tenant)
     findings.add('manifest', 'invalid', `the bundle is of the tenant ${manifest.tenant}`);
-  const known = asked.head && readKnownHead(asked.head);
-  if (asked.head && !known) findings.add('consistency', 'incomplete', 'the known head is no checkpoint');
-  const walk = new Walk({ bundle, heads, growth: new Growth(heads, known, findings), findings }, asked);
+  const known = options.head && readKnownHead(options.head);
+  if (options.head && !known) findings.add('consistency', 'incomplete', 'the known head is no checkpoint');
+  const walk = new Walk({ bundle, heads, growth: new Growth(heads, known, findings), findings }, options);
   for (const part of manifest.parts) if (!(await walk.part(part))) return;
-  const ends = { end: heads.end.checkpoint, previous: walk.previous, now: asked.now };
+  const ends = { end: heads.end.checkpoint, previous: walk.previous, now: options.now };
   walk.end(await checkLinks(bundle, ends, findings));
 }
 
@@ -88,14 +93,14 @@ class Walk {
   #count = 0;
   #proofs: { readonly bytes: Uint8Array; at: number } = { bytes: new Uint8Array(0), at: 0 };
 
-  constructor({ bundle, heads, growth, findings }: WalkContext, asked: VerifyOptions) {
-    this.#hashing = asked.hashing ?? ownHashing;
-    this.#onEntry = asked.onEntry;
+  constructor({ bundle, heads, growth, findings }: WalkContext, options: VerifyOptions) {
+    this.#hashing = options.hashing ?? ownHashing;
+    this.#onEntry = options.onEntry;
     this.#bundle = bundle;
     this.#heads = heads;
     this.#growth = growth;
     this.#findings = findings;
-    this.#numbers = new Numbers(bundle.manifest, findings, asked.after);
+    this.#numbers = new Numbers(bundle.manifest, findings, options.after);
     this.#disclosed = new Disclosed(bundle.manifest, findings, this.#hashing.commit);
     this.#cuts = heads.checkpoints.map(({ size }) => size);
   }

@@ -57,7 +57,7 @@ export class Round {
       blobs: this.dying(stores.blobs),
       jobs: this.dying(stores.jobs),
       notices: this.dying(stores.notices),
-      usage: this.dying({ tell: async (usage) => this.ledger.tell(usage) }),
+      usage: this.dying({ book: async (usage) => this.ledger.book(usage) }),
     };
   }
 

@@ -62,7 +62,7 @@ export function findWrong(simulation: Simulation): string[] {
 }
 
 /** Checks that each run's usage is booked exactly, and none of runs without a file. */
-function findUnbooked({ ledger }: Simulation, { id, state, asked }: UploadRecord): string[] {
+function findUnbooked({ ledger }: Simulation, { id, state, request }: UploadRecord): string[] {
   const wrong: string[] = [];
   for (let run = 1; run <= state.run; run += 1) {
     const booked = ledger.booked.get(usageKey({ upload: id, run }));
@@ -70,7 +70,7 @@ function findUnbooked({ ledger }: Simulation, { id, state, asked }: UploadRecord
     if (booked && state.bytes === undefined) wrong.push(`${id} run ${run} is booked, and had no file`);
     if (!booked || run < state.run) continue;
     const seconds = state.status === 'done' ? state.seconds : 0;
-    if (booked.seconds !== seconds || booked.bytes !== state.bytes || booked.model !== asked.model)
+    if (booked.seconds !== seconds || booked.bytes !== state.bytes || booked.model !== request.model)
       wrong.push(`${id}: booked ${booked.seconds} s and ${booked.bytes} bytes, had ${seconds} and ${state.bytes}`);
   }
   return wrong;

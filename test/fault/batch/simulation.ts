@@ -46,7 +46,7 @@ export const steady = (): Life => ({ calls: Number.POSITIVE_INFINITY });
 /** The edge's bookings of upload usage: each run once, under any number of reports. */
 export class Ledger {
   readonly booked = new Map<string, UploadUsage>();
-  tell(usage: UploadUsage): void {
+  book(usage: UploadUsage): void {
     if (!this.booked.has(usageKey(usage))) this.booked.set(usageKey(usage), uploadUsage.parse(usage));
   }
 }
@@ -88,7 +88,7 @@ export class Simulation {
       rows: this.table.open(world, life, rough),
       blobs: this.blobs.open(world, life, rough),
       jobs: openQueues(world, life, rough, this.queues),
-      usage: { tell: (usage) => call(world, life, rough, () => this.ledger.tell(usage)) },
+      usage: { book: (usage) => call(world, life, rough, () => this.ledger.book(usage)) },
       notices: openNoticeQueue(world, life, rough, (notice) =>
         this.invoke((office) => deliver(office, (url, headers) => this.#receive(url, headers), notice)),
       ),

@@ -170,9 +170,9 @@ describe('C11: usage of an upload is booked once', () => {
     office = {
       ...office,
       usage: {
-        async tell(usage) {
+        async book(usage) {
           tells.push(usageKey(usage));
-          quiet.ledger.tell(usage);
+          quiet.ledger.book(usage);
           // The receiver got the notice, and its answer was lost.
           if (away) throw new Error('away');
         },

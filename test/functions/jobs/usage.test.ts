@@ -23,9 +23,9 @@ beforeEach(() => {
   office = {
     ...quiet.instant(),
     usage: {
-      async tell(usage) {
+      async book(usage) {
         answer(usage);
-        quiet.ledger.tell(usage);
+        quiet.ledger.book(usage);
       },
     },
   };
@@ -101,7 +101,7 @@ describe('C11: use that the edge does not book', () => {
       const usage = openUsage({ EDGE_URL: `http://127.0.0.1:${port}`, SERVICE_KEY });
       const told: Record<number, string> = {};
       for (status of [200, 400, 422, 401, 403, 429, 503]) {
-        told[status] = await usage.tell({ tenant: 'acme' } as UploadUsage).then(
+        told[status] = await usage.book({ tenant: 'acme' } as UploadUsage).then(
           () => 'booked',
           (error) => (error instanceof UsageRefused ? 'refused' : 'away'),
         );

@@ -1,7 +1,7 @@
 // Uploads and projects as a caller meets them whose token shows those of its subject or of its zones only.
 import { HttpRequest } from '@azure/functions';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Question } from '../../../functions/caller/from-edge.ts';
+import type { EdgeHandler } from '../../../functions/caller/from-edge.ts';
 import { createProject } from '../../../functions/jobs/create-project.ts';
 import { type HttpContext, projectHandlers, uploadHandlers } from '../../../functions/jobs/http.ts';
 import type { Settings } from '../../../functions/settings.ts';
@@ -28,7 +28,7 @@ interface Ask {
   readonly params?: Record<string, string>;
 }
 
-async function ask(handler: Question, { id, owner, zones, query = {}, params = {} }: Ask) {
+async function ask(handler: EdgeHandler, { id, owner, zones, query = {}, params = {} }: Ask) {
   const token = await (owner === undefined
     ? callers.edgeToken('acme', { ...(zones && { zones }) })
     : callers.ownerToken('acme', owner));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { agreesOnLanguage, allowsLanguage, allowsModel, mayHear } from '../../../shared/pool/language.ts';
+import { agreesOnLanguage, allowsLanguage, allowsModel, allowsSpoken } from '../../../shared/pool/language.ts';
 
 describe('C4 one rule for languages', () => {
   it.each<[string[], string, boolean]>([
@@ -41,7 +41,7 @@ describe('C4 one rule for languages', () => {
     [['en-GB'], 'en-US', false],
     [['fr'], 'en', false],
   ])('a token with %j, words in %s: %s', (allowed, heard, may) => {
-    expect(mayHear(allowed, heard)).toBe(may);
+    expect(allowsSpoken(allowed, heard)).toBe(may);
   });
 
   it.each<[string | undefined, string | undefined, boolean]>([

@@ -2,8 +2,8 @@ import { HttpRequest, type HttpResponseInit } from '@azure/functions';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { ExportContext } from '../../../../functions/audit/export/export-context.ts';
 import { onCreate, onFile, onList, onSee } from '../../../../functions/audit/export/on-exports.ts';
-import { onStream, type TellStream } from '../../../../functions/audit/export/on-stream.ts';
-import type { Question } from '../../../../functions/caller/from-edge.ts';
+import { onStream, type ReportStream } from '../../../../functions/audit/export/on-stream.ts';
+import type { EdgeHandler } from '../../../../functions/caller/from-edge.ts';
 import { exportStatus, streamPage } from '../../../../shared/audit/bundle/contract.ts';
 import { readCursor } from '../../../../shared/audit/bundle/cursor.ts';
 import type { EventDraft } from '../../../../shared/audit/event.ts';
@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 
 async function ask(
-  question: (desk: ExportContext | undefined) => Question,
+  question: (desk: ExportContext | undefined) => EdgeHandler,
   tenant: string,
   more: { params?: Record<string, string>; query?: Record<string, string>; body?: unknown; token?: string } = {},
 ): Promise<HttpResponseInit> {
@@ -129,7 +129,7 @@ describe('A21 endpoints for exports', () => {
 });
 
 describe('A21 the stream of a tenant', () => {
-  const answerOf = (from: string | undefined, tenant = 'ann', tell?: TellStream) =>
+  const answerOf = (from: string | undefined, tenant = 'ann', tell?: ReportStream) =>
     ask((one) => onStream(one, tell), tenant, { params: { tenant }, query: from === undefined ? {} : { from } });
   const page = async (from?: string, tenant = 'ann') => streamPage.parse((await answerOf(from, tenant)).jsonBody);
   const year = new Date().getUTCFullYear();
@@ -160,7 +160,7 @@ describe('A21 the stream of a tenant', () => {
   });
 
   it('is refused when the reader cannot be recorded', async () => {
-    const refused: TellStream = async () => no(refuse('audit_unavailable'));
+    const refused: ReportStream = async () => no(refuse('audit_unavailable'));
     const answer = await answerOf(undefined, 'ann', refused);
     expect(answer.status).toBe(503);
     expect(JSON.stringify(answer)).not.toContain('leaf_hash');

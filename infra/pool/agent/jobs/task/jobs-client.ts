@@ -1,6 +1,6 @@
 import { MiB } from '../../../../../shared/bytes.ts';
 import { jobKey, type UploadJob } from '../../../../../shared/jobs/job.ts';
-import { backOfficeRefusal, type OpenedJob, openedJob } from '../../../../../shared/jobs/upload-contract.ts';
+import { functionsRefusal, type OpenedJob, openedJob } from '../../../../../shared/jobs/upload-contract.ts';
 import { readBounded } from '../../../../../shared/read-bounded.ts';
 import { refuse } from '../../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../../shared/result.ts';
@@ -42,8 +42,8 @@ export function createJobsClient(options: FunctionsOptions): JobsClient {
           const parsed = openedJob.safeParse(body);
           return parsed.success ? ok(parsed.data) : unavailable('an answer that is not understood');
         }
-        if (UNWANTED.has(response.status) && backOfficeRefusal.safeParse(body).success) return ok(undefined);
-        const reason = backOfficeRefusal.safeParse(body).data?.error.reason;
+        if (UNWANTED.has(response.status) && functionsRefusal.safeParse(body).success) return ok(undefined);
+        const reason = functionsRefusal.safeParse(body).data?.error.reason;
         return unavailable(`status ${response.status}${reason === undefined ? '' : `, ${reason}`}`);
       } catch (error) {
         return unavailable(error instanceof Error ? error.name : 'unknown');
