@@ -4,9 +4,8 @@ import {
   blockList,
   blockListQuery,
   blockQuery,
-  isRetryable,
-  isThere,
   listHeaders,
+  putFailure,
 } from '../../shared/jobs/blocks.ts';
 import { UPLOAD_BLOCK_BYTES } from '../../shared/jobs/limits.ts';
 import type { UploadGrant } from '../../shared/jobs/upload-contract.ts';
@@ -72,19 +71,11 @@ async function put(
   let detail = '';
   for (let attempt = 1; attempt <= BLOCK_TRIES_MAX; attempt += 1) {
     const own = query === blockListQuery ? listHeaders(headers) : blockHeaders(headers);
-    const sending = fetch(`${url}&${query}`, { method: 'PUT', headers: own, body });
-    try {
-      const response = await within(sending, BODY_IDLE_MS, runtime);
-      if (response === late) detail = 'the store does not answer';
-      else {
-        await response.body?.cancel();
-        if (response.ok || (query === blockListQuery && isThere(response.status))) return ok(undefined);
-        detail = `the store answered ${response.status}`;
-        if (!isRetryable(response.status)) break;
-      }
-    } catch {
-      detail = 'the store cannot be reached';
-    }
+    const sending = putFailure(fetch(`${url}&${query}`, { method: 'PUT', headers: own, body }), query);
+    const failure = await within(sending, BODY_IDLE_MS, runtime);
+    if (!failure) return ok(undefined);
+    detail = failure === late ? 'the store does not answer' : failure.detail;
+    if (failure !== late && !failure.retryable) break;
   }
   return no(refuse('uploads_unavailable', undefined, detail));
 }

@@ -39,7 +39,26 @@ export const listHeaders = (headers: Readonly<Record<string, string>>): Record<s
 });
 
 /** Reports whether a status answers `listHeaders` because an earlier attempt stored the file. */
-export const isThere = (status: number): boolean => status === 409 || status === 412;
+const isThere = (status: number): boolean => status === 409 || status === 412;
 
 /** Reports whether a store's status is temporary, so that a retry may succeed. */
-export const isRetryable = (status: number): boolean => status >= 500 || status === 408 || status === 429;
+const isRetryable = (status: number): boolean => status >= 500 || status === 408 || status === 429;
+
+/** Why the store did not take a PUT, and whether a retry may succeed. */
+export interface PutFailure {
+  readonly detail: string;
+  readonly retryable: boolean;
+}
+
+/** Reads the answer to one PUT: `undefined` when the store has the bytes. `query` tells a commit from a block. */
+export async function putFailure(sending: Promise<Response>, query?: string): Promise<PutFailure | undefined> {
+  try {
+    const response = await sending;
+    await response.body?.cancel();
+    const { ok, status } = response;
+    if (ok || (query === blockListQuery && isThere(status))) return undefined;
+    return { detail: `the store answered ${status}`, retryable: isRetryable(status) };
+  } catch {
+    return { detail: 'the store cannot be reached', retryable: true };
+  }
+}

@@ -4,7 +4,7 @@ import { isUtf8 } from 'node:buffer';
 import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
-import { isRetryable } from '../../../shared/jobs/blocks.ts';
+import { putFailure } from '../../../shared/jobs/blocks.ts';
 import { documentBlocks, encodeDocument, readDocument } from '../../../shared/jobs/document.ts';
 import { jsonOf } from '../../../shared/json-text.ts';
 import { publicText } from '../../../shared/refusal.ts';
@@ -134,15 +134,10 @@ async function put(
   let why = '';
   for (let attempt = 1; attempt <= PROJECT_TRIES_MAX; attempt += 1) {
     if (attempt > 1) await pause(attempt);
-    try {
-      const response = await send(grant.url, { method: 'PUT', headers: grant.headers, body });
-      await response.arrayBuffer();
-      if (response.ok) return undefined;
-      why = `the store answered ${response.status}`;
-      if (!isRetryable(response.status)) break;
-    } catch {
-      why = 'the store cannot be reached';
-    }
+    const failure = await putFailure(send(grant.url, { method: 'PUT', headers: grant.headers, body }));
+    if (!failure) return undefined;
+    why = failure.detail;
+    if (!failure.retryable) break;
   }
   return `document ${index} was not sent: ${why}`;
 }

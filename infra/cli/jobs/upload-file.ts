@@ -6,9 +6,8 @@ import {
   blockList,
   blockListQuery,
   blockQuery,
-  isRetryable,
-  isThere,
   listHeaders,
+  putFailure,
 } from '../../../shared/jobs/blocks.ts';
 import { UPLOAD_BLOCK_BYTES } from '../../../shared/jobs/limits.ts';
 import type { Envelope } from '../../../shared/seal/envelope.ts';
@@ -116,20 +115,11 @@ async function put(
   let why = 'nothing was tried';
   for (let attempt = 1; attempt <= UPLOAD_TRIES_MAX; attempt += 1) {
     if (attempt > 1) await pause(attempt);
-    try {
-      const response = await send(`${target.url}&${query}`, {
-        method: 'PUT',
-        headers,
-        body: body as BodyInit,
-      });
-      await response.arrayBuffer();
-      if (response.ok || (query === blockListQuery && isThere(response.status))) return;
-      why = `the store answered ${response.status}`;
-      if (!isRetryable(response.status)) throw new SendProblem(why, false);
-    } catch (error) {
-      if (error instanceof SendProblem) throw error;
-      why = 'the store cannot be reached';
-    }
+    const sending = send(`${target.url}&${query}`, { method: 'PUT', headers, body: body as BodyInit });
+    const failure = await putFailure(sending, query);
+    if (!failure) return;
+    why = failure.detail;
+    if (!failure.retryable) throw new SendProblem(why, false);
   }
   throw new SendProblem(why, true);
 }

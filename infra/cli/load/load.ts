@@ -5,7 +5,7 @@ import { type Answer, wrong } from '../answer.ts';
 import type { Arguments } from '../options.ts';
 import { createProgress, INTERRUPTED, noScreen, type Watched } from '../progress.ts';
 import { sendLoad } from './requests.ts';
-import { describeErrors, type Summary, summarize } from './statistics.ts';
+import { countProblem, describeErrors, type Summary, summarize } from './statistics.ts';
 import { expectedWords } from './words.ts';
 
 /** Every one of `--parallel` callers makes `--warm-up` requests that do not count and then `--iterations` that do. */
@@ -15,16 +15,9 @@ export async function load(
   { signal, screen = noScreen }: Watched = {},
 ): Promise<Answer> {
   if (given.audio === undefined) return wrong('which recording? --audio FILE');
-  const [parallel, iterations, warmUp] = [given.parallel, given.iterations, given.warmUp].map(Number);
-  for (const [name, value, least] of [
-    ['parallel', parallel, 1],
-    ['iterations', iterations, 1],
-    ['warm-up', warmUp, 0],
-  ] as const) {
-    if (!Number.isSafeInteger(value) || Number(value) < least) {
-      return wrong(`--${name} must be a whole number from ${least}`);
-    }
-  }
+  const [parallel, iterations, warmUp] = [Number(given.parallel), Number(given.iterations), Number(given.warmUp)];
+  const problem = countProblem({ parallel: [parallel, 1], iterations: [iterations, 1], 'warm-up': [warmUp, 0] });
+  if (problem !== undefined) return wrong(problem);
   const expected = expectedWords(given);
   if (given.expect !== undefined && /^(srt|vtt)$/.test(given.format ?? ''))
     return wrong('--expect compares words, which srt and vtt mix with times');
@@ -47,7 +40,7 @@ export async function load(
     file,
     fileName: path.basename(given.audio),
     ...(expected && { expected }),
-    parallel: Number(parallel),
+    parallel,
     signal,
   };
   const progress = createProgress(screen);
@@ -59,13 +52,13 @@ export async function load(
     progress.clear();
     return summarize(outcomes, milliseconds);
   };
-  const warm = await send('warm-up: ', Number(warmUp));
+  const warm = await send('warm-up: ', warmUp);
   if (warm.served === 0 && warm.requests > 0 && !signal?.aborted) return failedWarmUp(warm);
-  const summary = await send('', Number(iterations));
+  const summary = await send('', iterations);
   const interrupted = signal?.aborted ?? false;
   const value = { parallel, iterations, warmUp: warm, ...summary, ...(interrupted && { interrupted }) };
   const exit = summary.served === summary.requests ? 0 : 1;
-  const text = render(summary, Number(parallel));
+  const text = render(summary, parallel);
   return { exit: interrupted ? INTERRUPTED : exit, text: interrupted ? `interrupted: ${text}` : text, value };
 }
 

@@ -10,13 +10,17 @@ export interface Outcome {
   readonly audioSeconds: number;
 }
 
-export interface Summary {
-  readonly requests: number;
-  readonly served: number;
+/** Failures of a run. */
+export interface ErrorCounts {
   /** Code → how often. */
   readonly errors: Readonly<Record<string, number>>;
   /** Code → message of its first occurrence. */
   readonly messages: Readonly<Record<string, string>>;
+}
+
+export interface Summary extends ErrorCounts {
+  readonly requests: number;
+  readonly served: number;
   readonly wallSeconds: number;
   /** Served requests per second. */
   readonly perSecond: number;
@@ -57,9 +61,7 @@ export function summarize(outcomes: readonly Outcome[], wallMilliseconds: number
 }
 
 /** Returns the count of each code and the message of its first occurrence. */
-export function countErrors(
-  outcomes: readonly Pick<Outcome, 'code' | 'message'>[],
-): Pick<Summary, 'errors' | 'messages'> {
+export function countErrors(outcomes: readonly Pick<Outcome, 'code' | 'message'>[]): ErrorCounts {
   const errors: Record<string, number> = {};
   const messages: Record<string, string> = {};
   for (const { code, message } of outcomes) {
@@ -71,7 +73,7 @@ export function countErrors(
 }
 
 /** A line for each code, the most frequent first. */
-export const describeErrors = ({ errors, messages }: Pick<Summary, 'errors' | 'messages'>): string[] =>
+export const describeErrors = ({ errors, messages }: ErrorCounts): string[] =>
   Object.entries(errors)
     .sort(([, one], [, other]) => other - one)
     .map(([code, count]) => `error       ${code}: ${count}${messages[code] ? ` (${messages[code]})` : ''}`);
@@ -84,6 +86,12 @@ export function latencyOf(times: readonly number[]): Latency | undefined {
   const at = (share: number) => percentile(sorted, share);
   const mean = sorted.reduce((sum, one) => sum + one, 0) / sorted.length;
   return { p50: at(0.5), p90: at(0.9), p95: at(0.95), p99: at(0.99), max, mean };
+}
+
+/** Returns the first option below its least value or not whole, as an error text; `undefined` when there is none. */
+export function countProblem(options: Readonly<Record<string, readonly [value: number, least: number]>>) {
+  const found = Object.entries(options).find(([, [value, least]]) => !Number.isSafeInteger(value) || value < least);
+  return found && `--${found[0]} must be a whole number from ${found[1][1]}`;
 }
 
 /** The smallest value that at least `share` of all are not above (nearest rank): always one that was measured. */

@@ -4,7 +4,7 @@ import { type Answer, wrong } from '../answer.ts';
 import { readLiveAudio } from '../live/audio.ts';
 import type { Arguments } from '../options.ts';
 import { createProgress, INTERRUPTED, noScreen, type Watched } from '../progress.ts';
-import { countErrors, describeErrors, type Latency, latencyOf } from './statistics.ts';
+import { countErrors, countProblem, describeErrors, type ErrorCounts, type Latency, latencyOf } from './statistics.ts';
 import { loadStreams, type StreamLoad, type StreamOutcome } from './streams.ts';
 import { expectedWords } from './words.ts';
 
@@ -40,16 +40,9 @@ type Plan = Omit<StreamLoad, 'target'>;
 
 function readPlan(given: Arguments): Plan | { problem: string } {
   if (given.audio === undefined) return { problem: 'which recording? --audio FILE.wav' };
-  const [parallel, seconds, warmUp] = [given.parallel, given.seconds, given.warmUp].map(Number);
-  for (const [name, value, least] of [
-    ['parallel', parallel, 1],
-    ['seconds', seconds, 1],
-    ['warm-up', warmUp, 0],
-  ] as const) {
-    if (!Number.isSafeInteger(value) || Number(value) < least) {
-      return { problem: `--${name} must be a whole number from ${least}` };
-    }
-  }
+  const [parallel, seconds, warmUp] = [Number(given.parallel), Number(given.seconds), Number(given.warmUp)];
+  const problem = countProblem({ parallel: [parallel, 1], seconds: [seconds, 1], 'warm-up': [warmUp, 0] });
+  if (problem !== undefined) return { problem };
   if (!paces.includes(given.pace)) return { problem: `there is no pace ${given.pace}` };
   let file: Uint8Array;
   try {
@@ -63,21 +56,17 @@ function readPlan(given: Arguments): Plan | { problem: string } {
   return {
     audio: read.audio,
     expected: expectedWords(given),
-    parallel: Number(parallel),
-    seconds: Number(seconds),
-    warmUp: Number(warmUp),
+    parallel,
+    seconds,
+    warmUp,
     pace,
   };
 }
 
-export interface StreamSummary {
+export interface StreamSummary extends ErrorCounts {
   /** Streams that opened, and those of them that ended as they should. */
   readonly opened: number;
   readonly ended: number;
-  /** Code → how many streams did not. */
-  readonly errors: Readonly<Record<string, number>>;
-  /** Code → message of its first occurrence. */
-  readonly messages: Readonly<Record<string, string>>;
   /** Code → how often: another agent or connection went on, and nothing was lost. */
   readonly notices: Readonly<Record<string, number>>;
   /** From the end of the first warm-up to the last word. */
