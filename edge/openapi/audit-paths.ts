@@ -7,7 +7,7 @@ import { input, like, oneOf, percentEncoded, whole } from './values.ts';
 
 const always = [...identified, 'audit_closed', 'audit_unreachable', 'zone_unserved'] as const;
 const sent = ['field_invalid', 'field_missing', 'json_invalid', 'body_too_large', 'client_slow'] as const;
-const zone = query('zone', 'Whose log; by default the home of the token.');
+const zone = query('zone', 'Zone of the log; default: the home zone of the token.');
 
 /** Exports, holds and erasures of a tenant's audit log. */
 export function auditPaths() {
@@ -16,10 +16,13 @@ export function auditPaths() {
     '/v1/audit/health': {
       get: {
         operationId: 'lookAtAuditHealth',
-        summary: 'How the log of a zone is doing, and what waits for it',
+        summary: 'Health of the log of a zone, and the events that wait for it',
         description: 'Names and numbers. The scope `operate` adds the roster of the zone.',
-        parameters: [needed(query('zone', 'Whose log.'))],
-        responses: { ...success('How it is doing', json('AuditHealth')), ...errors([...always, 'field_missing']) },
+        parameters: [needed(query('zone', 'Zone of the log.'))],
+        responses: {
+          ...success('The health of the log', json('AuditHealth')),
+          ...errors([...always, 'field_missing']),
+        },
       },
     },
     '/v1/audit/gaps': {
@@ -27,7 +30,7 @@ export function auditPaths() {
         operationId: 'listAuditGaps',
         summary: 'Gaps of the log of a zone, accepted ones included; for operators',
         description:
-          'Events that never reached the log, and uploads and documents that have begun and have no end after two days. ' +
+          'Events that never reached the log, and uploads and documents without an end after two days. ' +
           'Scope `operate`.',
         parameters: [zone],
         responses: {
@@ -41,7 +44,7 @@ export function auditPaths() {
         operationId: 'acceptAuditGap',
         summary: 'Accepts a gap of the log, with a reason; for operators',
         description:
-          'The acceptance is an entry of the log (`gap.accept`) with producer, epoch, range, reason and who. Health and ' +
+          'The acceptance is an entry of the log (`gap.accept`) with producer, epoch, range, reason and operator. Health and ' +
           'verification show the gap as accepted from then on. Accepting it again changes nothing. Scope `operate`.',
         requestBody: { required: true, content: { 'application/json': schema('AuditGapAcceptance') } },
         responses: {
@@ -66,14 +69,18 @@ function exportPaths() {
       },
       post: {
         operationId: 'createAuditExport',
-        summary: 'A bundle of the entries of the tenant, which can be verified without us',
+        summary: 'Creates a bundle of the entries of the tenant, verifiable offline',
         description:
-          'Making it is an entry of the log itself, the last one in the bundle: between it and the first there is none ' +
-          'that is not there. With `year` it is of the log of that year: of one that has ended up to its end, with what ' +
-          'shows which entry came next. `verify.mjs` and `verify.html` in the bundle verify it offline.',
+          'The export is itself an entry of the log, the last one in the bundle; no entry between it and the first is ' +
+          'missing. `year` selects the log of that year; for one that has ended the bundle goes up to its end, with proof ' +
+          'of the entry that came next. `verify.mjs` and `verify.html` in the bundle verify it offline.',
         requestBody: { required: true, content: { 'application/json': schema('AuditExportRequest') } },
         responses: {
-          '202': { description: 'It is on record and is being made', headers: requestId, content: json('AuditExport') },
+          '202': {
+            description: 'The export is recorded and running',
+            headers: requestId,
+            content: json('AuditExport'),
+          },
           ...errors([
             ...always,
             'field_invalid',
@@ -97,7 +104,7 @@ function exportPaths() {
             name: 'name',
             in: 'path',
             required: true,
-            description: 'Id of the export, or `{id}/files/{path}` with slashes as they are',
+            description: 'Id of the export, or `{id}/files/{path}` with unescaped slashes',
             schema: { type: 'string' },
           },
         ],
@@ -113,20 +120,20 @@ function exportPaths() {
     '/v1/audit/stream': {
       get: {
         operationId: 'streamAuditLog',
-        summary: 'The entries of the tenant as they come into the log, from any place of it on',
+        summary: 'Streams the entries of the tenant from a position of the log',
         description:
-          'One CloudEvent (1.0) a line, or server-sent events where `accept` asks for those. The cursor is the place in ' +
-          'the log of a year, `YEAR-INDEX`: go on with `from` after the last `data.index`, or with `last-event-id`. At the ' +
-          'end of a year it goes on with the next. A place past the end is refused. Empty lines: nothing is new.',
+          'One CloudEvent (1.0) a line, or server-sent events by `accept`. The cursor is the position in ' +
+          'the log of a year, `YEAR-INDEX`: resume with `from` after the last `data.index`, or with `last-event-id`. At the ' +
+          'end of a year the next one follows. A position past the end is refused. Empty lines are keepalives.',
         parameters: [
           zone,
           query(
             'from',
-            'Place to begin at, `2026-500000`; a number alone is one of the newest log. By default its beginning.',
+            'First position, `2026-500000`; a number alone is a position of the newest log. Default: the start of the newest log.',
             like(cursor),
           ),
-          query('follow', '`false`: ends where the log does.', oneOf(['true', 'false'])),
-          hint('last-event-id', 'Place of the last entry that the client has; it goes before `from`.', like(cursor)),
+          query('follow', '`false`: the stream ends at the end of the log.', oneOf(['true', 'false'])),
+          hint('last-event-id', 'Position of the last entry that the client has; overrides `from`.', like(cursor)),
         ],
         responses: {
           ...success('Entries', {
@@ -141,7 +148,7 @@ function exportPaths() {
 }
 
 const asked = searchQuery.shape;
-const everyZone = query('zone', 'Whose log; by default all of the token.');
+const everyZone = query('zone', 'Zone of the log; default: all zones of the token.');
 
 /** Erasing, holding and finding what the audit log hides. */
 function privacyPaths() {
@@ -155,13 +162,13 @@ function privacyPaths() {
       },
       post: {
         operationId: 'eraseAuditSubject',
-        summary: 'Makes what the log hides about a subject unreadable for good',
+        summary: 'Erases the hidden values of a subject',
         description:
-          'Destroys the keys of its records up to now. No entry changes and every proof holds. What is held, or what a law ' +
-          'wants kept, waits and is erased by itself; the log says either. Asking again changes nothing. Scope `compliance`.',
+          'Destroys the keys of its records so far. No entry changes and every proof holds. Records under a hold or a ' +
+          'retention law are erased when it ends; the log says either. Repeating changes nothing. Scope `compliance`.',
         requestBody: { required: true, content: { 'application/json': schema('AuditErasureRequest') } },
         responses: {
-          ...success('What was done, by zone', json('AuditErased')),
+          ...success('Results by zone', json('AuditErased')),
           ...errors([...always, ...sent, 'erasures_waiting', 'audit_unavailable']),
         },
       },
@@ -169,14 +176,14 @@ function privacyPaths() {
     '/v1/audit/holds': {
       get: {
         operationId: 'listAuditHolds',
-        summary: 'Holds: what must not be erased',
+        summary: 'Legal holds',
         parameters: [everyZone],
         responses: { ...success('Holds', json('AuditHoldList')), ...errors(always) },
       },
       post: {
         operationId: 'setAuditHold',
-        summary: 'Holds what the log hides about a subject, or about all of the tenant',
-        description: 'While it is held, nobody erases it and no retention ends it. Scope `compliance`.',
+        summary: 'Sets a legal hold on the hidden values of a subject, or of the whole tenant',
+        description: 'Neither an erasure nor the end of retention destroys held values. Scope `compliance`.',
         requestBody: { required: true, content: { 'application/json': schema('AuditHoldRequest') } },
         responses: {
           ...success('The hold, by zone', json('AuditHoldList')),
@@ -191,7 +198,7 @@ function privacyPaths() {
         parameters: [inPath('name', 'Id of the hold', { type: 'string', format: 'uuid' })],
         requestBody: { required: true, content: { 'application/json': schema('AuditReleaseRequest') } },
         responses: {
-          ...success('Where it was', json('AuditReleased')),
+          ...success('The zones that held it', json('AuditReleased')),
           ...errors([...always, ...sent, 'hold_unknown', 'audit_unavailable']),
         },
       },
@@ -202,25 +209,21 @@ function privacyPaths() {
         summary: 'Searches entries of the tenant by request, subject, model, day and type',
         description:
           '`GET /v1/audit/log/{zone}/{year}/receipt/{index}` proves that a hit is in the log. Entries from ' +
-          '`indexed` on are not in the index yet. `after` goes on in one `zone`; an answer with `next` may have fewer hits ' +
-          'than asked for, or none.',
+          '`indexed` on are not in the index yet. `after` continues in one `zone`; an answer with `next` may have fewer hits ' +
+          'than `limit`, or none.',
         parameters: [
           everyZone,
           query('request', 'Id of the request.', input(asked.request)),
           query('model', 'Name of the model.', input(asked.model)),
-          query('day', 'Day of UTC on which it happened: 2026-11-22.', input(asked.day)),
+          query('day', 'Day (UTC): 2026-11-22.', input(asked.day)),
           query('type', 'Type of the entry: `inference.complete`, `export.create`, …', input(asked.type)),
-          query('commitment', 'Whom it is about, as the log has it.', input(asked.commitment)),
-          hint(
-            'x-auricle-subject',
-            'Whom it is about, as `sub` of its tokens says it, percent-encoded.',
-            percentEncoded(256),
-          ),
-          query('year', 'Of the log whose entries `index` names.', whole(1_000, 9_999)),
-          query('index', 'Places of entries in that log, with commas, in place of a search.', input(asked.index)),
-          query('disclose', '`true`: what the entries hide, too; it goes on record.', oneOf(['true', 'false'])),
-          query('after', '`next` of the answer before.', input(asked.after)),
-          query('limit', 'Hits of one answer.', whole(1, SEARCH_HITS_MAX)),
+          query('commitment', 'Commitment of the subject, as in the log.', input(asked.commitment)),
+          hint('x-auricle-subject', 'Subject, the `sub` of its tokens, percent-encoded.', percentEncoded(256)),
+          query('year', 'Year of the log that `index` refers to.', whole(1_000, 9_999)),
+          query('index', 'Indexes of entries in that log, with commas, in place of a search.', input(asked.index)),
+          query('disclose', '`true`: includes hidden values; the disclosure is recorded.', oneOf(['true', 'false'])),
+          query('after', '`next` of the previous answer.', input(asked.after)),
+          query('limit', 'Most hits of one answer.', whole(1, SEARCH_HITS_MAX)),
         ],
         responses: {
           ...success('Hits, by zone', json('AuditHits')),

@@ -36,7 +36,7 @@ const digits = like(/^[0-9]{1,15}$/);
 const version = inPath('version', 'Number of the version', digits);
 const parameters = [
   hint('x-auricle-session', 'Name of the calling process: sequences of other sessions are other sequences.', name),
-  hint('x-auricle-sequence', 'The same as `sequence_id`; needed where that lies behind the first MiB of a body.', name),
+  hint('x-auricle-sequence', 'The same as `sequence_id`; needed if that is behind the first MiB of a body.', name),
   requestClass,
 ];
 const headerLength = hint(
@@ -45,13 +45,13 @@ const headerLength = hint(
   digits,
 );
 
-const packed = 'The body may be packed as `content-encoding` says: `gzip` or `deflate`.';
+const packed = 'The body may have the `content-encoding` `gzip` or `deflate`.';
 
 const describes = (summary: string, schema: string) => ({
   get: {
     summary,
     parameters,
-    responses: { ...success('As the engine says it', json(schema)), ...refused(...calling) },
+    responses: { ...success('As the engine reports it', json(schema)), ...refused(...calling) },
   },
 });
 const generates = (summary: string, content: object) => ({
@@ -74,7 +74,7 @@ const infer = {
       content: { ...json('KserveInferRequest'), 'application/octet-stream': bytes },
     },
     responses: {
-      ...success('The outputs, in the form that the request asks for', {
+      ...success('The outputs, in the requested form', {
         ...json('KserveInferAnswer'),
         'application/octet-stream': bytes,
       }),

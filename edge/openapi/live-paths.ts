@@ -113,15 +113,15 @@ function listenPaths() {
         parameters: [
           model,
           language,
-          query('encoding', 'How the sound is written; without it, a WAV file or Ogg Opus.', oneOf(encodings)),
+          query('encoding', 'Encoding of the audio; default: a WAV file or Ogg Opus.', oneOf(encodings)),
           sampleRate,
           channels,
-          flag('interim_results', '`true`: results that may still change, too.'),
+          flag('interim_results', '`true`: sends interim results.'),
           query('endpointing', 'Milliseconds of silence that end an utterance, or a flag.', {
             anyOf: [whole(0, 10_000), oneOf(['true', 'false'])],
           }),
           query('utterance_end_ms', 'Milliseconds without words before `UtteranceEnd`.', whole(500, 10_000)),
-          flag('vad_events', '`true`: `SpeechStarted`, too.'),
+          flag('vad_events', '`true`: sends `SpeechStarted`.'),
           requestClass,
         ],
         responses: {
@@ -145,15 +145,15 @@ function listenPaths() {
           ),
           sampleRate,
           channels,
-          flag('detect_language', '`true`: tell which language was heard.'),
-          flag('utterances', '`true`: the words in groups between pauses, too.'),
-          query('utt_split', 'Seconds of such a pause, by default 0.8.', {
+          flag('detect_language', '`true`: reports the language.'),
+          flag('utterances', '`true`: includes utterances, words between pauses.'),
+          query('utt_split', 'Seconds of such a pause; default 0.8.', {
             type: 'number',
             exclusiveMinimum: 0,
             maximum: 60,
           }),
-          flag('paragraphs', '`true`: the transcript in paragraphs, too.'),
-          query('callback', 'The recording becomes an upload, whose end this address is told.', {
+          flag('paragraphs', '`true`: includes paragraphs.'),
+          query('callback', 'The recording becomes an upload; this address is notified of its end.', {
             type: 'string',
             format: 'uri',
             pattern: '^https?://',

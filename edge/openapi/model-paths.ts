@@ -11,7 +11,7 @@ const always = [...identified, 'models_closed', 'models_unavailable', 'field_inv
 const body = ['json_invalid', 'body_too_large', 'client_slow', 'audit_unavailable'] as const;
 
 const revision = inPath('revision', 'Its digest', input(revisionDigest));
-const at = query('at', 'As it was then: ISO 8601, or milliseconds since 1970.', input(moment));
+const at = query('at', 'State at that time: ISO 8601, or milliseconds since 1970.', input(moment));
 const sent = (name: string) => ({ required: true, content: { 'application/json': schema(name) } });
 
 /** Revisions of models, their five stages and what aliases name. For operators. */
@@ -20,12 +20,12 @@ export function modelPaths() {
     '/v1/release': {
       get: {
         operationId: 'showRelease',
-        summary: 'Which revisions answer, as the rosters of the zones know it',
+        summary: 'The release map of each roster: which revisions answer',
         responses: { ...success('By zone', json('KnownReleases')), ...errors(identified) },
       },
       put: {
         operationId: 'takeRelease',
-        summary: 'Which revisions answer, told by the functions and signed by them',
+        summary: 'Stores a release map that the functions have signed',
         security: [],
         requestBody: sent('ReleaseRequest'),
         responses: {
@@ -44,13 +44,13 @@ export function modelPaths() {
     '/v1/models/{name}/revisions': {
       get: {
         operationId: 'showRevisions',
-        summary: 'Revisions of a model, where each stands, and what the aliases name',
+        summary: 'Revisions of a model with their stages, and its aliases',
         parameters: [model, at],
         responses: { ...success('The model', json('ModelState')), ...errors(always) },
       },
       post: {
         operationId: 'createRevision',
-        summary: 'Makes a revision known by the signature of its files',
+        summary: 'Registers a revision by the signature of its files',
         description: 'A sigstore bundle as OpenSSF model signing writes it, by a signer of this fleet.',
         parameters: [model],
         requestBody: sent('RevisionRequest'),
@@ -71,7 +71,7 @@ export function modelPaths() {
     '/v1/models/{name}/revisions/{revision}/evidence': {
       get: {
         operationId: 'showEvidence',
-        summary: 'What live traffic says of a revision, as its gate would take it, and how fast it was',
+        summary: 'Live evidence of a revision, as its gate takes it, and its latency',
         parameters: [model, revision],
         responses: { ...success('Evidence', json('LiveEvidence')), ...errors([...always, 'revision_unknown']) },
       },
@@ -87,7 +87,7 @@ function transitionPaths() {
       get: {
         operationId: 'listTransitions',
         summary: 'The log of a model: every entry, the oldest first',
-        parameters: [model, query('after', 'Read on after this entry.', whole(0, 999_999_999))],
+        parameters: [model, query('after', 'Returns entries after this one.', whole(0, 999_999_999))],
         responses: { ...success('Entries', json('ModelLog')), ...errors(always) },
       },
       post: {
@@ -99,7 +99,11 @@ function transitionPaths() {
         requestBody: sent('TransitionRequest'),
         responses: {
           ...success('The revision has moved', json('Transition')),
-          '202': { description: 'Somebody else must sign the same', headers: requestId, content: json('Transition') },
+          '202': {
+            description: 'Another signature of the same statement is missing',
+            headers: requestId,
+            content: json('Transition'),
+          },
           ...errors([
             ...[...always, ...body, 'signature_invalid', 'revision_unknown', 'stage_passed', 'gate_closed'],
             ...['sla_missed', 'rollout_held'],
@@ -111,7 +115,7 @@ function transitionPaths() {
       get: {
         operationId: 'showTransition',
         summary: 'One transition, with its signed statement and its signers',
-        parameters: [model, inPath('id', 'SHA-256 of what is signed, in hex', like(/^[0-9a-f]{64}$/))],
+        parameters: [model, inPath('id', 'SHA-256 of the signed statement, in hex', like(/^[0-9a-f]{64}$/))],
         responses: {
           ...success('The transition', json('KeptTransition')),
           ...errors([...always, 'transition_unknown']),
@@ -121,7 +125,7 @@ function transitionPaths() {
     '/v1/models/{name}/aliases': {
       get: {
         operationId: 'listAliases',
-        summary: 'What the aliases of a model name',
+        summary: 'The aliases of a model',
         parameters: [model, at],
         responses: { ...success('Aliases', json('AliasList')), ...errors(always) },
       },
@@ -129,14 +133,14 @@ function transitionPaths() {
     '/v1/models/{name}/aliases/{alias}': {
       put: {
         operationId: 'moveAlias',
-        summary: 'Moves an alias from what it names now to another revision; rolling back is the same',
+        summary: 'Moves an alias from the revision that it names now to another; also for a rollback',
         parameters: [
           model,
-          inPath('alias', 'Its name; `stable` answers requests that name no other', input(aliasName)),
+          inPath('alias', 'Name of the alias; `stable` serves requests that name no other', input(aliasName)),
         ],
         requestBody: sent('AliasRequest'),
         responses: {
-          ...success('What it names now', json('Alias')),
+          ...success('The alias', json('Alias')),
           ...errors([...always, ...body, 'alias_moved', 'revision_unknown', 'gate_closed']),
         },
       },
@@ -157,15 +161,15 @@ function versionPaths() {
     [`${TORCHSERVE}/models`]: {
       get: {
         operationId: 'torchserveListModels',
-        summary: 'Models of which anything is registered',
-        parameters: [query('limit', 'At most so many, 100 at most.'), query('next_page_token', 'Read on there.')],
+        summary: 'Registered models',
+        parameters: [query('limit', 'Page size, at most 100.'), query('next_page_token', 'Start of the page.')],
         responses: { ...success('Models', json('TorchserveModels')), ...errors(always, 'TorchserveError') },
       },
     },
     [`${TORCHSERVE}/models/{name}`]: {
       get: {
         operationId: 'torchserveDescribeModel',
-        summary: 'The default version: what the alias `stable` names',
+        summary: 'The default version: the revision of the alias `stable`',
         parameters: [model],
         responses: { ...success('One version', json('TorchserveVersions')), ...refused('revision_unknown') },
       },
@@ -179,7 +183,7 @@ function versionPaths() {
       },
       delete: {
         operationId: 'torchserveUnregisterVersion',
-        summary: 'Retires the revision; never one that an alias names',
+        summary: 'Retires a revision that no alias names',
         parameters: [model, version],
         responses: {
           ...success('It is retired', json('TorchserveStatus')),

@@ -33,7 +33,7 @@ export const hint = (name: string, description: string, value: object = string) 
 });
 const KEY = 'Idempotency-Key';
 const keyed =
-  'stored for a day, for the subject of the token. The same request with the same key gets the id of the first, also where a refusal leaves the outcome open.';
+  'stored for a day, for the subject of the token. The same request with the same key gets the id of the first, also after a refusal with an open outcome.';
 /** Header of requests that make an upload or a project. */
 export const idempotencyKey = hint(KEY, `Of the request, ${keyed}`, {
   type: 'string',

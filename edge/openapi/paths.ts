@@ -49,13 +49,9 @@ export function paths() {
     '/v1/audio/transcriptions': {
       post: {
         operationId: 'transcribe',
-        summary: 'The words of a recording',
+        summary: 'Transcript of a recording',
         parameters: [
-          query(
-            'model',
-            'The same as the field `model`; spares the edge from looking for it in the body.',
-            field.model,
-          ),
+          query('model', 'The same as the field `model`; the edge then does not search the body.', field.model),
           query('language', 'The same as the field `language`.', field.language),
           hint(
             'x-auricle-model',
@@ -64,10 +60,7 @@ export function paths() {
           ),
           hint('x-auricle-language', 'The same as the field `language`.', field.language),
           requestClass,
-          hint(
-            'x-auricle-upload',
-            '`true`: the file becomes an upload, however long it is; the answer is that upload.',
-          ),
+          hint('x-auricle-upload', '`true`: the file becomes an upload; the answer is that upload.'),
           uploadKey,
         ],
         requestBody: {
@@ -95,7 +88,7 @@ export function paths() {
             },
           }),
           '202': {
-            description: 'The upload, where it was wished for; of one that cannot be looked at now its id alone',
+            description: 'The upload, if requested; its id alone if its status cannot be read now',
             headers: requestId,
             content: {
               'application/json': { schema: { anyOf: [{ $ref: '#/components/schemas/Upload' }, takenUpload] } },
@@ -143,7 +136,7 @@ function servicePaths() {
     '/v1/pools': {
       get: {
         operationId: 'listPools',
-        summary: 'The agents, those that went lately or are refused included',
+        summary: 'The agents, recently disconnected and refused ones included',
         responses: { ...success('Agents', json('PoolList')), ...errors(identified) },
       },
     },
@@ -168,9 +161,9 @@ function logPaths() {
         operationId: 'listAuditLogs',
         summary: 'The audit logs of the zones of the token, of all years, and the keys that sign them',
         description:
-          'Of each zone the newest first. A log that has ended (`closed`) is read, verified and exported as before. Who ' +
-          'asks is on record.',
-        parameters: [query('zone', 'Whose logs; by default those of all zones of the token, and that of checkpoints.')],
+          'Of each zone the newest first. A log that has ended (`closed`) is read, verified and exported as before. The ' +
+          'read is recorded.',
+        parameters: [query('zone', 'Zone of the logs; default: all zones of the token.')],
         responses: {
           ...success('Logs', json('AuditLogList')),
           ...errors([...identified, 'zone_unserved', 'allowance_concurrent']),
@@ -182,7 +175,7 @@ function logPaths() {
         operationId: 'readAuditLog',
         summary: 'A file of an audit log, as C2SP tlog-tiles lays it out',
         description:
-          '`{zone}/{year}/checkpoint`, or `{zone}/{year}/tile/…`, with slashes as they are; beside them `receipt/{index}` ' +
+          '`{zone}/{year}/checkpoint`, or `{zone}/{year}/tile/…`, with unescaped slashes; also `receipt/{index}` ' +
           '(a C2SP tlog-proof), `witnessed` (the newest checkpoint that witnesses have signed) and `policy` (C2SP ' +
           'tlog-policy). The scope `audit` opens all of it but the entries (`tile/entries/…`), which are of all tenants ' +
           'and for `operate`.',
@@ -212,12 +205,12 @@ function logPaths() {
         operationId: 'readAuditOutbox',
         summary: 'Audit events not yet taken over by the log',
         description:
-          'The scope `audit` opens those of the own tenant, `operate` those of every tenant and roster. On record as `access.audit` in the outbox of the own tenant.',
+          'The scope `audit` opens those of the own tenant, `operate` those of every tenant and roster. Recorded as `access.audit` in the outbox of the own tenant.',
         parameters: [
-          query('tenant', 'Whose events; without it, those of the roster of `zone`.', like(OUTBOX_OWNER)),
-          query('zone', 'The zone whose objects are read; by default the first one that the token may see.'),
-          query('after', 'Read on after this position.', whole(0)),
-          query('limit', 'At most so many events.', whole(1)),
+          query('tenant', 'Tenant of the events; default: the roster of `zone`.', like(OUTBOX_OWNER)),
+          query('zone', 'Zone of the Gate or Roster; default: the first zone that the token may see.'),
+          query('after', 'Returns events after this position.', whole(0)),
+          query('limit', 'Most events of one answer.', whole(1)),
         ],
         responses: {
           ...success('Events, oldest first', json('OutboxPage')),

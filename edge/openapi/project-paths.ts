@@ -40,16 +40,16 @@ export function projectPaths() {
         operationId: 'listProjects',
         summary: 'Text projects, newest first',
         parameters: [
-          query('after', 'Read on after this project.', like(PROJECT_ID)),
-          query('limit', 'At most so many.', whole(1)),
+          query('after', 'Returns projects after this one.', like(PROJECT_ID)),
+          query('limit', 'Page size.', whole(1)),
         ],
         responses: { ...success('Projects', json('ProjectList')), ...errors([...always, 'field_invalid']) },
       },
       post: {
         operationId: 'createProject',
-        summary: 'Text that is to be spoken: documents of blocks of segments',
+        summary: 'Creates a text project: documents of blocks of segments',
         description:
-          'Text that is sent here is sealed before it is stored. With `sealed`, documents are written by their owner as `shared/seal/PROTOCOL.md` §10 says, where the answer tells.',
+          'The edge seals text of the request before it is stored. With `sealed`, the client seals each document (`shared/seal/PROTOCOL.md` §10) and PUTs it to the returned address.',
         parameters: [idempotencyKey],
         requestBody: { required: true, content: { 'application/json': schema('ProjectRequest') } },
         responses: {
@@ -74,13 +74,13 @@ export function projectPaths() {
     '/v1/projects/{name}': {
       get: {
         operationId: 'getProject',
-        summary: 'How far a project is, by document and block',
+        summary: 'Progress of a project, by document and block',
         parameters: [id],
         responses: { ...success('The project', json('Project')), ...errors(about) },
       },
       delete: {
         operationId: 'deleteProject',
-        summary: 'Stops a project and deletes what there is of it',
+        summary: 'Cancels a project and deletes its files',
         parameters: [id],
         responses: {
           ...success('The project', json('Project')),
@@ -91,7 +91,7 @@ export function projectPaths() {
     '/v1/projects/{name}/events': {
       get: {
         operationId: 'followProject',
-        summary: 'The same as it changes',
+        summary: 'Changes as server-sent events',
         parameters: [id],
         responses: {
           ...success('Events `change`, then `end`; their data is a project', {
@@ -104,7 +104,7 @@ export function projectPaths() {
     '/v1/projects/{name}/rerun': {
       post: {
         operationId: 'rerunProject',
-        summary: 'Does again what failed; what is spoken stays',
+        summary: 'Runs failed documents again; finished audio stays',
         parameters: [id],
         responses: {
           ...success('The project', json('Project')),
@@ -122,7 +122,7 @@ function documentPaths() {
     '/v1/projects/{name}/documents/{document}/audio': {
       get: {
         operationId: 'readProjectAudio',
-        summary: 'The sound of a document: one WAV file, 16 kHz, 16 bits, one channel',
+        summary: 'The audio of a document: one WAV file, 16 kHz, 16 bits, one channel',
         parameters: [id, document],
         responses: {
           ...success('The sound', { 'audio/wav': bytes }),
@@ -133,7 +133,7 @@ function documentPaths() {
     '/v1/projects/{name}/documents/{document}/manifest': {
       get: {
         operationId: 'readProjectManifest',
-        summary: 'Where in the sound each segment is',
+        summary: 'Position of each segment in the audio',
         parameters: [id, document],
         responses: { ...success('The manifest', json('ProjectManifest')), ...errors(opened) },
       },
@@ -141,7 +141,7 @@ function documentPaths() {
     '/v1/projects/{name}/documents/{document}/segments/{segment}': {
       put: {
         operationId: 'editProjectSegment',
-        summary: 'Another text for one segment: only that one is synthesised again',
+        summary: 'Replaces the text of one segment, which alone is synthesised again',
         parameters: [id, document, segment],
         requestBody: { required: true, content: { 'application/json': schema('SegmentRequest') } },
         responses: {

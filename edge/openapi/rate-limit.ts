@@ -1,11 +1,11 @@
 import { rateLimitNames } from '../http/rate-limit.ts';
 
 const about: Readonly<Record<string, string>> = {
-  limit: 'What the token allows: requests in any minute, or seconds of audio in a day (UTC)',
+  limit: 'Quota of the token: requests in any minute, or seconds of audio in a day (UTC)',
   remaining:
-    'What is left of it after this request, as its gate counted when it last answered this isolate, at most 5 s ago. ' +
-    'Requests that other isolates hold in advance count as used; seconds are booked when a request ends',
-  reset: 'Time until all of it is there again if nothing more is used, in seconds: `12s`',
+    'Remaining quota after this request, by the last answer of the Gate to this isolate, at most 5 s old. ' +
+    'Requests leased by other isolates count as used; seconds are booked when a request ends',
+  reset: 'Time until the whole quota is available again without further use, in seconds: `12s`',
 };
 
 /** Name of a header's description: its words joined. */

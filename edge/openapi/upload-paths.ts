@@ -26,17 +26,20 @@ export function uploadPaths() {
       post: {
         operationId: 'replayJobs',
         summary: 'Requeues dead jobs',
-        parameters: [query('zone', 'Of which zone; by default of all.')],
-        responses: { ...success('How many, by zone', json('ReplayedJobs')), ...errors([...always, 'zone_unserved']) },
+        parameters: [query('zone', 'Zone of the jobs; default: all zones.')],
+        responses: {
+          ...success('Numbers of jobs, by zone', json('ReplayedJobs')),
+          ...errors([...always, 'zone_unserved']),
+        },
       },
     },
     '/v1/usage': {
       post: {
         operationId: 'bookUsage',
-        summary: 'What an upload has used, told by the functions with a token of their own',
+        summary: 'Books the usage of an upload, reported by the functions with a token of their own',
         requestBody: { required: true, content: { 'application/json': schema('UploadUsage') } },
         responses: {
-          ...success('It is booked, now or by an earlier call', json('BookedUsage')),
+          ...success('The usage is booked, now or by an earlier call', json('BookedUsage')),
           ...errors([...booking]),
         },
       },
@@ -46,14 +49,14 @@ export function uploadPaths() {
         operationId: 'listUploads',
         summary: 'Uploads, newest first',
         parameters: [
-          query('after', 'Read on after this upload.', like(UPLOAD_ID)),
-          query('limit', 'At most so many.', whole(1)),
+          query('after', 'Returns uploads after this one.', like(UPLOAD_ID)),
+          query('limit', 'Page size.', whole(1)),
         ],
         responses: { ...success('Uploads', json('UploadList')), ...errors([...always, 'field_invalid']) },
       },
       post: {
         operationId: 'createUpload',
-        summary: 'An address that one file can be sent to, and the key to seal it to',
+        summary: 'Creates an upload: the address for one file, and the key to seal it to',
         description: 'Sealed files are written as `shared/seal/PROTOCOL.md` §10 says.',
         parameters: [idempotencyKey],
         requestBody: { required: true, content: { 'application/json': schema('UploadRequest') } },
@@ -92,13 +95,13 @@ function uploadByIdPaths() {
     '/v1/uploads/{name}': {
       get: {
         operationId: 'getUpload',
-        summary: 'How far an upload is',
+        summary: 'Progress of an upload',
         parameters: [id],
         responses: { ...success('The upload', json('Upload')), ...errors(about) },
       },
       delete: {
         operationId: 'deleteUpload',
-        summary: 'Cancels an upload; deletes what is left of one that is over',
+        summary: 'Cancels an upload; deletes the files of one that has ended',
         parameters: [id],
         responses: { ...success('The upload', json('Upload')), ...errors([...about, ...allowance, 'deadline_passed']) },
       },
@@ -106,7 +109,7 @@ function uploadByIdPaths() {
     '/v1/uploads/{name}/events': {
       get: {
         operationId: 'followUpload',
-        summary: 'The same as it changes',
+        summary: 'Changes as server-sent events',
         parameters: [id],
         responses: {
           ...success('Events `change`, then `end`; their data is an upload', { 'text/event-stream': text }),
@@ -117,7 +120,7 @@ function uploadByIdPaths() {
     '/v1/uploads/{name}/rerun': {
       post: {
         operationId: 'rerunUpload',
-        summary: 'Does the work once more, while the audio is there',
+        summary: 'Runs an upload again while its audio is stored',
         parameters: [id],
         responses: {
           ...success('The upload', json('Upload')),
@@ -128,8 +131,8 @@ function uploadByIdPaths() {
     '/v1/uploads/{name}/transcript': {
       get: {
         operationId: 'readTranscript',
-        summary: 'The words of an upload that is done',
-        parameters: [id, query('format', 'By default `json`.', oneOf(transcriptFormats))],
+        summary: 'Transcript of a finished upload',
+        parameters: [id, query('format', 'Default `json`.', oneOf(transcriptFormats))],
         responses: {
           ...success('The transcript', {
             ...json('VerboseTranscription'),
