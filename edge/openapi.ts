@@ -172,7 +172,6 @@ function describe() {
         GrantRequest: input(grantBody),
         Grant: output(grantAnswer),
         ClientSecretRequest: input(clientSecretBody.extend({ session: sessionBody.optional() })),
-        TranscriptionSession: input(sessionBody),
         ClientSecret: output(clientSecretAnswer),
         DeepgramRecording: output(recordingAnswer),
         DeepgramError: output(deepgramError),

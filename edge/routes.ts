@@ -29,7 +29,7 @@ import { readAudio, readManifest } from './jobs/read-document.ts';
 import { readTranscript } from './jobs/read-transcript.ts';
 import { replayJobs } from './jobs/replay-jobs.ts';
 import { describeApi } from './openapi.ts';
-import { answerClientSecret, answerGrant, answerTranscriptionSession } from './protocol/issue-tokens.ts';
+import { answerClientSecret, answerGrant } from './protocol/issue-tokens.ts';
 import { answerKserve } from './protocol/kserve/answer-kserve.ts';
 import { refuseAsTorchserve, TORCHSERVE } from './protocol/torchserve.ts';
 import { listModels, showModel } from './registry/list-models.ts';
@@ -68,7 +68,6 @@ const routes: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   '/v1/listen': { GET: openListen, POST: transcribeRecording },
   '/v1/realtime': { GET: openRealtime },
   '/v1/realtime/client_secrets': { POST: answerClientSecret },
-  '/v1/realtime/transcription_sessions': { POST: answerTranscriptionSession },
   '/v1/models': { GET: listModels },
   '/v1/models/:name': { GET: showModel },
   '/v1/models/:name/revisions': { GET: showRevisions, POST: createRevision },

@@ -7,13 +7,10 @@ export interface Credentials {
    * credential.
    */
   readonly protocol: string | undefined;
-  /** The client is a browser that uses the retired shape of OpenAI's interface. */
-  readonly beta: boolean;
 }
 
-/** Prefixes of key sub-protocols: OpenAI's, and that of NVIDIA's client of the retired shape. */
-const KEYS = ['openai-insecure-api-key.', 'realtime-token.'] as const;
-const OPENAI_BETA = 'openai-beta.realtime-v1';
+/** Prefix of OpenAI's sub-protocol with the key. */
+const KEY = 'openai-insecure-api-key.';
 
 /**
  * Reads credentials: headers first; browsers cannot set any and put the token into a sub-protocol: OpenAI's
@@ -23,12 +20,11 @@ const OPENAI_BETA = 'openai-beta.realtime-v1';
 export function readCredentials(headers: Headers): Credentials {
   const offered = readOffered(headers);
   const header = headers.get('authorization') ?? undefined;
-  const beta = offered.includes(OPENAI_BETA);
-  const key = KEYS.map((prefix) => behind(offered, prefix)).find((one) => one !== undefined);
+  const key = offered.find((name) => name.startsWith(KEY))?.slice(KEY.length);
   const scheme = offered.find((name) => /^(token|bearer)$/i.test(name));
   const token = key ?? (scheme && after(offered, scheme));
   const protocol = offered.includes('realtime') ? 'realtime' : scheme;
-  return { authorization: header ?? (token && `Bearer ${token}`), protocol, beta };
+  return { authorization: header ?? (token && `Bearer ${token}`), protocol };
 }
 
 /** Sub-protocols a client offers, in its order (RFC 6455 §4.1). */
@@ -37,9 +33,6 @@ const readOffered = (headers: Headers): string[] =>
     .split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '');
-
-const behind = (offered: readonly string[], prefix: string): string | undefined =>
-  offered.find((name) => name.startsWith(prefix))?.slice(prefix.length);
 
 function after(offered: readonly string[], name: string): string | undefined {
   const at = offered.indexOf(name);

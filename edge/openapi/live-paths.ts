@@ -55,17 +55,6 @@ export function livePaths() {
         responses: { ...success('The secret', json('ClientSecret')), ...errors(granting) },
       },
     },
-    '/v1/realtime/transcription_sessions': {
-      post: {
-        operationId: 'createTranscriptionSession',
-        summary: 'The same in the retired shape',
-        requestBody: { required: false, content: json('TranscriptionSession') },
-        responses: {
-          ...success('The session and its secret', { 'application/json': { schema: { type: 'object' } } }),
-          ...errors(granting),
-        },
-      },
-    },
     ...streamPaths(),
   };
 }

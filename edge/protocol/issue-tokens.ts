@@ -9,16 +9,7 @@ import { refuseWith } from '../http/refuse.ts';
 import { refuseField } from '../http/refuse-field.ts';
 import { refuseAsDeepgram } from './deepgram-refuse.ts';
 import { clientSecretBody, grantBody, narrowed } from './grant-request.ts';
-import {
-  defaultConfig,
-  type SessionConfig,
-  showBetaSession,
-  showSession,
-  updateConfig,
-} from './openai-realtime-session.ts';
-
-/** Life of a token that the retired realtime interface issues with a session, as with the hosted service. */
-const BETA_SECRET_S = 60;
+import { defaultConfig, type SessionConfig, showSession, updateConfig } from './openai-realtime-session.ts';
 
 export const grantAnswer = z.object({ access_token: z.string(), expires_in: z.int() });
 
@@ -114,21 +105,6 @@ export async function answerClientSecret(request: Request, context: RequestConte
   const session = showSession(wish, { id: newSessionId(), expiresAt: issued.expires });
   const answer: z.infer<typeof clientSecretAnswer> = { value: secretOf(issued), expires_at: issued.expires, session };
   return answerSecret(answer);
-}
-
-/** `POST /v1/realtime/transcription_sessions`: the retired shape, whose body is the session. */
-export async function answerTranscriptionSession(request: Request, context: RequestContext): Promise<Response> {
-  const granted = await grant(request, context, 'client_secret', (body) => {
-    const config = updateConfig(defaultConfig, body);
-    if (!config.ok) return config;
-    const request = { seconds: BETA_SECRET_S, scopes: ['stream'] } as const;
-    return ok({ request, config: config.value, wish: config.value });
-  });
-  if (!granted.ok) return refuseWith(granted.refusal);
-  const { grant: issued, wish } = granted.value;
-  const { expires: expires_at } = issued;
-  const session = showBetaSession(wish, { id: newSessionId(), expiresAt: expires_at });
-  return answerSecret({ ...session, client_secret: { value: secretOf(issued), expires_at } });
 }
 
 /** A session gets its own id when it begins; this one only names what was configured. */

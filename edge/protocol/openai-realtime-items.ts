@@ -17,7 +17,6 @@ interface Item {
   text: string;
   sentText: string;
   logprobs: Logprob[];
-  words: Segment['words'][number][];
   seconds: number;
 }
 
@@ -37,33 +36,18 @@ interface Logprob {
 
 export interface ItemsOptions {
   readonly session: string;
-  /** The client uses the retired shape, with `conversation.item.created`. */
-  readonly beta: () => boolean;
   /** Turns are detected, so speech makes items without a commit. */
   readonly turns: () => boolean;
   readonly logprobs: () => boolean;
-  /** NVIDIA's client prints words with their times. */
-  readonly words: () => boolean;
 }
 
 const PREFIX = 'conversation.item.input_audio_transcription';
-export const COMPLETED = `${PREFIX}.completed`;
 const milli = (seconds: number) => Math.round(seconds * 1_000);
 const round = (seconds: number) => milli(Math.max(0, seconds)) / 1_000;
 const join = (before: string, text: string) => (before === '' || text === '' ? before + text : `${before} ${text}`);
 
 /** Stands for the logarithm of 0, which JSON cannot hold. */
 const CERTAINLY_NOT = -100;
-
-/** Renders words as NVIDIA's service does: times in milliseconds, one speaker. */
-const showWords = (words: Segment['words']) => ({
-  words_info: {
-    words: words.map(({ word, start, end, confidence }) => {
-      return { word, start_time: milli(start), end_time: milli(end), confidence, speaker_tag: 0 };
-    }),
-  },
-  is_last_result: false,
-});
 
 /** Renders words as tokens: a word is the smallest unit with a posterior of the decoder. */
 const logprobsOf = (words: readonly { word: string; confidence: number }[], isFirst: boolean): Logprob[] =>
@@ -166,7 +150,6 @@ export class Items {
       text: '',
       sentText: '',
       logprobs: [],
-      words: [],
       seconds: 0,
     };
   }
@@ -226,7 +209,6 @@ export class Items {
     item.text = join(item.text, segment.text);
     events.push(...this.#sendDelta(item, item.text, segment.words));
     item.logprobs.push(...logprobsOf(segment.words, item.logprobs.length === 0));
-    item.words.push(...segment.words);
     if (!cut) return events;
     this.#open = this.#open.filter((one) => one !== item);
     item.seconds = (item.stoppedAt ?? segment.end) - (item.startedAt ?? segment.start);
@@ -256,7 +238,6 @@ export class Items {
     const content = [{ type: 'input_audio', transcript: null }];
     const item = { id, object: 'realtime.item', type: 'message', status: 'completed', role: 'user', content };
     const committed = { type: 'input_audio_buffer.committed', previous_item_id, item_id: id };
-    if (this.#options.beta()) return [committed, { type: 'conversation.item.created', previous_item_id, item }];
     return [
       committed,
       { type: 'conversation.item.added', previous_item_id, item },
@@ -264,16 +245,15 @@ export class Items {
     ];
   }
 
-  #complete({ id, text, seconds, logprobs, words }: Item): ServerEvent[] {
+  #complete({ id, text, seconds, logprobs }: Item): ServerEvent[] {
     const body = { item_id: id, content_index: 0, transcript: text };
     const usage = { type: 'duration', seconds: round(seconds) };
     return [
       {
-        type: COMPLETED,
+        type: `${PREFIX}.completed`,
         ...body,
         ...(this.#options.logprobs() && { logprobs }),
         usage,
-        ...(this.#options.words() && showWords(words)),
       },
     ];
   }

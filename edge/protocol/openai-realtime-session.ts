@@ -71,7 +71,7 @@ const noiseReduction = z.looseObject({ type: z.enum(['near_field', 'far_field'],
 const include = z.array(z.literal(LOGPROBS, `must be "${LOGPROBS}"`));
 
 /** Members of a session that are neither null nor absent. */
-const gaSession = z.object({
+export const sessionBody = z.object({
   type: z.literal('transcription', 'must be "transcription": this address only transcribes').optional(),
   audio: z
     .object({
@@ -87,30 +87,6 @@ const gaSession = z.object({
     .optional(),
   include: include.nullish(),
 });
-
-/** Formats of audio. NVIDIA's client says `none` for the samples of a file. */
-const betaFormats = {
-  pcm16: 'audio/pcm',
-  g711_ulaw: 'audio/pcmu',
-  g711_alaw: 'audio/pcma',
-  none: 'audio/pcm',
-} as const;
-const formatNames = Object.keys(betaFormats) as (keyof typeof betaFormats)[];
-
-/** The retired shape; NVIDIA's client adds `input_audio_params`. */
-const betaSession = z.object({
-  input_audio_format: z.enum(formatNames, 'must be pcm16, g711_ulaw or g711_alaw').optional(),
-  input_audio_transcription: transcription.optional(),
-  input_audio_noise_reduction: noiseReduction.nullish(),
-  input_audio_params: z
-    .object({ sample_rate_hz: rate.nullish(), num_channels: z.literal(1, 'must be 1').nullish() })
-    .nullish(),
-  turn_detection: turnDetection.nullish(),
-  include: include.nullish(),
-});
-
-/** A session as clients send it: members of both shapes. */
-export const sessionBody = gaSession.extend(betaSession.shape);
 
 /** Configuration of a session. Plain data, since client secrets carry it. */
 export interface SessionConfig {
@@ -135,41 +111,29 @@ export const defaultConfig: SessionConfig = {
 };
 
 /**
- * Returns the configuration after an update, which replaces the members it names. Reads both shapes, and ignores unknown
- * members, since tools send their own. Refuses with `field_invalid` or `field_missing`.
+ * Returns the configuration after an update, which replaces the members it names. Ignores unknown members, since tools
+ * send their own. Refuses with `field_invalid` or `field_missing`.
  */
 export function updateConfig(config: SessionConfig, session: unknown): Result<SessionConfig> {
   if (typeof session !== 'object' || session === null || Array.isArray(session)) {
     return no(refuse('field_missing', { field: 'session' }));
   }
-  const ga = gaSession.safeParse(session);
-  if (!ga.success) return invalid(ga.error, session);
-  const beta = betaSession.safeParse(session);
-  if (!beta.success) return invalid(beta.error, session);
-  const { input } = ga.data.audio ?? {};
-  const flat = beta.data;
-  const given = <T>(...values: (T | undefined)[]) => values.find((value) => value !== undefined);
-  const wishes = input?.transcription ?? flat.input_audio_transcription;
+  const parsed = sessionBody.safeParse(session);
+  if (!parsed.success) return invalid(parsed.error, session);
+  const { audio: { input } = {}, include: members } = parsed.data;
+  const given = <T>(value: T | undefined, before: T) => (value === undefined ? before : value);
   return ok({
-    format: given(input?.format, betaFormat(config.format, flat)) ?? config.format,
-    ...mergeTranscription(config, wishes),
-    noiseReduction: given(input?.noise_reduction, flat.input_audio_noise_reduction, config.noiseReduction) ?? null,
-    turnDetection: given(input?.turn_detection, flat.turn_detection, config.turnDetection) ?? null,
-    include: ga.data.include ?? (ga.data.include === null ? [] : config.include),
+    format: input?.format ?? config.format,
+    ...mergeTranscription(config, input?.transcription),
+    noiseReduction: given(input?.noise_reduction, config.noiseReduction),
+    turnDetection: given(input?.turn_detection, config.turnDetection),
+    include: members ?? (members === null ? [] : config.include),
   });
 }
 
 function invalid(error: z.ZodError, session: object): Result<never> {
   const { reason, params } = refuseField(error, session);
   return no(refuse(reason, { ...params, field: `session.${params?.field}`.slice(0, 100) }));
-}
-
-function betaFormat(now: Format, flat: z.infer<typeof betaSession>): Format | undefined {
-  const type = flat.input_audio_format ? betaFormats[flat.input_audio_format] : now.type;
-  const hertz = flat.input_audio_params?.sample_rate_hz;
-  if (type !== 'audio/pcm') return flat.input_audio_format && { type };
-  if (!flat.input_audio_format && !hertz) return undefined;
-  return { type, rate: hertz ?? (now.type === 'audio/pcm' ? now.rate : 24_000) };
 }
 
 function mergeTranscription(
@@ -233,24 +197,6 @@ export function showSession(config: SessionConfig, { id, expiresAt }: SessionFac
   };
 }
 
-/** Renders the session in the retired shape. */
-export function showBetaSession(config: SessionConfig, { id, expiresAt }: SessionFacts) {
-  const [name] = Object.entries(betaFormats).find(([, type]) => type === config.format.type) ?? ['pcm16'];
-  return {
-    object: 'realtime.transcription_session',
-    id,
-    expires_at: expiresAt,
-    modalities: ['text'],
-    input_audio_format: name,
-    ...('rate' in config.format &&
-      config.format.rate !== 24_000 && { input_audio_params: { sample_rate_hz: config.format.rate, num_channels: 1 } }),
-    input_audio_transcription: shownTranscription(config),
-    input_audio_noise_reduction: config.noiseReduction,
-    turn_detection: config.turnDetection,
-    ...(config.include.length > 0 && { include: config.include }),
-  };
-}
-
 /** Returns the first changed member that a running session cannot change. */
 export function changed(before: SessionConfig, after: SessionConfig): string | undefined {
   if (before.model !== after.model) return 'audio.input.transcription.model';
@@ -258,9 +204,3 @@ export function changed(before: SessionConfig, after: SessionConfig): string | u
   const [one, other] = [formatOf(before), formatOf(after)];
   return one.encoding === other.encoding && one.rate === other.rate ? undefined : 'audio.input.format';
 }
-
-/** Reports whether NVIDIA's client sent a session: only it sends these members. */
-export const isNvidia = (session: unknown): boolean =>
-  typeof session === 'object' &&
-  session !== null &&
-  ('input_audio_params' in session || 'recognition_config' in session);

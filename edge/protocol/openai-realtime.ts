@@ -1,22 +1,19 @@
 import { z } from 'zod';
 import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import type { Final } from '../../shared/speech/transcript.ts';
 import { bytesPerSecond } from '../../shared/stream/format.ts';
 import { errorObject } from '../http/openai-stream.ts';
 import { STREAM_REQUESTS_MAX, STREAM_VOICE_MS } from './limits.ts';
 import type { ClientCommand, ClientFrame, LiveProtocol, LiveRoute, Outcome, SessionEvent } from './live-protocol.ts';
-import { COMPLETED, Items, type ServerEvent } from './openai-realtime-items.ts';
+import { Items, type ServerEvent } from './openai-realtime-items.ts';
 import {
   changed,
   defaultConfig,
   formatOf,
-  isNvidia,
   LOGPROBS,
   optionsOf,
   type SessionConfig,
   type SessionFacts,
-  showBetaSession,
   showSession,
   updateConfig,
 } from './openai-realtime-session.ts';
@@ -48,10 +45,7 @@ const isAppend = (text: string): boolean => text.slice(0, 640).includes(APPEND) 
 /** Close code and reason of OpenAI for a session at its longest duration, after which clients open another one. */
 const expired = { code: 1001, reason: 'session_expired' } as const;
 
-/** NVIDIA's member of an append that commits the audio so far. */
-const forcesEnd = z.object({ force_eou: z.union([z.literal(true), z.literal('true')]) });
-
-/** Makes the adapter of `GET /v1/realtime`: OpenAI's transcription session, in its current or its retired shape. */
+/** Makes the adapter of `GET /v1/realtime`: OpenAI's transcription session. */
 export function openaiRealtime(url: URL, headers: Headers): Result<LiveProtocol> {
   const config = readConfig(headers);
   const { searchParams } = url;
@@ -65,12 +59,12 @@ export function openaiRealtime(url: URL, headers: Headers): Result<LiveProtocol>
   if (intent !== null && intent !== 'transcription') {
     return no(refuse('field_invalid', { field: 'intent', rule: 'must be "transcription"' }));
   }
-  return ok(new OpenAiRealtime(given.value, asksForBeta(headers), intent === 'transcription'));
+  return ok(new OpenAiRealtime(given.value));
 }
 
 /** Renders the refusal of a client without a session. */
 export const refusedRealtime: Pick<LiveProtocol, 'close'> = {
-  close: (end, _, request) => new OpenAiRealtime(defaultConfig, false, true).close(end, 0, request),
+  close: (end, _, request) => new OpenAiRealtime(defaultConfig).close(end, 0, request),
 };
 
 function readConfig(headers: Headers): SessionConfig {
@@ -80,9 +74,6 @@ function readConfig(headers: Headers): SessionConfig {
   return kept.ok ? kept.value : defaultConfig;
 }
 
-/** Reports whether the client asks for the retired shape. A browser's sub-protocol becomes this header in the route. */
-const asksForBeta = (headers: Headers): boolean => /\brealtime=v1\b/.test(headers.get('openai-beta') ?? '');
-
 class OpenAiRealtime implements LiveProtocol {
   readonly name = 'openai-realtime';
   /** Official clients cannot name a session to resume. */
@@ -91,8 +82,6 @@ class OpenAiRealtime implements LiveProtocol {
   readonly idleMs = REALTIME_IDLE_MS;
   readonly unstartedMs = STREAM_VOICE_MS;
   #config: SessionConfig;
-  #beta: boolean;
-  readonly #transcribes: boolean;
   #facts: SessionFacts = { id: 'sess_none', expiresAt: 0 };
   /** Request id of the upgrade. Errors name it, because browsers cannot read the headers of an upgrade. */
   #request: string | undefined;
@@ -106,26 +95,19 @@ class OpenAiRealtime implements LiveProtocol {
   /** Bytes appended, and bytes committed by the client or the end of a turn. */
   #appended = 0;
   #committed = 0;
-  /** NVIDIA's client: it commits after every append, so commits have no effect. It gets words and a last result. */
-  #nvidia = false;
-  #transcript = '';
   /** Configuration before the last update, and the id of that update's event. */
   #before: { readonly config: SessionConfig; readonly eventId: string | undefined } | undefined;
 
-  constructor(config: SessionConfig, beta: boolean, transcribes: boolean) {
+  constructor(config: SessionConfig) {
     this.#config = config;
-    this.#beta = beta;
-    this.#transcribes = transcribes;
     this.#items = this.#makeItems('');
   }
 
   #makeItems(session: string): Items {
     return new Items({
       session,
-      beta: () => this.#beta,
       turns: () => this.#config.turnDetection !== null,
       logprobs: () => this.#config.include.includes(LOGPROBS),
-      words: () => this.#nvidia,
     });
   }
 
@@ -148,8 +130,7 @@ class OpenAiRealtime implements LiveProtocol {
     const short = id.replace(/[^a-zA-Z0-9]/g, '').slice(-16);
     this.#facts = { id: `sess_${short}`, expiresAt: Math.floor(expires / 1_000) };
     this.#items = this.#makeItems(short);
-    const type = this.#beta && this.#transcribes ? 'transcription_session.created' : 'session.created';
-    return this.#frames([{ type, session: this.#show() }]);
+    return this.#frames([{ type: 'session.created', session: this.#show() }]);
   }
 
   receive(message: string | Uint8Array): readonly ClientCommand[] {
@@ -168,18 +149,13 @@ class OpenAiRealtime implements LiveProtocol {
   }
 
   readonly #acts: Readonly<Record<string, (event: ClientEvent) => Result<readonly ClientCommand[]>>> = {
-    'session.update': (event) => this.#update(event, 'session.updated'),
-    'transcription_session.update': (event) => {
-      this.#beta = true;
-      return this.#update(event, 'transcription_session.updated');
-    },
+    'session.update': (event) => this.#update(event),
     [APPEND]: (event) => this.#append(event),
     'input_audio_buffer.commit': () => this.#commit(),
     'input_audio_buffer.clear': () => this.#clear(),
-    'input_audio_buffer.done': () => ok([{ type: 'end' }]),
   };
 
-  #update({ session, event_id }: ClientEvent, answer: string): Result<readonly ClientCommand[]> {
+  #update({ session, event_id }: ClientEvent): Result<readonly ClientCommand[]> {
     const updated = updateConfig(this.#config, session);
     if (!updated.ok) return updated;
     const fixed = this.#started ? changed(this.#config, updated.value) : undefined;
@@ -187,20 +163,19 @@ class OpenAiRealtime implements LiveProtocol {
       return no(refuse('field_invalid', { field: `session.${fixed}`, rule: 'cannot change once audio was sent' }));
     }
     this.#unconfigured = false;
-    this.#nvidia ||= isNvidia(session);
     const before = optionsOf(this.#config);
     const isRouteNew = changed(this.#config, updated.value) !== undefined && updated.value.model !== undefined;
     this.#before = { config: this.#config, eventId: event_id };
     this.#config = updated.value;
     const options = optionsOf(this.#config);
-    const frames = this.#frames([{ type: answer, session: this.#show() }]);
+    const frames = this.#frames([{ type: 'session.updated', session: this.#show() }]);
     const reply: ClientCommand = { type: 'reply', frames };
     const hasChanged = before.endpointingMs !== options.endpointingMs;
     if (this.#started) return ok(hasChanged ? [{ type: 'options', options }, reply] : [reply]);
     return ok([isRouteNew ? { type: 'route', route: this.route(), accepted: frames } : reply]);
   }
 
-  #append({ audio, runtime_config }: ClientEvent): Result<readonly ClientCommand[]> {
+  #append({ audio }: ClientEvent): Result<readonly ClientCommand[]> {
     if (audio === undefined) return no(refuse('field_missing', { field: 'audio' }));
     const bytes = typeof audio === 'string' ? readBase64(audio) : undefined;
     if (!bytes) return no(refuse('field_invalid', { field: 'audio', rule: 'must be base64' }));
@@ -208,8 +183,8 @@ class OpenAiRealtime implements LiveProtocol {
     if (this.#config.model === undefined) {
       if (this.#unconfigured) return ok([{ type: 'alive' }]);
       this.#unconfigured = true;
-      const field = this.#beta ? 'input_audio_transcription.model' : 'audio.input.transcription.model';
-      const rule = `the session is not configured, so audio is dropped: update session.${field} first`;
+      const field = 'session.audio.input.transcription.model';
+      const rule = `the session is not configured, so audio is dropped: update ${field} first`;
       return no(refuse('frame_invalid', { rule }));
     }
     const steps: ClientCommand[] = [];
@@ -224,18 +199,10 @@ class OpenAiRealtime implements LiveProtocol {
     }
     this.#appended += bytes.length;
     steps.push({ type: 'audio', audio: bytes });
-    if (this.#nvidia && forcesEnd.safeParse(runtime_config).success) {
-      const full = this.#refuseFull();
-      if (full) return ok([...steps, ...this.#complain(full)]);
-      this.#lastRequest += 1;
-      this.#items.commit(this.#lastRequest, 0);
-      steps.push({ type: 'finalize', id: this.#lastRequest });
-    }
     return ok(steps);
   }
 
   #commit(): Result<readonly ClientCommand[]> {
-    if (this.#nvidia) return ok([{ type: 'alive' }]);
     const seconds = (this.#appended - this.#committed) / this.#rate();
     const least = STREAM_COMMIT_MS;
     if (seconds * 1_000 < least) {
@@ -270,7 +237,6 @@ class OpenAiRealtime implements LiveProtocol {
     if (event.type === 'segment' && this.#config.turnDetection !== null) {
       this.#committed = Math.max(this.#committed, Math.min(this.#appended, event.end * this.#rate()));
     }
-    if (event.type === 'segment' && this.#nvidia) this.#transcript = `${this.#transcript} ${event.text}`.trim();
     return this.#frames(this.#items.render(event));
   }
 
@@ -284,12 +250,7 @@ class OpenAiRealtime implements LiveProtocol {
     request = this.#request,
   ): { frames: readonly ClientFrame[]; code: number; reason: string } {
     if ('final' in end) {
-      const events = this.#items.finish();
-      return {
-        frames: this.#frames(this.#nvidia ? [...events, this.#last(end.final)] : events),
-        code: 1000,
-        reason: '',
-      };
+      return { frames: this.#frames(this.#items.finish()), code: 1000, reason: '' };
     }
     const { refusal } = end;
     const { reason } = refusal;
@@ -304,20 +265,8 @@ class OpenAiRealtime implements LiveProtocol {
     return bytesPerSecond(formatOf(this.#config)) ?? 1;
   }
 
-  /** Renders the whole transcript, for a client that waits for the last result. */
-  #last({ durationSeconds }: Final): ServerEvent {
-    const usage = { type: 'duration', seconds: durationSeconds };
-    const body = {
-      item_id: `item_${this.#facts.id.slice(5)}_all`,
-      content_index: 0,
-      transcript: this.#transcript,
-      usage,
-    };
-    return { type: COMPLETED, ...body, is_last_result: true };
-  }
-
   #show() {
-    return this.#beta ? showBetaSession(this.#config, this.#facts) : showSession(this.#config, this.#facts);
+    return showSession(this.#config, this.#facts);
   }
 
   #error(refusal: Refusal, eventId?: string): ServerEvent {

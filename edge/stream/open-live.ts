@@ -53,8 +53,8 @@ export async function openStream(request: Request, context: RequestContext): Pro
  */
 export async function openRealtime(request: Request, context: RequestContext): Promise<Response> {
   if (!isUpgrade(request)) return refuseWith(await refuseUpgrade(request, SCOPES, context));
-  const { authorization, protocol: subprotocol, beta } = readCredentials(request.headers);
-  const authorized = withHeaders(request, { authorization, 'openai-beta': beta ? 'realtime=v1' : undefined });
+  const { authorization, protocol: subprotocol } = readCredentials(request.headers);
+  const authorized = withHeaders(request, { authorization });
   const claims = await admit(authorized, SCOPES, context);
   if (!claims.ok) return refuseStream(claims.refusal, refusedRealtime, context, { subprotocol });
   const config = claims.value.realtime;

@@ -68,12 +68,6 @@ describe('C10 R1 openai for Python, unmodified, listens live', () => {
     expect(types).toContain(`${PREFIX}.delta`);
   });
 
-  it('in the retired shape, whose header asks for it (§3-9)', async () => {
-    const { types, text } = await call<Heard>('realtime_beta', { file, words });
-    expect(text).toBe(spoken.text);
-    expect(types.slice(0, 2)).toEqual(['transcription_session.created', 'transcription_session.updated']);
-  });
-
   it.each([
     ['a wrong token', 'token_invalid'],
     ['an unknown model', 'model_unknown'],

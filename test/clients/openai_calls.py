@@ -80,18 +80,6 @@ def realtime(file, words):
         return listen(connection, words)
 
 
-def realtime_beta(file, words):
-    """The shape that the hosted service has retired; this client still speaks it."""
-    query = {"intent": "transcription"}
-    with client.beta.realtime.connect(model=MODEL, extra_query=query) as connection:
-        connection.transcription_session.update(
-            session={"input_audio_format": "pcm16", "input_audio_transcription": {"model": MODEL}}
-        )
-        for piece in pieces(file, 24000):
-            connection.input_audio_buffer.append(audio=base64.b64encode(piece).decode())
-        return listen(connection, words)
-
-
 def realtime_refused(what):
     connect = {
         "a wrong token": lambda: openai.OpenAI(api_key="x.y.z", base_url=client.base_url).realtime.connect(

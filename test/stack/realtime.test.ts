@@ -1,6 +1,5 @@
 import net from 'node:net';
 import OpenAI, { toFile } from 'openai';
-import { OpenAIRealtimeWS as BetaRealtimeWS } from 'openai/beta/realtime/ws';
 import { OpenAIRealtimeWS } from 'openai/realtime/ws';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { STREAM_PACED_BYTES } from '../../edge/stream/audio-budget.ts';
@@ -41,7 +40,7 @@ function open(target: { model: string } | { intent: 'transcription' } = { intent
   return listen(socket);
 }
 
-function listen<T extends OpenAIRealtimeWS | BetaRealtimeWS>(socket: T) {
+function listen(socket: OpenAIRealtimeWS) {
   const said: Said[] = [];
   const errors: { code?: string | null | undefined; message: string }[] = [];
   const waiting: (() => void)[] = [];
@@ -298,26 +297,6 @@ describe('C10 browsers, which have sub-protocols and no headers', () => {
   it('have no other way in', async () => {
     const { opened } = await connect(`/v1/listen?model=${model}&encoding=mulaw&token=${running.stack.token}`, []);
     expect(opened).toBe(false);
-  });
-});
-
-describe('§3-9 the unmodified openai client in the retired shape', () => {
-  it('the words that were spoken', async () => {
-    const options = plainly(running.stack.url) as never;
-    const session = listen(new BetaRealtimeWS({ model, options }, makeClient()));
-    await session.heard(({ type }) => type === 'session.created');
-    const sound = atRealtimeRate(liveSound(first));
-    session.send({
-      type: 'transcription_session.update',
-      session: { input_audio_format: 'pcm16', turn_detection: { type: 'server_vad', silence_duration_ms: 400 } },
-    });
-    for (const piece of pieces(sound)) session.send(append(piece));
-    const [item] = await session.items(1);
-    expect(item?.transcript).toBe(first.text);
-    expect(session.types()).toContain('transcription_session.updated');
-    expect(session.types()).toContain('conversation.item.created');
-    expect(session.types()).not.toContain('conversation.item.added');
-    session.socket.close();
   });
 });
 

@@ -142,7 +142,7 @@ describe('C4 C10 a grant within the token it was made of', () => {
 
   it('makes no further ones, whatever its scope', async () => {
     const headers = { authorization: `Bearer ${await grantOf({ scope: 'transcribe' })}` };
-    for (const path of ['/v1/auth/grant', '/v1/realtime/client_secrets', '/v1/realtime/transcription_sessions']) {
+    for (const path of ['/v1/auth/grant', '/v1/realtime/client_secrets']) {
       const again = await ask(path, { method: 'POST', headers });
       expect([again.status, await again.text()]).toEqual([403, expect.stringContaining('grant_repeated')]);
     }
@@ -293,20 +293,5 @@ describe('C10 POST /v1/realtime/client_secrets', () => {
   it('refuses a body beyond all sessions', async () => {
     const answer = await post('/v1/realtime/client_secrets', { session: { x: 'x'.repeat(70_000) } });
     expect(answer.status).toBe(413);
-  });
-});
-
-describe('§3-9 POST /v1/realtime/transcription_sessions, the retired shape', () => {
-  it('answers the session with its secret inside', async () => {
-    const answer = await post('/v1/realtime/transcription_sessions', {
-      input_audio_format: 'g711_alaw',
-      input_audio_transcription: { model: 'reference-en' },
-    });
-    expect(await answer.json()).toMatchObject({
-      object: 'realtime.transcription_session',
-      input_audio_format: 'g711_alaw',
-      input_audio_transcription: { model: 'reference-en' },
-      client_secret: { value: expect.stringMatching(/^ek_/), expires_at: expect.any(Number) },
-    });
   });
 });

@@ -110,21 +110,6 @@ describe('C10 R1 a realtime session from a client to an agent', () => {
     expect(late.all('error')).toHaveLength(1);
     late.close();
   });
-
-  it('uses the retired shape by header or sub-protocol (§3-9)', async () => {
-    const header = await LiveClient.connect('/v1/realtime?intent=transcription', {
-      ...(await bearer()),
-      'openai-beta': 'realtime=v1',
-    });
-    await header.heard('transcription_session.created');
-    const browser = await LiveClient.connect('/v1/realtime?intent=transcription', {
-      'sec-websocket-protocol': `realtime, openai-insecure-api-key.${await makeToken()}, openai-beta.realtime-v1`,
-    });
-    await browser.heard('transcription_session.created');
-    const neither = await LiveClient.connect('/v1/realtime?intent=transcription', await bearer());
-    await neither.heard('session.created');
-    for (const client of [header, browser, neither]) client.close();
-  });
 });
 
 describe('C10 access to a realtime session', () => {

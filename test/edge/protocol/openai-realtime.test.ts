@@ -1,10 +1,9 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { STREAM_REQUESTS_MAX } from '../../../edge/protocol/limits.ts';
 import type { SessionEvent } from '../../../edge/protocol/live-protocol.ts';
 import { CONFIG_HEADER, openaiRealtime, refusedRealtime } from '../../../edge/protocol/openai-realtime.ts';
 import { STREAM_CONTROL_CHARACTERS } from '../../../edge/protocol/read-text.ts';
 import { refuse } from '../../../shared/refusal.ts';
-import { append, NOW, PREFIX, parse, segment, sound, talk, types } from './openai-session.ts';
+import { append, NOW, PREFIX, parse, sound, talk, types } from './openai-session.ts';
 
 const final = {
   type: 'final',
@@ -236,7 +235,6 @@ describe('§3-18 text that is long', () => {
     ['behind an id', JSON.stringify({ event_id: 'e'.repeat(512), type, audio })],
     ['the sound first, as LiveKit dumps a class of OpenAI', JSON.stringify({ audio, type })],
     ['the sound, type and id', JSON.stringify({ audio, type, event_id: 'e'.repeat(512) })],
-    ["with what NVIDIA's client adds", JSON.stringify({ type, audio, runtime_config: { force_eou: false } })],
   ])('C10 is taken when it is sound: %s', (_, text) => {
     expect(text.length).toBeGreaterThan(STREAM_CONTROL_CHARACTERS);
     const { send, kinds } = talk();
@@ -261,99 +259,10 @@ describe('§3-18 text that is long', () => {
 });
 
 describe('§3-9 the retired shape', () => {
-  const beta = { 'openai-beta': 'realtime=v1' };
-
-  it('is spoken when the client asks for it, and only then (§3-10)', () => {
-    const { frames, send, tell } = talk('?intent=transcription', beta);
-    send({
-      type: 'transcription_session.update',
-      session: {
-        input_audio_format: 'g711_ulaw',
-        input_audio_transcription: { model: 'reference-en', language: 'en' },
-      },
-    });
-    expect(types(frames)).toEqual(['transcription_session.created', 'transcription_session.updated']);
-    expect(frames[1]).toMatchObject({
-      session: {
-        object: 'realtime.transcription_session',
-        input_audio_format: 'g711_ulaw',
-        input_audio_transcription: { model: 'reference-en', language: 'en' },
-        turn_detection: { type: 'server_vad' },
-      },
-    });
-    send(append());
-    expect(types(tell(segment('words')))).toContain('conversation.item.created');
-    expect(types(frames)).not.toContain('conversation.item.added');
-  });
-
-  it('is understood on a connection of the current shape', () => {
-    const { send, steps } = talk('?intent=transcription');
-    expect(
-      types(send({ type: 'transcription_session.update', session: { input_audio_transcription: { model: 'm' } } })),
-    ).toEqual(['transcription_session.updated']);
-    send(append());
-    expect(steps.find((step) => step.type === 'start')).toMatchObject({ request: { model: 'm' } });
-  });
-
-  it('NVIDIA’s client: another rate, a bare commit for each piece, and an end', () => {
-    const { send, steps, kinds } = talk('?intent=transcription', beta);
-    send({
-      type: 'transcription_session.update',
-      session: {
-        input_audio_format: 'pcm16',
-        input_audio_transcription: { model: 'reference-en', language: 'en-US', prompt: null },
-        input_audio_params: { sample_rate_hz: 16_000, num_channels: 1 },
-        recognition_config: { max_alternatives: 1 },
-      },
-    });
-    for (let i = 0; i < 2; i++) {
-      send(append());
-      send({ type: 'input_audio_buffer.commit' });
-    }
-    send({ type: 'input_audio_buffer.done' });
-    expect(kinds()).toEqual(['route', 'start', 'audio', 'alive', 'audio', 'alive', 'end']);
-    expect(steps.find((step) => step.type === 'start')).toMatchObject({
-      request: { language: 'en-US', format: { encoding: 'linear16', rate: 16_000, channels: 1 } },
-    });
-  });
-
-  it('NVIDIA’s client: bounded ends of utterances, and its audio all the same', () => {
-    const { send, steps } = talk('?intent=transcription', beta);
-    const session = {
-      input_audio_transcription: { model: 'reference-en' },
-      input_audio_params: { sample_rate_hz: 16_000 },
-    };
-    send({ type: 'transcription_session.update', session });
-    const most = STREAM_REQUESTS_MAX;
-    for (let asked = 0; asked <= most; asked++) send({ ...append(), runtime_config: { force_eou: 'true' } });
-    expect(steps.filter(({ type }) => type === 'finalize')).toHaveLength(most);
-    expect(steps.filter(({ type }) => type === 'audio')).toHaveLength(most + 1);
-  });
-
-  it('NVIDIA’s client: words with times, an end on request, and a last result', () => {
-    const { send, steps, tell, protocol } = talk('?intent=transcription', beta);
-    const session = {
-      input_audio_format: 'none',
-      input_audio_transcription: { model: 'reference-en' },
-      input_audio_params: { sample_rate_hz: 16_000 },
-    };
-    expect(send({ type: 'transcription_session.update', session })[0]).toMatchObject({
-      session: { input_audio_format: 'pcm16', input_audio_params: { sample_rate_hz: 16_000 } },
-    });
-    send({ ...append(), runtime_config: { force_eou: 'true' } });
-    expect(steps.at(-1)).toEqual({ type: 'finalize', id: 1 });
-    const told = tell(segment('first words', 0, 'finalize'), { type: 'finalized', id: 1 }, segment('more', 1));
-    const completed = told.filter(({ type }) => type === `${PREFIX}.completed`);
-    expect(completed).toMatchObject([
-      {
-        transcript: 'first words',
-        is_last_result: false,
-        words_info: { words: [{ word: 'first', start_time: 0 }, {}] },
-      },
-      { transcript: 'more', words_info: { words: [{ word: 'more', start_time: 1_000, speaker_tag: 0 }] } },
-    ]);
-    const { frames } = protocol.close({ final }, NOW);
-    expect(parse(frames)).toMatchObject([{ transcript: 'first words more', is_last_result: true }]);
+  it('is refused by name', () => {
+    const { send } = talk('?intent=transcription');
+    const [error] = send({ type: 'transcription_session.update', session: { input_audio_format: 'pcm16' } });
+    expect(error).toMatchObject({ type: 'error', error: { code: 'event_unknown' } });
   });
 });
 
