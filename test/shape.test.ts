@@ -3,7 +3,7 @@
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { findWrongDirections } from './shape/directions.ts';
-import { findCircles, findFolderCircles, readImports } from './shape/imports.ts';
+import { findCircles, findFolderCircles, findUnshared, readImports } from './shape/imports.ts';
 import { findDefaultExports, findLongFiles, findProcessChanges, findWrongNames } from './shape/names.ts';
 import { findObliqueTests } from './shape/test-names.ts';
 import { readTree, type Tree } from './shape/tree.ts';
@@ -93,6 +93,20 @@ describe('circles', () => {
       'edge/b.ts': "import { a } from './a.ts';",
     });
     expect(findCircles(readImports(circle))).toEqual(['edge/a.ts → edge/b.ts → edge/a.ts']);
+  });
+});
+
+describe('shared/', () => {
+  it('holds only what two deployables import', () => expect(findUnshared(imports, tree.keys())).toEqual([]));
+
+  it('a file that one deployable imports is found', () => {
+    const lone = made({
+      'shared/a.ts': "import { b } from './b.ts';",
+      'shared/b.ts': '',
+      'edge/c.ts': "import { a } from '../shared/a.ts';",
+      'functions/d.ts': "import { b } from '../shared/b.ts';",
+    });
+    expect(findUnshared(readImports(lone), lone.keys())).toEqual(['shared/a.ts']);
   });
 });
 

@@ -55,3 +55,17 @@ function findLoops(edges: readonly Pick<Import, 'from' | 'to'>[]): string[] {
   for (const file of next.keys()) visit(file, []);
   return circles;
 }
+
+const DEPLOYABLE = /^(?:edge|functions|infra\/pool\/[^/]+|infra\/[^/]+)(?=\/)/;
+
+/** Returns files of `shared/` that fewer than two deployables import, directly or through other files of it. */
+export function findUnshared(imports: Import[], files: Iterable<string>): string[] {
+  const users = Map.groupBy(imports, ({ to }) => to);
+  const deployablesOf = (file: string): ReadonlySet<string> => {
+    const found = (users.get(file) ?? []).flatMap(({ from }) =>
+      from.startsWith('shared/') ? [...deployablesOf(from)] : (DEPLOYABLE.exec(from) ?? []),
+    );
+    return new Set(found);
+  };
+  return [...files].filter((file) => /^shared\/.*\.ts$/.test(file) && deployablesOf(file).size < 2);
+}
