@@ -1,7 +1,7 @@
 // Authentication of the edge and of agents at the functions.
 //
 // The edge: `authorization: Bearer <JWT>`, ES256, header `typ` as below and `kid` of EDGE_KEY, claims `iss`, `aud`,
-// `iat`, `exp` (at most serviceTokenSeconds later) and `tenant`, for whom it asks; another tenant's uploads are refused.
+// `iat`, `exp` (at most serviceTokenSeconds later) and `tenant`; another tenant's uploads are refused.
 // `zones` lists the residency zones of the caller's token: uploads and projects of other zones are unknown to it. Without
 // the claim, as an edge of an earlier version signs it, those of all zones of the functions are visible.
 // For a caller that may see its own uploads and projects only, the header names the subject in `owner`, listed in `crit`

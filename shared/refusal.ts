@@ -17,9 +17,9 @@ export const RETRY_AFTER_MAX_S = 60;
 const REFUSAL_VALUE_CHARACTERS = 200;
 
 /**
- * Every expected "no" of the system: reason → what the caller is told. The reason is also the public error code.
- * A status other than 408, 429 and 5xx is never retried by the official clients; where they would retry without hope,
- * `retry: 'never'` becomes `x-should-retry: false`.
+ * Every expected "no" of the system: reason → the caller's error. The reason is also the public error code. A
+ * status other than 408, 429 and 5xx is never retried by the official clients; where they would retry without
+ * hope, `retry: 'never'` becomes `x-should-retry: false`.
  */
 export const refusals = {
   ...callerRefusals,

@@ -136,7 +136,7 @@ const closedAt = ({ expires, ended = 0 }: UploadRecord): number =>
 export function audioUntil(record: UploadRecord): number | undefined {
   const { audio, request, state, ended = 0 } = record;
   if (audio !== 'held') return undefined;
-  // Plain audio is never kept: the tenant's wish to keep was for sealed files.
+  // Plain audio is never retained: `keepDays` is for sealed files.
   if (state.status === 'cancelled' || !request.sealed) return ended;
   const ours = state.refusal?.reason === 'upload_abandoned' || state.refusal?.reason === 'upload_parts_lost';
   const days = ours ? UPLOAD_RETRY_DAYS : 0;

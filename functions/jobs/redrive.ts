@@ -69,7 +69,7 @@ async function redrive(context: JobContext, tenant: string, read: UploadJob): Pr
   }
 }
 
-/** Returns whether the upload still asks for the job; the row of one that it does not goes. */
+/** Returns whether the upload still wants the job; removes the row of one that it does not. */
 async function isWanted(context: JobContext, tenant: string, row: Row): Promise<boolean> {
   const { job } = readJobRecord(row);
   const upload = await readUpload(context, { tenant, id: job.upload });

@@ -21,7 +21,7 @@ export async function reportBegin(context: JobContext, from: UploadRecord, to: U
   await report(context, to, `begin ${run} ${edition}`, { type: 'inference.attempt', ...requestOf(to), ...wordsOf(to) });
 }
 
-/** Once for each end, also when it is settled again: the record is to say that it was told. @returns what says so. */
+/** Reports each end once. Returns the change that marks the record as reported. */
 export async function reportEnd(
   context: JobContext,
   record: UploadRecord,

@@ -30,7 +30,7 @@ export async function step(
     const after = decideStep(record, eventsOf(record), now);
     if (!after) return { record, moved: false };
     await reportBegin(context, record, after);
-    // A row of a job is there only while the record asks for the job.
+    // A row of a job exists only while the record wants the job.
     const jobs = sameJobs(record, after) || jobsOf(record).size === 0 ? [] : await readJobs(context, record);
     const changes = sameJobs(record, after)
       ? [replaceRecord(row, after), ...moveMarks(record, after)]
@@ -40,7 +40,7 @@ export async function step(
   throw new Error('others were faster too often');
 }
 
-/** Changes the record without an event: what was deleted, what was told. `undefined` from `change` leaves it. */
+/** Changes the record without an event, after a deletion or a report. `undefined` from `change` leaves it. */
 export async function amend(
   context: JobContext,
   place: UploadPlace,

@@ -46,10 +46,10 @@ export function usageOf({ tenant, id, request, state, created, updated }: Upload
 /** Cancelled: as a caller that went away. */
 const GONE = { status: 499, reason: 'client_gone' };
 
-/** The row: what is told, and since when. */
+/** The row: usage to book, and when it was written. */
 type UsageRow = UploadUsage & { readonly since: number };
 
-/** Tells of one run; when that fails, the timer tries again. */
+/** Books one run; when that fails, the timer tries again. */
 export async function bookUsage(
   context: JobContext,
   run: Pick<UploadUsage, 'tenant' | 'upload' | 'run'>,
@@ -59,8 +59,8 @@ export async function bookUsage(
 }
 
 /**
- * Tells of what was not heard yet, the next look goes on. One that the edge refuses holds up no other and is given up
- * when it is old; when the edge is away, the rest would fail, too.
+ * Books all runs that wait; the next sweep continues. A run that the edge refuses delays no other and is
+ * dropped when it is old. While the edge does not answer, the sweep stops: the rest would fail, too.
  */
 export async function bookAll(context: JobContext, tenant: string): Promise<void> {
   let booked = 0;

@@ -33,7 +33,7 @@ const gates: Readonly<Record<'grey' | 'canary' | 'full', Gate>> = {
 /** Withdrawal and retirement need one signer and no evidence: the way out of trouble has no gate. */
 const free: Gate = { needs: [], signers: 1, author: true };
 
-/** A higher share is no promotion: it asks for enough streams and no harm, not for a PASS. */
+/** A higher share is no promotion: it needs enough streams and no harm, not a PASS. */
 const stepGate: Gate = { needs: ['rates'], signers: 1, author: true };
 /** The same gate when people report the rates: an author alone moves nothing on numbers of their own. */
 const reportedStepGate: Gate = { ...stepGate, author: false };

@@ -1,4 +1,4 @@
-// Table interface, as narrow as the back office needs: rows in partitions, sorted by key, and transactions
+// Table interface, as narrow as the functions need: rows in partitions, sorted by key, and transactions
 // within a partition whose conditions detect concurrent writes.
 
 /** Values of a row: JSON, at most 150,000 characters of it. */

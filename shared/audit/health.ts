@@ -41,7 +41,7 @@ export const logHealth = z.object({
   locked: z.boolean().optional(),
   /** Witnesses that refuse its checkpoints. */
   refusing: z.array(z.string()).optional(),
-  /** Unproven claims of witnesses: the log continues, and an operator should ask them. */
+  /** Unproven claims of witnesses: the log continues, and an operator should contact them. */
   doubted: z.array(z.object({ at: z.number(), witness: z.string(), why: z.string() })).optional(),
   /**
    * The log differs from a checkpoint that it signed for a witness: writes stop until an operator intervenes.

@@ -1,6 +1,6 @@
 // A message of a job queue: it names the work, without audio, text, secrets or addresses. The agent that
-// takes it asks the back office to open it (open-job.ts); a job that is no longer wanted is refused there and
-// deleted.
+// takes it opens it at the functions (functions/jobs/open-job.ts); a job that is no longer wanted is refused
+// there and deleted.
 import { z } from 'zod';
 import { toHex } from '../hex.ts';
 import { tenantName, zoneName } from '../names.ts';

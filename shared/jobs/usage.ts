@@ -1,4 +1,4 @@
-// Usage of a finished run, sent by the back office to the edge. `POST /v1/usage` at the edge, with
+// Usage of a finished run, sent by the functions to the edge. `POST /v1/usage` at the edge, with
 // `authorization: Bearer <JWT>`: ES256, header `typ` and `kid` as in callers.ts, claims `iss`, `aud`, `iat`,
 // `exp` and `tenant`. It is repeated until the answer is 200; the edge books each run once.
 import { z } from 'zod';

@@ -27,7 +27,7 @@ export interface InferRequest {
 
 const outputMessage = z.object({ name: tensorName, parameters: parameters.optional() });
 
-/** Unknown members are let pass, as the protocol asks of servers; the known ones must be right. */
+/** Unknown members pass, as the protocol requires of servers; known ones must be valid. */
 const inferRequestMessage = z.object({
   id: z.string().optional(),
   inputs: atMost(TENSORS_MAX, 'inputs', z.array(tensorMessage).min(1)),
@@ -95,7 +95,7 @@ export function decodeInferRequest(body: Uint8Array, headerLength?: string | nul
   });
 }
 
-/** Client side: inputs travel as binary, and so do the outputs, unless `json` asks for readable messages. */
+/** Client side: inputs travel as binary, and so do the outputs, unless `json` selects readable messages. */
 export function encodeInferRequest(
   request: Pick<InferRequest, 'inputs'> & Partial<Omit<InferRequest, 'outputs'>> & { outputs?: readonly string[] },
   form: 'binary' | 'json' = 'binary',

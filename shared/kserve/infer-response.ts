@@ -81,7 +81,7 @@ function startsWith(body: Uint8Array, head: Uint8Array): boolean {
   return true;
 }
 
-/** Server side: `isBinary` says for each output in which form the client asked for it. */
+/** Server side: `isBinary` says for each output in which form the client requests it. */
 export function encodeInferResponse(response: InferResponse, isBinary: (output: string) => boolean): Read<Body> {
   const outputs: string[] = [];
   const binary: Uint8Array[] = [];

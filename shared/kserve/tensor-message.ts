@@ -48,7 +48,7 @@ export function tensorJson(tensor: Tensor, binary: boolean): Read<string> {
   const checked = checkSize(tensor);
   if (!checked.ok) return checked;
   const { name, datatype, shape, bytes } = tensor;
-  // Put together by hand, as a live stream asks three times a second.
+  // Put together by hand, as a live stream infers three times a second.
   if (binary) {
     const size = `"parameters":{"binary_data_size":${bytes.byteLength}}`;
     return ok(`{"name":${JSON.stringify(name)},"datatype":"${datatype}","shape":[${shape.join(',')}],${size}}`);

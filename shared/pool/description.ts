@@ -5,7 +5,7 @@ const name = z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/);
 export const modelDescription = z.object({
   /** Name that callers use, an alias such as `reference-en`. */
   name,
-  /** `infer`: nothing but tensors. A model of another task can be asked for tensors, too. */
+  /** `infer`: nothing but tensors. Models of other tasks serve tensors, too. */
   task: z.enum(['transcribe', 'synthesize', 'infer']),
   /** BCP 47 tags, primary subtag first: `en` also serves `en-GB`. `zxx`: no language; `und`: undetermined. */
   languages: z.array(z.string().min(2).max(35)).min(1),

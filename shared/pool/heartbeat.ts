@@ -88,7 +88,10 @@ export const rosterMessage = z.discriminatedUnion('type', [
   z.object({ type: z.literal('welcome'), intervalMs: z.number().int().positive() }),
   z.object({ type: z.literal('ack'), seq: z.number().int() }),
   z.object({ type: z.literal('drain') }),
-  /** The release map as the functions signed it: when there is a newer one, and when a report tells of an older one. */
+  /**
+   * The release map as the functions signed it: when there is a newer one, and when a report names an older
+   * one.
+   */
   z.object({ type: z.literal('release'), release: z.string().max(MODEL_BODY_BYTES) }),
   z.object({
     type: z.literal('refusal'),
@@ -103,7 +106,10 @@ export type Load = z.infer<typeof load>;
 export type AgentMessage = z.infer<typeof agentMessage>;
 export type RosterMessage = z.infer<typeof rosterMessage>;
 
-/** One line of a roster snapshot: what the agent is, how it was, and when that was heard (ms since 1970, roster's clock). */
+/**
+ * One line of a roster snapshot: an agent, its last report, and the time of receipt (ms since 1970, roster's
+ * clock).
+ */
 export interface RosterEntry {
   readonly description: z.infer<typeof poolDescription>;
   /** Attestation token the edge verified; its SHA-256 is bound into every seal. */

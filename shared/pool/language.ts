@@ -3,26 +3,26 @@
  * `en` covers `en-GB`. Two tags are related when one covers the other: `en` and `en-GB` are, `en-US` and `en-GB` not.
  */
 
-/** No language was named: nothing, an untouched form field, or the wish that the audio may tell. */
+/** Reports whether no language is named: none, an empty form field, or `auto`. */
 export const isOpen = (tag: string | undefined): tag is undefined | '' | 'auto' =>
   tag === undefined || tag === '' || tag.toLowerCase() === 'auto';
 
 /**
- * Does a model that lists `served` know `wanted`: `en` serves `en-GB`, and `en` is served by `en-US`, but `en-US` does
- * not serve `en-GB`. No language, or `auto`, matches any.
+ * Reports whether a model that lists `served` knows `wanted`: `en` serves `en-GB`, and `en` is served by
+ * `en-US`, but `en-US` does not serve `en-GB`. No language, or `auto`, matches any.
  */
 export function servesLanguage(served: readonly string[], wanted: string | undefined): boolean {
   return isOpen(wanted) || served.some((one) => related(one, wanted));
 }
 
-/** Does a token that lists `allowed` let its holder ask for a language: `*` is any, and `en` allows `en-GB`. */
+/** Reports whether a token that lists `allowed` permits a language: `*` is any, and `en` allows `en-GB`. */
 export function allowsLanguage(allowed: readonly string[], wanted: string): boolean {
   return allowed.some((one) => one === '*' || covers(one, wanted));
 }
 
 /**
- * May a token that lists `allowed` use a model that lists `served` for `wanted`. Saying nothing is no way around the
- * list: then the model must know a language that is allowed, since what it hears will be in one that it knows.
+ * Reports whether a token that lists `allowed` may use a model that lists `served` for `wanted`. Without
+ * `wanted` the model must know an allowed language, since it recognises one that it knows.
  */
 export function allowsModel(
   allowed: readonly string[],
@@ -40,7 +40,7 @@ export function allowsSpoken(allowed: readonly string[], spoken: string): boolea
   return spoken === 'zxx' || allowed.some((one) => one === '*' || related(one, spoken));
 }
 
-/** Can both be meant of one recording. Nothing, or `auto`, goes with anything. */
+/** Reports whether two tags can describe one recording. None, or `auto`, agrees with any. */
 export function agreesOnLanguage(one: string | undefined, other: string | undefined): boolean {
   return isOpen(one) || isOpen(other) || related(one, other);
 }

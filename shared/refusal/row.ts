@@ -36,6 +36,6 @@ export interface Row {
   readonly param?: string;
   /** The sentence for the caller. `{name}` is filled from the refusal's `params`, which hold safe values only. */
   readonly text: string;
-  /** Said behind it when the refusal has all the values that it needs. */
+  /** Appended when the refusal has all the values that it needs. */
   readonly more?: string;
 }

@@ -1,4 +1,4 @@
-// Calls of the edge, on behalf of operators, to the back office about models, below `/api`:
+// Calls of the edge, on behalf of operators, to the functions about models, below `/api`:
 //
 //  GET  /models                                 → modelNames
 //  POST /models/{model}/revisions               newRevision → revisionRow

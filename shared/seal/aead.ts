@@ -22,7 +22,8 @@ export type AeadFactory = (suite: Suite, key: Uint8Array) => Aead | Promise<Aead
 export const webCryptoAead: AeadFactory = async (suite, raw) => {
   const usages = ['encrypt', 'decrypt'] as const;
   const key = await crypto.subtle.importKey('raw', raw as BufferSource, suite.webCrypto, false, usages);
-  // WebCrypto's own length of the tag is said only where it is another: each thing the runtime has to ask for costs.
+  // `tagLength` is passed only where it differs from WebCrypto's default: each member that the runtime reads
+  // costs time.
   const tag = suite.Nt === WEB_CRYPTO_TAG ? undefined : { tagLength: suite.Nt * 8 };
   const parameters = (nonce: Uint8Array, aad: Uint8Array) => {
     const given = { name: suite.webCrypto, iv: nonce as BufferSource, additionalData: aad as BufferSource };

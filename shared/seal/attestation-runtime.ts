@@ -12,7 +12,7 @@ const publicKey = z.looseObject({
   d: z.never().optional(),
 });
 
-/** Runtime data: what the agent asks the authority to bind to the measurement. */
+/** Runtime data that the authority binds to the measurement. */
 const runtime = z.object({
   keys: z.array(z.unknown()).max(8),
   suites: z.array(z.number().int()).min(1).max(16),

@@ -26,7 +26,7 @@ const token = z.string().max(ATTESTATION_CHARACTERS);
 export const releaseRequest = z.strictObject({ attestation: token, proof: z.string().max(2_048) });
 export type ReleaseRequest = z.infer<typeof releaseRequest>;
 
-/** Payload that an agent signs with its attested key: the receiver can show what the agent asked for. */
+/** Payload that an agent signs with its attested key: the receiver can show what the agent requested. */
 const proofPayload = z.strictObject({
   v: z.literal(1),
   zone: z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/),

@@ -94,7 +94,7 @@ export interface Claims {
   readonly languages: readonly string[];
   /** Residency zones that may hold the tenant's audio. */
   readonly zones: readonly string[];
-  /** The most urgent class the tenant may ask for. */
+  /** The most urgent class the tenant may request. */
   readonly priority: RequestClass;
   readonly sealing: 'edge' | 'client';
   readonly audit: 'strict' | 'buffered';

@@ -32,7 +32,7 @@ const positionOf = (place: string): Position => {
 const stored = gap.omit({ accepted: true });
 const acceptance = stored.pick({ outbox: true, epoch: true, from: true, to: true, at: true });
 
-/** Rows of an entry that tells of a gap or accepts one. */
+/** Rows of an entry that reports a gap or accepts one. */
 export function gapRowsOf(zone: string, leaf: Leaf, position: Position): IndexRow[] {
   const partition = partitionOf(zone);
   const at = leaf.t.seq;

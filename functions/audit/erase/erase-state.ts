@@ -1,4 +1,4 @@
-// An erasure on its way, from the moment it is asked for until the log says that it is done.
+// A pending erasure, from its request until the log has its end.
 import { z } from 'zod';
 import type { LogStore } from '../log/log-store.ts';
 import type { SubjectPlace } from '../sidecar/sidecar-subject.ts';
@@ -8,7 +8,7 @@ const erasureState = z.object({
   tenant: z.string(),
   /** The commitment of the subject. */
   subject: z.string(),
-  /** The rule that asks for it, by its short name. */
+  /** Short name of the rule that requires it. */
   basis: z.string(),
   by: z.string().optional(),
   request: z.string().optional(),

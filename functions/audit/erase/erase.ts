@@ -34,7 +34,7 @@ export interface ErasureRequest extends Officer {
   readonly tenant: string;
   /** A commitment. */
   readonly subject: string;
-  /** The rule that asks for it, by its short name. */
+  /** Short name of the rule that requires it. */
   readonly basis: string;
 }
 
@@ -53,7 +53,10 @@ export interface Erased {
   readonly count: number;
 }
 
-/** A refusal says that the log could not be told: what was begun goes on by itself, and may be asked for again. */
+/**
+ * Erases a subject. A refusal means that the report to the log failed: the erasure continues, and may be
+ * requested again.
+ */
 export function eraseSubject(context: EraseContext, { subject, ...request }: ErasureRequest): Promise<Result<Erased>> {
   return eraseSubjects(context, [subject], request);
 }
@@ -180,7 +183,7 @@ async function proceed(context: EraseContext, place: SubjectPlace, kept: StoredE
   if (!verdict.due) return defer(context, place, kept, verdict);
   const marked = await mark(context, place, kept);
   if (!marked) return over(kept);
-  // A hold that this does not see finds the mark: it is told of only when this is over.
+  // A hold set after this read finds the mark, and is confirmed only when this erasure is over.
   const held = await isHeld(store, zone, tenant, tag);
   return held ? defer(context, place, marked, { due: false, basis: 'hold' }) : destroy(context, place, marked);
 }

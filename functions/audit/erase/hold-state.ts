@@ -17,7 +17,7 @@ const heldState = z.object({
   /** The hold that this one belongs to; it is not reported by itself. */
   of: z.string().optional(),
   reason: z.string(),
-  /** The rule or case that asks for it, by its short name. */
+  /** Short name of the rule or case that requires it. */
   basis: z.string().optional(),
   ...officer,
   /** ms since 1970. */

@@ -35,7 +35,9 @@ export interface HoldRequest extends Officer {
   readonly basis?: string | undefined;
 }
 
-/** Sets a hold. A refusal says that the log could not be told, and not that nothing is held: ask again. */
+/**
+ * Sets a hold. A refusal means that the report to the log failed, not that nothing is held: request it again.
+ */
 export async function setHold(
   context: EraseContext,
   { tenant, also = [], ...request }: HoldRequest,
@@ -90,7 +92,7 @@ export async function listHolds({ store, zone, keys }: EraseContext, tenant: str
   return read.flatMap((kept) => (kept && kept.hold.of === undefined ? [kept.hold] : [])).sort((a, b) => a.at - b.at);
 }
 
-/** Tells the log of what it was not told, and ends what was to end. For the timer. */
+/** Sends missing reports and finishes releases. For the timer. */
 export async function settleHolds(context: EraseContext): Promise<void> {
   const names = await context.store.list('sidecar', holdsPrefix(context.zone), HOLDS_LISTED_MAX);
   for (const name of names) {

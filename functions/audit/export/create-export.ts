@@ -71,7 +71,7 @@ interface RequestedLog {
   readonly end: { readonly year: number; readonly at: number };
 }
 
-/** The log that is asked for, if there is one and it can have what is asked for. */
+/** Returns the requested log, if it exists and can hold the requested entries. */
 async function logOf(
   { store, base }: ExportContext,
   zone: string,

@@ -29,8 +29,8 @@ const exportRow = z.object({
   year: z.number().int(),
   origin: z.string(),
   /**
-   * `asked`: it is not known whether the log was told. `anchoring`: until the log has the leaf that says so. `collecting`:
-   * part after part. The rest is over.
+   * `asked`: the report to the log has no answer yet. `anchoring`: the log does not have the export's leaf
+   * yet. `collecting`: part after part. The other states are final.
    */
   state: z.enum(['asked', 'anchoring', 'collecting', 'done', 'failed', 'expired']),
   created: z.number().int(),
@@ -39,9 +39,12 @@ const exportRow = z.object({
   formats: z.array(z.enum(formatNames)),
   redaction: z.string(),
   query: exportQuery,
-  /** Sizes of checkpoints that the bundle has, besides the last: the reader's, or the newest when it was asked for. */
+  /**
+   * Sizes of checkpoints that the bundle has, besides the last: the reader's, or the newest at the time of
+   * the request.
+   */
   start: z.number().int().optional(),
-  /** Id of the event that says that it is made. */
+  /** Id of the event `export.create`. */
   event: z.string().optional(),
   /** Start of the search: year and index. */
   told: z.object({ year: z.number().int(), at: z.number().int() }).optional(),
@@ -98,7 +101,7 @@ export type ExportRow = z.infer<typeof exportRow>;
 export const isEnded = ({ anchor, year }: Pick<ExportRow, 'anchor' | 'year'>): boolean =>
   anchor?.year !== undefined && anchor.year > year;
 
-/** The last entry of it: the leaf that says that it is made, or the log's own last. */
+/** The last entry of it: the leaf `export.create`, or the log's own last. */
 export function lastOf(row: Pick<ExportRow, 'anchor' | 'year' | 'size'>): number {
   const { anchor, size } = row;
   if (!anchor || size === undefined) throw new Error('an export without an anchor');
@@ -154,7 +157,7 @@ export async function listExports(rows: Rows, zone: string, tenant: string): Pro
   return found.map((one) => read(one).row);
 }
 
-/** Those that were asked for from that time on, the newest first: at most that many. */
+/** Returns exports requested since a time, newest first, up to a limit. */
 export async function listSince(
   rows: Rows,
   { zone, tenant }: Pick<ExportRow, 'zone' | 'tenant'>,

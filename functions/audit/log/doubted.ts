@@ -1,5 +1,5 @@
 // An unproven claim of a witness that the log had more entries. It stops nothing; health reports it from
-// storage, whichever process is asked.
+// storage, from any process.
 import { z } from 'zod';
 import { doubtedName } from './log-names.ts';
 import type { LogStore } from './log-store.ts';

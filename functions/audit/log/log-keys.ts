@@ -24,8 +24,9 @@ export interface LogKeys {
 type Given = Pick<Settings, 'AUDIT_KEY' | 'AUDIT_NEXT_KEY' | 'AUDIT_KEY_YEARS' | 'AUDIT_P256_KEY' | 'AUDIT_WITNESSES'>;
 
 /**
- * `undefined` without a key. A second key may be given that no setting holds, and does not always sign: `unsigned` is told of
- * the log and the reason. Throws when a setting is not what it should be.
+ * Opens the keys of the settings; `undefined` without a key. `hardware` is a second key outside of the
+ * settings, which may fail to sign: `unsigned` then gets the log and the reason. Throws when a setting is not
+ * what it should be.
  */
 export async function openLogKeys(
   given: Given,

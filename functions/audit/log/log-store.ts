@@ -22,7 +22,7 @@ export interface LogStore {
   replace(area: Area, name: string, bytes: Uint8Array, version: string): Promise<boolean>;
   /** Names that begin with `prefix`, by rising name, at most `limit`. */
   list(area: Area, prefix: string, limit: number): Promise<string[]>;
-  /** Does nothing when it is not there. Never asked of the area `log`. */
+  /** Does nothing when it is not there. Never called for the area `log`. */
   remove(area: Area, name: string): Promise<void>;
   /**
    * Reports whether an immutability policy covers the area `log`, locked or not; `undefined` when storage

@@ -12,7 +12,7 @@ export const readTileOf =
     readParts({ store, zone, year }, tile, unpackHashes);
 
 /**
- * Reads a tile; of a full one that is asked for as partial, its beginning. Throws when it is missing: then
+ * Reads a tile; of a full one that is requested as partial, its beginning. Throws when it is missing: then
  * the log is shorter than stated.
  */
 export async function readParts<T>(

@@ -54,7 +54,10 @@ export const onYears = (
 
 const costly = (): TenantLimiter => new TenantLimiter(AUDIT_RECEIPTS_MAX, AUDIT_RECEIPTS_PER_TENANT_MAX);
 const cheap = (): TenantLimiter => new TenantLimiter(AUDIT_FILES_MAX, AUDIT_FILES_PER_TENANT_MAX);
-/** A tenant asks about all its zones at once, and one process may keep the logs of several. */
+/**
+ * Slots are counted by zone and tenant: a tenant requests all its zones at once, and one process may serve
+ * several.
+ */
 const slotOf = (zone: string, { tenant }: Pick<EdgeCaller, 'tenant'>): string => JSON.stringify([zone, tenant]);
 
 /** Readers may cache immutable files; shared caches may not, since each read needs a token. */

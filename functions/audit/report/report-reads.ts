@@ -77,7 +77,8 @@ export class Reads {
   async #first(key: string, reading: Reading): Promise<Result<unknown>> {
     const since = this.#now();
     const reported = await this.#report({ reading, since, count: 1 });
-    // Readers beyond the bound are told of one by one, but those that are one: of those a tenant has one in a zone.
+    // Reads beyond the bound are reported one by one, except those of `OTHERS`, of which a tenant has one in
+    // a zone.
     const room = reading.action === OTHERS || this.#counted.size < READERS_COUNTED_MAX;
     if (reported.ok && room && !this.#counted.has(key)) this.#counted.set(key, { reading, since, count: 0 });
     return reported;

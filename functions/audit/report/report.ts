@@ -89,7 +89,7 @@ class Voice {
   readonly #zone: string;
   readonly #waiting: Waiting[] = [];
   #life: Life | undefined;
-  /** A life that ended with a failure, of which the next has to tell. */
+  /** An epoch that ended with a failure, which the next one reports. */
   #failed: Life | undefined;
   /** Ends when nothing is being written. */
   #busy: Promise<void> | undefined;
@@ -130,7 +130,10 @@ class Voice {
     if (this.#life && this.#parts.now() - this.#lastAt >= quietMs) await this.#alone(() => this.#end());
   }
 
-  /** A process that was put to sleep may have been given up by the log: then it begins again, and tells of the life before. */
+  /**
+   * Begins another epoch after a suspension in which the log may have ended this one, and reports the one
+   * before.
+   */
   #wake(): void {
     if (!this.#life || this.#parts.now() - this.#lastAt < PRODUCER_GONE_MS) return;
     [this.#failed, this.#life] = [this.#life, undefined];

@@ -14,7 +14,7 @@ const READS_COUNTED_MS = 60_000;
 export interface Reports {
   readonly reporter: Reporter;
   readonly reads: Reads;
-  /** Tells what has changed since the last process, and from then on what is counted. */
+  /** Reports settings that changed since the last process, and from then on the counted reads. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }

@@ -52,7 +52,7 @@ export function noteLife(
 const othersOf = (upTo: Readonly<Record<string, number>>, producer: string, counter: string): string[] =>
   Object.keys(upTo).filter((one) => one !== counter && one.slice(0, one.lastIndexOf(' ')) === producer);
 
-/** A life of the functions that the log has ended: nothing was heard of it for too long. */
+/** An epoch of the functions that the log has ended, because it was silent for too long. */
 export interface Silent {
   readonly outbox: string;
   readonly epoch: string;
@@ -77,8 +77,8 @@ export function endSilent(
 }
 
 /**
- * Drops the counters of lives that have ended so long ago that nothing of them can be on its way any more. The last one of
- * an outbox stays longer: it may not have heard yet that the log has all of it.
+ * Drops the counters of epochs that ended so long ago that none of their events can be in flight. The last
+ * epoch of an outbox stays longer: its outbox may still lack the acknowledgement.
  */
 export function forgetLives(lives: Record<string, number>, upTo: Record<string, number>, now: number): void {
   const old = Object.entries(lives).filter(([, at]) => at <= 0 && now + at >= OUTBOX_ENDED_MS);
@@ -103,7 +103,7 @@ const partsOf = (counter: string): readonly [producer: string, epoch: string] =>
   return [counter.slice(0, cut), counter.slice(cut + 1)];
 };
 
-/** Producers that have begun, have not ended, and have said nothing for too long: seen by one process, from when it began. */
+/** Watches for open producers that send nothing for too long, from the start of this process on. */
 export class LifeWatch {
   readonly #seen = new Map<string, { readonly upTo: number; readonly at: number }>();
 

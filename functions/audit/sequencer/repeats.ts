@@ -15,7 +15,7 @@ const RECENT_IDS_MAX = 4_096;
 /** Reports whether a producer may send an event that the log has. */
 export const mayRepeat = (producer: string): boolean => producer.startsWith('functions/');
 
-/** Ids of the last entries of a log. Read from it when first asked, kept up afterwards. */
+/** Ids of the last entries of a log. Read from the log on first use, then updated. */
 export class RecentIds {
   #origin: string | undefined;
   #size = 0;

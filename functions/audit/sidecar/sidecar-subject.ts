@@ -58,7 +58,7 @@ export async function readPointer({ store, zone, tenant, key }: SubjectPlace, su
   return { name, kept, sid: sid === NOWHERE ? undefined : sid };
 }
 
-/** `false` when it is not as it was read, or when that cannot be told. */
+/** `false` when it is not as it was read, or when that is unknown. */
 export async function leadNowhere({ store, key }: SubjectPlace, { name, kept }: Pointer): Promise<boolean> {
   return kept !== undefined && store.replace('sidecar', name, await key.seal(NOWHERE, name), kept.version);
 }

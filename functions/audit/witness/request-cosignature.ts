@@ -76,7 +76,10 @@ export async function requestCosignature(
   return { size: old, why: 'stands nowhere' };
 }
 
-/** The newest checkpoint that it has seen of a log, if it shows one, as ours do: the specification does not ask for it. */
+/**
+ * Fetches the newest checkpoint of a log that a witness has seen. Ours serve it; the specification does not
+ * require it.
+ */
 export async function fetchWitnessed({ url }: Witness, origin: string, get: Get): Promise<Uint8Array | undefined> {
   const name = createHash('sha256').update(origin).digest('hex');
   const signal = AbortSignal.timeout(WITNESS_TIMEOUT_MS);
