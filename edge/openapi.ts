@@ -15,6 +15,7 @@ import {
   storedTransition,
   transitionRow,
 } from '../shared/registry/contract.ts';
+import { fileList, filePlan, newFiles } from '../shared/registry/model-files.ts';
 import { sentRelease } from '../shared/registry/release.ts';
 import { transcription, verboseTranscription } from '../shared/speech/openai-answer.ts';
 import { repeatedFields, transcriptionFields } from '../shared/speech/openai-form.ts';
@@ -81,6 +82,9 @@ function modelSchemas() {
     Revision: output(revisionRow),
     KeptRevision: output(storedRevision),
     LiveEvidence: output(liveEvidence),
+    ModelFiles: output(fileList),
+    ModelFilesRequest: input(newFiles),
+    ModelFilePlan: output(filePlan),
     TransitionRequest: input(newTransition),
     Transition: output(transitionRow),
     KeptTransition: output(storedTransition),

@@ -76,6 +76,24 @@ export function modelPaths() {
         responses: { ...success('Evidence', json('LiveEvidence')), ...errors([...always, 'revision_unknown']) },
       },
     },
+    '/v1/models/{name}/revisions/{revision}/files': {
+      get: {
+        operationId: 'listModelFiles',
+        summary: 'Files of a revision, and whether the store has them',
+        parameters: [model, revision],
+        responses: { ...success('The files', json('ModelFiles')), ...errors([...always, 'model_files_missing']) },
+      },
+      post: {
+        operationId: 'planModelFiles',
+        summary: 'Lists the files of a revision and returns addresses for those that the store lacks',
+        parameters: [model, revision],
+        requestBody: sent('ModelFilesRequest'),
+        responses: {
+          ...success('State of each file', json('ModelFilePlan')),
+          ...errors([...always, ...body, 'revision_unknown', 'model_files_invalid']),
+        },
+      },
+    },
     ...transitionPaths(),
   };
 }
@@ -105,7 +123,15 @@ function transitionPaths() {
             content: json('Transition'),
           },
           ...errors([
-            ...[...always, ...body, 'signature_invalid', 'revision_unknown', 'stage_passed', 'gate_closed'],
+            ...[
+              ...always,
+              ...body,
+              'signature_invalid',
+              'revision_unknown',
+              'stage_passed',
+              'gate_closed',
+              'model_files_missing',
+            ],
             ...['sla_missed', 'rollout_held'],
           ] as const),
         },

@@ -16,6 +16,7 @@ import {
   transitionRow,
 } from '../../shared/registry/contract.ts';
 import { MODEL_BODY_BYTES } from '../../shared/registry/limits.ts';
+import { fileList, filePlan, newFiles } from '../../shared/registry/model-files.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { admit } from '../auth/admit.ts';
 import type { PathParams, RequestContext } from '../context.ts';
@@ -62,6 +63,29 @@ export const showEvidence = (
   ask(request, context, liveEvidence, {
     method: 'GET',
     path: `/${encode(name)}/revisions/${encode(revision)}/evidence`,
+  });
+
+/** `GET /v1/models/{model}/revisions/{revision}/files`: the files, and whether the store has them. */
+export const showFiles = (
+  request: Request,
+  context: RequestContext,
+  { name, revision }: PathParams,
+): Promise<Response> =>
+  ask(request, context, fileList, {
+    method: 'GET',
+    path: `/${encode(name)}/revisions/${encode(revision)}/files`,
+  });
+
+/** `POST /v1/models/{model}/revisions/{revision}/files`: lists the files and returns where to write missing ones. */
+export const planFiles = (
+  request: Request,
+  context: RequestContext,
+  { name, revision }: PathParams,
+): Promise<Response> =>
+  ask(request, context, filePlan, {
+    method: 'POST',
+    path: `/${encode(name)}/revisions/${encode(revision)}/files`,
+    takes: newFiles,
   });
 
 /** `POST /v1/models/{model}/transitions`: 202 while it lacks signatures. */

@@ -126,6 +126,7 @@ export function decideTransition(
   if (target) return no(closed(`the alias "${target}" would roll back to it: a person has to sign that`));
   const move = moveOf(from, to);
   const forward = move === 'advance' || move === 'step-up';
+  if (forward && context.filesMissing) return no(refuse('model_files_missing', { model: known.model }));
   const held = heldBack(known.revisions, revision);
   if (forward && held !== undefined) return no(refuse('rollout_held', { rule: held }));
   // A withdrawal to the first stage may carry the same findings.

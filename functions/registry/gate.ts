@@ -70,6 +70,8 @@ export interface TransitionContext {
   readonly now: number;
   /** Live evidence of the revision; see `trial.ts`. */
   readonly live?: readonly Evidence[] | undefined;
+  /** The store lacks files of the revision. */
+  readonly filesMissing?: boolean | undefined;
 }
 
 /** Returns how many more people must sign; 0: the gate is open. `author`: one, or all. */

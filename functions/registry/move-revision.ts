@@ -14,6 +14,7 @@ import { afterEntry } from './after-entry.ts';
 import { decideTransition } from './decide.ts';
 import { readLiveEvidence } from './get-live.ts';
 import type { ModelContext } from './model-context.ts';
+import { hasFiles } from './model-files.ts';
 import { append, type Decided } from './stored-model.ts';
 
 /** Signed statement as sent and stored, in base64: a row of the table takes 150,000 characters. */
@@ -64,7 +65,8 @@ async function decide(
   const people = opened.signers.filter((name) => !machines.has(name));
   const workers = opened.signers.filter((name) => machines.has(name));
   const live = await readLiveEvidence(context, known, statement.revision);
-  const evaluation = { signers: people, workers, now: context.now(), live };
+  const filesMissing = !(await hasFiles(context, known.model, statement.revision));
+  const evaluation = { signers: people, workers, now: context.now(), live, filesMissing };
   const decided = decideTransition(known, statement, evaluation);
   if (!decided.ok) return decided;
   const draft = typeof decided.value === 'number' ? undefined : decided.value;

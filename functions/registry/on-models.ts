@@ -36,8 +36,8 @@ export const onSeeRevision = (context: ModelContext | undefined): EdgeHandler =>
 
 /** DELETE /api/models/{model}/revisions/{revision} */
 export const onRetire = (context: ModelContext | undefined): EdgeHandler =>
-  ofRevision(context, async (known, model, revision, { tenant }) =>
-    answerResult(await retireRevision(known, model, revision, tenant)),
+  ofRevision(context, async (known, model, revision, { caller }) =>
+    answerResult(await retireRevision(known, model, revision, caller.tenant)),
   );
 
 /** GET /api/models */
@@ -110,14 +110,19 @@ function ofModel(
 }
 
 /** Answers `revision_unknown` for anything that is not a digest. */
-const ofRevision = (
+export const ofRevision = (
   context: ModelContext | undefined,
-  then: (context: ModelContext, model: string, revision: string, caller: EdgeCaller) => Promise<HttpResponseInit>,
+  then: (
+    context: ModelContext,
+    model: string,
+    revision: string,
+    call: { readonly request: HttpRequest; readonly caller: EdgeCaller },
+  ) => Promise<HttpResponseInit>,
 ): EdgeHandler =>
   ofModel(context, async (known, model, request, caller) => {
     const revision = revisionDigest.safeParse(request.params.revision);
     return revision.success
-      ? then(known, model, revision.data, caller)
+      ? then(known, model, revision.data, { request, caller })
       : answerNo(refuse('revision_unknown', { model }));
   });
 

@@ -1,6 +1,6 @@
 // Blob operations of the functions: names, sizes and versions, the first bytes of an envelope, and addresses
 // for other readers and writers. No function reads sealed content, and none could open it.
-
+import { createHash } from 'node:crypto';
 import { BlobSASPermissions, BlobServiceClient, RestError } from '@azure/storage-blob';
 import { OUTCOMES, UPLOADS } from '../../shared/jobs/paths.ts';
 import { STORAGE_PAUSE_MS, STORAGE_TRIES_MAX } from '../limits.ts';
@@ -9,8 +9,11 @@ import { callStorage } from './storage-call.ts';
 /** Time before now from which a signed address is valid, since clocks differ. */
 const BLOB_SKEW_MS = 60_000;
 
+/** Files of models; each is named by the SHA-256 of its bytes in hex. */
+export const MODELS = 'models';
+
 /** Containers that the functions own. */
-export const containers = [UPLOADS, OUTCOMES] as const;
+export const containers = [UPLOADS, OUTCOMES, MODELS] as const;
 export type ContainerName = (typeof containers)[number];
 
 export interface BlobFacts {
@@ -42,9 +45,15 @@ export interface Blobs {
   address(container: ContainerName, name: string, right: Right, expires: number): Promise<string>;
 }
 
+/** Blobs that the functions may read whole. */
+export interface PlainBlobs extends Blobs {
+  /** Returns the SHA-256 in hex of that version; `undefined` when it is gone. Holds one chunk at a time. */
+  digest(container: ContainerName, found: BlobFacts): Promise<string | undefined>;
+}
+
 const permissions: Record<Right, string> = { read: 'r', create: 'c', write: 'cw' };
 
-export function openBlobs(connection: string): Blobs {
+export function openBlobs(connection: string): PlainBlobs {
   const account = BlobServiceClient.fromConnectionString(connection, {
     retryOptions: { maxTries: STORAGE_TRIES_MAX, retryDelayInMs: STORAGE_PAUSE_MS },
   });
@@ -75,6 +84,19 @@ export function openBlobs(connection: string): Blobs {
         return await callStorage('read', (options) =>
           blob(container, name).downloadToBuffer(0, Math.min(bytes, length), { conditions, ...options }),
         );
+      } catch (error) {
+        if (isStatus(error, 404) || isStatus(error, 412)) return undefined;
+        throw error;
+      }
+    },
+    async digest(container, { name, etag }) {
+      try {
+        const { readableStreamBody } = await blob(container, name).download(0, undefined, {
+          conditions: { ifMatch: etag },
+        });
+        const hash = createHash('sha256');
+        for await (const chunk of readableStreamBody ?? []) hash.update(chunk);
+        return hash.digest('hex');
       } catch (error) {
         if (isStatus(error, 404) || isStatus(error, 412)) return undefined;
         throw error;

@@ -1,8 +1,7 @@
 // Storage clients of the functions. STORAGE.md lists contents and lifetimes.
 
 import type { Settings } from '../settings.ts';
-import type { Blobs } from './blobs.ts';
-import { openBlobs } from './blobs.ts';
+import { type Blobs, openBlobs, type PlainBlobs } from './blobs.ts';
 import { type Jobs, openJobs } from './jobs.ts';
 import { type Notices, openNotices } from './notices.ts';
 import type { Rows } from './rows.ts';
@@ -17,7 +16,7 @@ export interface Stores {
   readonly usage: Usage;
 }
 
-export function openStores(settings: Settings): Stores {
+export function openStores(settings: Settings): Stores & { readonly blobs: PlainBlobs } {
   const { STORAGE_CONNECTION, JOBS_QUEUE, SQS_REGION, SQS_ENDPOINT, ZONES } = settings;
   return {
     blobs: openBlobs(STORAGE_CONNECTION),

@@ -58,6 +58,20 @@ export const modelRefusals = {
     retry: 'never',
     text: 'There is no such transition.',
   },
+  model_files_invalid: {
+    status: 422,
+    close: 4400,
+    type: 'invalid_request_error',
+    retry: 'never',
+    text: 'The files of the revision are refused: {rule}.',
+  },
+  model_files_missing: {
+    status: 409,
+    close: 4409,
+    type: 'invalid_request_error',
+    retry: 'never',
+    text: 'The store lacks files of this revision of "{model}". Push them with `auricle model push`.',
+  },
   models_closed: {
     status: 503,
     close: 4503,

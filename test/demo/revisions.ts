@@ -94,14 +94,8 @@ function shake({ name, dims, bytes }: Weight, spread: number, random: () => numb
 /** Signed by its author, and known from then on. */
 export async function signAndRegister(operator: Operator, built: Built, ...options: string[]): Promise<Registered> {
   const { repository, parts } = built;
-  const { signature } = await operator.run<{ signature: string }>(
-    'sign',
-    repository,
-    ...parts,
-    ...operator.as('author'),
-    ...options,
-  );
+  await operator.run('sign', repository, ...parts, ...operator.as('author'), ...options);
   await operator.run('verify', repository, ...parts, ...operator.as('author'));
-  const { revision } = await operator.run<{ revision: string }>('register', MODEL, signature);
+  const { revision } = await operator.run<{ revision: string }>('push', repository, ...parts, '--model', MODEL);
   return { ...built, revision };
 }

@@ -61,7 +61,7 @@ async function register(content: string): Promise<string> {
   writeFileSync(path.join(folder, '1', 'model.onnx'), content);
   expect(await auricle('sign', folder, ...keyOf('author'))).toMatchObject({ exit: 0 });
   expect(await auricle('verify', folder, ...keyOf('author'))).toMatchObject({ exit: 0 });
-  const { exit, value } = await auricle('register', 'reference-en', folder);
+  const { exit, value } = await auricle('push', folder, '--model', 'reference-en');
   expect(exit).toBe(0);
   return (value as { revision: string }).revision;
 }
@@ -158,8 +158,8 @@ async function serveAnother(): Promise<string> {
   cpSync(REPOSITORY, repository, { recursive: true });
   appendFileSync(path.join(repository, 'reference-en', 'config.pbtxt'), '# Another revision.\n');
   const signed = await auricle('sign', repository, ...PARTS, ...keyOf('author'));
-  const { revision, signature } = signed.value as { revision: string; signature: string };
-  expect(await auricle('register', 'reference-en', signature)).toMatchObject({ exit: 0 });
+  const { revision } = signed.value as { revision: string };
+  expect(await auricle('push', repository, ...PARTS)).toMatchObject({ exit: 0, value: { revision } });
   const place = { stack, identity: await makeIdentity(state, [...pools]), state };
   node = await planNode(place, 'another', repository);
   const [waits] = await Promise.all([promoteToLast(revision), node.join()]);
@@ -268,13 +268,13 @@ it('C7, A15, M5, T1: agents serve signed files; rollback under load fails no req
   const folder = path.join(state, 'repository');
   cpSync(REPOSITORY, folder, { recursive: true });
   const signed = await auricle('sign', folder, ...PARTS, ...keyOf('author'));
-  const { revision, signature } = signed.value as { revision: string; signature: string };
+  const { revision } = signed.value as { revision: string };
   expect(await auricle('verify', folder, ...PARTS, ...keyOf('author'))).toMatchObject({ exit: 0, value: { revision } });
   const { data } = (await ask('/v1/pools')) as { data: z.infer<typeof listedPool>[] };
   const served = data.flatMap(({ models }) => models.filter(({ name }) => name === 'reference-en'));
   expect(served.map((one) => one.revision)).toEqual([revision, revision]);
 
-  expect(await auricle('register', 'reference-en', signature)).toMatchObject({ exit: 0 });
+  expect(await auricle('push', folder, ...PARTS)).toMatchObject({ exit: 0, value: { revision } });
   const waits = await promoteToLast(revision);
   await auricle('approve', 'reference-en', (waits.value as { id: string }).id, ...keyOf('approver'));
   const other = await serveAnother();

@@ -29,6 +29,13 @@ export const modelCommands: readonly Command[] = [
     run,
   },
   {
+    name: 'model push',
+    operands: 'FOLDER [PART…]',
+    does: 'registers a signed revision and stores its files, from which agents load it',
+    takes: [['model', 'name of the model; default the first PART, or the folder', 'NAME']],
+    run,
+  },
+  {
     name: 'model revisions',
     operands: 'MODEL',
     does: 'shows where each revision stands, and what the aliases name',

@@ -2,13 +2,14 @@
 import type { Answer } from '../answer.ts';
 import type { Arguments } from '../options.ts';
 import { approve, promote, takeover } from './promote.ts';
+import { pushModel } from './push.ts';
 import type { Headers } from './registry.ts';
 import { releaseVerbs } from './release.ts';
 import { signModel, verifyModel } from './sign.ts';
 
 type Run = (given: Arguments, headers: Headers) => Promise<Answer>;
 const verbs: Readonly<Record<string, Run>> = {
-  ...{ sign: signModel, verify: verifyModel, promote, takeover, approve },
+  ...{ sign: signModel, verify: verifyModel, push: pushModel, promote, takeover, approve },
   ...releaseVerbs,
 };
 

@@ -3,7 +3,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type RevisionRow, revisionRow, storedRevision, transitionRow } from '../../../shared/registry/contract.ts';
+import { type RevisionRow, storedRevision, transitionRow } from '../../../shared/registry/contract.ts';
 import { digestOfFiles } from '../../../shared/registry/revision.ts';
 import type { Method } from '../../../shared/registry/rollout.ts';
 import { makeBundle } from '../../../shared/registry/signature-bundle.ts';
@@ -17,6 +17,7 @@ import type { BuildResult } from '../../pool/model-build/problem.ts';
 import { type QuantisedRevision, quantiseRevision } from '../../pool/model-build/quantise/quantise-revision.ts';
 import type { Answer } from '../answer.ts';
 import { digestFolder, openFolder, signatureOf } from './files.ts';
+import { pushRevision } from './push.ts';
 import { callRegistry, fetchState, type Headers, shortOf } from './registry.ts';
 
 /** Pause between two polls for revisions to build: a build takes seconds. */
@@ -145,10 +146,7 @@ async function register(watch: Watch, { model, folder, parts, made }: MadeFiles)
   const payload = writeManifest({ name: parts[0] ?? model, hash, files: listed, revision, made });
   const bundle = makeBundle(await signPayload(payload, watch.key));
   writeFileSync(signatureOf(folder, parts, hash), JSON.stringify(bundle));
-  return callRegistry(watch, `${encodeURIComponent(model)}/revisions`, revisionRow, {
-    method: 'POST',
-    body: { bundle },
-  });
+  return pushRevision(watch, { model, folder, parts, bundle });
 }
 
 /** Records that a revision cannot be made, which ends the request. */

@@ -10,6 +10,7 @@ import { readRecord, recordKey, type UploadRecord } from '../../../functions/job
 import { replay } from '../../../functions/jobs/replay.ts';
 import { takeOutcome } from '../../../functions/jobs/take-outcome.ts';
 import { cancelUpload, rerunUpload } from '../../../functions/jobs/uploads.ts';
+import type { ContainerName } from '../../../functions/store/blobs.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
 import { isOver, uploadStatuses } from '../../../shared/jobs/state.ts';
 import type { NewUpload } from '../../../shared/jobs/upload-contract.ts';
@@ -149,7 +150,7 @@ export class Simulation {
     for (const queue of this.queues.values()) queue.stop();
   }
 
-  #event(container: 'uploads' | 'outcomes', name: string): void {
+  #event(container: ContainerName, name: string): void {
     const { world } = this;
     this.#changes += 1;
     const times = world.bad(0.05) ? 0 : world.bad(0.1) ? 2 : 1;

@@ -34,7 +34,7 @@ import { type LiveReport, liveProofOf } from '../../../shared/registry/live-repo
 import { seeded } from '../../../shared/registry/seeded.ts';
 import type { Standing } from '../../../shared/registry/stage.ts';
 import { ok } from '../../../shared/result.ts';
-import { MemoryRows } from '../../fake/rows.ts';
+import { RowsWithFiles } from '../../fake/rows-with-files.ts';
 import { firstSeed, seeds } from '../../seeds.ts';
 import {
   forCanary,
@@ -79,7 +79,7 @@ beforeEach(() => {
   lines = [];
   seq = 0;
   desk = {
-    rows: new MemoryRows(),
+    rows: new RowsWithFiles(),
     signers: [...people.map(signerOf), ownSigner(own.key)],
     ownKey: own.key,
     zone: 'eu',

@@ -18,7 +18,7 @@ import type { Bundle } from '../../../shared/registry/signature-bundle.ts';
 import { MODEL_SIGNATURES_MAX } from '../../../shared/registry/signature-envelope.ts';
 import type { Standing } from '../../../shared/registry/stage.ts';
 import { no, ok } from '../../../shared/result.ts';
-import { MemoryRows } from '../../fake/rows.ts';
+import { RowsWithFiles } from '../../fake/rows-with-files.ts';
 import {
   type Asked,
   forCanary,
@@ -53,7 +53,7 @@ beforeAll(async () => {
 });
 
 /** The table, which fails when it is told to. */
-class Table extends MemoryRows {
+class Table extends RowsWithFiles {
   before: ((changes: readonly Change[]) => Promise<void>) | undefined;
   override async commit(partition: string, changes: readonly Change[]): Promise<boolean> {
     const { before } = this;

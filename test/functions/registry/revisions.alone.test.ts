@@ -9,7 +9,7 @@ import { REGISTRY_MESSAGE_BYTES } from '../../../infra/pool/agent/identity/heart
 import { RELEASE_BYTES, releaseMap, sentRelease } from '../../../shared/registry/release.ts';
 import type { Bundle } from '../../../shared/registry/signature-bundle.ts';
 import type { Standing } from '../../../shared/registry/stage.ts';
-import { MemoryRows } from '../../fake/rows.ts';
+import { RowsWithFiles } from '../../fake/rows-with-files.ts';
 import {
   type Asked,
   forGrey,
@@ -30,12 +30,12 @@ const bob: Person = { name: 'bob', key: makeSm2() };
 const cleo: Person = { name: 'cleo', key: await makeP256() };
 const first = await makeRevision('one', ann);
 
-let rows: MemoryRows;
+let rows: RowsWithFiles;
 let now: number;
 let desk: ModelContext;
 
 beforeEach(() => {
-  rows = new MemoryRows();
+  rows = new RowsWithFiles();
   now = Date.now();
   desk = {
     ...{ rows, signers: [ann, bob, cleo].map(signerOf), zone: 'eu', audit: undefined, edge: undefined },

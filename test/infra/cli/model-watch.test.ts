@@ -20,7 +20,7 @@ import type { EventDraft } from '../../../shared/audit/event.ts';
 import type { Evidence } from '../../../shared/registry/evidence.ts';
 import type { SignerKey } from '../../../shared/registry/signature-key.ts';
 import { ok } from '../../../shared/result.ts';
-import { MemoryRows } from '../../fake/rows.ts';
+import { RowsWithFiles } from '../../fake/rows-with-files.ts';
 import { type Callers, makeCallers } from '../../functions/callers.ts';
 import { forGrey } from '../../shared/registry/people.ts';
 import { folderForTest } from '../local/folder.ts';
@@ -30,7 +30,16 @@ beforeAll(async () => {
   callers = await makeCallers();
 });
 
+/** A store that has every file. */
+const planNothing =
+  () =>
+  async ({ params }: HttpRequest) => ({
+    status: 200,
+    jsonBody: { revision: params.revision, complete: true, files: [], headers: {}, expires: 0 },
+  });
+
 const routes = [
+  ['POST', /^\/v1\/models\/([^/]+)\/revisions\/([^/]+)\/files$/, planNothing],
   ['POST', /^\/v1\/models\/([^/]+)\/revisions$/, models.onRevision],
   ['GET', /^\/v1\/models\/([^/]+)\/revisions$/, models.onModel],
   ['GET', /^\/v1\/models\/([^/]+)\/revisions\/(.+)$/, models.onSeeRevision],
@@ -125,7 +134,7 @@ async function begin(widths: readonly [number, number] = [48, 16]) {
   }
   const told: EventDraft[] = [];
   const desk: ModelContext = {
-    rows: new MemoryRows(),
+    rows: new RowsWithFiles(),
     signers,
     zone: 'eu',
     audit: {

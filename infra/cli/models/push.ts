@@ -1,0 +1,159 @@
+// auricle model push: registers a signed revision and brings its files into the model store.
+import { existsSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type RevisionRow, revisionRow } from '../../../shared/registry/contract.ts';
+import { type FilePlan, filePlan, MODEL_WRITE_MS, type ModelFile } from '../../../shared/registry/model-files.ts';
+import { digestOfFiles } from '../../../shared/registry/revision.ts';
+import { SIGNATURE_FILES } from '../../../shared/registry/signature-manifest.ts';
+import { type Answer, impossible, wrong } from '../answer.ts';
+import { realEnv, type UploadEnv } from '../jobs/upload-env.ts';
+import { SendProblem, sendFile } from '../jobs/upload-file.ts';
+import { beginJournal, findJournal } from '../jobs/upload-journal.ts';
+import type { Arguments } from '../options.ts';
+import { openFolder, signatureOf } from './files.ts';
+import { type Caller, callRegistry, type Headers, readJsonFile } from './registry.ts';
+
+/** Files that are sent beside each other. */
+const SENT_AT_ONCE = 4;
+/** Pause between two looks at files that the functions hash, ms. */
+const LOOK_MS = 500;
+/** Time without any progress after which the functions are taken to hash nothing, ms. */
+const HASH_MS_MAX = 300_000;
+
+/** A file of the revision, and its place on this machine. */
+interface LocalFile extends ModelFile {
+  readonly place: string;
+}
+
+/** `auricle model push FOLDER [PART…]`: an interrupted push resumes, and stored files are not sent again. */
+export async function pushModel(given: Arguments, headers: Headers): Promise<Answer> {
+  const [, folder = '', ...parts] = given.operands;
+  const model = given.onlyModel ?? parts[0] ?? path.basename(path.resolve(folder));
+  const signature = (['sha256', 'sm3'] as const).map((hash) => signatureOf(folder, parts, hash)).find(existsSync);
+  if (signature === undefined) return wrong(`there is no signature in ${folder}: sign it first`);
+  const bundle = readJsonFile(signature);
+  if ('exit' in bundle) return bundle;
+  const pushed = await pushRevision({ edge: given.edge, headers }, { model, folder, parts, bundle: bundle.value });
+  if ('exit' in pushed) return pushed;
+  const { revision, files, sent, bytes } = pushed.value;
+  return { exit: 0, text: `${revision}\n${files} files stored, ${sent} sent (${bytes} bytes)`, value: pushed.value };
+}
+
+/** A signed revision in a folder, or in these parts of a repository. */
+export interface SignedFolder {
+  readonly model: string;
+  readonly folder: string;
+  readonly parts: readonly string[];
+  /** Signature of the files. */
+  readonly bundle: unknown;
+}
+
+/** Registers a signed revision and returns once the store has all of its files, or the answer for a refusal. */
+export async function pushRevision(
+  caller: Caller,
+  { model, folder, parts, bundle }: SignedFolder,
+  world: UploadEnv = realEnv(),
+): Promise<{ readonly value: RevisionRow & Pushed } | Answer> {
+  const files = await hashFiles(folder, parts);
+  const revision = digestOfFiles(files);
+  const route = `${encodeURIComponent(model)}/revisions`;
+  const registered = await callRegistry(caller, route, revisionRow, { method: 'POST', body: { bundle } });
+  if ('exit' in registered) return registered;
+  if (registered.value.revision !== revision)
+    return wrong(`the files in ${folder} are not those that were signed: they make ${revision}`);
+  const listed = { files: files.map(({ name, digest, bytes }) => ({ name, digest, bytes })) };
+  const plan = () => callRegistry(caller, `${route}/${revision}/files`, filePlan, { method: 'POST', body: listed });
+  const first = await plan();
+  if ('exit' in first) return first;
+  try {
+    await sendMissing(caller.edge, files, first.value, world);
+  } catch (error) {
+    if (!(error instanceof SendProblem)) throw error;
+    return impossible(`${error.message}${error.again ? '; run the same command to go on' : ''}`);
+  }
+  const problem = await untilStored(plan, first.value, world);
+  if (problem) return problem;
+  const missing = first.value.files.filter(({ state }) => state === 'missing');
+  const bytes = missing.reduce((sum, one) => sum + one.bytes, 0);
+  return { value: { ...registered.value, files: files.length, sent: missing.length, bytes } };
+}
+
+/** Numbers of files of the revision and of those sent, and the bytes of these. */
+interface Pushed {
+  readonly files: number;
+  readonly sent: number;
+  readonly bytes: number;
+}
+
+async function hashFiles(folder: string, parts: readonly string[]): Promise<LocalFile[]> {
+  const opened = openFolder(folder, parts);
+  const files: LocalFile[] = [];
+  for (const name of (await opened.list()).filter((file) => !SIGNATURE_FILES.includes(file))) {
+    const place = path.join(folder, name);
+    const hash = opened.hash('sha256');
+    for await (const chunk of opened.open(name)) hash.update(chunk);
+    files.push({ name, place, digest: hash.finish(), bytes: (await stat(place)).size });
+  }
+  return files;
+}
+
+/** Sends the missing files in blocks. Rejects with `SendProblem`. */
+async function sendMissing(edge: string, files: readonly LocalFile[], plan: FilePlan, world: UploadEnv): Promise<void> {
+  const missing = plan.files.flatMap(({ digest, url }) => {
+    const file = url !== undefined && files.find((one) => one.digest === digest);
+    return file ? [{ ...file, url }] : [];
+  });
+  const total = missing.reduce((sum, { bytes }) => sum + bytes, 0);
+  let before = 0;
+  let shown = -1;
+  const show = () => {
+    const percent = Math.floor((before / Math.max(1, total)) * 100);
+    if (percent < shown + 10 && percent < 100) return;
+    shown = percent;
+    world.print(`sent ${percent} % of ${total} bytes`);
+  };
+  const waiting = missing.values();
+  const send = async () => {
+    for (const { place, bytes, digest, url } of waiting) {
+      // The place of the file is its digest: a file with other bytes has another journal.
+      const name = { edge, file: digest, bytes, modified: 0, asked: { push: true } };
+      const begun = { id: digest, url, headers: plan.headers, expires: world.now() + MODEL_WRITE_MS };
+      const journal = findJournal(world.folder, name, world.now()) ?? beginJournal(world.folder, name, begun);
+      let sent = 0;
+      const progress = (now: number) => {
+        before += now - sent;
+        sent = now;
+        show();
+      };
+      const target = { url: journal.begun.url, headers: plan.headers, envelope: undefined };
+      await sendFile(place, bytes, { target, journal, fetch: world.fetch, pause: world.pause, progress });
+      journal.remove();
+    }
+  };
+  await Promise.all(Array.from({ length: SENT_AT_ONCE }, send));
+}
+
+/** Waits until the store has every file. Returns an answer if it removed one, or stands still. */
+async function untilStored(
+  plan: () => Promise<{ readonly value: FilePlan } | Answer>,
+  first: FilePlan,
+  { now }: UploadEnv,
+): Promise<Answer | undefined> {
+  const storedIn = ({ files }: FilePlan) => files.filter(({ state }) => state === 'stored').length;
+  let progress = { at: now(), stored: storedIn(first) };
+  if (first.complete) return undefined;
+  for (;;) {
+    const next = await plan();
+    if ('exit' in next) return next;
+    if (next.value.complete) return undefined;
+    const lost = next.value.files.find(({ state }) => state === 'missing');
+    if (lost) return impossible(`the store refused ${lost.digest}: other bytes arrived; push again`);
+    const stored = storedIn(next.value);
+    if (stored > progress.stored) progress = { at: now(), stored };
+    if (now() - progress.at > HASH_MS_MAX)
+      return impossible('the files were sent and are not hashed yet; push again later');
+    await sleep(LOOK_MS);
+  }
+}

@@ -1,0 +1,145 @@
+// The model store: files by digest, hashed before they count.
+import { createHash } from 'node:crypto';
+import { HttpRequest } from '@azure/functions';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { ModelContext } from '../../../functions/registry/model-context.ts';
+import {
+  addressFiles,
+  type FileContext,
+  hashFile,
+  hashForgotten,
+  listFiles,
+  planFiles,
+} from '../../../functions/registry/model-files.ts';
+import { onAgentFiles } from '../../../functions/registry/on-model-files.ts';
+import * as models from '../../../functions/registry/on-models.ts';
+import { digestOfFiles } from '../../../shared/registry/revision.ts';
+import { makeBundle } from '../../../shared/registry/signature-bundle.ts';
+import { signPayload } from '../../../shared/registry/signature-envelope.ts';
+import { writeManifest } from '../../../shared/registry/signature-manifest.ts';
+import { MemoryBlobs } from '../../fake/model-blobs.ts';
+import { MemoryRows } from '../../fake/rows.ts';
+import { forGrey, makeP256, type Person, signerOf, signMove } from '../../shared/registry/people.ts';
+import { makeCallers } from '../callers.ts';
+import { askModels } from './ask-models.ts';
+
+const MODEL = 'reference-en';
+const callers = await makeCallers();
+const author: Person = { name: 'author', key: await makeP256() };
+const digestOf = (bytes: string) => createHash('sha256').update(bytes).digest('hex');
+const fileOf = (name: string, bytes: string) => ({ name, digest: digestOf(bytes), bytes: bytes.length });
+
+/** Two revisions that share a vocabulary. */
+const shared = fileOf('reference-en/tokens.txt', 'a b c');
+const first = [fileOf('reference-en/1/model.onnx', 'first network'), shared];
+const second = [fileOf('reference-en/1/model.onnx', 'second network'), shared];
+
+let blobs: MemoryBlobs;
+let context: ModelContext & FileContext;
+
+beforeEach(() => {
+  blobs = new MemoryBlobs();
+  context = {
+    ...{ rows: new MemoryRows(), blobs, signers: [signerOf(author)], zone: 'eu', audit: undefined, edge: undefined },
+    ...{ settings: callers.settings, log: () => {}, now: () => Date.now() },
+  };
+});
+
+async function register(files: readonly { name: string; digest: string }[]): Promise<string> {
+  const revision = digestOfFiles(files);
+  const payload = writeManifest({ name: MODEL, hash: 'sha256', files, revision });
+  const bundle = makeBundle(await signPayload(payload, author.key));
+  expect((await askModels(callers, context, models.onRevision, { body: { bundle } })).status).toBe(201);
+  return revision;
+}
+
+async function plan(revision: string, files: typeof first) {
+  const planned = await planFiles(context, MODEL, revision, files);
+  if (!planned.ok) throw new Error(planned.refusal.reason);
+  return planned.value;
+}
+
+/** Sends every missing file and has it hashed. */
+async function push(revision: string, files: typeof first, contents: Record<string, string>) {
+  for (const { digest, url } of (await plan(revision, files)).files) {
+    if (url === undefined) continue;
+    blobs.write(url, contents[digest] ?? '');
+    await hashFile(context, digest);
+  }
+  return plan(revision, files);
+}
+const contents = Object.fromEntries(
+  ['first network', 'second network', 'a b c'].map((bytes) => [digestOf(bytes), bytes]),
+);
+
+describe('C7: the model store', () => {
+  it('names an address for each missing file and none for stored ones', async () => {
+    const one = await register(first);
+    expect((await plan(one, first)).files.map(({ state }) => state)).toEqual(['missing', 'missing']);
+    expect(await push(one, first, contents)).toMatchObject({ complete: true });
+    const two = await register(second);
+    const { files, complete } = await plan(two, second);
+    expect(complete).toBe(false);
+    expect(files.map(({ digest, state, url }) => [digest, state, url])).toEqual([
+      [digestOf('second network'), 'missing', `write:${digestOf('second network')}`],
+      [shared.digest, 'stored', undefined],
+    ]);
+  });
+
+  it('refuses files that make another revision, and revisions that are unknown', async () => {
+    const one = await register(first);
+    expect(await planFiles(context, MODEL, one, second)).toMatchObject({ refusal: { reason: 'model_files_invalid' } });
+    const unknown = digestOfFiles(second);
+    expect(await planFiles(context, MODEL, unknown, second)).toMatchObject({ refusal: { reason: 'revision_unknown' } });
+  });
+
+  it('removes a file with other bytes than its digest names', async () => {
+    const one = await register(first);
+    const [network] = (await plan(one, first)).files;
+    blobs.write(network?.url ?? '', 'other network');
+    expect((await plan(one, first)).files[0]?.state).toBe('hashing');
+    expect(await hashFile(context, digestOf('first network'))).toBe('removed');
+    expect((await plan(one, first)).files[0]?.state).toBe('missing');
+  });
+
+  it('hands out no address for bytes written after hashing', async () => {
+    const one = await register(first);
+    const [network] = (await plan(one, first)).files;
+    await push(one, first, contents);
+    expect(await addressFiles(context, MODEL, one)).toMatchObject({ ok: true });
+    blobs.write(network?.url ?? '', 'swapped network');
+    expect(await addressFiles(context, MODEL, one)).toMatchObject({ refusal: { reason: 'model_files_missing' } });
+    await hashForgotten(context);
+    expect((await plan(one, first)).files[0]?.state).toBe('missing');
+  });
+
+  it('hashes a file whose event was lost', async () => {
+    const one = await register(first);
+    for (const { digest, url } of (await plan(one, first)).files) blobs.write(url ?? '', contents[digest] ?? '');
+    await hashForgotten(context);
+    expect(await plan(one, first)).toMatchObject({ complete: true });
+    expect(await listFiles(context, MODEL, one)).toMatchObject({ value: { complete: true, files: first } });
+  });
+
+  it('opens no gate before every file is stored', async () => {
+    const revision = await register(first);
+    const move = async () => {
+      const asked = { revision, from: { stage: 'develop-verify' }, to: { stage: 'grey' } } as const;
+      const envelope = await signMove({ ...asked, at: Date.now(), evidence: forGrey() }, author);
+      return askModels(callers, context, models.onTransition, { body: { envelope } });
+    };
+    expect(await move()).toMatchObject({ status: 409, body: { error: { reason: 'model_files_missing' } } });
+    await push(revision, first, contents);
+    expect(await move()).toMatchObject({ status: 200 });
+  });
+
+  it('gives addresses to attested agents alone', async () => {
+    const body = JSON.stringify({ request: JSON.stringify({ v: 1, model: MODEL, revision: 'x' }), proof: 'x.y.z' });
+    const request = new HttpRequest({
+      url: 'http://functions/api/agents/models',
+      method: 'POST',
+      body: { string: body },
+    });
+    expect((await onAgentFiles(context, blobs as never)(request)).status).toBe(401);
+  });
+});
