@@ -32,13 +32,13 @@ async function filesOf(repository: string, folders: readonly string[], named: re
 }
 
 /** Identifies a file, and a state of it. */
-async function stampOf(file: string): Promise<{ id: string; stamp: string }> {
+export async function stampOf(file: string): Promise<{ id: string; stamp: string }> {
   const { size, mtimeMs, ctimeMs, ino, dev } = await stat(file);
   return { id: `${dev} ${ino}`, stamp: [size, mtimeMs, ctimeMs].join(' ') };
 }
 
 /** SHA-256 in hex. Networks are larger than memory should be for this, so a file passes through piece by piece. */
-async function digestFile(file: string, known: KnownDigests): Promise<string> {
+export async function digestFile(file: string, known: KnownDigests): Promise<string> {
   const { id, stamp } = await stampOf(file);
   const before = known.get(id);
   if (before?.stamp === stamp) return before.digest;
