@@ -31,9 +31,9 @@ export function decideStep(
   if (!state) return undefined;
   const over = isOver(state.status);
   const begun = isOver(record.state.status) && !over;
-  const { ended: _, noticeDue: __, ...kept } = record;
+  const { ended: _, noticeDue: __, ...rest } = record;
   const after: UploadRecord = {
-    ...kept,
+    ...rest,
     // Only its owner cancels, and then wants nothing of it left.
     ...(state.status === 'cancelled' && { request: withoutNames(record.request) }),
     state,

@@ -56,10 +56,10 @@ async function decide(
   known: Registry,
   { statement, sent, row }: SentStatement,
 ): Promise<Result<Decided<TransitionRow>>> {
-  const kept = row && storedTransition.parse(row.value);
+  const stored = row && storedTransition.parse(row.value);
   // The statement has moved the revision already: the client repeats after a lost answer.
-  if (kept?.seq !== undefined) return ok({ draft: undefined, answer: rowOf(kept) });
-  const opened = await openEnvelope(kept ? join(kept.envelope, sent) : sent, context.signers);
+  if (stored?.seq !== undefined) return ok({ draft: undefined, answer: rowOf(stored) });
+  const opened = await openEnvelope(stored ? join(stored.envelope, sent) : sent, context.signers);
   if (!opened) return invalid('one of its signatures is wrong, or by an unknown key');
   const machines = new Set(context.signers.filter(({ worker }) => worker).map(({ name }) => name));
   const people = opened.signers.filter((name) => !machines.has(name));
@@ -92,10 +92,10 @@ const putOn = (row: Row | undefined, key: string, value: StoredTransition): Chan
   row ? { type: 'replace', key, value, version: row.version } : { type: 'insert', key, value };
 
 /** Joins the signatures. Both sign the same bytes, since their ids are equal. */
-function join(kept: Envelope, sent: Envelope): Envelope {
-  const known = new Set(kept.signatures.map(({ sig }) => sig));
+function join(stored: Envelope, sent: Envelope): Envelope {
+  const known = new Set(stored.signatures.map(({ sig }) => sig));
   const more = sent.signatures.filter(({ sig }) => !known.has(sig));
-  return { ...kept, signatures: [...kept.signatures, ...more] };
+  return { ...stored, signatures: [...stored.signatures, ...more] };
 }
 
 const rowOf = ({ envelope: _, ...row }: StoredTransition): TransitionRow => row;

@@ -44,12 +44,12 @@ export async function registerRevision(
     const { sla, made } = manifest;
     const decided = decideRevision(known, { revision, author: signer, worker, sla, made });
     if (!decided.ok) return decided;
-    const kept = { type: 'put', key: bundleKey(revision), value: { bundle, description } } as const;
+    const stored = { type: 'put', key: bundleKey(revision), value: { bundle, description } } as const;
     // Among several signatures, one with digests of whole files proves the revision and is kept over one that
     // only names it.
     const first = !Object.hasOwn(known.revisions, revision);
     const keeps = decided.value && (first || makesRevision(manifest));
-    return ok({ draft: decided.value, answer: undefined, changes: keeps ? [kept] : [] });
+    return ok({ draft: decided.value, answer: undefined, changes: keeps ? [stored] : [] });
   });
   if (!done.ok) return done;
   const published = await afterEntry(context, model);

@@ -15,15 +15,15 @@ export async function reportToLog(context: ModelContext, model: string): Promise
   const { audit } = context;
   if (!audit) return ok(undefined);
   for (let attempt = 0; attempt < MODEL_TRIES_MAX; attempt += 1) {
-    const kept = await readModel(context, model);
-    if (kept.reported >= kept.registry.seq) return ok(undefined);
-    const entries = await readEntries(context, model, kept.reported, MODEL_LOG_ROWS_MAX);
+    const stored = await readModel(context, model);
+    if (stored.reported >= stored.registry.seq) return ok(undefined);
+    const entries = await readEntries(context, model, stored.reported, MODEL_LOG_ROWS_MAX);
     for (const one of entries) {
       const reported = await audit.report(context.zone, draftOf(one), idOf(one));
       if (!reported.ok) return reported;
     }
     // On a conflict with a concurrent reporter, the next attempt reads the rest.
-    await storeReported(context, kept, entries.at(-1)?.seq ?? kept.reported);
+    await storeReported(context, stored, entries.at(-1)?.seq ?? stored.reported);
   }
   return ok(undefined);
 }

@@ -69,19 +69,19 @@ export async function append<Answer>(
   decide: (known: Registry) => Promise<Result<Decided<Answer>>> | Result<Decided<Answer>>,
 ): Promise<Result<Appended<Answer>>> {
   for (let attempt = 0; attempt < MODEL_TRIES_MAX; attempt += 1) {
-    const kept = await readModel(context, model);
-    const decided = await decide(kept.registry);
+    const stored = await readModel(context, model);
+    const decided = await decide(stored.registry);
     if (!decided.ok) return decided;
     const { draft, answer, changes = [] } = decided.value;
     if (!draft) {
       const done = changes.length === 0 || (await context.rows.commit(model, changes));
-      if (done) return ok({ registry: kept.registry, entry: undefined, answer });
+      if (done) return ok({ registry: stored.registry, entry: undefined, answer });
       continue;
     }
-    const next = placeEntry(kept.registry, draft, context.now());
-    const known = applyEntry(kept.registry, next);
+    const next = placeEntry(stored.registry, draft, context.now());
+    const known = applyEntry(stored.registry, next);
     const written = await context.rows.commit(model, [
-      headChange({ registry: known, reported: kept.reported, version: kept.version }),
+      headChange({ registry: known, reported: stored.reported, version: stored.version }),
       { type: 'insert', key: entryKey(next.seq), value: next },
       ...changes,
     ]);
@@ -96,5 +96,5 @@ function headChange({ registry: known, reported, version }: StoredModel): Change
 }
 
 /** Records the progress of the audit log; `false` on a conflict. */
-export const storeReported = ({ rows }: ModelContext, kept: StoredModel, reported: number): Promise<boolean> =>
-  rows.commit(kept.registry.model, [headChange({ ...kept, reported })]);
+export const storeReported = ({ rows }: ModelContext, stored: StoredModel, reported: number): Promise<boolean> =>
+  rows.commit(stored.registry.model, [headChange({ ...stored, reported })]);

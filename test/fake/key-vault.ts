@@ -79,7 +79,7 @@ export function openVault(host = 'marks.vault.azure.net'): FakeVault {
       after: () => {
         const { promise, resolve } = Promise.withResolvers<void>();
         deadlines.push(resolve);
-        return { rings: promise, cancel: () => void deadlines.splice(deadlines.indexOf(resolve), 1) };
+        return { elapsed: promise, cancel: () => void deadlines.splice(deadlines.indexOf(resolve), 1) };
       },
     },
     fireDeadline: () => {

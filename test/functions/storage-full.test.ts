@@ -11,7 +11,7 @@ import { makeCallers } from './callers.ts';
 
 const callers = await makeCallers();
 const full = new RestError('Storage is full.', { statusCode: 507, code: 'InsufficientStorage' });
-const silent = () => ({ rings: new Promise<never>(() => {}), cancel() {} });
+const silent = () => ({ elapsed: new Promise<never>(() => {}), cancel() {} });
 
 describe('C11 T4: a full storage account', () => {
   it('is distinct from other errors', () => {

@@ -37,8 +37,8 @@ export const CURSOR = 'cursor-2';
 
 /** Up to where the index knows the logs; `undefined` where none has begun. */
 export async function indexedUpTo({ rows, zone }: Pick<IndexContext, 'rows' | 'zone'>): Promise<Position | undefined> {
-  const kept = await rows.read(cursorPartition(zone), CURSOR);
-  return kept && cursorRow.parse(kept.value);
+  const stored = await rows.read(cursorPartition(zone), CURSOR);
+  return stored && cursorRow.parse(stored.value);
 }
 
 /** Indexes up to `most` bundles. Returns the number of entries read. */
@@ -46,15 +46,15 @@ export async function followLog(context: IndexContext, most: number = INDEX_BUND
   const { rows, store, zone } = context;
   let looked = 0;
   for (let bundles = 0; bundles < most; bundles += 1) {
-    const kept = await rows.read(cursorPartition(zone), CURSOR);
-    const at = kept ? cursorRow.parse(kept.value) : await firstLog(store, zone);
+    const stored = await rows.read(cursorPartition(zone), CURSOR);
+    const at = stored ? cursorRow.parse(stored.value) : await firstLog(store, zone);
     if (!at) return looked;
     const size = await publishedSize({ store, zone, year: at.year });
     const next = at.index < size ? await addBundle(context, at, size) : await nextLog(store, zone, at);
     if (!next) return looked;
     const value = { ...next };
-    const change = kept
-      ? ({ type: 'replace', key: CURSOR, value, version: kept.version } as const)
+    const change = stored
+      ? ({ type: 'replace', key: CURSOR, value, version: stored.version } as const)
       : ({ type: 'insert', key: CURSOR, value } as const);
     // Another process indexes too, or restarts the index.
     if (!(await rows.commit(cursorPartition(zone), [change]))) return looked;
@@ -111,7 +111,7 @@ function isAlive(
   known: Map<string, Promise<boolean>>,
 ) {
   const name = subjectName(zone, tenant, sid);
-  const stored = known.get(name) ?? store.read('sidecar', name).then((kept) => kept !== undefined);
+  const stored = known.get(name) ?? store.read('sidecar', name).then((file) => file !== undefined);
   known.set(name, stored);
   return stored;
 }

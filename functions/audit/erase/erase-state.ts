@@ -39,8 +39,8 @@ export interface StoredErasure {
 }
 
 export async function readErasure({ store, key }: SubjectPlace, name: string): Promise<StoredErasure | undefined> {
-  const kept = await store.read('sidecar', name);
-  return kept && { name, version: kept.version, state: erasureState.parse(await key.open(kept.bytes, name)) };
+  const stored = await store.read('sidecar', name);
+  return stored && { name, version: stored.version, state: erasureState.parse(await key.open(stored.bytes, name)) };
 }
 
 /** Writes the new state; returns `false` after a lost race or when the outcome is unknown. */

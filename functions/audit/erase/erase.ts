@@ -119,8 +119,8 @@ export async function settleErasures(context: EraseContext): Promise<number> {
   for (const name of turnOf(names, ERASURES_PER_ROUND_MAX, now())) {
     try {
       const place = await keys.subjects(tenantOfErasure(name));
-      const kept = place && (await readErasure(place, name));
-      const went = place && kept && (await proceed(context, place, kept));
+      const stored = place && (await readErasure(place, name));
+      const went = place && stored && (await proceed(context, place, stored));
       if (went?.ok && went.value.outcome === 'done') done += 1;
     } catch (error) {
       context.failed(error);
@@ -135,7 +135,7 @@ export async function listErasures({ store, zone, keys }: EraseContext, tenant: 
   if (!place) return [];
   const names = await store.list('sidecar', erasuresPrefix(zone, tenant), ERASURES_PER_TENANT_MAX);
   const read = await Promise.all(names.map((name) => readErasure(place, name)));
-  return read.flatMap((kept) => (kept ? [kept.state] : [])).sort((a, b) => a.at - b.at);
+  return read.flatMap((stored) => (stored ? [stored.state] : [])).sort((a, b) => a.at - b.at);
 }
 
 /** Writes down which of the subject's numbers are meant; the next record of it gets another. */
@@ -148,18 +148,18 @@ async function detach(
   const { tenant, subject } = request;
   const name = erasureName(zone, tenant, await place.key.tag(subject));
   for (let tries = 0; tries < AUDIT_RACE_TRIES_MAX; tries += 1) {
-    const [pointer, kept] = [await readPointer(place, subject), await readErasure(place, name)];
+    const [pointer, stored] = [await readPointer(place, subject), await readErasure(place, name)];
     const { sid } = pointer;
-    if (sid === undefined) return ok(kept);
+    if (sid === undefined) return ok(stored);
     const secret = await readSecret(place, sid);
-    if (secret && !kept?.state.parts.some((part) => part.sid === sid)) {
+    if (secret && !stored?.state.parts.some((part) => part.sid === sid)) {
       const limit = ERASURES_PER_TENANT_MAX;
-      const waiting = kept ? 0 : (await store.list('sidecar', erasuresPrefix(zone, tenant), limit)).length;
+      const waiting = stored ? 0 : (await store.list('sidecar', erasuresPrefix(zone, tenant), limit)).length;
       if (waiting >= limit) return no(refuse('erasures_waiting', { limit }));
       const part = { sid, erased: await saltedName(secret, subject) };
       const fresh: ErasureState = { v: 1, ...request, at: now(), parts: [] };
-      const { parts, ...rest } = kept?.state ?? fresh;
-      await writeErasure(place, store, { name, state: { ...rest, parts: [...parts, part] } }, kept);
+      const { parts, ...rest } = stored?.state ?? fresh;
+      await writeErasure(place, store, { name, state: { ...rest, parts: [...parts, part] } }, stored);
       // The stored state counts, whichever process wrote it.
       continue;
     }
@@ -168,9 +168,9 @@ async function detach(
   throw new Error('a subject changes all the time');
 }
 
-async function proceed(context: EraseContext, place: SubjectPlace, kept: StoredErasure): Promise<Result<Erased>> {
+async function proceed(context: EraseContext, place: SubjectPlace, stored: StoredErasure): Promise<Result<Erased>> {
   const { store, zone, now } = context;
-  const { tenant, subject, parts } = kept.state;
+  const { tenant, subject, parts } = stored.state;
   // The process that stored it may have been interrupted.
   const pointer = await readPointer(place, subject);
   if (parts.some(({ sid }) => sid === pointer.sid)) await leadNowhere(place, pointer);
@@ -179,10 +179,10 @@ async function proceed(context: EraseContext, place: SubjectPlace, kept: StoredE
   const tag = await place.key.tag(subject);
   const verdict = decideErasure({ held: await isHeld(store, zone, tenant, tag), used }, now());
   // Only the report of destroyed secrets is left.
-  if (used.length === 0) return destroy(context, place, kept);
-  if (!verdict.due) return defer(context, place, kept, verdict);
-  const marked = await mark(context, place, kept);
-  if (!marked) return over(kept);
+  if (used.length === 0) return destroy(context, place, stored);
+  if (!verdict.due) return defer(context, place, stored, verdict);
+  const marked = await mark(context, place, stored);
+  if (!marked) return over(stored);
   // A hold set after this read finds the mark, and is confirmed only when this erasure is over.
   const held = await isHeld(store, zone, tenant, tag);
   return held ? defer(context, place, marked, { due: false, basis: 'hold' }) : destroy(context, place, marked);
@@ -194,13 +194,13 @@ async function mark(
   place: SubjectPlace,
   before: StoredErasure,
 ): Promise<StoredErasure | undefined> {
-  let kept: StoredErasure | undefined = before;
-  for (let tries = 0; kept && !kept.state.destroying; tries += 1) {
+  let stored: StoredErasure | undefined = before;
+  for (let tries = 0; stored && !stored.state.destroying; tries += 1) {
     if (tries >= AUDIT_RACE_TRIES_MAX) throw new Error('an erasure changes all the time');
-    await writeErasure(place, store, { name: kept.name, state: { ...kept.state, destroying: true } }, kept);
-    kept = await readErasure(place, kept.name);
+    await writeErasure(place, store, { name: stored.name, state: { ...stored.state, destroying: true } }, stored);
+    stored = await readErasure(place, stored.name);
   }
-  return kept;
+  return stored;
 }
 
 /** Another process has finished. */
@@ -210,32 +210,32 @@ const over = ({ state: { basis, parts } }: StoredErasure): Result<Erased> =>
 async function defer(
   { store, report }: EraseContext,
   place: SubjectPlace,
-  kept: StoredErasure,
+  stored: StoredErasure,
   { basis, until }: Extract<Verdict, { due: false }>,
 ): Promise<Result<Erased>> {
-  const { destroying, ...state } = kept.state;
+  const { destroying, ...state } = stored.state;
   const { tenant, parts, deferred } = state;
   const facts = { basis, ...(until !== undefined && { until }) };
   const erased = parts.map((part) => part.erased);
   if (deferred?.basis !== basis || deferred.until !== until) {
     const [first = ''] = erased;
-    const officer = officerOf(kept.state);
+    const officer = officerOf(stored.state);
     const reported = await report({
-      ...{ type: 'erasure.exec', tenant, outcome: 'deferred', erased: first, basis: kept.state.basis, waits: basis },
+      ...{ type: 'erasure.exec', tenant, outcome: 'deferred', erased: first, basis: stored.state.basis, waits: basis },
       ...{ ...(until !== undefined && { until }), ...officer },
     });
     if (!reported.ok) return reported;
   } else if (!destroying) return ok({ outcome: 'deferred', ...facts, asked: state.basis, erased, count: 0 });
   // A failure here repeats the report.
-  await writeErasure(place, store, { name: kept.name, state: { ...state, deferred: facts } }, kept);
-  return ok({ outcome: 'deferred', ...facts, asked: kept.state.basis, erased, count: 0 });
+  await writeErasure(place, store, { name: stored.name, state: { ...state, deferred: facts } }, stored);
+  return ok({ outcome: 'deferred', ...facts, asked: stored.state.basis, erased, count: 0 });
 }
 
-async function destroy(context: EraseContext, place: SubjectPlace, kept: StoredErasure): Promise<Result<Erased>> {
+async function destroy(context: EraseContext, place: SubjectPlace, stored: StoredErasure): Promise<Result<Erased>> {
   const { store, zone, keys, index, report } = context;
-  const { tenant, basis } = kept.state;
-  const counted = await writeCounts(context, place, kept);
-  if (!counted) return over(kept);
+  const { tenant, basis } = stored.state;
+  const counted = await writeCounts(context, place, stored);
+  if (!counted) return over(stored);
   const { parts } = counted.state;
   for (const { sid } of parts) {
     await store.remove('sidecar', subjectName(zone, tenant, sid));
@@ -248,7 +248,7 @@ async function destroy(context: EraseContext, place: SubjectPlace, kept: StoredE
     const reported = await report({ type: 'erasure.exec', ...facts, ...officerOf(counted.state) });
     if (!reported.ok) return reported;
   }
-  await store.remove('sidecar', kept.name);
+  await store.remove('sidecar', stored.name);
   const count = parts.reduce((sum, part) => sum + (part.count ?? 0), 0);
   return ok({ outcome: 'done', basis, asked: basis, erased: parts.map((part) => part.erased), count });
 }
@@ -262,16 +262,16 @@ async function writeCounts(
   place: SubjectPlace,
   before: StoredErasure,
 ): Promise<StoredErasure | undefined> {
-  let kept: StoredErasure | undefined = before;
-  for (let tries = 0; kept; tries += 1) {
+  let stored: StoredErasure | undefined = before;
+  for (let tries = 0; stored; tries += 1) {
     if (tries >= AUDIT_RACE_TRIES_MAX) throw new Error('an erasure changes all the time');
-    const { state }: StoredErasure = kept;
-    if (state.parts.every(({ count }) => count !== undefined)) return kept;
+    const { state }: StoredErasure = stored;
+    if (state.parts.every(({ count }) => count !== undefined)) return stored;
     const parts = await Promise.all(
       state.parts.map(async (part) => ({ ...part, count: part.count ?? (await index.count(state.tenant, part.sid)) })),
     );
-    await writeErasure(place, store, { name: kept.name, state: { ...state, parts } }, kept);
-    kept = await readErasure(place, kept.name);
+    await writeErasure(place, store, { name: stored.name, state: { ...state, parts } }, stored);
+    stored = await readErasure(place, stored.name);
   }
   return undefined;
 }

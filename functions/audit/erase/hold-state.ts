@@ -62,6 +62,6 @@ export interface StoredHold {
 }
 
 export async function readHold(store: LogStore, key: TenantKey, name: string): Promise<StoredHold | undefined> {
-  const kept = await store.read('sidecar', name);
-  return kept && { name, version: kept.version, hold: heldState.parse(await key.open(kept.bytes, name)) };
+  const stored = await store.read('sidecar', name);
+  return stored && { name, version: stored.version, hold: heldState.parse(await key.open(stored.bytes, name)) };
 }

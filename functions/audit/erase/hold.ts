@@ -54,9 +54,9 @@ export async function setHold(
     ...(also.length > 0 && { also: [...also] }),
   };
   await store.create('sidecar', name, await place.key.seal(fresh, name));
-  const kept = await readHold(store, place.key, name);
+  const stored = await readHold(store, place.key, name);
   // Another call releases it now.
-  return kept ? settle(context, place, kept) : no(refuse('hold_unknown'));
+  return stored ? settle(context, place, stored) : no(refuse('hold_unknown'));
 }
 
 /** Ends a hold, once the log says so. Answers as `setHold` does. */
@@ -89,7 +89,9 @@ export async function listHolds({ store, zone, keys }: EraseContext, tenant: str
   if (!place) return [];
   const names = await store.list('sidecar', holdsPrefix(zone, tenant), HOLDS_PER_TENANT_MAX + 1);
   const read = await Promise.all(names.map((name) => readHold(store, place.key, name)));
-  return read.flatMap((kept) => (kept && kept.hold.of === undefined ? [kept.hold] : [])).sort((a, b) => a.at - b.at);
+  return read
+    .flatMap((stored) => (stored && stored.hold.of === undefined ? [stored.hold] : []))
+    .sort((a, b) => a.at - b.at);
 }
 
 /** Sends missing reports and finishes releases. For the timer. */
@@ -107,20 +109,20 @@ export async function settleHolds(context: EraseContext): Promise<void> {
 async function settleOne(context: EraseContext, name: string): Promise<void> {
   const place = await context.keys.subjects(tenantOfHold(name));
   if (!place || (await isPart(context, place, name))) return;
-  const kept = await readHold(context.store, place.key, name);
-  if (kept && (!kept.hold.told || kept.hold.release)) await settle(context, place, kept);
+  const stored = await readHold(context.store, place.key, name);
+  if (stored && (!stored.hold.told || stored.hold.release)) await settle(context, place, stored);
 }
 
-async function settle(context: EraseContext, place: SubjectPlace, kept: StoredHold): Promise<Result<HoldState>> {
-  let { hold } = kept;
+async function settle(context: EraseContext, place: SubjectPlace, stored: StoredHold): Promise<Result<HoldState>> {
+  let { hold } = stored;
   if (!hold.told) {
-    for (const subject of hold.also ?? []) await holdPart(context, place, kept, subject);
+    for (const subject of hold.also ?? []) await holdPart(context, place, stored, subject);
     // It holds from now on; the running destruction shows whether it came in time.
     if (await isLate(context, place, hold))
       return no(refuse('audit_unavailable', undefined, 'something is being destroyed'));
     const reported = await reportHold(context, place, { type: 'hold.set', hold, by: hold });
     if (!reported.ok) return reported;
-    const changed = await change(context, place, kept.name, (one) => ({ ...one, told: true }));
+    const changed = await change(context, place, stored.name, (one) => ({ ...one, told: true }));
     if (!changed) return ok(hold);
     hold = changed.hold;
   }
@@ -129,7 +131,7 @@ async function settle(context: EraseContext, place: SubjectPlace, kept: StoredHo
   if (!reported.ok) return reported;
   for (const subject of hold.also ?? [])
     await context.store.remove('sidecar', await partName(context, place, hold, subject));
-  await context.store.remove('sidecar', kept.name);
+  await context.store.remove('sidecar', stored.name);
   return ok(hold);
 }
 
@@ -143,7 +145,7 @@ async function isLate({ store, zone }: EraseContext, place: SubjectPlace, hold: 
       ? await store.list('sidecar', erasuresPrefix(zone, tenant), ERASURES_PER_TENANT_MAX)
       : tags.map((tag) => erasureName(zone, tenant, tag));
   const found = await Promise.all(names.map((name) => readErasure(place, name)));
-  return found.some((kept) => kept?.state.destroying);
+  return found.some((stored) => stored?.state.destroying);
 }
 
 const partName = async ({ zone }: EraseContext, { key }: SubjectPlace, { tenant, id }: HoldState, subject: string) =>
@@ -192,11 +194,11 @@ async function change(
   next: (hold: HoldState) => HoldState,
 ): Promise<StoredHold | undefined> {
   for (let tries = 0; tries < AUDIT_RACE_TRIES_MAX; tries += 1) {
-    const kept = await readHold(store, key, name);
-    if (!kept) return undefined;
-    const changed = next(kept.hold);
-    if (JSON.stringify(changed) === JSON.stringify(kept.hold)) return kept;
-    await store.replace('sidecar', name, await key.seal(changed, name), kept.version);
+    const stored = await readHold(store, key, name);
+    if (!stored) return undefined;
+    const changed = next(stored.hold);
+    if (JSON.stringify(changed) === JSON.stringify(stored.hold)) return stored;
+    await store.replace('sidecar', name, await key.seal(changed, name), stored.version);
   }
   throw new Error('a hold changes all the time');
 }

@@ -62,16 +62,16 @@ export async function advanceExport(
   tenant: string,
   id: string,
 ): Promise<boolean> {
-  const kept = await findExport(context.rows, zone, tenant, id);
-  if (!kept || dueOf(kept.row) > context.now()) return false;
+  const stored = await findExport(context.rows, zone, tenant, id);
+  if (!stored || dueOf(stored.row) > context.now()) return false;
   let next: ExportRow | undefined;
   try {
-    const made = await steps[kept.row.state](context, kept.row);
+    const made = await steps[stored.row.state](context, stored.row);
     next = made && { ...made, tries: 0 };
   } catch (error) {
-    next = await failed(context, kept.row, error);
+    next = await failed(context, stored.row, error);
   }
-  return (await replaceExport(context.rows, next, kept)) && next !== undefined && dueOf(next) <= context.now();
+  return (await replaceExport(context.rows, next, stored)) && next !== undefined && dueOf(next) <= context.now();
 }
 
 /** All that is due in all zones, a step of each in turns, as long as one tick lasts. */

@@ -54,12 +54,12 @@ export async function createExport(
   };
   if (!(await insertExport(rows, fresh))) return no(refuse('exports_open'));
   const reported = await context.report(zone, { ...eventOf(fresh), ...(subject !== undefined && { subject }) });
-  const kept = await findExport(rows, zone, tenant, fresh.id);
-  if (!kept) throw new Error('an export is gone');
+  const stored = await findExport(rows, zone, tenant, fresh.id);
+  if (!stored) throw new Error('an export is gone');
   const next: ExportRow = reported.ok
-    ? { ...kept.row, state: 'anchoring', event: reported.value.id, due: at }
-    : { ...kept.row, state: 'failed', reason: 'not_recorded', ended: at };
-  if (!(await replaceExport(rows, next, kept))) throw new Error('an export is being made before it was begun');
+    ? { ...stored.row, state: 'anchoring', event: reported.value.id, due: at }
+    : { ...stored.row, state: 'failed', reason: 'not_recorded', ended: at };
+  if (!(await replaceExport(rows, next, stored))) throw new Error('an export is being made before it was begun');
   return reported.ok ? ok(next) : no(reported.refusal);
 }
 

@@ -35,11 +35,11 @@ export function refusalOf(known: readonly ExportRow[], now: number): Refusal | u
   const today = known.filter(({ created, reason }) => created > now - DAY_MS && reason !== 'not_recorded');
   const oldest = today[EXPORTS_PER_DAY_MAX - 1];
   if (oldest) return spent(`${EXPORTS_PER_DAY_MAX} in 24 hours`, oldest.created + DAY_MS);
-  const kept = known.filter(({ state }) => state === 'done');
-  let over = kept.reduce((sum, { bytes = 0 }) => sum + bytes, 0) - EXPORTS_STORED_BYTES;
+  const stored = known.filter(({ state }) => state === 'done');
+  let over = stored.reduce((sum, { bytes = 0 }) => sum + bytes, 0) - EXPORTS_STORED_BYTES;
   if (over < 0) return undefined;
   // The oldest make room first.
-  const first = kept.toReversed().find(({ bytes = 0 }) => {
+  const first = stored.toReversed().find(({ bytes = 0 }) => {
     over -= bytes;
     return over < 0;
   });

@@ -28,8 +28,8 @@ export async function putFile(store: LogStore, place: Place, path: string, bytes
   const name = folderOf(place) + path;
   for (;;) {
     if (await store.create('exports', name, bytes)) break;
-    const kept = await store.read('exports', name);
-    if (kept && (await store.replace('exports', name, bytes, kept.version))) break;
+    const stored = await store.read('exports', name);
+    if (stored && (await store.replace('exports', name, bytes, stored.version))) break;
   }
   return { path, sha256: await digestOf(bytes), bytes: bytes.length };
 }

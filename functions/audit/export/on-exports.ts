@@ -78,8 +78,8 @@ async function findOne(
   zone: string,
 ): Promise<Result<ExportRow>> {
   const { id = '' } = params;
-  const kept = /^[a-z0-9_.-]{1,120}$/.test(id) ? await findExport(rows, zone, tenant, id) : undefined;
-  return kept ? ok(kept.row) : no(refuse('export_unknown'));
+  const stored = /^[a-z0-9_.-]{1,120}$/.test(id) ? await findExport(rows, zone, tenant, id) : undefined;
+  return stored ? ok(stored.row) : no(refuse('export_unknown'));
 }
 
 /** All files of an export that is done. */

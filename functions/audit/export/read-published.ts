@@ -16,6 +16,6 @@ export async function readPublished(
   year: number,
 ): Promise<readonly Published[]> {
   const names = [witnessedName(zone, year), checkpointName(zone, year)];
-  const kept = await Promise.all(names.map((name) => store.read('state', name)));
-  return kept.flatMap((one) => (one ? [{ size: headOf(one.bytes).size, note: one.bytes }] : []));
+  const stored = await Promise.all(names.map((name) => store.read('state', name)));
+  return stored.flatMap((one) => (one ? [{ size: headOf(one.bytes).size, note: one.bytes }] : []));
 }

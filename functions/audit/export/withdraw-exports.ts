@@ -15,17 +15,17 @@ export interface WithdrawContext {
 
 /** Withdraws the exports of a tenant in a zone. */
 export async function withdrawExports(context: WithdrawContext, zone: string, tenant: string): Promise<void> {
-  for await (const kept of everyExport(context.rows, zone, tenant)) await withdrawOne(context, kept);
+  for await (const stored of everyExport(context.rows, zone, tenant)) await withdrawOne(context, stored);
 }
 
 async function withdrawOne({ rows, store, now }: WithdrawContext, listed: StoredExport): Promise<void> {
-  let kept: StoredExport | undefined = listed;
-  while (kept) {
-    const { row }: StoredExport = kept;
+  let stored: StoredExport | undefined = listed;
+  while (stored) {
+    const { row }: StoredExport = stored;
     const next = withdrawn(row, now());
     // The swap comes first: a step that has the old keys loses its race, and nothing of it is served.
-    if (next && !(await replaceExport(rows, next, kept))) {
-      kept = await findExport(rows, row.zone, row.tenant, row.id);
+    if (next && !(await replaceExport(rows, next, stored))) {
+      stored = await findExport(rows, row.zone, row.tenant, row.id);
       continue;
     }
     if (next || row.reason === ERASED) await removeFiles(store, row);

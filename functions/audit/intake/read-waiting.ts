@@ -36,15 +36,15 @@ export async function readWaiting(store: LogStore, names: readonly string[]): Pr
     const some = names.slice(from, from + INTAKE_READS_MAX);
     const read = await Promise.all(some.map((name) => store.read('intake', name)));
     for (const [at, name] of some.entries()) {
-      const kept = read[at];
-      if (!kept) continue;
-      bytes += kept.bytes.length;
+      const stored = read[at];
+      if (!stored) continue;
+      bytes += stored.bytes.length;
       if (bytes > COMMIT_BYTES && last !== undefined) return { waiting, unreadable, last };
       last = name;
-      const one = open(name, kept);
+      const one = open(name, stored);
       if (one) waiting.push(one);
       else {
-        await putAside(store, name, kept);
+        await putAside(store, name, stored);
         unreadable += 1;
       }
     }

@@ -5,8 +5,8 @@ import type { LogStore } from './log-store.ts';
 
 /** The newest log of a region, as it is committed; `undefined` before the first. */
 export async function newestState(store: LogStore, zone: string): Promise<LogState | undefined> {
-  const kept = await store.read('state', stateName(zone));
-  return kept && readState(kept.bytes);
+  const stored = await store.read('state', stateName(zone));
+  return stored && readState(stored.bytes);
 }
 
 /** The number of the outbox's last event that is committed: its record is written, so it cannot be lost any more. */

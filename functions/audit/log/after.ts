@@ -1,8 +1,8 @@
 /** A cancellable delay of `ms` milliseconds. */
-export function after(ms: number): { readonly rings: Promise<void>; cancel(): void } {
+export function after(ms: number): { readonly elapsed: Promise<void>; cancel(): void } {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const rings = new Promise<void>((settle) => {
+  const elapsed = new Promise<void>((settle) => {
     timer = setTimeout(settle, ms);
   });
-  return { rings, cancel: () => clearTimeout(timer) };
+  return { elapsed, cancel: () => clearTimeout(timer) };
 }

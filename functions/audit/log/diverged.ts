@@ -18,8 +18,8 @@ const diverged = z.object({
 export type Diverged = z.infer<typeof diverged>;
 
 export async function readDiverged(store: LogStore, zone: string): Promise<Diverged | undefined> {
-  const kept = await store.read('state', divergedName(zone));
-  return kept && diverged.parse(JSON.parse(new TextDecoder().decode(kept.bytes)));
+  const stored = await store.read('state', divergedName(zone));
+  return stored && diverged.parse(JSON.parse(new TextDecoder().decode(stored.bytes)));
 }
 
 /** The first evidence stays. */

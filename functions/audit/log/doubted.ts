@@ -27,6 +27,6 @@ export const dropDoubt = (store: LogStore, zone: string, witness: string): Promi
 
 export async function readDoubts(store: LogStore, zone: string): Promise<Doubted[]> {
   const names = await store.list('state', doubtedName(zone, ''), HEALTH_INTAKE_MAX);
-  const kept = await Promise.all(names.map((name) => store.read('state', name)));
-  return kept.flatMap((one) => (one ? [doubted.parse(JSON.parse(new TextDecoder().decode(one.bytes)))] : []));
+  const stored = await Promise.all(names.map((name) => store.read('state', name)));
+  return stored.flatMap((one) => (one ? [doubted.parse(JSON.parse(new TextDecoder().decode(one.bytes)))] : []));
 }

@@ -36,10 +36,10 @@ export async function signOnce({ store, signers, zone, year }: Place, checkpoint
   const before = await store.read('log', name);
   const note = before ? undefined : await signedBy(checkpoint, signers);
   if (note && (await store.create('log', name, note))) return note;
-  const kept = before ?? (await store.read('log', name));
-  const same = kept && splitNote(kept.bytes)?.text === formatCheckpoint(checkpoint);
-  if (!kept || !same) throw new Error(`log ${name}: something else is there`);
-  return kept.bytes;
+  const stored = before ?? (await store.read('log', name));
+  const same = stored && splitNote(stored.bytes)?.text === formatCheckpoint(checkpoint);
+  if (!stored || !same) throw new Error(`log ${name}: something else is there`);
+  return stored.bytes;
 }
 
 /** A key that cannot sign now says so itself; the log does not stand still for it. */
@@ -70,11 +70,11 @@ export async function putForward(
 ): Promise<void> {
   const { size } = headOf(note);
   for (let tries = 0; tries < AUDIT_RACE_TRIES_MAX; tries += 1) {
-    const kept = await store.read('state', name);
-    const there = kept && headOf(kept.bytes).size;
-    if (kept && there === size && (await worth(kept.bytes)) >= (await worth(note))) return;
+    const stored = await store.read('state', name);
+    const there = stored && headOf(stored.bytes).size;
+    if (stored && there === size && (await worth(stored.bytes)) >= (await worth(note))) return;
     if (there !== undefined && there > size) return;
-    const done = kept ? store.replace('state', name, note, kept.version) : store.create('state', name, note);
+    const done = stored ? store.replace('state', name, note, stored.version) : store.create('state', name, note);
     if (await done) return;
   }
   throw new Error(`${name}: the checkpoint of ${size} could not be published`);
@@ -82,6 +82,6 @@ export async function putForward(
 
 /** The size of the published checkpoint; 0 when there is none. */
 export async function publishedSize({ store, zone, year }: LogPlace): Promise<number> {
-  const kept = await store.read('state', checkpointName(zone, year));
-  return kept ? headOf(kept.bytes).size : 0;
+  const stored = await store.read('state', checkpointName(zone, year));
+  return stored ? headOf(stored.bytes).size : 0;
 }

@@ -22,8 +22,8 @@ export async function readParts<T>(
 ): Promise<readonly T[]> {
   const read = (one: Tile) =>
     store.read(fileArea({ partial: one.width < TILE_WIDTH }), fileName(zone, year, tilePath(one)));
-  const kept = (await read(tile)) ?? (await read({ ...tile, width: TILE_WIDTH }));
-  const parts = kept && unpack(kept.bytes);
+  const stored = (await read(tile)) ?? (await read({ ...tile, width: TILE_WIDTH }));
+  const parts = stored && unpack(stored.bytes);
   if (!parts || parts.length < tile.width)
     throw new Error(`${zone}/${year}: ${tilePath(tile)} is missing or not whole`);
   return parts.slice(0, tile.width);

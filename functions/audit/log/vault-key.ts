@@ -104,7 +104,7 @@ export class VaultKey implements P256Key {
     if (isWithin(now(), this.#failedAt, VAULT_REST_MS)) throw new Error('the vault failed a moment ago');
     const aborting = new AbortController();
     const deadline = after(VAULT_SIGN_MS);
-    const timedOut = deadline.rings.then((): never => {
+    const timedOut = deadline.elapsed.then((): never => {
       aborting.abort();
       throw new Error('the vault does not answer in time');
     });

@@ -96,7 +96,7 @@ async function lookAtIntake({ store, now }: HealthContext, zone: string): Promis
   // A sample by name is enough to see that nothing moves.
   const read = await Promise.all(names.slice(0, HEALTH_INTAKE_MAX).map((name) => store.read('intake', name)));
   const at = now();
-  const ages = read.flatMap((kept) => (kept ? [at - sinceOf(kept.bytes)] : []));
+  const ages = read.flatMap((stored) => (stored ? [at - sinceOf(stored.bytes)] : []));
   return { waiting: names.length, oldestMs: Math.max(0, ...ages) };
 }
 

@@ -44,8 +44,8 @@ export async function reportPolicy(
   settings: Rules,
   reporter: Pick<Reporter, 'report'>,
 ): Promise<boolean> {
-  const kept = await store.read('state', nameOf(zone));
-  const before = kept ? known.parse(JSON.parse(new TextDecoder().decode(kept.bytes))).rules : {};
+  const stored = await store.read('state', nameOf(zone));
+  const before = stored ? known.parse(JSON.parse(new TextDecoder().decode(stored.bytes))).rules : {};
   const rules = Object.fromEntries(RULES.map((rule) => [rule, digestOf(settings[rule])]));
   const changed = RULES.filter((rule) => before[rule] !== rules[rule]);
   if (changed.length === 0) return true;
@@ -57,6 +57,8 @@ export async function reportPolicy(
   }
   const bytes = new TextEncoder().encode(JSON.stringify({ v: 1, rules }));
   // A faster process has reported the same.
-  await (kept ? store.replace('state', nameOf(zone), bytes, kept.version) : store.create('state', nameOf(zone), bytes));
+  await (stored
+    ? store.replace('state', nameOf(zone), bytes, stored.version)
+    : store.create('state', nameOf(zone), bytes));
   return true;
 }

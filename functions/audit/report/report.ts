@@ -50,7 +50,7 @@ export interface ReportParts {
   /** Milliseconds since 1970. */
   now(): number;
   /** Rings after so many milliseconds. */
-  after(ms: number): { readonly rings: Promise<unknown>; cancel(): void };
+  after(ms: number): { readonly elapsed: Promise<unknown>; cancel(): void };
 }
 
 export function openReporter(parts: ReportParts): Reporter {
@@ -106,15 +106,15 @@ class Voice {
     const full = this.#waiting.length >= REPORTS_WAITING_MAX;
     if (full) return Promise.resolve(no(refuse('audit_unavailable', undefined, 'too many reports wait')));
     const event = this.#mint(draft, id);
-    const bell = this.#parts.after(REPORT_TIMEOUT_MS);
+    const timer = this.#parts.after(REPORT_TIMEOUT_MS);
     return new Promise((settle) => {
       const answer = (result: Result<Reported>) => {
-        bell.cancel();
+        timer.cancel();
         settle(result);
       };
       const waiting = { event, answer };
       this.#waiting.push(waiting);
-      void bell.rings.then(() => {
+      void timer.elapsed.then(() => {
         const at = this.#waiting.indexOf(waiting);
         // A report that timed out before its write is never written; one in a write may be.
         if (at >= 0) this.#waiting.splice(at, 1);
@@ -203,9 +203,12 @@ class Voice {
       await store.create('intake', nameOfReceived(zone, received), new TextEncoder().encode(JSON.stringify(received)));
       return true;
     };
-    const bell = after(REPORT_TIMEOUT_MS);
-    const done = await Promise.race([write().catch((error) => this.#failedWith(error)), bell.rings.then(() => false)]);
-    bell.cancel();
+    const timer = after(REPORT_TIMEOUT_MS);
+    const done = await Promise.race([
+      write().catch((error) => this.#failedWith(error)),
+      timer.elapsed.then(() => false),
+    ]);
+    timer.cancel();
     if (done) [life.last, this.#lastAt, this.#full] = [to, t, false];
     return done;
   }

@@ -18,10 +18,10 @@ export async function redoCommit(place: Place, state: LogState): Promise<readonl
   const { store, zone, year } = place;
   const { size, root, before } = state;
   const there = await loadEdge(place, before.size, before.root);
-  const kept = await store.read('log', recordName(zone, year, size, root));
+  const stored = await store.read('log', recordName(zone, year, size, root));
   const edge = there ?? (await remakeEdge(place, before.size, before.root));
-  if (!kept) throw new Error(`${zone}/${year} of ${size}: the record of the commit is not there`);
-  const { from, entries } = unpackRecord(kept.bytes);
+  if (!stored) throw new Error(`${zone}/${year} of ${size}: the record of the commit is not there`);
+  const { from, entries } = unpackRecord(stored.bytes);
   if (from !== before.size) throw new Error(`${zone}/${year} of ${size}: the record is of another commit`);
   const again = new RightEdge(edge.facts);
   for (const entry of entries) again.append(entry);
@@ -58,10 +58,10 @@ export async function loadAgain(place: Place, size: number, root: Hash): Promise
 
 async function putOnce(store: LogStore, area: Area, name: string, bytes: Uint8Array): Promise<void> {
   if (await store.create(area, name, bytes)) return;
-  const kept = await store.read(area, name);
+  const stored = await store.read(area, name);
   // Gone again: a partial tile that is full by now.
-  if (!kept && area === 'state') return;
-  if (!kept || !equalBytes(kept.bytes, bytes)) throw new Error(`${area} ${name}: something else is there`);
+  if (!stored && area === 'state') return;
+  if (!stored || !equalBytes(stored.bytes, bytes)) throw new Error(`${area} ${name}: something else is there`);
 }
 
 /** Removes partial tiles that this commit has filled. */

@@ -39,9 +39,9 @@ async function lastEntries(place: ReadPlace, size: number, root: Hash): Promise<
   const found: Uint8Array[][] = [];
   let [at, rootAt] = [size, root];
   while (at > start) {
-    const kept = await store.read('log', recordName(zone, year, at, rootAt));
-    if (!kept) throw new Error(`${zone}/${year} of ${at}: the record ${toBase64Url(rootAt)} is not there`);
-    const { from, entries } = unpackRecord(kept.bytes);
+    const stored = await store.read('log', recordName(zone, year, at, rootAt));
+    if (!stored) throw new Error(`${zone}/${year} of ${at}: the record ${toBase64Url(rootAt)} is not there`);
+    const { from, entries } = unpackRecord(stored.bytes);
     if (from >= at || from + entries.length !== at) throw new Error(`${zone}/${year} of ${at}: not the record of it`);
     found.unshift(entries);
     at = from;
@@ -51,9 +51,9 @@ async function lastEntries(place: ReadPlace, size: number, root: Hash): Promise<
 }
 
 async function rootAtSize({ store, zone, year }: ReadPlace, size: number): Promise<Hash> {
-  const kept = await store.read('log', signedName(zone, year, size));
-  if (!kept) throw new Error(`${zone}/${year}: the checkpoint of ${size} is not there`);
-  return headOf(kept.bytes).root;
+  const stored = await store.read('log', signedName(zone, year, size));
+  if (!stored) throw new Error(`${zone}/${year}: the checkpoint of ${size} is not there`);
+  return headOf(stored.bytes).root;
 }
 
 /** Roots of full tiles of a level: the hashes of the partial tile above them. */
@@ -65,8 +65,8 @@ async function rootsOf(
   return Promise.all(
     Array.from({ length: width }, async (_, at) => {
       const path = tilePath({ level, index: first + at, width: TILE_WIDTH });
-      const kept = await store.read('log', fileName(zone, year, path));
-      const hashes = kept && unpackHashes(kept.bytes);
+      const stored = await store.read('log', fileName(zone, year, path));
+      const hashes = stored && unpackHashes(stored.bytes);
       if (hashes?.length !== TILE_WIDTH) throw new Error(`${zone}/${year}: ${path} is not there, or not whole`);
       return rootOf(hashes);
     }),

@@ -36,8 +36,8 @@ export class RecentIds {
     for (let from = Math.floor(first / TILE_WIDTH) * TILE_WIDTH; from < size; from += TILE_WIDTH) {
       const tile = { ...tileWith(0, from, size), level: 'entries' as const };
       const area = fileArea({ partial: tile.width < TILE_WIDTH });
-      const kept = await store.read(area, fileName(zone, year, tilePath(tile)));
-      for (const entry of (kept && unpackEntries(kept.bytes)) ?? []) {
+      const stored = await store.read(area, fileName(zone, year, tilePath(tile)));
+      for (const entry of (stored && unpackEntries(stored.bytes)) ?? []) {
         const leaf = readLeaf(entry);
         if (leaf) this.#ids.add(leaf.id);
       }

@@ -140,7 +140,7 @@ export class Sequencer {
   async #open(): Promise<Opened | Round> {
     const { store, zone, base, now } = this.#parts;
     const name = stateName(zone);
-    const [kept, mark] = await Promise.all([store.read('state', name), store.read('state', divergedName(zone))]);
+    const [stored, mark] = await Promise.all([store.read('state', name), store.read('state', divergedName(zone))]);
     if (mark) return nothing('diverged');
     const at = now();
     const clock = this.#clockOf(at, Number.NEGATIVE_INFINITY);
@@ -148,19 +148,19 @@ export class Sequencer {
     const year = yearOf(at);
     const begin = (one: number, before?: LogState) =>
       encodeState(freshState(originOfLog(base, zone, one), one, before));
-    if (!kept) {
+    if (!stored) {
       await store.create('state', name, begin(year));
       return nothing('beaten');
     }
-    const state = readState(kept.bytes);
-    const opened = { place: this.#placeOf(state), state, version: kept.version };
+    const state = readState(stored.bytes);
+    const opened = { place: this.#placeOf(state), state, version: stored.version };
     // Some writers' clocks are behind: years are only ever gone on from.
     if (state.year >= year && !state.closed) return opened;
     // A log is published to its end before the next one begins; later rounds do not look at it.
     if (!(await this.#finish(opened))) return nothing('beaten');
     // A year without a log is passed over only where two clocks say that it has passed.
     const next = store.clock?.() === undefined ? state.year + 1 : Math.max(year, state.year + 1);
-    if (state.closed) await store.replace('state', name, begin(next, state), kept.version);
+    if (state.closed) await store.replace('state', name, begin(next, state), stored.version);
     else await this.#close(opened, at);
     return nothing('beaten');
   }
@@ -227,9 +227,9 @@ export class Sequencer {
   }
 
   async #edgeOf(place: Place, { origin, size, root }: LogState): Promise<RightEdge | undefined> {
-    const kept = this.#edge?.origin === origin ? this.#edge.edge : undefined;
-    const same = kept && kept.size === size && equalBytes(kept.root(), root);
-    const edge = same ? kept : ((await loadEdge(place, size, root)) ?? (await loadAgain(place, size, root)));
+    const stored = this.#edge?.origin === origin ? this.#edge.edge : undefined;
+    const same = stored && stored.size === size && equalBytes(stored.root(), root);
+    const edge = same ? stored : ((await loadEdge(place, size, root)) ?? (await loadAgain(place, size, root)));
     // A copy: what fails from here on must leave the original as it was.
     return edge && new RightEdge(edge.facts);
   }

@@ -68,8 +68,8 @@ async function listBlock({ store, zone, year }: SidecarPlace, block: number): Pr
  * themselves.
  */
 async function isCommitted({ store, zone, year }: SidecarPlace, { size, root }: SidecarFile): Promise<boolean> {
-  const kept = await store.read('log', signedName(zone, year, size));
-  const text = kept && new TextDecoder().decode(kept.bytes);
+  const stored = await store.read('log', signedName(zone, year, size));
+  const text = stored && new TextDecoder().decode(stored.bytes);
   const checkpoint = text === undefined ? undefined : readCheckpoint(text.slice(0, text.lastIndexOf('\n\n') + 1));
   return checkpoint !== undefined && toBase64Url(checkpoint.root) === root;
 }

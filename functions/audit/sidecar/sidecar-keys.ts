@@ -112,14 +112,14 @@ export class SidecarKeys {
     const { store, zone } = this.#parts;
     const name = periodName(zone, ret, month, tenant);
     return this.#periods.get(name, async () => {
-      let kept = await store.read('sidecar', name);
-      if (!kept && make) {
+      let stored = await store.read('sidecar', name);
+      if (!stored && make) {
         const fresh = toBase64(crypto.getRandomValues(new Uint8Array(KEY_BYTES)));
         await store.create('sidecar', name, await key.seal(fresh, name));
-        kept = await store.read('sidecar', name);
-        if (!kept) throw new Error('the secret of a month was deleted in this moment');
+        stored = await store.read('sidecar', name);
+        if (!stored) throw new Error('the secret of a month was deleted in this moment');
       }
-      return kept && bytesOf(z.string().parse(await key.open(kept.bytes, name)));
+      return stored && bytesOf(z.string().parse(await key.open(stored.bytes, name)));
     });
   }
 }

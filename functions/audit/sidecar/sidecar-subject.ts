@@ -46,21 +46,21 @@ export const bytesOf = (base64: string): Uint8Array => {
 
 interface Pointer {
   readonly name: string;
-  readonly kept: StoredFile | undefined;
+  readonly stored: StoredFile | undefined;
   /** `undefined` when it leads nowhere. */
   readonly sid: string | undefined;
 }
 
 export async function readPointer({ store, zone, tenant, key }: SubjectPlace, subject: string): Promise<Pointer> {
   const name = pointerName(zone, tenant, await key.tag(subject));
-  const kept = await store.read('sidecar', name);
-  const sid = kept && z.string().parse(await key.open(kept.bytes, name));
-  return { name, kept, sid: sid === NOWHERE ? undefined : sid };
+  const stored = await store.read('sidecar', name);
+  const sid = stored && z.string().parse(await key.open(stored.bytes, name));
+  return { name, stored, sid: sid === NOWHERE ? undefined : sid };
 }
 
 /** `false` when it is not as it was read, or when that is unknown. */
-export async function leadNowhere({ store, key }: SubjectPlace, { name, kept }: Pointer): Promise<boolean> {
-  return kept !== undefined && store.replace('sidecar', name, await key.seal(NOWHERE, name), kept.version);
+export async function leadNowhere({ store, key }: SubjectPlace, { name, stored }: Pointer): Promise<boolean> {
+  return stored !== undefined && store.replace('sidecar', name, await key.seal(NOWHERE, name), stored.version);
 }
 
 /** `undefined` when it was destroyed, or never was. */
@@ -70,8 +70,8 @@ export async function readSecret(place: SubjectPlace, sid: string): Promise<Subj
 
 async function readWithVersion({ store, zone, tenant, key }: SubjectPlace, sid: string) {
   const name = subjectName(zone, tenant, sid);
-  const kept = await store.read('sidecar', name);
-  return kept && { name, version: kept.version, secret: secretOf.parse(await key.open(kept.bytes, name)) };
+  const stored = await store.read('sidecar', name);
+  return stored && { name, version: stored.version, secret: secretOf.parse(await key.open(stored.bytes, name)) };
 }
 
 /** The secret that hides what happens now, made if there is none; it knows of which classes and months it has records. */
@@ -126,10 +126,10 @@ async function pointToNew(
   };
   const name = subjectName(zone, tenant, sid);
   await store.create('sidecar', name, await key.seal(secret, name));
-  const { kept } = pointer;
+  const { stored } = pointer;
   const box = await key.seal(sid, pointer.name);
-  const pointed = kept
-    ? await store.replace('sidecar', pointer.name, box, kept.version)
+  const pointed = stored
+    ? await store.replace('sidecar', pointer.name, box, stored.version)
     : await store.create('sidecar', pointer.name, box);
   if (pointed) return { sid, secret };
   // After a "no" it may be there all the same.

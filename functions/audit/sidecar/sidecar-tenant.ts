@@ -49,17 +49,17 @@ export async function findTenantKey(
   make: boolean,
 ): Promise<TenantKey | undefined> {
   const name = tenantKeyName(zone, tenant);
-  let kept = await store.read('sidecar', name);
-  if (!kept && make) {
+  let stored = await store.read('sidecar', name);
+  if (!stored && make) {
     const fresh = crypto.getRandomValues(new Uint8Array(KEY_BYTES));
     // A concurrent process may create one: the stored one counts.
     await store.create('sidecar', name, await wrap.wrap(fresh, name));
-    kept = await store.read('sidecar', name);
-    if (!kept) throw new Error('the key of a tenant was deleted in this moment');
+    stored = await store.read('sidecar', name);
+    if (!stored) throw new Error('the key of a tenant was deleted in this moment');
   }
-  if (!kept) return undefined;
-  const { key, old } = await wrap.unwrap(kept.bytes, name);
+  if (!stored) return undefined;
+  const { key, old } = await wrap.unwrap(stored.bytes, name);
   // A faster process has written the same key.
-  if (old) await store.replace('sidecar', name, await wrap.wrap(key, name), kept.version);
+  if (old) await store.replace('sidecar', name, await wrap.wrap(key, name), stored.version);
   return TenantKey.of(key);
 }

@@ -55,8 +55,8 @@ export class SidecarReader {
   async #read({ name, from }: SidecarFile): Promise<readonly (string | null)[]> {
     if (this.#open?.name === name) return this.#open.hidden;
     const { store } = this.#place;
-    const kept = await store.read('sidecar', name);
-    const text = kept && new TextDecoder().decode(kept.bytes);
+    const stored = await store.read('sidecar', name);
+    const text = stored && new TextDecoder().decode(stored.bytes);
     const parsed = sidecarFile.safeParse(text === undefined ? undefined : jsonOf(text));
     const hidden = parsed.success && parsed.data.from === from ? parsed.data.hidden : [];
     this.#open = { name, hidden };

@@ -73,10 +73,10 @@ export class Witnessing {
     // Equality, not "at least": a log that became shorter must be shown.
     if (this.#settled.get(origin) === size) return false;
     const signed = await store.read('log', signedName(zone, year, size));
-    if (!signed) throw new Error(`${zone}/${year} of ${size}: it is published and not kept`);
+    if (!signed) throw new Error(`${zone}/${year} of ${size}: it is published and not stored`);
     const judge = await openJudgeNow(logPolicy, now);
-    const kept = await store.read('state', witnessedName(zone, year));
-    const there = kept && headOf(kept.bytes).size === size ? kept : undefined;
+    const stored = await store.read('state', witnessedName(zone, year));
+    const there = stored && headOf(stored.bytes).size === size ? stored : undefined;
     const counted = there && (await countedOf(there.bytes, logPolicy, judge));
     const seen = counted ?? signed.bytes;
     const known = new Set((await judge(seen))?.witnesses.map(({ name }) => name));

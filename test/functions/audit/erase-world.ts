@@ -7,7 +7,7 @@ import type { Leaf } from '../../../shared/audit/leaf.ts';
 import { type HiddenLog, ZONE } from './hidden-log.ts';
 
 /** Never rings: storage answers at once here, or fails. */
-const silent = () => ({ rings: new Promise<never>(() => {}), cancel() {} });
+const silent = () => ({ elapsed: new Promise<never>(() => {}), cancel() {} });
 
 /** Rows that could not be continued. */
 export const failures: unknown[] = [];

@@ -36,11 +36,11 @@ class Desk {
       now: () => this.now,
       after: () => {
         let bell = () => {};
-        const rings = new Promise<void>((settle) => {
+        const elapsed = new Promise<void>((settle) => {
           bell = settle;
         });
         bells.add(bell);
-        return { rings, cancel: () => void bells.delete(bell) };
+        return { elapsed, cancel: () => void bells.delete(bell) };
       },
     };
     this.reporter = openReporter(parts);

@@ -64,7 +64,7 @@ describe('C9 A1 the record of a file', () => {
   it('C12 is found by its subject, and unreadable after its erasure', async () => {
     const log = new HiddenLog();
     const keys = log.newKeys();
-    const after = () => ({ rings: new Promise<never>(() => {}), cancel() {} });
+    const after = () => ({ elapsed: new Promise<never>(() => {}), cancel() {} });
     const reporter = openReporter({ store: log.store, hide: () => openHide(keys), now: () => log.now, after });
     quiet.use({ ...quiet.instant(), audit: reporter });
     const upload = await quiet.uploaded({ subject: 'ann', commitment });

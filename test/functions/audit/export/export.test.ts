@@ -366,7 +366,7 @@ describe('A21 the job of an export', () => {
       reason: 'exports_spent',
       params: { most: `${EXPORTS_PER_DAY_MAX} in 24 hours`, again },
     });
-    expect(publicText(await log.refusal('ann', {}))).toContain(`Come again after ${again}.`);
+    expect(publicText(await log.refusal('ann', {}))).toContain(`Retry after ${again}.`);
     expect(await log.ask('bob')).toMatchObject({ state: 'anchoring' });
     log.now = first.created + DAY_MS;
     expect(await log.ask('ann')).toMatchObject({ state: 'anchoring' });

@@ -67,7 +67,7 @@ export class ExportedLog {
     scanBundles = EXPORT_STEP_BUNDLES,
   }: { witnessed?: boolean; partBytes?: number; scanBundles?: number } = {}) {
     const hide = () => openHide(this.keys);
-    const after = () => ({ rings: never, cancel: () => {} });
+    const after = () => ({ elapsed: never, cancel: () => {} });
     const reporter = openReporter({ store: this.store, hide, now: () => this.now, after });
     const leases = { hold: async () => 'held', release: async () => {} };
     this.desk = {
