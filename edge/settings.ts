@@ -30,11 +30,11 @@ export interface Settings {
   readonly attestation: AttestationPolicy;
   readonly ticketKey: JWK;
   readonly grantKey: JWK | undefined;
-  /** Signs calls to the functions; present where `backOffices` has an entry. */
+  /** Signs calls to the functions; present where `functionsUrls` has an entry. */
   readonly edgeKey: JWK | undefined;
   readonly zones: readonly string[];
   /** Zone → base URL of its functions, without a slash at the end. */
-  readonly backOffices: ReadonlyMap<string, string>;
+  readonly functionsUrls: ReadonlyMap<string, string>;
   readonly serviceKeys: JSONWebKeySet | undefined;
   /** Zone → its audit log. */
   readonly auditLogs: ReadonlyMap<string, AuditLog>;
@@ -100,7 +100,9 @@ function combine(data: EdgeValues): Settings {
     grantKey: data.GRANT_KEY,
     edgeKey: data.EDGE_KEY,
     zones: data.ZONES,
-    backOffices: new Map(Object.entries(data.BACK_OFFICES ?? {}).map(([zone, url]) => [zone, url.replace(/\/$/, '')])),
+    functionsUrls: new Map(
+      Object.entries(data.BACK_OFFICES ?? {}).map(([zone, url]) => [zone, url.replace(/\/$/, '')]),
+    ),
     serviceKeys: data.SERVICE_KEYS as JSONWebKeySet | undefined,
     auditLogs: new Map(Object.entries(data.AUDIT_LOGS ?? {})),
     auditWaitMs: data.AUDIT_WAIT_MS,

@@ -27,9 +27,9 @@ export async function callAuditFunctions(
   context: RequestContext,
 ): Promise<Result<Response>> {
   const { id, settings } = context;
-  const office = settings.backOffices.get(zone);
-  if (office === undefined || !settings.auditLogs.has(zone)) return no(refuse('audit_closed'));
-  const address = `${office}/api/audit${path}`;
+  const baseUrl = settings.functionsUrls.get(zone);
+  if (baseUrl === undefined || !settings.auditLogs.has(zone)) return no(refuse('audit_closed'));
+  const address = `${baseUrl}/api/audit${path}`;
   // The path builder validated its parts. An address that URL parsing changes is not called.
   if (new URL(address).href !== address) return no(refuse('route_unknown', undefined, 'a path that leads elsewhere'));
   const named = await commitmentOfReader(zone, reader, context);
@@ -40,7 +40,7 @@ export async function callAuditFunctions(
   };
   const method = body === undefined ? 'GET' : 'POST';
   const call = {
-    office,
+    baseUrl,
     path: `/api/audit${path}`,
     method,
     body,
@@ -56,9 +56,9 @@ export async function callAuditFunctions(
 
 /** Returns the functions' refusal if it concerns the caller; otherwise `audit_unreachable`. */
 export async function refusalIn(answered: Response): Promise<Refusal> {
-  const said = functionsRefusal.safeParse(await answered.json().catch(() => undefined));
-  if (!said.success) return refuse('audit_unreachable', undefined, `the functions answered ${answered.status}`);
-  const { reason, params } = said.data.error;
+  const parsed = functionsRefusal.safeParse(await answered.json().catch(() => undefined));
+  if (!parsed.success) return refuse('audit_unreachable', undefined, `the functions answered ${answered.status}`);
+  const { reason, params } = parsed.data.error;
   const ours = reason.startsWith('token_') || reason === 'scope_missing' || reason === 'uploads_closed';
   if (ours) return refuse('audit_unreachable', ruleOf(params), reason);
   return refuse(reason, params, 'from the functions');

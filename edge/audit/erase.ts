@@ -58,10 +58,10 @@ export const listedReleased = z.object({ object: z.literal('list'), data: z.arra
 export const eraseSubject = (request: Request, context: RequestContext): Promise<Response> =>
   inZones(request, context, { schema: erasureBody }, async ({ basis, ...about }, one, claims) => {
     const subjects = await commitmentsIn(one, about, claims, context);
-    const asker = await actorCommitment(one, claims, context);
-    if (!subjects.ok || !asker.ok) return subjects.ok ? (asker as Result<never>) : subjects;
+    const actor = await actorCommitment(one, claims, context);
+    if (!subjects.ok || !actor.ok) return subjects.ok ? (actor as Result<never>) : subjects;
     if (!subjects.value) return no(refuse('field_missing', { field: 'subject' }));
-    const body = { subjects: subjects.value, basis, ...asker.value };
+    const body = { subjects: subjects.value, basis, ...actor.value };
     return list(
       one,
       await callAuditFunctionsFor({ zone: one, path: `/${one}/erasures`, body }, erasure, claims, context),
@@ -77,9 +77,9 @@ export const setHold = (request: Request, context: RequestContext): Promise<Resp
     { schema: holdBody },
     async ({ id = fresh, reason, basis, ...about }, one, claims) => {
       const subjects = await commitmentsIn(one, about, claims, context);
-      const asker = await actorCommitment(one, claims, context);
-      if (!subjects.ok || !asker.ok) return subjects.ok ? (asker as Result<never>) : subjects;
-      const body = { id, reason, basis, ...(subjects.value && { subjects: subjects.value }), ...asker.value };
+      const actor = await actorCommitment(one, claims, context);
+      if (!subjects.ok || !actor.ok) return subjects.ok ? (actor as Result<never>) : subjects;
+      const body = { id, reason, basis, ...(subjects.value && { subjects: subjects.value }), ...actor.value };
       return list(one, await callAuditFunctionsFor({ zone: one, path: `/${one}/holds`, body }, hold, claims, context));
     },
   );
@@ -93,9 +93,9 @@ export const releaseHold = (request: Request, context: RequestContext, { name: i
     context,
     { schema: holdReleaseBody, nothing: 'hold_unknown' },
     async ({ reason }, one, claims) => {
-      const asker = await actorCommitment(one, claims, context);
-      if (!asker.ok) return asker;
-      const question = { zone: one, path: `/${one}/holds/${id}/release`, body: { reason, ...asker.value } };
+      const actor = await actorCommitment(one, claims, context);
+      if (!actor.ok) return actor;
+      const question = { zone: one, path: `/${one}/holds/${id}/release`, body: { reason, ...actor.value } };
       const done = await callAuditFunctionsFor(question, released, claims, context);
       // Another zone may have the hold.
       return !done.ok && done.refusal.reason === 'hold_unknown' ? ok([]) : list(one, done);
@@ -141,7 +141,7 @@ async function inZones<S extends z.ZodType<{ zone?: string | undefined }> | unde
   request: Request,
   context: RequestContext,
   { schema, nothing }: ZonedRoute<S>,
-  ask: (body: Body<S>, zone: string, claims: Claims) => Promise<Result<object[]>>,
+  send: (body: Body<S>, zone: string, claims: Claims) => Promise<Result<object[]>>,
 ): Promise<Response> {
   const scopes: Scope | readonly [Scope, ...Scope[]] = schema ? 'compliance' : ['compliance', 'audit'];
   const claims = await admit(request, scopes, context);
@@ -152,7 +152,7 @@ async function inZones<S extends z.ZodType<{ zone?: string | undefined }> | unde
   if (!zones.ok) return refuseWith(zones.refusal);
   const data: object[] = [];
   for (const one of zones.value) {
-    const answered = await ask(body.value as Body<S>, one, claims.value);
+    const answered = await send(body.value as Body<S>, one, claims.value);
     if (!answered.ok) return refuseWith(answered.refusal);
     data.push(...answered.value);
   }

@@ -62,8 +62,8 @@ export async function createExport(request: Request, context: RequestContext): P
   if (!body?.success) return refuseWith(body ? refuseField(body.error, json.value) : refuse('json_invalid'));
   const zone = zoneOf(claims.value, body.data.zone, context);
   if (!zone.ok) return refuseWith(zone.refusal);
-  const asked = newExportOf(body.data, claims.value, context);
-  const question = { zone: zone.value, path: `/exports/${zone.value}`, body: asked };
+  const requested = newExportOf(body.data, claims.value, context);
+  const question = { zone: zone.value, path: `/exports/${zone.value}`, body: requested };
   const made = await callAuditFunctionsFor(question, exportStatus, claims.value, context);
   if (!made.ok) return refuseWith(made.refusal);
   const location = `/v1/audit/exports/${made.value.id}`;
@@ -93,11 +93,11 @@ export const isOpenTo = ({ zones }: Pick<Claims, 'zones'>, zone: string): boolea
 /** Returns the requested zone if the token permits it; by default its home. */
 export function zoneOf(
   { zones }: Pick<Claims, 'zones'>,
-  asked: string | undefined,
+  requested: string | undefined,
   { settings }: RequestContext,
 ): Result<string> {
   const served = [...settings.auditLogs.keys()].filter((zone) => isOpenTo({ zones }, zone));
-  const zone = asked ?? zones.find((one) => served.includes(one)) ?? served[0];
+  const zone = requested ?? zones.find((one) => served.includes(one)) ?? served[0];
   if (zone === undefined) return no(refuse('audit_closed'));
   return served.includes(zone) ? ok(zone) : no(refuse('zone_unserved', { zone }));
 }

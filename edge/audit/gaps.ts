@@ -47,9 +47,9 @@ export async function acceptGap(request: Request, context: RequestContext): Prom
   if (!parsed.success) return refuseWith(refuseField(parsed.error, json.value));
   const zone = zoneOf(claims.value, parsed.data.zone, context);
   if (!zone.ok) return refuseWith(zone.refusal);
-  const asker = await actorCommitment(zone.value, claims.value, context);
-  if (!asker.ok) return refuseWith(asker.refusal);
-  const body = { gap: parsed.data.gap, reason: parsed.data.reason, ...asker.value };
+  const actor = await actorCommitment(zone.value, claims.value, context);
+  if (!actor.ok) return refuseWith(actor.refusal);
+  const body = { gap: parsed.data.gap, reason: parsed.data.reason, ...actor.value };
   const question = { zone: zone.value, path: `/${zone.value}/gaps/accept`, body, operate: true };
   const done = await callAuditFunctionsFor(question, gap, claims.value, context);
   return done.ok ? Response.json({ zone: zone.value, ...done.value }, { headers: fresh }) : refuseWith(done.refusal);

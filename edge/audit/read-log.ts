@@ -47,10 +47,10 @@ const TOO_MUCH = 'allowance_concurrent' satisfies Refusal['reason'];
 export async function listLogs(request: Request, context: RequestContext): Promise<Response> {
   const claims = await admit(request, ['audit', 'operate'], context);
   if (!claims.ok) return refuseWith(claims.refusal);
-  const asked = new URL(request.url).searchParams.get('zone');
+  const requested = new URL(request.url).searchParams.get('zone');
   const mine = [...context.settings.auditLogs].filter(([zone]) => isOpenTo(claims.value, zone));
-  const open = asked === null ? mine : mine.filter(([zone]) => zone === asked);
-  if (asked !== null && open.length === 0) return refuseWith(refuse('zone_unserved', { zone: asked }));
+  const open = requested === null ? mine : mine.filter(([zone]) => zone === requested);
+  if (requested !== null && open.length === 0) return refuseWith(refuse('zone_unserved', { zone: requested }));
   const found = await Promise.all(open.map(([zone, log]) => listZone(zone, log, claims.value, context)));
   const data: z.infer<typeof listedLog>[] = [];
   for (const listed of found) {
@@ -93,22 +93,22 @@ async function listZone(
  */
 export async function readLog(request: Request, context: RequestContext, { name }: PathParams): Promise<Response> {
   const [, zone = '', year = '', path = ''] = PATH.exec(name) ?? [];
-  const asked = readLogPath(path);
-  const scopes = holdsEntries(asked) ? ('operate' as const) : (['audit', 'operate'] as const);
+  const logPath = readLogPath(path);
+  const scopes = holdsEntries(logPath) ? ('operate' as const) : (['audit', 'operate'] as const);
   const claims = await admit(request, scopes, context);
   if (!claims.ok) return refuseWith(claims.refusal);
   const { settings } = context;
-  const office = settings.backOffices.get(zone);
-  if (!asked) return refuseWith(refuse('route_unknown'));
+  const baseUrl = settings.functionsUrls.get(zone);
+  if (!logPath) return refuseWith(refuse('route_unknown'));
   if (!isOpenTo(claims.value, zone)) return refuseWith(refuse('zone_unserved', { zone }));
-  if (office === undefined || !settings.auditLogs.has(zone)) return refuseWith(refuse('audit_closed'));
+  if (baseUrl === undefined || !settings.auditLogs.has(zone)) return refuseWith(refuse('audit_closed'));
   const { tenant, subject: holder } = claims.value;
   const named = await commitmentOfReader(zone, { tenant, subject: holder }, context);
   if (!named.ok) return refuseWith(named.refusal);
-  const operate = holdsEntries(asked) && { operate: true };
+  const operate = holdsEntries(logPath) && { operate: true };
   const claimed = { tenant, ...operate, ...(named.value !== undefined && { subject: named.value }) };
   const file = `/api/audit/log/${zone}/${year}/${path}`;
-  const call = { method: 'GET', office, path: file, claims: claimed, ms: AUDIT_READ_TIMEOUT_MS } as const;
+  const call = { method: 'GET', baseUrl, path: file, claims: claimed, ms: AUDIT_READ_TIMEOUT_MS } as const;
   const answered = await callFunctions(call, (response) => response, context);
   if (answered instanceof CircuitOpen) return refuseWith({ ...refuse('audit_unreachable'), ...answered });
   if (answered === late || answered === undefined) return refuseWith(refuse('audit_unreachable'));

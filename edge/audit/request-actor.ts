@@ -19,10 +19,10 @@ export interface RequestActor {
 }
 
 /** The requested zone, or all zones that may hold events of the tenant. */
-export function zonesOf(claims: Claims, asked: string | undefined, context: RequestContext): Result<string[]> {
-  const one = zoneOf(claims, asked, context);
+export function zonesOf(claims: Claims, requested: string | undefined, context: RequestContext): Result<string[]> {
+  const one = zoneOf(claims, requested, context);
   if (!one.ok) return one;
-  if (asked !== undefined) return ok([one.value]);
+  if (requested !== undefined) return ok([one.value]);
   return ok([...context.settings.auditLogs.keys()].filter((zone) => zoneOf(claims, zone, context).ok));
 }
 

@@ -51,10 +51,10 @@ export async function searchAudit(request: Request, context: RequestContext): Pr
   if (!claims.ok) return refuseWith(claims.refusal);
   const query = readQuery(request);
   if (!query.ok) return refuseWith(query.refusal);
-  const { zone: asked, subject, commitment, day, index, disclose, ...rest } = query.value;
+  const { zone: requested, subject, commitment, day, index, disclose, ...rest } = query.value;
   if ((index === undefined) !== (rest.year === undefined))
     return refuseWith(refuse('field_invalid', { field: 'index', rule: 'goes with a year' }));
-  const zones = zonesOf(claims.value, asked, context);
+  const zones = zonesOf(claims.value, requested, context);
   if (!zones.ok) return refuseWith(zones.refusal);
   const data: z.infer<typeof foundEntries>[] = [];
   for (const zone of zones.value) {

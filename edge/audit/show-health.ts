@@ -26,8 +26,8 @@ export async function showAuditHealth(request: Request, context: RequestContext)
   const log = await callAuditFunctionsFor({ zone, path: `/${zone}/health` }, logHealth, { tenant }, context);
   if (!log.ok) return refuseWith(log.refusal);
   const now = runtime.now();
-  const look = async (asked: Promise<OutboxPage> | OutboxPage): Promise<OutboxHealth> => {
-    const page = await within(Promise.resolve(asked), AUDIT_READ_TIMEOUT_MS, runtime);
+  const look = async (pending: Promise<OutboxPage> | OutboxPage): Promise<OutboxHealth> => {
+    const page = await within(Promise.resolve(pending), AUDIT_READ_TIMEOUT_MS, runtime);
     if (page === late) throw new Error('an outbox does not answer');
     return { waiting: page.waiting, oldestMs: Math.max(0, now - (page.rows[0]?.t ?? now)) };
   };

@@ -45,7 +45,7 @@ export async function streamLeaves(request: Request, context: RequestContext): P
   if (from === undefined)
     return refuseWith(refuse('field_invalid', { field: 'from', rule: 'must be a place in a log, as 2026-500000' }));
   const { tenant } = claims.value;
-  const ask = (at: string) =>
+  const fetchPage = (at: string) =>
     callAuditFunctionsFor(
       { zone: zone.value, path: `/stream/${zone.value}/${tenant}?from=${at}` },
       streamPage,
@@ -56,9 +56,9 @@ export async function streamLeaves(request: Request, context: RequestContext): P
   if (follow !== 'true' && follow !== 'false')
     return refuseWith(refuse('field_invalid', { field: 'follow', rule: 'must be "true" or "false"' }));
   // The first page decides between stream and refusal.
-  const first = await ask(from);
+  const first = await fetchPage(from);
   if (!first.ok) return refuseWith(first.refusal);
-  const body = bodyOf(first.value, ask, { shape, follow: follow === 'true' }, context);
+  const body = bodyOf(first.value, fetchPage, { shape, follow: follow === 'true' }, context);
   return new Response(body, { headers: { 'content-type': shape.type, 'cache-control': 'no-store' } });
 }
 
@@ -73,7 +73,7 @@ function startOf(from: string | null, last: string | null): string | undefined {
 
 function bodyOf(
   first: StreamPage,
-  ask: (at: string) => Promise<Result<StreamPage>>,
+  fetchPage: (at: string) => Promise<Result<StreamPage>>,
   { shape, follow }: { readonly shape: Shape; readonly follow: boolean },
   { runtime }: RequestContext,
 ): ReadableStream<Uint8Array> {
@@ -86,12 +86,12 @@ function bodyOf(
     {
       async pull(controller) {
         for (;;) {
-          const asked = page ? { ok: true as const, value: page } : await ask(next);
+          const fetched = page ? { ok: true as const, value: page } : await fetchPage(next);
           page = undefined;
           // A refusal cannot be sent inside a started stream; the reader reconnects from its position.
-          if (!asked.ok) return controller.close();
-          const { data, ended, year } = asked.value;
-          next = asked.value.next;
+          if (!fetched.ok) return controller.close();
+          const { data, ended, year } = fetched.value;
+          next = fetched.value.next;
           if (data.length > 0) controller.enqueue(encoder.encode(data.map((one) => shape.write(one, year)).join('')));
           if ((ended && !follow) || runtime.now() >= until) return controller.close();
           if (data.length > 0) return;

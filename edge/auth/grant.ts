@@ -85,12 +85,12 @@ const bounds = {
 } as const;
 
 /** Returns the bounds of the grant: the requested ones, at most the caller's, which are also the default. */
-function decideShare(allowance: Claims['allowance'], asked: ShareAllowance): Result<ShareAllowance> {
+function decideShare(allowance: Claims['allowance'], requested: ShareAllowance): Result<ShareAllowance> {
   const share: Record<string, number> = {};
   for (const name of Object.keys(bounds) as (keyof typeof bounds)[]) {
     const [field, usual] = bounds[name];
     const most = allowance[name] ?? usual;
-    const value = asked[name] ?? most;
+    const value = requested[name] ?? most;
     if (value > most) {
       return no(refuse('field_invalid', { field: `allowance.${field}`, rule: `must be at most ${most}` }));
     }

@@ -6,7 +6,7 @@ const commitTo = (subject: string, salt: Uint8Array): string =>
   `c1:${createHmac('sha256', salt).update(subject).digest('hex')}`;
 
 /**
- * Replaces the subject of events by a commitment: the record can tell that two requests have the same caller,
+ * Replaces the subject of events by a commitment: the record shows that two requests have the same caller,
  * and identify a caller to a reader who knows name and salt; it does not reveal the name. The salt never
  * leaves this object.
  */

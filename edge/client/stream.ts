@@ -74,7 +74,7 @@ class Client implements LiveStream {
   #over = false;
   #failure: StreamError | undefined;
   readonly #perseverance: Perseverance;
-  #heardAt = 0;
+  #receivedAt = 0;
   #seen = 0;
   #cancelPing = () => {};
   #cancelPause = () => {};
@@ -109,11 +109,11 @@ class Client implements LiveStream {
   }
 
   finalize(): Promise<void> {
-    return this.#ask('finalize');
+    return this.#request('finalize');
   }
 
   clear(): Promise<void> {
-    return this.#ask('clear');
+    return this.#request('clear');
   }
 
   setOptions(options: Partial<StreamOptions>): void {
@@ -135,7 +135,7 @@ class Client implements LiveStream {
     this.#finish(new StreamError('closed', 'The stream was closed.'));
   }
 
-  #ask(type: 'finalize' | 'clear'): Promise<void> {
+  #request(type: 'finalize' | 'clear'): Promise<void> {
     if (this.#failure) return Promise.reject(this.#failure);
     const id = this.#ids++;
     const answer = waiter<void>();
@@ -167,7 +167,7 @@ class Client implements LiveStream {
     this.#socket = socket;
     this.#started = false;
     this.#seen = 0;
-    this.#heardAt = this.#around.now();
+    this.#receivedAt = this.#around.now();
     socket.onopen = () => this.#start(socket);
     socket.onmessage = ({ data }) => {
       if (socket === this.#socket) this.#hear(data);
@@ -194,7 +194,7 @@ class Client implements LiveStream {
   }
 
   #hear(data: unknown): void {
-    this.#heardAt = this.#around.now();
+    this.#receivedAt = this.#around.now();
     this.#seen += 1;
     if (typeof data !== 'string') return;
     const message = JSON.parse(data) as StreamEvent & Record<string, never>;
@@ -282,7 +282,7 @@ class Client implements LiveStream {
     this.#cancelPing();
     this.#cancelPing = this.#around.after(STREAM_PING_MS, () => {
       if (socket !== this.#socket) return;
-      if (this.#around.now() - this.#heardAt > CLIENT_SILENCE_MS) {
+      if (this.#around.now() - this.#receivedAt > CLIENT_SILENCE_MS) {
         socket.close(4000, 'silent');
         this.#lose(socket, 4000);
         return;

@@ -57,12 +57,12 @@ export async function callFunctionsRoute<T extends z.ZodType>(
   tenant: string,
   context: RequestContext,
 ): Promise<Result<z.infer<T> | undefined>> {
-  const office = context.settings.backOffices.get(question.zone);
-  if (office === undefined) return no(refuse('uploads_closed', undefined, `no functions for ${question.zone}`));
+  const baseUrl = context.settings.functionsUrls.get(question.zone);
+  if (baseUrl === undefined) return no(refuse('uploads_closed', undefined, `no functions for ${question.zone}`));
   const { path, zones, waitSeconds = 0, operate = false, makes, ...rest } = question;
   const call = {
     ...rest,
-    office,
+    baseUrl,
     path: `/api${path}`,
     claims: { tenant, ...(operate && { operate }), ...(zones && { zones }) },
     ms: FUNCTIONS_CALL_MS + waitSeconds * 1_000,
@@ -73,12 +73,12 @@ export async function callFunctionsRoute<T extends z.ZodType>(
   if (answer instanceof CircuitOpen) return no({ ...unavailable('did not answer a probe'), ...answer });
   if (answer === undefined || answer === late) {
     const detail = answer === late ? 'do not answer' : 'cannot be reached';
-    return no({ ...unsettled(detail, makes), ...openCircuit(office) });
+    return no({ ...unsettled(detail, makes), ...openCircuit(baseUrl) });
   }
   const read = readAnswer(answer, schema, makes);
   if (read.ok || read.refusal.detail !== STORAGE_SILENT) return read;
-  await probe(office, context.runtime);
-  return no({ ...read.refusal, ...openCircuit(office) });
+  await probe(baseUrl, context.runtime);
+  return no({ ...read.refusal, ...openCircuit(baseUrl) });
 }
 
 async function readStatus(response: Response): Promise<{ status: number; body: unknown }> {
@@ -88,7 +88,7 @@ async function readStatus(response: Response): Promise<{ status: number; body: u
 
 export interface Call extends Pick<Question, 'method' | 'body' | 'signal' | 'owner'> {
   /** Address of the functions, and the path below it. */
-  readonly office: string;
+  readonly baseUrl: string;
   readonly path: string;
   /** The call is sent while the circuit is open, too. */
   readonly patient?: boolean;
@@ -110,7 +110,7 @@ export async function callFunctions<T>(
   context: RequestContext,
 ): Promise<T | typeof late | CircuitOpen | undefined> {
   const { runtime } = context;
-  const open = patient ? undefined : await passCircuit(call.office, context);
+  const open = patient ? undefined : await passCircuit(call.baseUrl, context);
   if (open) return open;
   const leaving = new AbortController();
   const signal = call.signal ? AbortSignal.any([leaving.signal, call.signal]) : leaving.signal;
@@ -119,21 +119,21 @@ export async function callFunctions<T>(
     .catch(() => undefined);
   let answered = await within(answering, call.ms - CIRCUIT_PROBE_MS, runtime);
   if (answered === late) {
-    const probing = probe(call.office, runtime);
+    const probing = probe(call.baseUrl, runtime);
     answered = await within(answering, CIRCUIT_PROBE_MS, runtime);
     if (answered === late) leaving.abort();
     if (answered === late || answered === undefined) await probing;
     else context.waitUntil(probing);
-  } else if (answered === undefined && !call.signal?.aborted) await probe(call.office, runtime);
+  } else if (answered === undefined && !call.signal?.aborted) await probe(call.baseUrl, runtime);
   return answered;
 }
 
 async function send(
-  { office, path, method, claims, owner, headers, body, ms, signal }: Call,
+  { baseUrl, path, method, claims, owner, headers, body, ms, signal }: Call,
   { settings, runtime }: RequestContext,
 ): Promise<Response> {
   const now = runtime.now();
-  return fetch(`${office}${path}`, {
+  return fetch(`${baseUrl}${path}`, {
     method,
     headers: {
       authorization: `Bearer ${await signService(settings, claims, now, owner)}`,
@@ -174,9 +174,9 @@ function readAnswer<T extends z.ZodType>(
       ? ok(parsed.data)
       : no(unsettled(`answer otherwise: ${z.prettifyError(parsed.error)}`, makes));
   }
-  const said = functionsRefusal.safeParse(body);
-  if (!said.success) return no(unsettled(`answered ${status}`, makes));
-  const { reason, params } = said.data.error;
+  const parsed = functionsRefusal.safeParse(body);
+  if (!parsed.success) return no(unsettled(`answered ${status}`, makes));
+  const { reason, params } = parsed.data.error;
   if (reason === 'uploads_unavailable') return no({ ...unsettled('', makes), detail: STORAGE_SILENT });
   if (reason === 'storage_unavailable') return no(refuse(reason, params, STORAGE_SILENT));
   // A rejected edge token is an operator's fault and no business of the caller.

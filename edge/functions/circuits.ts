@@ -20,7 +20,7 @@ const CIRCUIT_PEEK_MS = 50;
 
 /** Circuits by configured address. */
 const circuits = new Map<string, Circuit>();
-const circuitOf = (office: string): Circuit => circuits.get(office) ?? closedCircuit;
+const circuitOf = (baseUrl: string): Circuit => circuits.get(baseUrl) ?? closedCircuit;
 
 interface Caller {
   readonly runtime: Runtime;
@@ -38,20 +38,20 @@ export class CircuitOpen {
 /**
  * Refuses a call while the circuit is open. The call that begins a probe waits for it, within a short bound.
  */
-export async function passCircuit(office: string, { runtime, waitUntil }: Caller): Promise<CircuitOpen | undefined> {
-  const admitted = admitCall(circuitOf(office), runtime.now());
+export async function passCircuit(baseUrl: string, { runtime, waitUntil }: Caller): Promise<CircuitOpen | undefined> {
+  const admitted = admitCall(circuitOf(baseUrl), runtime.now());
   if (admitted === 'send') return undefined;
   if (admitted === 'probe') {
-    const probing = probe(office, runtime);
+    const probing = probe(baseUrl, runtime);
     waitUntil(probing);
     await within(probing, CIRCUIT_PEEK_MS, runtime);
   }
-  return openCircuit(office);
+  return openCircuit(baseUrl);
 }
 
 /** The refusal of an open circuit; `undefined` while it is closed. */
-export function openCircuit(office: string): CircuitOpen | undefined {
-  const circuit = circuitOf(office);
+export function openCircuit(baseUrl: string): CircuitOpen | undefined {
+  const circuit = circuitOf(baseUrl);
   return circuit.failures > 0 ? new CircuitOpen(retryAfterSeconds(circuit)) : undefined;
 }
 
@@ -59,19 +59,19 @@ export function openCircuit(office: string): CircuitOpen | undefined {
  * Probes functions after a call without an answer, unless a probe is running, and opens or closes their
  * circuit.
  */
-export async function probe(office: string, runtime: Runtime): Promise<void> {
-  const begun = beginProbe(circuitOf(office), runtime.now());
+export async function probe(baseUrl: string, runtime: Runtime): Promise<void> {
+  const begun = beginProbe(circuitOf(baseUrl), runtime.now());
   if (!begun) return;
-  circuits.set(office, begun);
+  circuits.set(baseUrl, begun);
   const leaving = new AbortController();
-  const answered = await within(readHealth(office, leaving.signal), CIRCUIT_PROBE_MS, runtime).catch(() => undefined);
+  const answered = await within(readHealth(baseUrl, leaving.signal), CIRCUIT_PROBE_MS, runtime).catch(() => undefined);
   if (answered === late) leaving.abort();
   const healthy = answered !== late && answered !== undefined && isHealthy(answered);
-  circuits.set(office, endProbe(begun, healthy, runtime.now()));
+  circuits.set(baseUrl, endProbe(begun, healthy, runtime.now()));
 }
 
-async function readHealth(office: string, signal: AbortSignal): Promise<ProbeAnswer> {
-  const { status, body, headers } = await fetch(`${office}/api/health?stores`, { redirect: 'manual', signal });
+async function readHealth(baseUrl: string, signal: AbortSignal): Promise<ProbeAnswer> {
+  const { status, body, headers } = await fetch(`${baseUrl}/api/health?stores`, { redirect: 'manual', signal });
   if (status !== 503 || !headers.get('content-type')?.startsWith('application/json')) {
     await body?.cancel();
     return { status };

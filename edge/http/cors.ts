@@ -36,8 +36,8 @@ const EXPOSE_HEADERS = [
 
 /** Answer to a preflight. Headers a future client adds are echoed when they look like header names. */
 export function answerPreflight(request: Request, allow: readonly string[]): Response {
-  const asked = request.headers.get('access-control-request-headers') ?? '';
-  const extra = asked
+  const requested = request.headers.get('access-control-request-headers') ?? '';
+  const extra = requested
     .split(',')
     .map((name) => name.trim().toLowerCase())
     .filter((name) => /^x-stainless-[a-z-]{1,40}$/.test(name) && !ALLOW_HEADERS.includes(name));

@@ -25,12 +25,12 @@ export async function bookUsage(request: Request, context: RequestContext): Prom
   }
   const json = await readJson(request, context);
   if (!json.ok) return refuseWith(json.refusal);
-  const told = uploadUsage.safeParse(json.value);
-  if (!told.success) {
-    const field = told.error.issues[0]?.path.join('.') || 'body';
+  const parsed = uploadUsage.safeParse(json.value);
+  if (!parsed.success) {
+    const field = parsed.error.issues[0]?.path.join('.') || 'body';
     return refuseWith(refuse('field_invalid', { field, rule: 'it is not as agreed' }));
   }
-  const usage = told.data;
+  const usage = parsed.data;
   if (usage.tenant !== caller.value) return refuseWith(refuse('token_invalid', undefined, 'another tenant'));
   const owner = { tenant: usage.tenant, zones: [usage.home] };
   const step = {

@@ -13,10 +13,10 @@ import { readJson } from '../http/json-body.ts';
 import { refuseWith } from '../http/refuse.ts';
 import { commitmentOfReader } from '../ledger/commitment.ts';
 import { Session } from '../ledger/session.ts';
-import { type AskedProject, newProjectOf, PROJECT_BODY_BYTES, readProjectBody } from './ask-project.ts';
 import { beginKeyedRequest, type KeyedRequest } from './keyed-request.ts';
 import { placeProject } from './place-project.ts';
 import { uploadZones } from './place-work.ts';
+import { newProjectOf, PROJECT_BODY_BYTES, type RequestedProject, readProjectBody } from './project-body.ts';
 import { renderCreatedProject } from './render-project.ts';
 import { sendBlocks } from './send-blocks.ts';
 
@@ -32,9 +32,9 @@ export async function createProject(request: Request, context: RequestContext): 
   if (!claims.ok) return refuseWith(claims.refusal);
   const denied = (refusal: Refusal) => refuseWith(recordDenial(claims.value, ACTION, refusal, context));
   const json = await readJson(request, context, PROJECT_BODY_BYTES);
-  const asked = json.ok ? readProjectBody(json.value, claims.value) : json;
-  if (!asked.ok) return denied(asked.refusal);
-  const { body } = asked.value;
+  const requested = json.ok ? readProjectBody(json.value, claims.value) : json;
+  if (!requested.ok) return denied(requested.refusal);
+  const { body } = requested.value;
   const site = await placeProject(body, claims.value, context);
   const zone = site.ok ? ok(site.value.zone) : site;
   const newId = () => projectIdOf(eventId(context.runtime.now(), crypto.getRandomValues(new Uint8Array(10))));
@@ -42,11 +42,11 @@ export async function createProject(request: Request, context: RequestContext): 
   const run = await beginKeyedRequest(keyed, claims.value, context);
   if (!run.ok) return denied(run.refusal);
   const light = site.ok && site.value.light;
-  const made = await makeRun(asked.value, claims.value, { run: run.value, light }, context);
+  const made = await makeRun(requested.value, claims.value, { run: run.value, light }, context);
   await run.value.end(made.ok ? undefined : made.refusal);
   if (!made.ok) return refuseWith(made.refusal);
   const { origin } = new URL(request.url);
-  const answer = renderCreatedProject(made.value, origin, asked.value.texts === undefined);
+  const answer = renderCreatedProject(made.value, origin, requested.value.texts === undefined);
   const headers = { 'cache-control': 'no-store', location: answer.status_url };
   return Response.json(answer, { status: 201, headers });
 }
@@ -58,7 +58,7 @@ interface Site {
 
 /** Leases a slot, records the attempt and makes the project. Refusals are recorded. */
 async function makeRun(
-  asked: AskedProject,
+  requested: RequestedProject,
   claims: Claims,
   site: Site,
   context: RequestContext,
@@ -69,17 +69,17 @@ async function makeRun(
   if (!uploadZones(claims, context).includes(zone)) return denied(refuse('residency_mismatch'));
   const named = await commitmentOfReader(zone, claims, context);
   if (!named.ok) return denied(named.refusal);
-  const { model, language } = asked.body;
+  const { model, language } = requested.body;
   const session = await Session.begin(claims, { action: ACTION, model, language, class: 'batch' }, context);
   if (!session.ok) return session;
-  const work = () => make(asked, claims, { ...site, commitment: named.value }, context);
+  const work = () => make(requested, claims, { ...site, commitment: named.value }, context);
   const made = await session.value.guard(work);
   if (made.ok) await session.value.end({ status: 201, bytes: 0 });
   return made;
 }
 
 async function make(
-  asked: AskedProject,
+  requested: RequestedProject,
   claims: Claims,
   { run, light, commitment }: Site & { readonly commitment: string | undefined },
   context: RequestContext,
@@ -87,12 +87,12 @@ async function make(
   const { tenant } = claims;
   const { id, zone, fingerprint } = run;
   const keyed = fingerprint !== undefined && { fingerprint };
-  const body = { ...newProjectOf(asked, claims, id, { zone, light, commitment }), ...keyed };
+  const body = { ...newProjectOf(requested, claims, id, { zone, light, commitment }), ...keyed };
   const question = { zone, method: 'POST', path: '/projects', body, makes: id } as const;
   const granted = await callFunctionsRoute(question, projectGrant, tenant, context);
   if (!granted.ok) return granted;
   if (!granted.value) return no(refuse('uploads_unavailable', undefined, 'no grant'));
-  const sent = run.done ? ok(undefined) : await sendTexts(asked, granted.value, { tenant, run }, context);
+  const sent = run.done ? ok(undefined) : await sendTexts(requested, granted.value, { tenant, run }, context);
   if (sent.ok) return ok(granted.value);
   // Storage that did not confirm a text may have it. The next request with the key sends all of them again; without a
   // key the project is deleted.
@@ -103,7 +103,7 @@ async function make(
 
 /** Sends each text in a sealed file of its own; one is buffered at a time. */
 async function sendTexts(
-  { texts = [] }: AskedProject,
+  { texts = [] }: RequestedProject,
   { documents, zoneKey }: ProjectGrant,
   { tenant, run }: { readonly tenant: string; readonly run: KeyedRequest },
   { runtime }: RequestContext,

@@ -11,10 +11,10 @@ import { refuseWith } from '../http/refuse.ts';
 import { commitmentOfReader } from '../ledger/commitment.ts';
 import { gateName } from '../ledger/record.ts';
 import { Session } from '../ledger/session.ts';
-import { newUploadOf, readUploadBody, type UploadBody } from './ask-upload.ts';
 import { beginKeyedRequest, type KeyedRequest } from './keyed-request.ts';
 import { placeWork, uploadZones } from './place-work.ts';
 import { renderGrant } from './render-upload.ts';
+import { newUploadOf, readUploadBody, type UploadBody } from './upload-body.ts';
 
 export const ACTION = 'upload';
 export const SCOPE = 'uploads';
@@ -27,13 +27,13 @@ export async function createUpload(request: Request, context: RequestContext): P
   const json = await readJson(request, context);
   const body = json.ok ? readUploadBody(json.value, claims.value) : json;
   if (!body.ok) return denied(body.refusal);
-  const asking = { body: body.value, headers: request.headers, kind: 'upload' } as const;
-  const granted = await grantUpload(asking, claims.value, context);
+  const uploadRequest = { body: body.value, headers: request.headers, kind: 'upload' } as const;
+  const granted = await grantUpload(uploadRequest, claims.value, context);
   if (!granted.ok) return refuseWith(granted.refusal);
-  const { grant, asked, run, session } = granted.value;
+  const { grant, upload, run, session } = granted.value;
   await Promise.all([session.end({ status: 201, bytes: 0 }), run.end()]);
   const { origin } = new URL(request.url);
-  const { zone, sealed } = asked;
+  const { zone, sealed } = upload;
   const answer = renderGrant(grant, { tenant: claims.value.tenant, zone, sealed, origin });
   return Response.json(answer, {
     status: 201,
@@ -43,13 +43,13 @@ export async function createUpload(request: Request, context: RequestContext): P
 
 export interface Granted {
   readonly grant: UploadGrant;
-  readonly asked: NewUpload;
+  readonly upload: NewUpload;
   /** Session and run are open; the caller ends both. */
   readonly session: Session;
   readonly run: KeyedRequest;
 }
 
-interface Asking {
+interface UploadRequest {
   readonly body: UploadBody;
   readonly headers: Headers;
   /** Form of the file; part of the fingerprint of an Idempotency-Key. */
@@ -58,7 +58,7 @@ interface Asking {
 
 /** Leases a slot, records the attempt and gets the grant. Refusals are recorded. */
 export async function grantUpload(
-  { body, headers, kind }: Asking,
+  { body, headers, kind }: UploadRequest,
   claims: Claims,
   context: RequestContext,
 ): Promise<Result<Granted>> {
@@ -92,15 +92,15 @@ async function grantRun(
   const home = gateName(claims, context.settings.zones).slice(claims.tenant.length + 1);
   const commitment = named.value !== undefined && { commitment: named.value };
   const keyed = fingerprint !== undefined && { fingerprint };
-  const asked = { ...newUploadOf(body, claims, { id, zone, home, ...commitment }), ...keyed };
-  const subject = { action: ACTION, model: asked.model, language: asked.language, class: asked.class ?? 'batch' };
+  const upload = { ...newUploadOf(body, claims, { id, zone, home, ...commitment }), ...keyed };
+  const subject = { action: ACTION, model: upload.model, language: upload.language, class: upload.class ?? 'batch' };
   const session = await Session.begin(claims, subject, context);
   if (!session.ok) return session;
-  const question = { zone, method: 'POST', path: '/uploads', body: asked, makes: id } as const;
+  const question = { zone, method: 'POST', path: '/uploads', body: upload, makes: id } as const;
   const grant = await session.value.guard(async () =>
-    checkGrant(await callFunctionsRoute(question, uploadGrant, claims.tenant, context), asked),
+    checkGrant(await callFunctionsRoute(question, uploadGrant, claims.tenant, context), upload),
   );
-  return grant.ok ? ok({ grant: grant.value, asked, session: session.value, run }) : grant;
+  return grant.ok ? ok({ grant: grant.value, upload, session: session.value, run }) : grant;
 }
 
 function checkGrant(grant: Result<UploadGrant | undefined>, { sealed }: NewUpload): Result<UploadGrant> {

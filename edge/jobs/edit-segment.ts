@@ -9,11 +9,11 @@ import type { Claims } from '../../shared/tenant/claims.ts';
 import type { PathParams, RequestContext } from '../context.ts';
 import { readJson } from '../http/json-body.ts';
 import { refuseField } from '../http/refuse-field.ts';
-import { mayBePlain, segmentBody } from './ask-project.ts';
 import { callJob, type FoundJob } from './find-job.ts';
 import { inSession } from './in-session.ts';
 import { answerJob } from './job-routes.ts';
 import { PROJECTS } from './kinds.ts';
+import { mayBePlain, segmentBody } from './project-body.ts';
 import { readPlace, type SegmentPlace } from './read-place.ts';
 
 /** Number of the run that makes a document; edits stay in it. */

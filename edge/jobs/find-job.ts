@@ -30,7 +30,7 @@ export async function callJob<Row extends JobRow, T extends z.ZodType>(
   claims: Claims,
   context: RequestContext,
 ): Promise<Result<FoundJob<z.infer<T>>>> {
-  if (context.settings.backOffices.size === 0) return no(refuse('uploads_closed'));
+  if (context.settings.functionsUrls.size === 0) return no(refuse('uploads_closed'));
   if (!kind.isId(id)) return no(refuse(kind.unknown));
   let refusal: Refusal = refuse(kind.unknown);
   const zones = uploadZones(claims, context);
@@ -53,7 +53,7 @@ export async function callJob<Row extends JobRow, T extends z.ZodType>(
 export function distinct(zones: readonly string[], { settings }: RequestContext): string[] {
   const seen = new Set<string>();
   return zones.filter((zone) => {
-    const office = settings.backOffices.get(zone) ?? '';
-    return !seen.has(office) && seen.add(office);
+    const baseUrl = settings.functionsUrls.get(zone) ?? '';
+    return !seen.has(baseUrl) && seen.add(baseUrl);
   });
 }

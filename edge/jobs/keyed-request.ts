@@ -34,7 +34,7 @@ export interface KeyedRequest {
   end(refusal?: Refusal, content?: string): Promise<boolean>;
 }
 
-interface Asked {
+interface RunParams {
   readonly headers: Headers;
   /** Parsed request, whose digest binds the key to it. */
   readonly request: readonly unknown[];
@@ -45,7 +45,7 @@ interface Asked {
 
 /** Begins a run. Refuses as `zone` does, or for its key. */
 export async function beginKeyedRequest(
-  { headers, request, newId, zone }: Asked,
+  { headers, request, newId, zone }: RunParams,
   claims: Claims,
   context: RequestContext,
 ): Promise<Result<KeyedRequest>> {

@@ -56,14 +56,14 @@ export async function passThrough(
   const ended = sent.ok ? { status: 200 } : request.signal.aborted ? CLIENT_GONE : refusedWith(sent.refusal);
   // Storage may have the file although it did not confirm it.
   const open = !sent.ok && !run.done && sent.refusal.reason === 'uploads_unavailable';
-  const told = open ? no({ ...sent.refusal, params: openOutcome(granted.asked.id) }) : sent;
+  const outcome = open ? no({ ...sent.refusal, params: openOutcome(granted.upload.id) }) : sent;
   const [isFree] = await Promise.all([
-    run.end(told.ok ? undefined : told.refusal, sent.ok && !run.done ? hash?.digest('base64url') : undefined),
+    run.end(outcome.ok ? undefined : outcome.refusal, sent.ok && !run.done ? hash?.digest('base64url') : undefined),
     session.end({ ...ended, ...counted }),
   ]);
   // An earlier request with the key may have stored the file, and a later one continues with the same upload.
   if (!sent.ok && !run.done && isFree) context.waitUntil(forget(granted, context));
-  return told;
+  return outcome;
 }
 
 /** Reads and compares the file of a repeated request, which is not stored again. */
@@ -77,12 +77,12 @@ async function compare(read: ReadBytes, isSame: () => boolean): Promise<Result<u
 
 async function send(
   { read, signal }: { readonly read: ReadBytes; readonly signal: AbortSignal },
-  { grant, asked }: Granted,
+  { grant, upload }: Granted,
   counted: { bytes: number },
   { runtime }: RequestContext,
 ): Promise<Result<undefined>> {
   const limit = Math.min(grant.maxBytes, UPLOAD_BYTES);
-  const facts = { tenant: asked.tenant, upload: grant.id, name: 'upload' };
+  const facts = { tenant: upload.tenant, upload: grant.id, name: 'upload' };
   let failure: Refusal | undefined;
   const plain = new ReadableStream<Uint8Array>(
     {
@@ -111,7 +111,7 @@ async function send(
 }
 
 /** Deletes an upload whose file is incomplete. */
-async function forget({ asked }: Granted, context: RequestContext): Promise<void> {
-  const path = `/uploads/${asked.tenant}/${asked.id}`;
-  await callFunctionsRoute({ zone: asked.zone, method: 'DELETE', path }, uploadRow, asked.tenant, context);
+async function forget({ upload }: Granted, context: RequestContext): Promise<void> {
+  const path = `/uploads/${upload.tenant}/${upload.id}`;
+  await callFunctionsRoute({ zone: upload.zone, method: 'DELETE', path }, uploadRow, upload.tenant, context);
 }

@@ -2,8 +2,8 @@ import type { Snapshot } from '../../shared/pool/heartbeat.ts';
 import { ok, type Result } from '../../shared/result.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import type { RequestContext } from '../context.ts';
-import type { ProjectBody } from './ask-project.ts';
 import { placeWork } from './place-work.ts';
+import type { ProjectBody } from './project-body.ts';
 
 export interface ProjectSite {
   readonly zone: string;

@@ -9,7 +9,7 @@ import { readSnapshots } from '../routing/snapshot.ts';
 
 /** Returns the zones that may hold this tenant's uploads, in the order of its token. */
 export function uploadZones(claims: Claims, { settings }: Pick<RequestContext, 'settings'>): string[] {
-  return claims.zones.filter((zone) => settings.zones.includes(zone) && settings.backOffices.has(zone));
+  return claims.zones.filter((zone) => settings.zones.includes(zone) && settings.functionsUrls.has(zone));
 }
 
 /** Work to place: its task and what its caller requested. */
@@ -32,7 +32,7 @@ export async function placeWork(
 ): Promise<Result<{ readonly zone: string; readonly snapshots: readonly Snapshot[] }>> {
   const zones = uploadZones(claims, { settings });
   const first = zone ?? zones[0];
-  if (settings.backOffices.size === 0) return no(refuse('uploads_closed'));
+  if (settings.functionsUrls.size === 0) return no(refuse('uploads_closed'));
   if (zones.length === 0) return no(refuse('residency_mismatch', undefined, 'no functions in the zones of the token'));
   if (first === undefined || !zones.includes(first)) return no(refuse('residency_mismatch'));
   const snapshots = await readSnapshots(settings.zones, env.ROSTER, runtime);

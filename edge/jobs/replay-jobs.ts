@@ -23,13 +23,14 @@ export const replayedJobs = z.object({
 export async function replayJobs(request: Request, context: RequestContext): Promise<Response> {
   const claims = await admit(request, 'operate', context);
   if (!claims.ok) return refuseWith(claims.refusal);
-  const { backOffices } = context.settings;
-  if (backOffices.size === 0) return refuseWith(refuse('uploads_closed'));
-  const asked = new URL(request.url).searchParams.get('zone');
-  if (asked !== null && !backOffices.has(asked)) return refuseWith(refuse('zone_unserved', { zone: asked }));
-  const query = asked === null ? '' : `?zone=${encodeURIComponent(asked)}`;
+  const { functionsUrls } = context.settings;
+  if (functionsUrls.size === 0) return refuseWith(refuse('uploads_closed'));
+  const requested = new URL(request.url).searchParams.get('zone');
+  if (requested !== null && !functionsUrls.has(requested))
+    return refuseWith(refuse('zone_unserved', { zone: requested }));
+  const query = requested === null ? '' : `?zone=${encodeURIComponent(requested)}`;
   const zones: z.infer<typeof replayedJobs>['zones'] = [];
-  for (const zone of asked === null ? distinct([...backOffices.keys()], context) : [asked]) {
+  for (const zone of requested === null ? distinct([...functionsUrls.keys()], context) : [requested]) {
     const question = { zone, method: 'POST', path: `/jobs/replay${query}`, operate: true } as const;
     const answer = await callFunctionsRoute(question, replayedJobs, claims.value.tenant, context);
     if (!answer.ok) return refuseWith(answer.refusal);

@@ -11,13 +11,13 @@ import { callFunctionsRoute } from '../functions/call-functions.ts';
 import { readBoundary } from '../http/multipart.ts';
 import { refuseWith } from '../http/refuse.ts';
 import { type RequestHints, readRequestHints } from '../protocol/hints.ts';
-import { readUploadBody, type UploadBody } from './ask-upload.ts';
 import { ACTION, grantUpload, SCOPE } from './create-upload.ts';
 import { bufferFile, type FilePart, openFilePart } from './file-part.ts';
 import { passThrough, readBody } from './pass-through.ts';
 import { renderUpload } from './render-upload.ts';
+import { readUploadBody, type UploadBody } from './upload-body.ts';
 
-/** Reports whether the caller asks for an upload instead of an immediate answer, at any length. */
+/** Reports whether the caller requests an upload instead of an immediate answer, at any length. */
 export const wantsUpload = (headers: Headers): boolean => headers.get('x-auricle-upload')?.toLowerCase() === 'true';
 
 /**
@@ -31,20 +31,20 @@ export async function takeForm(request: Request, context: RequestContext): Promi
   if (!claims.ok) return refuseWith(claims.refusal);
   const denied = (refusal: Refusal) => refuseWith(recordDenial(claims.value, ACTION, refusal, context));
   const read = readBody(request, context);
-  const told = readRequestHints(request.url, request.headers);
+  const hints = readRequestHints(request.url, request.headers);
   const opened = await openForm(request, claims.value, read);
   if (!opened.ok) return denied(opened.refusal);
-  const named = !told.ok || told.value.model !== undefined || opened.value.fields.has('model');
+  const named = !hints.ok || hints.value.model !== undefined || opened.value.fields.has('model');
   const file = named ? opened : await bufferFile(opened.value);
   if (!file.ok) return denied(file.refusal);
-  const asked = readAsked(told, file.value, claims.value);
-  if (!asked.ok) return denied(asked.refusal);
-  const asking = { body: asked.value, headers: request.headers, kind: 'form' } as const;
-  const granted = await grantUpload(asking, claims.value, context);
+  const requested = readUploadRequest(hints, file.value, claims.value);
+  if (!requested.ok) return denied(requested.refusal);
+  const uploadRequest = { body: requested.value, headers: request.headers, kind: 'form' } as const;
+  const granted = await grantUpload(uploadRequest, claims.value, context);
   if (!granted.ok) return refuseWith(granted.refusal);
   const sent = await passThrough(request, file.value.read, granted.value, context);
   if (!sent.ok) return refuseWith(sent.refusal);
-  const { tenant, id, zone } = granted.value.asked;
+  const { tenant, id, zone } = granted.value.upload;
   const question = { zone, method: 'GET', path: `/uploads/${tenant}/${id}` } as const;
   const row = await callFunctionsRoute(question, uploadRow, tenant, context);
   const location = `${new URL(request.url).origin}/v1/uploads/${id}`;
@@ -69,25 +69,25 @@ async function openForm(
   return openFilePart(read, boundary);
 }
 
-function readAsked(
-  told: Result<RequestHints>,
+function readUploadRequest(
+  hints: Result<RequestHints>,
   { fields, filename, contentType }: FilePart,
   claims: Claims,
 ): Result<UploadBody> {
-  if (!told.ok) return told;
-  const model = told.value.model ?? fields.get('model');
+  if (!hints.ok) return hints;
+  const model = hints.value.model ?? fields.get('model');
   if (model === undefined) return no(refuse('field_missing', { field: 'model' }));
-  const language = told.value.language ?? fields.get('language');
+  const language = hints.value.language ?? fields.get('language');
   const form = readKnownForm({ model: [model], ...(language && { language: [language] }) });
   if (!form.ok) return form;
-  const wish = told.value.class;
-  const asked = {
+  const priority = hints.value.class;
+  const requested = {
     model,
     ...(!isOpen(language) && { language }),
     ...(filename && { filename: filename.slice(0, FILENAME_CHARACTERS) }),
     ...(contentType && { content_type: contentType.slice(0, 128) }),
-    ...(wish !== undefined && { priority: wish }),
+    ...(priority !== undefined && { priority }),
   };
-  const body = readUploadBody(asked, claims);
+  const body = readUploadBody(requested, claims);
   return body.ok ? ok(body.value) : body;
 }

@@ -5,11 +5,11 @@ import { admit, recordDenial } from '../auth/admit.ts';
 import type { RequestContext } from '../context.ts';
 import { readRecordingQuery } from '../protocol/deepgram-query.ts';
 import { refuseAsDeepgram } from '../protocol/deepgram-refuse.ts';
-import { readUploadBody } from './ask-upload.ts';
 import { ACTION, grantUpload, SCOPE } from './create-upload.ts';
 import { passThrough, readBody } from './pass-through.ts';
+import { readUploadBody } from './upload-body.ts';
 
-/** Returns the callback address, if the caller asks for a notice instead of an answer. */
+/** Returns the callback address, if the caller requests a notice instead of an answer. */
 export function readCallback(query: URLSearchParams): string | undefined {
   const callback = query.get('callback') ?? '';
   return callback === '' || callback.toLowerCase() === 'false' ? undefined : callback;
@@ -25,19 +25,19 @@ export async function takeRecording(request: Request, context: RequestContext): 
   if (!claims.ok) return refuseAsDeepgram(claims.refusal, context.id);
   const denied = (refusal: Refusal) =>
     refuseAsDeepgram(recordDenial(claims.value, ACTION, refusal, context), context.id);
-  const asked = readAsked(request, claims.value);
-  if (!asked.ok) return denied(asked.refusal);
-  const asking = { body: asked.value, headers: request.headers, kind: 'recording' } as const;
-  const granted = await grantUpload(asking, claims.value, context);
+  const requested = readUploadRequest(request, claims.value);
+  if (!requested.ok) return denied(requested.refusal);
+  const uploadRequest = { body: requested.value, headers: request.headers, kind: 'recording' } as const;
+  const granted = await grantUpload(uploadRequest, claims.value, context);
   if (!granted.ok) return refuseAsDeepgram(granted.refusal, context.id);
   const sent = await passThrough(request, readBody(request, context), granted.value, context);
   if (!sent.ok) return refuseAsDeepgram(sent.refusal, context.id);
-  const { id } = granted.value.asked;
+  const { id } = granted.value.upload;
   const headers = { 'cache-control': 'no-store', 'dg-request-id': id };
   return Response.json({ request_id: id }, { headers });
 }
 
-function readAsked({ url, headers }: Request, claims: Claims) {
+function readUploadRequest({ url, headers }: Request, claims: Claims) {
   if (claims.sealing === 'client') return no(refuse('sealing_required'));
   const query = new URL(url).searchParams;
   const callback = readCallback(query);

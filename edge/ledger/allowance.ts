@@ -4,10 +4,10 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import type { Claims, TokenShare } from '../../shared/tenant/claims.ts';
 import { AUDIO_PER_DAY_S, REQUESTS_CONCURRENT, REQUESTS_PER_MINUTE } from '../limits.ts';
 
-/** Life of a lease whose holder vanished; running work renews it, and hints come before. */
+/** Lifetime of a lease that is not renewed; longer than a request may take to name its model. */
 export const LEASE_MS = 120_000;
 
-/** The usage of a tenant. Plain data: the gate writes it as one row. */
+/** The usage of a tenant. Plain data: the Gate writes it as one row. */
 export interface AllowanceState {
   /** Starts of the last 60 s, oldest first. */
   readonly recent: readonly Starts[];
@@ -32,13 +32,13 @@ export interface Work {
 }
 
 export interface Lease extends Work {
-  /** Expiry of the lease, ms since 1970, should its holder vanish. */
+  /** Expiry of the lease, ms since 1970, unless it is renewed. */
   readonly until: number;
   /** Start of the lease, ms since 1970. */
   readonly since: number;
-  /** Holder of the reserve that the place belongs to, while there is that reserve. */
+  /** Holder of the reserve that the slot belongs to, while that reserve exists. */
   readonly holder?: string;
-  /** The token with an allowance of its own that the place is counted for as well. */
+  /** The token with its own allowance, under which the slot counts as well. */
   readonly share?: string;
 }
 
@@ -56,8 +56,8 @@ export const MINUTE_MS = 60_000;
 const SECOND_MS = 1_000;
 
 /**
- * Takes a place for one request. Asking again with an id that already holds a place changes nothing, so a caller that
- * did not hear the answer may repeat the question.
+ * Leases a slot for one request. Repeating it with an id that has a lease changes nothing, so a caller without an answer may
+ * repeat the call.
  *
  * No window of 60 s has more starts than the limit: a start counts for 60 s, and for up to 1 s more when later ones of
  * its second follow. Seconds of audio are known only afterwards: the day is closed once they are used up, and may
@@ -84,7 +84,7 @@ export function take(
   return ok({ ...addStarts(current, 1, now), leases: { ...current.leases, [id]: lease } });
 }
 
-/** Gives back the places whose holders vanished, and tells which those were. The same state when there are none. */
+/** Releases expired leases and returns them. The same state when there are none. */
 export function expire(
   state: AllowanceState,
   now: number,
@@ -98,7 +98,7 @@ export function expire(
 export const placesOf = ({ leases }: AllowanceState, holder: string): number =>
   Object.values(leases).reduce((sum, lease) => sum + (lease.holder === holder ? 1 : 0), 0);
 
-/** Places that are taken: single ones, and those of reserves, used or not. */
+/** Slots in use: single ones, and those of reserves, used or not. */
 export function inUse(state: AllowanceState): number {
   const { leases, reserves = {} } = state;
   const single = Object.values(leases).reduce(
@@ -111,11 +111,11 @@ export function inUse(state: AllowanceState): number {
   );
 }
 
-/** Starts that reserves have left. */
+/** Unused starts of the reserves. */
 export const startsOf = ({ reserves = {} }: AllowanceState): number =>
   Object.values(reserves).reduce((sum, { starts }) => sum + starts, 0);
 
-/** Starts of the last 60 s and those that reserves have left, of a state that `advance` returned. */
+/** Starts of the last 60 s and unused ones of reserves, of a state that `advance` returned. */
 export const requestsOf = (state: AllowanceState): number =>
   state.recent.reduce((sum, [, count]) => sum + count, startsOf(state));
 
@@ -136,7 +136,7 @@ export function nextExpiry({ leases }: AllowanceState): number | undefined {
   return times.length === 0 ? undefined : times.reduce((one, other) => Math.min(one, other));
 }
 
-/** Keeps a place for work that lasts longer than a lease. A place that was already lost stays lost. */
+/** Extends the lease of running work. An expired lease stays expired. */
 export function renew(state: AllowanceState, id: string, now: number): AllowanceState {
   const current = advance(state, now);
   const lease = current.leases[id];
@@ -144,7 +144,7 @@ export function renew(state: AllowanceState, id: string, now: number): Allowance
   return { ...current, leases: { ...current.leases, [id]: { ...lease, until: now + LEASE_MS } } };
 }
 
-/** Gives the place back and books the seconds of audio that were heard. Settling twice books once. */
+/** Releases the lease and books the seconds of audio. Settling twice books once. */
 export function settle(state: AllowanceState, id: string, audioSeconds: number, now: number): AllowanceState {
   const current = advance(state, now);
   if (!Object.hasOwn(current.leases, id)) return current;
@@ -167,13 +167,13 @@ export function leaseTime({ leaseMs }: AllowanceState, ended: Lease | undefined,
   return { leaseMs: leaseMs === undefined ? lasted : leaseMs + SMOOTHING * (lasted - leaseMs) };
 }
 
-/** Books seconds of audio of work that held no place: an upload, which takes as long as it takes. */
+/** Books seconds of audio of work without a lease, an upload. */
 export function book(state: AllowanceState, audioSeconds: number, now: number): AllowanceState {
   const current = advance(state, now);
   return { ...current, seconds: current.seconds + Math.max(0, audioSeconds) };
 }
 
-/** The state as of `now`: starts of over 60 s ago dropped, past days closed, expired places and reserves given back. */
+/** The state as of `now`: starts of over 60 s ago dropped, past days closed, expired leases and reserves released. */
 export function advance(state: AllowanceState, now: number): AllowanceState {
   const day = Math.floor(now / DAY_MS);
   const { reserves = {}, recent } = state;
@@ -210,20 +210,20 @@ function withoutExpired(reserves: Readonly<Record<string, Reserve>>, now: number
     }),
   );
 }
-/** Places and starts: a request of a minute is a start, one that goes on has a place. */
+/** Slots and starts: every request of a minute is a start, a running one has a slot. */
 export interface Amount {
   readonly places: number;
   readonly starts: number;
 }
 
 /**
- * Places and starts that an isolate holds in advance, so that it may begin requests without asking first. All of it counts as used until
- * the isolate says otherwise, or is silent for so long that it must have stopped using it.
+ * Slots and starts that an isolate has leased in advance, so that it begins requests without a call. All of it counts as used
+ * until the isolate reports otherwise or the reserve expires.
  */
 export interface Reserve extends Amount {
   readonly seq: number;
   /** Expiry, ms since 1970. Its starts then count as spent. */
   readonly until: number;
-  /** It has come back: what is left is the number, so that a report that was heard is not heard again. */
+  /** Returned: the number stays, so that a repeated report changes nothing. */
   readonly gone?: true;
 }

@@ -43,7 +43,7 @@ export class Backlog {
 
   keep(name: string, steps: readonly GateStep[], now = 0): void {
     // A slot that was not taken in time belongs to another request.
-    const worth = steps.filter((step) => step.kind === 'settle' || step.events.length > 0 || tells(step));
+    const worth = steps.filter((step) => step.kind === 'settle' || step.events.length > 0 || reportsUsage(step));
     if (worth.length === 0) return;
     if (!this.#since.has(name)) this.#since.set(name, now);
     const kept = this.#kept.get(name) ?? { steps: [], lost: 0 };
@@ -66,7 +66,7 @@ export class Backlog {
   }
 
   /** Records that the Gate received the taken steps. */
-  heard(name: string): void {
+  delivered(name: string): void {
     if (!this.#kept.has(name)) this.#since.delete(name);
   }
 
@@ -105,7 +105,7 @@ export class Backlog {
 }
 
 /** Reports a step that informs the Gate, beyond a request for a reserve. */
-const tells = (step: GateStep): boolean =>
+const reportsUsage = (step: GateStep): boolean =>
   step.kind === 'report' && step.report.spent + step.report.ended.length + step.report.audioSeconds > 0;
 
 /** Cost of a step: its events, at least 1. */

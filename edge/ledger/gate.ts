@@ -200,10 +200,10 @@ export class Gate extends DurableObject<Bindings> implements GateMethods {
   }
 
   /** Returns the refusal with the longer wait: the tenant's, or that of the token's own allowance. */
-  #refusalOf(refusal: Refusal, state: AllowanceState, ask: AdmissionRequest, now: number): Refusal {
-    const timed = refusalWithRetry(refusal, state, ask.allowance, now);
-    const { share } = ask;
-    const own = share && takeShare(this.#shares.of(share.id), state, { ...ask, share }, now);
+  #refusalOf(refusal: Refusal, state: AllowanceState, request: AdmissionRequest, now: number): Refusal {
+    const timed = refusalWithRetry(refusal, state, request.allowance, now);
+    const { share } = request;
+    const own = share && takeShare(this.#shares.of(share.id), state, { ...request, share }, now);
     return own && !own.ok && (own.refusal.retryAfter ?? 0) > (timed.retryAfter ?? 0) ? own.refusal : timed;
   }
 

@@ -32,10 +32,10 @@ export class IdempotencyKeys {
     sql.exec('CREATE INDEX IF NOT EXISTS idempotency_at ON idempotency (at)');
   }
 
-  claim(ask: KeyClaim, now: number): KeyDecision {
+  claim(keyClaim: KeyClaim, now: number): KeyDecision {
     this.#sweep(now);
-    const { decision, store } = claimKey(this.#read(ask.key), ask, now);
-    if (store) this.#write(ask.key, store);
+    const { decision, store } = claimKey(this.#read(keyClaim.key), keyClaim, now);
+    if (store) this.#write(keyClaim.key, store);
     return decision;
   }
 

@@ -46,7 +46,7 @@ export class Outbox {
   readonly #bound: number;
   #count: number;
   #next: number;
-  /** Reports whether the log was told that the producer is open; undefined without a log. */
+  /** Reports whether the log knows that the producer is open; undefined without a log. */
   #open: boolean | undefined;
   readonly epoch: string;
 

@@ -8,13 +8,13 @@ import { type AllowanceState, advance, inUse, MINUTE_MS, placesOf, requestsOf, s
 export interface Figure {
   readonly limit: number;
   readonly remaining: number;
-  /** Milliseconds until all of the limit is there again, if nothing more is used. */
+  /** Milliseconds until the whole limit is available again, if nothing more is used. */
   readonly resetMs: number;
 }
 
 /** The rest of an allowance. */
 export interface Quota {
-  /** Requests of the last 60 s. Those that isolates hold in advance count as used. */
+  /** Requests of the last 60 s. Those that isolates have leased in advance count as used. */
   readonly requests: Figure;
   /** Seconds of audio of the UTC day, as far as they are booked: requests in flight are booked when they end. */
   readonly audioSeconds: Figure;
@@ -63,7 +63,7 @@ export function refusalWithRetry(
   return { ...refusal, retryAfter: Math.max(...waits) };
 }
 
-/** Milliseconds until the last 60 s have room for a request, if nothing else begins or is given back. */
+/** Milliseconds until the last 60 s have capacity for a request, if nothing else begins or ends. */
 function untilRequest(state: AllowanceState, perMinute: number, now: number): number {
   let counted = requestsOf(state);
   for (const [at, count] of state.recent) {
@@ -73,7 +73,7 @@ function untilRequest(state: AllowanceState, perMinute: number, now: number): nu
   return MINUTE_MS;
 }
 
-/** Estimate of the milliseconds until a lease or a place held in advance comes back. */
+/** Estimate of the milliseconds until a lease or a reserved slot is released. */
 function untilSlot(state: AllowanceState, now: number): number {
   const { leases, reserves = {}, leaseMs = 0 } = state;
   const ends = Object.values(leases).map(({ since, until }) => Math.min(until, since + leaseMs));
@@ -83,11 +83,11 @@ function untilSlot(state: AllowanceState, now: number): number {
   return inUse(state) === 0 ? 0 : Math.max(0, Math.min(...ends, ...spare) - now);
 }
 
-/** The part of an allowance that an isolate holds in advance. */
+/** The part of an allowance that an isolate has leased in advance. */
 export interface LeasedQuota {
   /** Requests that it may still begin. */
   readonly starts: number;
-  /** Seconds of audio that were left when the gate last answered, less what the isolate has heard since. */
+  /** Seconds of audio that were left when the Gate last answered, less what the isolate has used since. */
   readonly seconds: number;
 }
 

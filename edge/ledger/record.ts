@@ -118,7 +118,7 @@ export class Recorder {
     const now = this.#runtime.now();
     const before = [...takeBacklog(name, owner === anonymousOwner, now), ...(queues.get(name) ?? [])];
     queues.delete(name);
-    // A request that takes a slot from the Gate also asks for a reserve.
+    // A request that takes a slot from the Gate also requests a reserve.
     const report = reserves.report(name, now, step.kind === 'take' && step.mode === 'buffered');
     const after = report ? [report] : [];
     const steps = [...before, step, ...after];
@@ -131,7 +131,7 @@ export class Recorder {
     });
     const answered = applied.then((answers) => {
       fullGates.delete(name);
-      if (before.length > 0) backlog.heard(name);
+      if (before.length > 0) backlog.delivered(name);
       this.#onAnswers(name, steps, answers);
       return answers;
     });
@@ -146,7 +146,7 @@ export class Recorder {
       const ofTenant = step.kind !== 'take' || !step.ask.share;
       if (answer?.quota && ofTenant) reserves.noteQuota(name, answer.quota);
       if (step.kind !== 'report') continue;
-      reserves.heard(name, step, answer?.ok ? answer.value : undefined, this.#runtime.now());
+      reserves.onAnswer(name, step, answer?.ok ? answer.value : undefined, this.#runtime.now());
     }
   }
 

@@ -15,22 +15,22 @@ import {
   type Work,
 } from './allowance.ts';
 
-/** Share of an allowance that isolates may hold unused, all together; one of them at most half of that. */
+/** Share of an allowance that all isolates together may lease without using it; one isolate at most half of that. */
 const RESERVE_SHARE = 0.25;
-/** Time an isolate may start requests without the gate: one in five seconds never waits for it. */
+/** Lifetime of a reserve: an isolate with a request every five seconds never waits for the Gate. */
 export const RESERVE_MS = 5_000;
-/** Time the gate counts a reserve beyond its end: reports of last-moment requests are in by then. */
+/** Time the Gate counts a reserve beyond its end: reports of last-moment requests have arrived by then. */
 export const RESERVE_GRACE_MS = 2_000;
 
-/** Usage of an isolate since its last report, and the reserve that it asks for. */
+/** Usage of an isolate since its last report, and the reserve that it requests. */
 export interface Report {
-  /** Random; another one after a report whose answer was not heard. */
+  /** Random; a new one after a report without an answer. */
   readonly holder: string;
-  /** 1, 2, …; a report that was heard before changes nothing. */
+  /** 1, 2, …; a repeated report changes nothing. */
   readonly seq: number;
-  /** Part of its reserve that it goes on using before the answer; places in use are among it. */
+  /** Part of its reserve that it uses before the answer, slots in use included. */
   readonly keep: Amount;
-  /** Places and starts that it asks for besides. */
+  /** Slots and starts that it requests beside `keep`. */
   readonly want: Amount;
   /** Starts that were used. */
   readonly spent: number;
@@ -42,7 +42,7 @@ export interface Report {
   readonly audioSeconds: number;
 }
 
-/** The reserve of the isolate from its report on; undefined when the gate took in the report before. */
+/** The reserve of the isolate from its report on; undefined for a repeated report. */
 export type ReserveLease = Given | undefined;
 
 interface Given extends Amount {
@@ -56,34 +56,34 @@ export interface Reported {
 }
 
 /**
- * Takes in a report and decides what its sender may hold. What it keeps it has by right; of what is free it gets at most
- * half, and never so much that all reserves together have more than `RESERVE_SHARE` of the allowance to spare:
- * the rest stays for those who ask for single places.
+ * Applies a report and decides the reserve of its sender. The sender retains what it keeps, and gets at most half of the
+ * unleased quota. All reserves together have at most `RESERVE_SHARE` of the allowance idle: the rest is for requests that
+ * lease a slot of their own.
  */
-export function report(state: AllowanceState, told: Report, allowance: Claims['allowance'], now: number): Reported {
-  const { holder, seq } = told;
+export function report(state: AllowanceState, usage: Report, allowance: Claims['allowance'], now: number): Reported {
+  const { holder, seq } = usage;
   const current = advance(state, now);
   const known = current.reserves?.[holder];
   if (known && seq <= known.seq) return { state: current, grant: undefined };
 
   const leases: Record<string, Lease> = { ...current.leases };
-  for (const { id, tenant, action } of told.began) {
+  for (const { id, tenant, action } of usage.began) {
     leases[id] = { tenant, action, until: now + LEASE_MS, since: now, holder };
   }
   let times: { leaseMs?: number } = {};
-  for (const id of told.ended) {
+  for (const id of usage.ended) {
     times = leaseTime({ ...current, ...times }, leases[id], now);
     delete leases[id];
   }
   const { [holder]: _, ...others } = current.reserves ?? {};
   const next: AllowanceState = {
-    ...addStarts(current, told.spent, now),
-    seconds: current.seconds + Math.max(0, told.audioSeconds),
+    ...addStarts(current, usage.spent, now),
+    seconds: current.seconds + Math.max(0, usage.audioSeconds),
     leases,
     reserves: others,
     ...times,
   };
-  const { places, starts } = decide(next, told, known, allowance);
+  const { places, starts } = decide(next, usage, known, allowance);
   const until = now + RESERVE_MS + RESERVE_GRACE_MS;
   const reserves = { ...others, [holder]: { places, starts, seq, until } };
   const perDay = allowance.audioSecondsPerDay ?? AUDIO_PER_DAY_S;

@@ -49,7 +49,7 @@ interface Own {
   /** The quota in the gate's last answer. */
   quota: Quota | undefined;
   /** Earliest time of the next request for a reserve: the tenant is too small, or too busy. */
-  askAgain: number;
+  retryAt: number;
 }
 
 interface ReservedRequest {
@@ -153,7 +153,7 @@ export class Reserves {
   /** Returns the next report, one at a time. `eager`: also when it only requests a reserve. */
   report(name: string, now: number, eager: boolean): ReportStep | undefined {
     const own = this.#own.get(name);
-    if (!own || own.sent || !(own.news || (eager && now >= own.askAgain))) return undefined;
+    if (!own || own.sent || !(own.news || (eager && now >= own.retryAt))) return undefined;
     for (const [id, until] of own.active) {
       if (until > now) break;
       // The request was dropped, and the gate has its slot back.
@@ -195,7 +195,7 @@ export class Reserves {
   }
 
   /** Applies the gate's answer to a report. */
-  heard(name: string, { report: { holder, seq } }: ReportStep, grant: ReserveLease, now: number): void {
+  onAnswer(name: string, { report: { holder, seq } }: ReportStep, grant: ReserveLease, now: number): void {
     const own = this.#own.get(name);
     if (!own?.sent || own.holder !== holder || own.seq !== seq) return;
     const { at } = own.sent;
@@ -209,7 +209,7 @@ export class Reserves {
     own.starts = Math.max(0, grant.starts - own.spent);
     own.seconds = grant.seconds - own.audioSeconds;
     own.until = at + RESERVE_MS;
-    if (grant.starts === 0) own.askAgain = now + RESERVE_MS;
+    if (grant.starts === 0) own.retryAt = now + RESERVE_MS;
   }
 
   /**
@@ -269,7 +269,7 @@ export class Reserves {
       sent: undefined,
       promised: undefined,
       quota: undefined,
-      askAgain: 0,
+      retryAt: 0,
     };
     this.#own.set(name, own);
     return own;

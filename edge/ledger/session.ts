@@ -116,9 +116,9 @@ export class Session {
   }
 
   /** Adds what the body named; the attempt was recorded before. */
-  learn(told: Pick<Subject, 'model' | 'language'>): void {
+  learn({ model, language }: Pick<Subject, 'model' | 'language'>): void {
     const { action, class: requestClass } = this.subject;
-    this.subject = { action, model: told.model, language: told.language, class: requestClass };
+    this.subject = { action, model, language, class: requestClass };
   }
 
   /** Notes something for the record; written when the request ends. */

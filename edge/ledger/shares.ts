@@ -44,11 +44,11 @@ export class Shares {
   /** Leases a slot of the token, once its tenant has one; `tenant` is the tenant's state before. */
   take(
     tenant: AllowanceState,
-    ask: AdmissionRequest & { readonly share: TokenShare },
+    request: AdmissionRequest & { readonly share: TokenShare },
     now: number,
   ): Result<undefined, Refusal> {
-    const { id, until } = ask.share;
-    const taken = takeShare(this.of(id), tenant, ask, now);
+    const { id, until } = request.share;
+    const taken = takeShare(this.of(id), tenant, request, now);
     if (!taken.ok) return taken;
     this.#set(id, { state: taken.value, until });
     return ok(undefined);

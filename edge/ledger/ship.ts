@@ -97,8 +97,8 @@ export class Shipper {
     const producer = this.#producer;
     const zone = producer?.split('/').at(-1) ?? '';
     const settings = readSettings(this.#env);
-    const [office, log] = [settings.backOffices.get(zone), settings.auditLogs.get(zone)];
-    if (producer === undefined || office === undefined || !log) return undefined;
+    const [baseUrl, log] = [settings.functionsUrls.get(zone), settings.auditLogs.get(zone)];
+    if (producer === undefined || baseUrl === undefined || !log) return undefined;
     const now = Date.now();
     if (now - this.#since > DELIVERY_RESEND_MS) [this.#sent, this.#since] = [0, now];
     const { oldest } = this.#outbox;
@@ -106,7 +106,7 @@ export class Shipper {
     const { epoch } = this.#outbox;
     const head = JSON.stringify({ v: 1, producer, epoch, oldest }).slice(0, -1);
     const note = await post(
-      `${office}/api/audit/${zone}/events`,
+      `${baseUrl}/api/audit/${zone}/events`,
       `${head},"rows":[${rows?.json ?? ''}]}`,
       producer,
       settings,

@@ -147,7 +147,7 @@ function exportPaths() {
   };
 }
 
-const asked = searchQuery.shape;
+const fields = searchQuery.shape;
 const everyZone = query('zone', 'Zone of the log; default: all zones of the token.');
 
 /** Erasing, holding and finding what the audit log hides. */
@@ -213,16 +213,16 @@ function privacyPaths() {
           'than `limit`, or none.',
         parameters: [
           everyZone,
-          query('request', 'Id of the request.', input(asked.request)),
-          query('model', 'Name of the model.', input(asked.model)),
-          query('day', 'Day (UTC): 2026-11-22.', input(asked.day)),
-          query('type', 'Type of the entry: `inference.complete`, `export.create`, …', input(asked.type)),
-          query('commitment', 'Commitment of the subject, as in the log.', input(asked.commitment)),
+          query('request', 'Id of the request.', input(fields.request)),
+          query('model', 'Name of the model.', input(fields.model)),
+          query('day', 'Day (UTC): 2026-11-22.', input(fields.day)),
+          query('type', 'Type of the entry: `inference.complete`, `export.create`, …', input(fields.type)),
+          query('commitment', 'Commitment of the subject, as in the log.', input(fields.commitment)),
           hint('x-auricle-subject', 'Subject, the `sub` of its tokens, percent-encoded.', percentEncoded(256)),
           query('year', 'Year of the log that `index` refers to.', whole(1_000, 9_999)),
-          query('index', 'Indexes of entries in that log, with commas, in place of a search.', input(asked.index)),
+          query('index', 'Indexes of entries in that log, with commas, in place of a search.', input(fields.index)),
           query('disclose', '`true`: includes hidden values; the disclosure is recorded.', oneOf(['true', 'false'])),
-          query('after', '`next` of the previous answer.', input(asked.after)),
+          query('after', '`next` of the previous answer.', input(fields.after)),
           query('limit', 'Most hits of one answer.', whole(1, SEARCH_HITS_MAX)),
         ],
         responses: {

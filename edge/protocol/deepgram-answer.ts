@@ -108,7 +108,7 @@ export const showModel = (name: string, version: string): ModelInfo => ({ name, 
 /** Renders a finished transcript as Deepgram's answer to a recording. `uuid` is that of the model's revision. */
 export function renderRecording(
   { segments, final }: Transcript,
-  wishes: RecordingOptions,
+  options: RecordingOptions,
   facts: RecordingFacts & { readonly uuid: string },
 ): z.infer<typeof recordingAnswer> {
   const words = segments.flatMap((segment) => segment.words);
@@ -122,8 +122,8 @@ export function renderRecording(
       channels: 1,
       models: [facts.uuid],
       model_info: { [facts.uuid]: showModel(facts.model, final.revision) },
-      ...(wishes.tags.length > 0 && { tags: [...wishes.tags] }),
-      ...(Object.keys(wishes.extra).length > 0 && { extra: wishes.extra }),
+      ...(options.tags.length > 0 && { tags: [...options.tags] }),
+      ...(Object.keys(options.extra).length > 0 && { extra: options.extra }),
     },
     results: {
       channels: [
@@ -133,13 +133,13 @@ export function renderRecording(
               transcript: wholeText(segments),
               confidence: confidenceOf(words),
               words: showWords(words),
-              ...(wishes.paragraphs && { paragraphs: showParagraphs(segments) }),
+              ...(options.paragraphs && { paragraphs: showParagraphs(segments) }),
             },
           ],
-          ...(wishes.detectLanguage && { detected_language: final.language }),
+          ...(options.detectLanguage && { detected_language: final.language }),
         },
       ],
-      ...(wishes.utterances && { utterances: showUtterances(words, wishes.utteranceSplit, facts.newId) }),
+      ...(options.utterances && { utterances: showUtterances(words, options.utteranceSplit, facts.newId) }),
     },
   };
 }

@@ -21,7 +21,7 @@ export interface ListenQuery {
 }
 
 export interface LiveQuery extends ListenQuery {
-  /** Undefined when the first bytes of the audio tell it. */
+  /** Undefined when the first bytes of the audio name it. */
   readonly format: StreamFormat | undefined;
   readonly options: StreamOptions;
   /** Send `SpeechStarted`. */
@@ -34,7 +34,7 @@ export interface RecordingQuery extends ListenQuery, RecordingOptions {
 }
 
 /**
- * Options that change the text of a transcript and are not available. They are refused: a client that asks for redaction
+ * Options that change the text of a transcript and are not available. They are refused: a client that requests redaction
  * must not get a transcript that looks redacted.
  */
 const unavailable: Readonly<Record<string, string>> = {

@@ -14,15 +14,15 @@ export type Facts = Omit<RecordingFacts, 'sha256'> & { readonly sha256: () => st
  * Renders the events of a transcription as Deepgram's answer to a recording: one body, at the end. The source gets exactly
  * one end, also after an error.
  */
-export async function answerRecording(source: Source, wishes: RecordingOptions, facts: Facts): Promise<Response> {
+export async function answerRecording(source: Source, options: RecordingOptions, facts: Facts): Promise<Response> {
   try {
-    return await answerEvents(source, wishes, facts);
+    return await answerEvents(source, options, facts);
   } catch (error) {
     return refuseAsDeepgram(await source.broke(error), facts.request);
   }
 }
 
-async function answerEvents(source: Source, wishes: RecordingOptions, facts: Facts): Promise<Response> {
+async function answerEvents(source: Source, options: RecordingOptions, facts: Facts): Promise<Response> {
   const refuseNow = async (refusal: Refusal) => {
     await source.end(no(refusal));
     return refuseAsDeepgram(refusal, facts.request);
@@ -47,7 +47,7 @@ async function answerEvents(source: Source, wishes: RecordingOptions, facts: Fac
     } else if (value.type === 'final') {
       const uuid = modelUuid(facts.model, value.revision);
       const known = { ...facts, sha256: facts.sha256(), uuid };
-      const answer = renderRecording({ segments, final: value }, wishes, known);
+      const answer = renderRecording({ segments, final: value }, options, known);
       const ended = await source.end(ok(value));
       if (!ended.ok) return refuseAsDeepgram(ended.refusal, facts.request);
       return Response.json(answer, { headers: { 'cache-control': 'no-store', 'dg-request-id': facts.request } });

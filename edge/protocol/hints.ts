@@ -41,9 +41,9 @@ export function readRequestHints(address: string | URL, headers: Headers): Resul
  * Completes what query and headers name from the first `BUFFERED_BODY_BYTES` of the form. Refuses with `hints_missing`,
  * `field_missing` or `field_invalid`, or as the body does.
  */
-export async function readHints(told: RequestHints, body: CallerBody, boundary: string): Promise<Result<Hints>> {
-  if (told.model !== undefined) return hintsOf(told);
-  const names = told.language === undefined ? ['model', 'language'] : ['model'];
+export async function readHints(hints: RequestHints, body: CallerBody, boundary: string): Promise<Result<Hints>> {
+  if (hints.model !== undefined) return hintsOf(hints);
+  const names = hints.language === undefined ? ['model', 'language'] : ['model'];
   const { found, isCut } = await findFields(body.prefix(), boundary, names);
   if (body.refusal) return no(body.refusal);
   const model = found.get('model');
@@ -51,7 +51,7 @@ export async function readHints(told: RequestHints, body: CallerBody, boundary: 
   if (model === undefined && isCut && !body.replayable) {
     return no(refuse('hints_missing', { limit: BUFFERED_BODY_BYTES }));
   }
-  return hintsOf({ class: told.class, model, language: told.language ?? found.get('language') });
+  return hintsOf({ class: hints.class, model, language: hints.language ?? found.get('language') });
 }
 
 function hintsOf({ model, language, class: requested }: RequestHints): Result<Hints> {
@@ -63,7 +63,7 @@ function hintsOf({ model, language, class: requested }: RequestHints): Result<Hi
 }
 
 /**
- * Finds the first value of each name among the text parts of a form, and reads no further than it has to. `isCut` tells
+ * Finds the first value of each name among the text parts of a form, and reads no further than it has to. `isCut` reports
  * that `chunks` ended before the form. A value over `FORM_FIELD_BYTES` is not found: the agent refuses it.
  */
 export async function findFields(

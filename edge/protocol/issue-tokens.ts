@@ -26,7 +26,7 @@ const secretOf = ({ token }: Grant) => `ek_${token}`;
 interface Made<T> {
   readonly request: GrantRequest;
   readonly config?: SessionConfig;
-  readonly wish: T;
+  readonly shown: T;
 }
 
 type Make<T> = (body: unknown) => Result<Made<T>>;
@@ -37,7 +37,7 @@ async function grant<T>(
   context: RequestContext,
   action: string,
   make: Make<T>,
-): Promise<Result<{ grant: Grant; wish: T; now: number }>> {
+): Promise<Result<{ grant: Grant; shown: T; now: number }>> {
   const claims = await admit(request, 'transcribe', context);
   if (!claims.ok) return claims;
   const { runtime, settings, recorder, id } = context;
@@ -47,7 +47,7 @@ async function grant<T>(
   const made = make(body.value);
   if (!made.ok) return denied(made.refusal);
   const now = runtime.now();
-  const { config, wish } = made.value;
+  const { config, shown } = made.value;
   const wanted = { ...made.value.request, realtime: config && remember(config) };
   const issued = await issueGrant(claims.value, wanted, settings, now);
   if (!issued.ok) return denied(issued.refusal);
@@ -67,7 +67,7 @@ async function grant<T>(
   else if (!(await recorder.append(claims.value, { kind: 'record', mode: 'strict', events: [event] }))) {
     return no(recorder.refusal(claims.value, 'a token could not be recorded'));
   }
-  return ok({ grant: issued.value, wish, now });
+  return ok({ grant: issued.value, shown, now });
 }
 
 /** Returns the members of a configuration from which a new session starts. */
@@ -80,7 +80,7 @@ export async function answerGrant(request: Request, context: RequestContext): Pr
   const granted = await grant(request, context, 'grant', (body) => {
     const read = grantBody.safeParse(body);
     if (!read.success) return no(refuseField(read.error, body));
-    return ok({ request: { seconds: read.data.ttl_seconds, ...narrowed(read.data) }, wish: undefined });
+    return ok({ request: { seconds: read.data.ttl_seconds, ...narrowed(read.data) }, shown: undefined });
   });
   if (!granted.ok) return refuseAsDeepgram(granted.refusal, context.id);
   const { grant: issued, now } = granted.value;
@@ -98,11 +98,11 @@ export async function answerClientSecret(request: Request, context: RequestConte
     const config = updateConfig(defaultConfig, read.data.session);
     if (!config.ok) return config;
     const request = { seconds: read.data.expires_after.seconds, ...narrowed(read.data) };
-    return ok({ request, config: config.value, wish: config.value });
+    return ok({ request, config: config.value, shown: config.value });
   });
   if (!granted.ok) return refuseWith(granted.refusal);
-  const { grant: issued, wish } = granted.value;
-  const session = showSession(wish, { id: newSessionId(), expiresAt: issued.expires });
+  const { grant: issued, shown } = granted.value;
+  const session = showSession(shown, { id: newSessionId(), expiresAt: issued.expires });
   const answer: z.infer<typeof clientSecretAnswer> = { value: secretOf(issued), expires_at: issued.expires, session };
   return answerSecret(answer);
 }

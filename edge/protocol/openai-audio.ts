@@ -9,11 +9,11 @@ import { refuseWith } from '../http/refuse.ts';
 /** Four hours of fast speech; a transcript is in memory whole for formats that need it. */
 export const TRANSCRIPT_WORDS_MAX = 65_536;
 
-type Said = Result<Exclude<AnswerEvent, { type: 'refusal' }>>;
+type NextEvent = Result<Exclude<AnswerEvent, { type: 'refusal' }>>;
 
 /** Events of a transcription, and the receiver of its end. */
 export interface Source {
-  next(): Promise<Said>;
+  next(): Promise<NextEvent>;
   /** Reports whether the form that the agent read may be served. */
   check(fields: Readonly<Record<string, readonly string[]>>): Result<undefined>;
   /** Marks the answer as visible to the caller: no retry after it. */
@@ -29,34 +29,35 @@ export interface Source {
 }
 
 /** Events received from the current agent. */
-interface Heard {
+interface Received {
   form: TranscriptionForm | undefined;
   segments: Segment[];
   words: number;
 }
 
-const nothingHeard = (): Heard => ({ form: undefined, segments: [], words: 0 });
+const nothingReceived = (): Received => ({ form: undefined, segments: [], words: 0 });
 
 /**
  * Turns the neutral events of a transcription into what OpenAI's clients read: one body when all is known, or frames
- * as segments come when the form says `stream`. Until the first byte leaves, a refusal is an ordinary error response. Whatever throws, the source hears of exactly one end.
+ * as segments come when the form says `stream`. Until the first byte leaves, a refusal is an ordinary error response. The
+ * source gets exactly one end, also after an error.
  */
 export async function answerTranscription(source: Source): Promise<Response> {
   try {
-    let heard = nothingHeard();
+    let received = nothingReceived();
     for (;;) {
       const event = await source.next();
       if (!event.ok) return await refuseNow(source, event.refusal);
       const { value } = event;
       // Another agent starts over; events of the lost one were never sent.
-      if (value.type === 'ready') heard = nothingHeard();
-      const taken = takeIn(heard, value, source);
+      if (value.type === 'ready') received = nothingReceived();
+      const taken = takeIn(received, value, source);
       if (!taken.ok) return await refuseNow(source, taken.refusal);
-      if (heard.form?.stream && value.type !== 'ready' && value.type !== 'form') {
+      if (received.form?.stream && value.type !== 'ready' && value.type !== 'form') {
         source.deliver();
-        return streamFrames(source, heard, value.type === 'final' ? value : undefined);
+        return streamFrames(source, received, value.type === 'final' ? value : undefined);
       }
-      if (value.type === 'final') return await answerWhole(source, heard, value);
+      if (value.type === 'final') return await answerWhole(source, received, value);
     }
   } catch (error) {
     return refuseWith(await source.broke(error));
@@ -64,29 +65,33 @@ export async function answerTranscription(source: Source): Promise<Response> {
 }
 
 /** Adds one event to the received ones. */
-function takeIn(heard: Heard, event: Exclude<AnswerEvent, { type: 'refusal' }>, source: Source): Result<undefined> {
+function takeIn(
+  received: Received,
+  event: Exclude<AnswerEvent, { type: 'refusal' }>,
+  source: Source,
+): Result<undefined> {
   if (event.type === 'form') {
     const form = readKnownForm(event.fields);
     if (!form.ok) return form;
-    heard.form = form.value;
+    received.form = form.value;
     return source.check(event.fields);
   }
   if (event.type === 'segment') {
-    heard.segments.push(event);
-    heard.words += event.words.length || wordsIn(event.text);
-    if (heard.words > TRANSCRIPT_WORDS_MAX) return no(refuse('engine_failed', undefined, 'too many words'));
+    received.segments.push(event);
+    received.words += event.words.length || wordsIn(event.text);
+    if (received.words > TRANSCRIPT_WORDS_MAX) return no(refuse('engine_failed', undefined, 'too many words'));
   }
   return ok(undefined);
 }
 
-/** Counts the words of a segment without a word list, as agents send it where the form asks for text alone. */
+/** Counts the words of a segment without a word list, as agents send it where the form requests text alone. */
 function wordsIn(text: string): number {
   let words = 1;
   for (let at = text.indexOf(' '); at >= 0; at = text.indexOf(' ', at + 1)) words += 1;
   return words;
 }
 
-async function answerWhole(source: Source, { form, segments }: Heard, final: Final): Promise<Response> {
+async function answerWhole(source: Source, { form, segments }: Received, final: Final): Promise<Response> {
   if (!form) return refuseNow(source, refuse('pool_lost', undefined, 'a final event without the form'));
   const { contentType, body } = renderTranscript({ segments, final }, form);
   const ended = await source.end(ok(final));
@@ -100,21 +105,21 @@ async function refuseNow(source: Source, refusal: Refusal): Promise<Response> {
 }
 
 /** Streams frames, each made when the caller reads. Every end but the caller's own has a frame. */
-function streamFrames(source: Source, heard: Heard, final: Final | undefined): Response {
+function streamFrames(source: Source, received: Received, final: Final | undefined): Response {
   const encoder = new TextEncoder();
-  const next = tellFrames(source, heard, final);
+  const next = frameReader(source, received, final);
   let gone = false;
   const stream = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const say = ({ text, over }: Told) => {
+        const write = ({ text, over }: Chunk) => {
           controller.enqueue(encoder.encode(text));
           if (over) controller.close();
         };
         try {
-          say(await next());
+          write(await next());
         } catch (error) {
-          if (!gone) say({ text: errorFrame(await source.broke(error), source.request), over: true });
+          if (!gone) write({ text: errorFrame(await source.broke(error), source.request), over: true });
         }
       },
       cancel: () => {
@@ -127,30 +132,30 @@ function streamFrames(source: Source, heard: Heard, final: Final | undefined): R
   return new Response(stream, { headers: { 'content-type': EVENT_STREAM, 'cache-control': 'no-store' } });
 }
 
-interface Told {
+interface Chunk {
   readonly text: string;
   readonly over: boolean;
 }
 
 /** Returns a function that resolves with the next frame. */
-function tellFrames(source: Source, heard: Heard, final: Final | undefined): () => Promise<Told> {
-  let told = 0;
+function frameReader(source: Source, received: Received, final: Final | undefined): () => Promise<Chunk> {
+  let sent = 0;
   let last = final;
   return async () => {
     for (;;) {
-      if (told < heard.segments.length) {
-        const frames = heard.segments.slice(told).map((segment, index) => deltaFrame(segment, told + index === 0));
-        told = heard.segments.length;
+      if (sent < received.segments.length) {
+        const frames = received.segments.slice(sent).map((segment, index) => deltaFrame(segment, sent + index === 0));
+        sent = received.segments.length;
         return { text: frames.join(''), over: false };
       }
       if (last) {
         // Rendered before the end is recorded: a transcript that cannot be rendered was not served.
-        const text = finalFrame({ segments: heard.segments, final: last }) + doneFrame;
+        const text = finalFrame({ segments: received.segments, final: last }) + doneFrame;
         const ended = await source.end(ok(last));
         return { text: ended.ok ? text : errorFrame(ended.refusal, source.request), over: true };
       }
       const event = await source.next();
-      const taken: Result<undefined> = event.ok ? takeIn(heard, event.value, source) : event;
+      const taken: Result<undefined> = event.ok ? takeIn(received, event.value, source) : event;
       if (!event.ok || !taken.ok) {
         const { refusal } = event.ok ? (taken as { refusal: Refusal }) : event;
         await source.end(no(refusal));

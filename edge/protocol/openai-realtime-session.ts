@@ -138,18 +138,18 @@ function invalid(error: z.ZodError, session: object): Result<never> {
 
 function mergeTranscription(
   { model, language, prompt }: SessionConfig,
-  wishes: z.infer<typeof transcription> | undefined,
+  requested: z.infer<typeof transcription> | undefined,
 ): Pick<SessionConfig, 'model' | 'language' | 'prompt'> {
-  if (!wishes) return { model, language, prompt };
+  if (!requested) return { model, language, prompt };
   // A list of one language is a choice; a longer list leaves the language to the model.
-  const [only, ...others] = wishes.languages ?? [];
-  const chosen = wishes.language !== undefined ? wishes.language : others.length === 0 ? only : undefined;
-  const kept = <T>(wish: T | null | undefined, before: T | undefined) =>
-    wish === undefined ? before : (wish ?? undefined);
+  const [only, ...others] = requested.languages ?? [];
+  const chosen = requested.language !== undefined ? requested.language : others.length === 0 ? only : undefined;
+  const kept = <T>(value: T | null | undefined, before: T | undefined) =>
+    value === undefined ? before : (value ?? undefined);
   return {
-    model: kept(wishes.model, model),
+    model: kept(requested.model, model),
     language: kept(chosen, language),
-    prompt: kept(wishes.prompt, prompt),
+    prompt: kept(requested.prompt, prompt),
   };
 }
 

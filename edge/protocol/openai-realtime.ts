@@ -49,8 +49,11 @@ const expired = { code: 1001, reason: 'session_expired' } as const;
 export function openaiRealtime(url: URL, headers: Headers): Result<LiveProtocol> {
   const config = readConfig(headers);
   const { searchParams } = url;
-  const wish = { model: searchParams.get('model') || undefined, language: searchParams.get('language') || undefined };
-  const given = updateConfig(config, { audio: { input: { transcription: wish } } });
+  const transcription = {
+    model: searchParams.get('model') || undefined,
+    language: searchParams.get('language') || undefined,
+  };
+  const given = updateConfig(config, { audio: { input: { transcription } } });
   if (!given.ok) {
     const field = String(given.refusal.params?.field ?? '').replace(/^.*\./, '');
     return no({ ...given.refusal, params: { ...given.refusal.params, field } });
@@ -206,8 +209,8 @@ class OpenAiRealtime implements LiveProtocol {
     const seconds = (this.#appended - this.#committed) / this.#rate();
     const least = STREAM_COMMIT_MS;
     if (seconds * 1_000 < least) {
-      const heard = Math.floor(seconds * 1_000);
-      return no(refuse('input_audio_buffer_commit_empty', { least, milliseconds: heard }));
+      const milliseconds = Math.floor(seconds * 1_000);
+      return no(refuse('input_audio_buffer_commit_empty', { least, milliseconds }));
     }
     const full = this.#refuseFull();
     if (full) return no(full);

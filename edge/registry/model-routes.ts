@@ -27,7 +27,7 @@ import { refuseField } from '../http/refuse-field.ts';
 
 /** `GET /v1/models/{model}/revisions?at=`: stages and aliases, now or at a time. */
 export const showRevisions = (request: Request, context: RequestContext, { name }: PathParams): Promise<Response> =>
-  ask(request, context, modelState, { method: 'GET', path: `/${encode(name)}`, passes: at });
+  forward(request, context, modelState, { method: 'GET', path: `/${encode(name)}`, passes: at });
 
 /** `GET /v1/models/{model}/aliases?at=` */
 export const showAliases = (request: Request, context: RequestContext, { name }: PathParams): Promise<Response> =>
@@ -49,7 +49,7 @@ export const showRevision = (
   context: RequestContext,
   { name, revision }: PathParams,
 ): Promise<Response> =>
-  ask(request, context, storedRevision, {
+  forward(request, context, storedRevision, {
     method: 'GET',
     path: `/${encode(name)}/revisions/${encode(revision)}`,
   });
@@ -60,7 +60,7 @@ export const showEvidence = (
   context: RequestContext,
   { name, revision }: PathParams,
 ): Promise<Response> =>
-  ask(request, context, liveEvidence, {
+  forward(request, context, liveEvidence, {
     method: 'GET',
     path: `/${encode(name)}/revisions/${encode(revision)}/evidence`,
   });
@@ -71,7 +71,7 @@ export const showFiles = (
   context: RequestContext,
   { name, revision }: PathParams,
 ): Promise<Response> =>
-  ask(request, context, fileList, {
+  forward(request, context, fileList, {
     method: 'GET',
     path: `/${encode(name)}/revisions/${encode(revision)}/files`,
   });
@@ -82,7 +82,7 @@ export const planFiles = (
   context: RequestContext,
   { name, revision }: PathParams,
 ): Promise<Response> =>
-  ask(request, context, filePlan, {
+  forward(request, context, filePlan, {
     method: 'POST',
     path: `/${encode(name)}/revisions/${encode(revision)}/files`,
     takes: newFiles,
@@ -98,7 +98,7 @@ export const createTransition = (request: Request, context: RequestContext, { na
 
 /** `GET /v1/models/{model}/transitions?after=`: the log of the model, entry by entry. */
 export const listTransitions = (request: Request, context: RequestContext, { name }: PathParams): Promise<Response> =>
-  ask(request, context, logPage, { method: 'GET', path: `/${encode(name)}/transitions`, passes: after });
+  forward(request, context, logPage, { method: 'GET', path: `/${encode(name)}/transitions`, passes: after });
 
 /** `GET /v1/models/{model}/transitions/{id}` */
 export const showTransition = (
@@ -106,7 +106,7 @@ export const showTransition = (
   context: RequestContext,
   { name, id }: PathParams,
 ): Promise<Response> =>
-  ask(request, context, storedTransition, {
+  forward(request, context, storedTransition, {
     method: 'GET',
     path: `/${encode(name)}/transitions/${encode(id)}`,
   });
@@ -118,7 +118,7 @@ export const aliasBody = aliasMove
 
 /** `PUT /v1/models/{model}/aliases/{alias}`, from what it names now. */
 export const moveAlias = (request: Request, context: RequestContext, { name, alias }: PathParams): Promise<Response> =>
-  ask(request, context, aliasRow, {
+  forward(request, context, aliasRow, {
     method: 'PUT',
     path: `/${encode(name)}/aliases/${encode(alias)}`,
     takes: aliasBody,
@@ -155,20 +155,20 @@ function readQuery(request: Request, [field, value]: Parameter): Result<string> 
   return no(refuse('field_invalid', { field, rule: parsed.error.issues[0]?.message ?? 'is not valid' }));
 }
 
-interface Asked extends Pick<Question, 'method' | 'path'> {
+interface ForwardedCall extends Pick<Question, 'method' | 'path'> {
   /** Query parameter to pass on. */
   readonly passes?: Parameter;
   /** Schema of the body to pass on. */
   readonly takes?: z.ZodType;
 }
 
-async function ask<Row extends z.ZodType>(
+async function forward<Row extends z.ZodType>(
   request: Request,
   context: RequestContext,
   row: Row,
-  asked: Asked,
+  params: ForwardedCall,
 ): Promise<Response> {
-  return answer(await call(request, context, row, asked));
+  return answer(await call(request, context, row, params));
 }
 
 /** Authenticates an operator and passes the request to the functions. */
@@ -176,7 +176,7 @@ async function call<Row extends z.ZodType>(
   request: Request,
   context: RequestContext,
   row: Row,
-  { takes, passes, path, ...asked }: Asked,
+  { takes, passes, path, ...rest }: ForwardedCall,
 ): Promise<Result<z.infer<Row>>> {
   const claims = await admit(request, 'operate', context);
   if (!claims.ok) return claims;
@@ -185,7 +185,7 @@ async function call<Row extends z.ZodType>(
   if (!query.ok) return query;
   const body = takes ? await readBody(request, context, takes) : ok(undefined);
   if (!body.ok) return body;
-  const question = { ...asked, path: `${path}${query.value}`, body: body.value };
+  const question = { ...rest, path: `${path}${query.value}`, body: body.value };
   return callModelFunctions(question, row, claims.value.tenant, context);
 }
 
@@ -205,16 +205,16 @@ function answer<T>(found: Result<T>, show: (value: T) => Response = (value) => R
 
 /** Calls the functions that store models: those of the first zone with functions, for the whole fleet. */
 export async function callModelFunctions<Row extends z.ZodType>(
-  { path, ...asked }: Pick<Question, 'method' | 'path' | 'body'>,
+  { path, ...rest }: Pick<Question, 'method' | 'path' | 'body'>,
   row: Row,
   tenant: string,
   context: RequestContext,
 ): Promise<Result<z.infer<Row>>> {
-  const { zones, backOffices } = context.settings;
-  const zone = zones.find((one) => backOffices.has(one));
+  const { zones, functionsUrls } = context.settings;
+  const zone = zones.find((one) => functionsUrls.has(one));
   if (zone === undefined) return no(refuse('models_closed'));
   const found = await callFunctionsRoute(
-    { ...asked, zone, path: `/models${path}`, operate: true },
+    { ...rest, zone, path: `/models${path}`, operate: true },
     row,
     tenant,
     context,

@@ -63,7 +63,7 @@ export const setDefaultVersion = (request: Request, context: RequestContext, par
     const body = { revision: found.row.revision, ...(from !== undefined && { from }) };
     const path = `/${encodeURIComponent(params.name)}/aliases/${STABLE}`;
     const moved = await callModelFunctions({ method: 'PUT', path, body }, aliasRow, tenant, context);
-    return moved.ok ? ok(said(`Default version of model "${params.name}" is now "${found.version}"`)) : moved;
+    return moved.ok ? ok(statusOf(`Default version of model "${params.name}" is now "${found.version}"`)) : moved;
   });
 
 /** `DELETE …/models/{model}/{version}`: retires the revision. */
@@ -73,10 +73,10 @@ export const retireVersion = (request: Request, context: RequestContext, params:
     if (!found) return unknownVersion(state);
     const path = `/${encodeURIComponent(params.name)}/revisions/${encodeURIComponent(found.row.revision)}`;
     const retired = await callModelFunctions({ method: 'DELETE', path }, transitionRow, tenant, context);
-    return retired.ok ? ok(said(`Model "${params.name}" version "${found.version}" unregistered`)) : retired;
+    return retired.ok ? ok(statusOf(`Model "${params.name}" version "${found.version}" unregistered`)) : retired;
   });
 
-const said = (status: string): z.infer<typeof statusAnswer> => ({ status });
+const statusOf = (status: string): z.infer<typeof statusAnswer> => ({ status });
 
 const unknownVersion = ({ model }: ModelState) => no(refuse('revision_unknown', { model }));
 

@@ -19,7 +19,7 @@ export interface Agent {
   readonly signKey: Awaited<ReturnType<typeof importJWK>>;
   readonly boot: string;
   readonly seq: number;
-  /** Earlier boots whose attestations were issued in the same second; see `Heard`. */
+  /** Earlier boots whose attestations were issued in the same second; see `LastMessage`. */
   readonly earlier: readonly string[];
   /** Seconds since 1970 at which the attestation begins and ends. */
   readonly issued: number;
@@ -64,7 +64,7 @@ export interface HelloContext {
   readonly admission: Admission;
   readonly attest: Attest;
   /** Returns the last message of the agent of this name. */
-  readonly heard: (agent: string) => LastMessage | undefined;
+  readonly lastMessageOf: (agent: string) => LastMessage | undefined;
   /** Time at which the roster accepted the connection, ms since 1970. */
   readonly opened: number;
   /** Milliseconds since 1970. */
@@ -76,7 +76,7 @@ export interface HelloContext {
  * on every connection. Refuses with `attestation_stale` when another process of that name has a newer attestation.
  */
 export async function readHello(text: string, context: HelloContext): Promise<Result<Agent>> {
-  const { admission, attest, heard, opened, now } = context;
+  const { admission, attest, lastMessageOf, opened, now } = context;
   if (text.length > HEARTBEAT_BYTES) return invalid('message too large');
   const claimed = peek(text);
   if (claimed?.type !== 'hello') return invalid('the first message is not a hello');
@@ -94,7 +94,7 @@ export async function readHello(text: string, context: HelloContext): Promise<Re
   const signKey = await importJWK(attested.value.signKey, 'ES256');
   if (!(await verifies(text, signKey, description.agent))) return invalid('bad signature');
   const issued = decodeJwt(attestation).iat ?? 0;
-  const earlier = readEarlier({ boot, seq, issued }, heard(description.agent));
+  const earlier = readEarlier({ boot, seq, issued }, lastMessageOf(description.agent));
   if (!earlier.ok) return earlier;
   const { expires } = attested.value;
   const times = { issued, expires, opened, heard: now };
@@ -102,7 +102,7 @@ export async function readHello(text: string, context: HelloContext): Promise<Re
 }
 
 /**
- * Returns the boots before this one, as in `Heard`. The newest attestation wins: a process that another has replaced
+ * Returns the boots before this one, as in `LastMessage`. The newest attestation wins: a process that another has replaced
  * gets back in when it attests again, and a recorded hello has an old attestation.
  */
 function readEarlier(hello: Omit<LastMessage, 'earlier'>, last: LastMessage | undefined): Result<readonly string[]> {

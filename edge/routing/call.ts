@@ -72,22 +72,22 @@ export async function awaitAnswer(request: Promise<Response>, ms: number, runtim
 
 /** Reads the agent's refusal. After a refusal of the seal the next call sets up a new one. */
 export async function readPlainRefusal(response: Response, agent: string): Promise<Refusal> {
-  let said: unknown;
+  let body: unknown;
   try {
-    said = await response.json();
+    body = await response.json();
   } catch {
     // A proxy answered instead of the agent.
   }
-  const reason = typeof said === 'object' && said !== null && 'reason' in said ? said.reason : undefined;
+  const reason = typeof body === 'object' && body !== null && 'reason' in body ? body.reason : undefined;
   if (reason === 'seal_broken' || reason === 'misdirected') forgetSeal(agent);
   if (isReason(reason) && plainRefusals.has(reason)) {
-    return { ...refuse(reason, undefined, `agent: ${response.status}`), ...readRetry(said) };
+    return { ...refuse(reason, undefined, `agent: ${response.status}`), ...readRetry(body) };
   }
   return refuse('pool_lost', undefined, `agent answered ${response.status}`);
 }
 
 /** Reads the agent's estimate of when it has a free slot; older agents send none. */
-function readRetry(said: unknown): Pick<Refusal, 'retryAfter'> {
-  const seconds = typeof said === 'object' && said !== null && 'retryAfter' in said ? said.retryAfter : undefined;
+function readRetry(body: unknown): Pick<Refusal, 'retryAfter'> {
+  const seconds = typeof body === 'object' && body !== null && 'retryAfter' in body ? body.retryAfter : undefined;
   return typeof seconds === 'number' && seconds > 0 ? { retryAfter: clampRetry(seconds * 1_000) } : {};
 }

@@ -26,7 +26,7 @@ export interface StreamCallAnswer {
 }
 
 /**
- * Opens a WebSocket to an agent for a live stream. Refuses with what the agent said, `attestation_invalid`, or
+ * Opens a WebSocket to an agent for a live stream. Refuses with the agent's refusal, `attestation_invalid`, or
  * `pool_lost`.
  */
 export async function dialStream(

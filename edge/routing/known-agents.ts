@@ -16,7 +16,7 @@ interface Remembered extends LastMessage {
  * Last boot and number of every agent; it outlives sockets, so that a new socket accepts no replay. Bounded.
  */
 export class LastMessages {
-  readonly #heard = new Map<string, Remembered>();
+  readonly #messages = new Map<string, Remembered>();
   readonly #bound: number;
 
   constructor(bound: number = REGISTRY_SEQUENCES_MAX) {
@@ -24,21 +24,21 @@ export class LastMessages {
   }
 
   get(agent: string): LastMessage | undefined {
-    return this.#heard.get(agent);
+    return this.#messages.get(agent);
   }
 
   get size(): number {
-    return this.#heard.size;
+    return this.#messages.size;
   }
 
   /** Stores an agent. At the bound, agents with an ended attestation are evicted, then the oldest entry. */
-  set(agent: string, heard: Remembered, now: number): void {
-    if (!this.#heard.has(agent) && this.#heard.size >= this.#bound) {
-      for (const [name, { until }] of this.#heard) if (until <= now) this.#heard.delete(name);
-      const [first] = this.#heard.keys();
-      if (first !== undefined && this.#heard.size >= this.#bound) this.#heard.delete(first);
+  set(agent: string, message: Remembered, now: number): void {
+    if (!this.#messages.has(agent) && this.#messages.size >= this.#bound) {
+      for (const [name, { until }] of this.#messages) if (until <= now) this.#messages.delete(name);
+      const [first] = this.#messages.keys();
+      if (first !== undefined && this.#messages.size >= this.#bound) this.#messages.delete(first);
     }
-    this.#heard.set(agent, heard);
+    this.#messages.set(agent, message);
   }
 }
 

@@ -15,7 +15,7 @@ import { readSnapshots, SNAPSHOT_WAIT_MS } from './snapshot.ts';
 export const listedPool = poolDescription.extend({
   load,
   health: z.enum(healths),
-  /** Milliseconds since it was last heard. */
+  /** Milliseconds since its last message. */
   heardMs: z.number(),
   release: z.number().int().optional().describe('Generation of the release map that the agent follows'),
 });
@@ -46,8 +46,8 @@ export async function listPools(request: Request, context: RequestContext): Prom
     ),
   );
   const refused = settings.zones.map(async (zone): Promise<RefusedAgent[]> => {
-    const asked = Promise.resolve(env.ROSTER.getByName(zone).refused()).catch(() => []);
-    const found = await within(asked, SNAPSHOT_WAIT_MS, runtime);
+    const answer = Promise.resolve(env.ROSTER.getByName(zone).refused()).catch(() => []);
+    const found = await within(answer, SNAPSHOT_WAIT_MS, runtime);
     return found === late ? [] : found;
   });
   return Response.json({ object: 'list', data, refused: (await Promise.all(refused)).flat() });

@@ -32,7 +32,7 @@ export interface RouteRequest {
   readonly sticky?: string | undefined;
   readonly task: ModelDescription['task'];
   readonly model: string;
-  /** BCP 47; absent or `auto` when only the audio can tell. */
+  /** BCP 47; absent or `auto` when only the audio decides. */
   readonly language?: string | undefined;
   /** Audio comes while it is spoken: only agents whose model hears live streams. */
   readonly live?: boolean | undefined;

@@ -33,18 +33,18 @@ export async function takeRelease(request: Request, context: RequestContext): Pr
   if (!sent.success) return refuseWith(refuse('field_invalid', { field: 'release', rule: 'it is not as agreed' }));
   const map = await openRelease(sent.data.release, settings);
   if (!map.ok) return refuseWith(recorder.denyUnknown(id, 'release', map.refusal));
-  const told = Promise.all(
+  const published = Promise.all(
     settings.zones.map((zone) => env.ROSTER.getByName(zone).release(map.value, sent.data.release)),
   );
-  let kept: number[] | typeof late;
+  let generations: number[] | typeof late;
   try {
-    kept = await within(told, SNAPSHOT_WAIT_MS, runtime);
+    generations = await within(published, SNAPSHOT_WAIT_MS, runtime);
   } catch {
-    kept = late;
+    generations = late;
   }
   // A retry changes nothing in rosters that have the map.
-  if (kept === late) return refuseWith(refuse('models_unavailable', undefined, 'a roster does not answer'));
-  return Response.json({ generation: Math.min(...kept) } satisfies z.infer<typeof publishedRelease>);
+  if (generations === late) return refuseWith(refuse('models_unavailable', undefined, 'a roster does not answer'));
+  return Response.json({ generation: Math.min(...generations) } satisfies z.infer<typeof publishedRelease>);
 }
 
 export const knownReleases = z.object({

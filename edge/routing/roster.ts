@@ -50,7 +50,7 @@ export class Roster extends DurableObject<Bindings> implements RosterMethods {
   readonly #links = new Map<string, Link>();
   /** Sockets before their hello. */
   readonly #strangers = new Set<Link>();
-  readonly #heard = new LastMessages();
+  readonly #lastMessages = new LastMessages();
   readonly #gone = new ClosedAgents();
   readonly #names: AgentNames;
   readonly #outbox: Outbox;
@@ -127,12 +127,12 @@ export class Roster extends DurableObject<Bindings> implements RosterMethods {
   /** Stores a signed release map, sends it to the agents and returns the newest generation. */
   release(map: ReleaseMap, signed: string): number {
     const generation = this.#release.keep(map, signed);
-    for (const link of this.#links.values()) this.#tellRelease(link);
+    for (const link of this.#links.values()) this.#sendRelease(link);
     return generation;
   }
 
   /** Sends the map to an agent with an older one; a lost message is repeated after its next report. */
-  #tellRelease(link: Link): void {
+  #sendRelease(link: Link): void {
     const known = link.agent?.release;
     const release = known === undefined ? undefined : this.#release.newerThan(known);
     if (release !== undefined) this.#say(link, { type: 'release', release });
@@ -194,8 +194,8 @@ export class Roster extends DurableObject<Bindings> implements RosterMethods {
     const now = Date.now();
     const attest = (token: string) => verifyAttestation(token, attestation, now);
     const { admission, opened } = link;
-    const heard = (agent: string) => this.#heard.get(agent);
-    const hello = await readHello(text, { admission, attest, heard, opened, now });
+    const lastMessageOf = (agent: string) => this.#lastMessages.get(agent);
+    const hello = await readHello(text, { admission, attest, lastMessageOf, opened, now });
     if (!hello.ok) return this.#refuse(link, hello.refusal);
     const agent = hello.value;
     const { agent: name } = agent.description;
@@ -233,11 +233,11 @@ export class Roster extends DurableObject<Bindings> implements RosterMethods {
     this.#hear(next, Date.now());
     this.record(events);
     if (ack !== undefined) this.#say(link, { type: 'ack', seq: ack });
-    else this.#tellRelease(link);
+    else this.#sendRelease(link);
   }
 
   #hear({ description, boot, seq, issued, earlier, expires }: Agent, now: number): void {
-    this.#heard.set(description.agent, { boot, seq, issued, earlier, until: expires * 1_000 }, now);
+    this.#lastMessages.set(description.agent, { boot, seq, issued, earlier, until: expires * 1_000 }, now);
   }
 
   #refuse(link: Link, refusal: Refusal): void {

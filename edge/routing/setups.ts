@@ -28,7 +28,7 @@ const setups = new Map<string, AgentSeal>();
 
 /**
  * The set-up to an agent, after its attestation was verified here: the roster is not trusted with the choice of the
- * key that audio is sealed to. `fresh` tells that one was made now, which the record must say.
+ * key that audio is sealed to. `fresh` reports that one was made now, for the record.
  */
 export async function sealFor(
   entry: RosterEntry,

@@ -16,7 +16,7 @@ interface CachedSnapshot {
 
 /** Last snapshot of each zone, and the start of the request that fetches a newer one. Plain data only. */
 const stored = new Map<string, CachedSnapshot>();
-const asking = new Map<string, number>();
+const fetching = new Map<string, number>();
 
 /**
  * Returns the snapshots of the zones, at most `SNAPSHOT_AGE_MS` old while their rosters answer and at
@@ -46,18 +46,18 @@ function isDue(zone: string, now: number): boolean {
   const known = stored.get(zone);
   const age = known ? now - known.got : Number.POSITIVE_INFINITY;
   if (age < SNAPSHOT_AGE_MS) return false;
-  const since = asking.get(zone);
+  const since = fetching.get(zone);
   return age > SNAPSHOT_STALE_MS || since === undefined || now - since > SNAPSHOT_WAIT_MS;
 }
 
 async function refresh(zone: string, roster: Bindings['ROSTER'], runtime: Runtime): Promise<void> {
-  asking.set(zone, runtime.now());
+  fetching.set(zone, runtime.now());
   try {
     const snapshot = await within(roster.getByName(zone).snapshot(), SNAPSHOT_WAIT_MS, runtime);
     if (snapshot !== late) stored.set(zone, { snapshot, got: runtime.now() });
   } catch {
     // The roster is unreachable; the cached snapshot counts until it is too old.
   } finally {
-    asking.delete(zone);
+    fetching.delete(zone);
   }
 }

@@ -58,7 +58,7 @@ export const isComplete = ({ zones, snapshots }: Rosters, claims: Claims, now: n
   );
 
 /**
- * Returns the refusal of a session that no agent can serve, as far as the rosters tell: `no_pool` only when all agents
+ * Returns the refusal of a session that no agent can serve, as far as the rosters know: `no_pool` only when all agents
  * are away for certain.
  */
 export function refuseUnservable(

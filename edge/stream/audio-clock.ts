@@ -1,7 +1,7 @@
 import { bytesPerSecond, type StreamFormat } from '../../shared/stream/format.ts';
 import { secondsOf } from './audio-duration.ts';
 
-/** Counts the seconds of a stream, from its first sample. Where the format does not tell, agents do. */
+/** Counts the seconds of a stream, from its first sample. Where the format does not show them, agents report them. */
 export class AudioClock {
   readonly #format: StreamFormat;
   readonly #bytesPerSecond: number | undefined;
@@ -34,7 +34,7 @@ export class AudioClock {
     return this.#processed;
   }
 
-  /** Returns the seconds of a message, 0 where only an agent can tell. */
+  /** Returns the seconds of a message, 0 where only an agent knows them. */
   measure(audio: Uint8Array): number {
     return secondsOf(audio, this.#format) ?? 0;
   }

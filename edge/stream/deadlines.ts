@@ -8,7 +8,7 @@ export const STREAM_SILENCE_MS = 6_000;
 /** Notice before a session's greatest length, so that a client can end an utterance and open another. */
 export const STREAM_ENDING_MS = 10_000;
 
-/** Times of a session, epoch ms where nothing else is said. */
+/** Times of a session, epoch ms unless noted. */
 export interface Times {
   readonly began: number;
   /** Latest end. */

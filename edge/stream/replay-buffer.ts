@@ -79,7 +79,7 @@ export class ReplayBuffer {
   #endSent = false;
   /** Audio that did not fit and was not reported. */
   #overflow = { bytes: 0, seconds: 0 };
-  /** A client that counts positions was told to go back. */
+  /** The edge sent a client that counts positions back to an earlier one. */
   #isBehind = false;
   #appendedBytes = 0;
 

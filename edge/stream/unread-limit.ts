@@ -19,7 +19,7 @@ export const STREAM_EVENT_BYTES = 8 * KiB;
 
 /**
  * Bounds what one client leaves unread: the runtime buffers it, and does not say how much. A client may count the
- * messages that it has seen. For any other the audio that it sends tells how much it may get.
+ * messages that it has seen. For any other the audio that it sends decides how much it may get.
  */
 export class UnreadLimit {
   /** Sizes of the messages that the client has not seen, oldest first. */

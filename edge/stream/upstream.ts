@@ -64,7 +64,7 @@ export class Upstream implements AgentListener {
   #search: AbortController | undefined;
   /** Deadline of the current search, epoch ms. */
   #searchUntil = 0;
-  /** A candidate was told to begin at the last checkpoint. Checkpoints of the current agent wait in `#laterCheckpoint`. */
+  /** A candidate began at the last checkpoint. Checkpoints of the current agent wait in `#laterCheckpoint`. */
   #isPinned = false;
   #laterCheckpoint: Checkpoint | undefined;
   /** Agents that failed in a row without a checkpoint. */
@@ -73,7 +73,7 @@ export class Upstream implements AgentListener {
   /** Name of the last agent, and why it was lost. */
   #agent: string | undefined;
   #cause: Refusal | undefined;
-  /** The edge has asked for a `finalize` since the last checkpoint. */
+  /** The edge has requested a `finalize` since the last checkpoint. */
   #finalizing = false;
   #ownRequests = 0;
   /** End of the input, or the last checkpoint after it, epoch ms. */
@@ -140,7 +140,7 @@ export class Upstream implements AgentListener {
   }
 
   /**
-   * Sends what the window allows. Asks for a `finalize` when one open utterance fills the buffer, as it does with a wide
+   * Sends what the window allows. Requests a `finalize` when one open utterance fills the buffer, as it does with a wide
    * format or small messages: the checkpoint after it makes room.
    */
   pump(): void {

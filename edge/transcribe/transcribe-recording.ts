@@ -45,9 +45,9 @@ export async function transcribeRecording(request: Request, context: RequestCont
   const session = await Session.begin(claims.value, { action: ACTION, ...named(hints), class: requestClass }, context);
   if (!session.ok) return refuseAsDeepgram(session.refusal, context.id);
 
-  const told = { model, ...(language !== undefined && { language }) };
+  const params = { model, ...(language !== undefined && { language }) };
   const contentType = (request.headers.get('content-type') ?? '').slice(0, CONTENT_TYPE_CHARACTERS);
-  const head = { v: 1, task: 'transcribe', dialect: 'deepgram-listen', contentType, ...told };
+  const head = { v: 1, task: 'transcribe', dialect: 'deepgram-listen', contentType, ...params };
   const relay = new Relay(session.value, body, transcription(hints, head), context);
   relay.watch(request.signal);
   const source = sourceOf(relay, session.value.claims, hints, context);

@@ -33,14 +33,14 @@ export async function transcribe(request: Request, context: RequestContext): Pro
   const owner = { class: requestClass, tenant: claims.tenant, length: form.value.length };
   const body = new CallerBody(request.body, context.runtime, owner);
   context.discardBody = () => body.discard();
-  const told = checkAllowed(readRequestHints(request.url, headers), claims);
-  if (!told.ok) return denied(told.refusal);
+  const requestHints = checkAllowed(readRequestHints(request.url, headers), claims);
+  if (!requestHints.ok) return denied(requestHints.refusal);
 
   // The allowance comes before the body: a request without a slot has no byte buffered.
-  const subject = { action: ACTION, ...named(told.value), class: requestClass };
+  const subject = { action: ACTION, ...named(requestHints.value), class: requestClass };
   const session = await Session.begin(claims, subject, context);
   if (!session.ok) return refuseWith(session.refusal);
-  const serving = serve(request, { ...form.value, body, told: told.value }, session.value, context);
+  const serving = serve(request, { ...form.value, body, requestHints: requestHints.value }, session.value, context);
   // A caller that goes away must not take the end of its request along.
   context.waitUntil(serving);
   return serving;
@@ -74,12 +74,12 @@ function readFormHeaders(headers: Headers, claims: Claims): Result<FormHeaders> 
 /** A form whose caller is admitted. */
 interface Form extends FormHeaders {
   readonly body: CallerBody;
-  readonly told: RequestHints;
+  readonly requestHints: RequestHints;
 }
 
 async function serve(
   request: Request,
-  { contentType, boundary, body, told }: Form,
+  { contentType, boundary, body, requestHints }: Form,
   session: Session,
   context: RequestContext,
 ): Promise<Response> {
@@ -89,7 +89,7 @@ async function serve(
   };
   let hints: Result<Hints>;
   try {
-    hints = checkAllowed(await readHints(told, body, boundary), session.claims);
+    hints = checkAllowed(await readHints(requestHints, body, boundary), session.claims);
   } catch (error) {
     await fail(refuse('internal'));
     throw error;
@@ -106,9 +106,9 @@ async function serve(
   return answerTranscription(sourceOf(relay, session.claims, hints.value, context));
 }
 
-export function checkAllowed<T extends RequestHints>(told: Result<T>, { languages }: Claims): Result<T> {
-  if (!told.ok || isOpen(told.value.language) || allowsLanguage(languages, told.value.language)) return told;
-  return no(refuse('language_forbidden', { language: told.value.language }));
+export function checkAllowed<T extends RequestHints>(hints: Result<T>, { languages }: Claims): Result<T> {
+  if (!hints.ok || isOpen(hints.value.language) || allowsLanguage(languages, hints.value.language)) return hints;
+  return no(refuse('language_forbidden', { language: hints.value.language }));
 }
 
 /** Returns the facts for the record. */

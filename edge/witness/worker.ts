@@ -13,7 +13,7 @@ import { readWitnessSettings, type WitnessBindings, type WitnessSettings } from 
 
 export { Seen } from './seen.ts';
 
-const say = (status: number, text = '', type = 'text/plain; charset=utf-8'): Response =>
+const respond = (status: number, text = '', type = 'text/plain; charset=utf-8'): Response =>
   new Response(text, { status, headers: { 'content-type': type, 'cache-control': 'no-store' } });
 
 /** Name of the object that holds the state of a log. */
@@ -21,23 +21,23 @@ const nameOf = (origin: string): string => toHex(sha256(ascii(origin)));
 
 async function addCheckpoint(request: Request, env: WitnessBindings, settings: WitnessSettings): Promise<Response> {
   const body = await readBounded(request.body, WITNESS_REQUEST_BYTES);
-  const asked = body && readWitnessRequest(body);
-  const parts = asked && splitNote(asked.checkpoint);
+  const query = body && readWitnessRequest(body);
+  const parts = query && splitNote(query.checkpoint);
   const checkpoint = parts && readCheckpoint(parts.text);
-  if (!asked || !checkpoint) return say(400, 'not as tlog-witness says\n');
+  if (!query || !checkpoint) return respond(400, 'not as tlog-witness says\n');
   const { origin, size, root } = checkpoint;
   const verifiers = await settings.verifiersOf(origin);
-  if (!verifiers) return say(404, 'not a log that this witness looks at\n');
-  const opened = await openNote(asked.checkpoint, verifiers);
-  if (!opened) return say(403, 'not signed by the log\n');
+  if (!verifiers) return respond(404, 'not a log that this witness looks at\n');
+  const opened = await openNote(query.checkpoint, verifiers);
+  if (!opened) return respond(403, 'not signed by the log\n');
   const seen = env.SEEN.getByName(nameOf(origin));
-  const answer = await seen.advance(asked.old, asked.proof, { size, root });
-  if (answer.status === 409) return say(409, `${answer.size}\n`, SIZE_TYPE);
-  if (answer.status !== 200) return say(answer.status, 'not what the log was, grown\n');
+  const answer = await seen.advance(query.old, query.proof, { size, root });
+  if (answer.status === 409) return respond(409, `${answer.size}\n`, SIZE_TYPE);
+  if (answer.status !== 200) return respond(answer.status, 'not what the log was, grown\n');
   const line = await cosign(settings, opened.text);
   // Only verified signatures are published.
   await seen.publish(size, `${opened.text}\n${opened.good.map(formatSignature).join('')}${line}`);
-  return say(200, line);
+  return respond(200, line);
 }
 
 async function cosign(settings: WitnessSettings, text: string): Promise<string> {
@@ -49,11 +49,11 @@ async function answer(request: Request, env: WitnessBindings): Promise<Response>
   const { pathname } = new URL(request.url);
   const settings = await readWitnessSettings(env);
   if (request.method === 'POST' && pathname === '/add-checkpoint') return addCheckpoint(request, env, settings);
-  if (request.method !== 'GET') return say(405);
-  if (pathname === '/healthz') return say(200, 'ok\n');
+  if (request.method !== 'GET') return respond(405);
+  if (pathname === '/healthz') return respond(200, 'ok\n');
   const [, origin] = /^\/([0-9a-f]{64})\/checkpoint$/.exec(pathname) ?? [];
   const note = origin === undefined ? undefined : await env.SEEN.getByName(origin).newest();
-  return note === undefined ? say(404) : say(200, note);
+  return note === undefined ? respond(404) : respond(200, note);
 }
 
 export default { fetch: answer };

@@ -9,10 +9,10 @@ export type Question =
       readonly about: 'model';
       readonly model: string;
       readonly version: string | undefined;
-      readonly ask: CallTask | 'ready';
+      readonly operation: CallTask | 'ready';
     };
 
-type ModelQuestion = Extract<Question, { about: 'model' }>['ask'];
+type ModelQuestion = Extract<Question, { about: 'model' }>['operation'];
 
 const servers: Readonly<Record<string, Extract<Question, { about: 'server' | 'live' | 'ready' }>['about']>> = {
   '/v2': 'server',
@@ -21,7 +21,7 @@ const servers: Readonly<Record<string, Extract<Question, { about: 'server' | 'li
 };
 
 /** Last parts of a model's address, each with its method. */
-const models: Readonly<Record<string, readonly [method: 'GET' | 'POST', ask: ModelQuestion]>> = {
+const models: Readonly<Record<string, readonly [method: 'GET' | 'POST', operation: ModelQuestion]>> = {
   '': ['GET', 'metadata'],
   ready: ['GET', 'ready'],
   config: ['GET', 'config'],
@@ -67,12 +67,12 @@ export function readAddress(method: string, pathname: string): Result<Question> 
   const [, name = '', version, what = ''] = MODEL.exec(path) ?? [];
   const row = Object.hasOwn(models, what) ? models[what] : undefined;
   if (name === '' || !row) return no(refuse('route_unknown'));
-  const [allow, ask] = row;
+  const [allow, operation] = row;
   if (method !== allow) return no(refuse('method_wrong', { allow }));
   const model = decode(name);
   // A name that no model can have is not carried any further.
   if (!/^[a-z0-9][a-z0-9_.-]{0,62}$/.test(model)) return no(refuse('model_unknown', { model: model.slice(0, 63) }));
-  return ok({ about: 'model', model, version, ask });
+  return ok({ about: 'model', model, version, operation });
 }
 
 function decode(name: string): string {

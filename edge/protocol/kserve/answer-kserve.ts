@@ -31,8 +31,8 @@ async function answer(request: Request, question: Question, context: RequestCont
     case 'ready':
       return ready(await isServed(context, context.settings.zones));
     case 'model': {
-      const { ask, ...model } = question;
-      if (ask !== 'ready') return callModel(request, { ...model, ask }, context);
+      const { operation, ...model } = question;
+      if (operation !== 'ready') return callModel(request, { ...model, operation }, context);
       return model.version === undefined
         ? isReady(request, model.model, context)
         : isVersionReady(request, model, context);
@@ -51,9 +51,9 @@ async function isReady(request: Request, model: string, context: RequestContext)
   return ready(await isServed(context, zones, model));
 }
 
-/** Descriptions name no versions: an agent is asked for this one. */
-async function isVersionReady(request: Request, model: Omit<ModelCall, 'ask'>, context: RequestContext) {
-  const described = await callModel(request, { ...model, ask: 'metadata' }, context);
+/** Queries an agent for the version: descriptions name none. */
+async function isVersionReady(request: Request, model: Omit<ModelCall, 'operation'>, context: RequestContext) {
+  const described = await callModel(request, { ...model, operation: 'metadata' }, context);
   if (described.status !== 200 && described.status !== 404) return described;
   await described.body?.cancel();
   return ready(described.status === 200);

@@ -16,7 +16,7 @@ import { answerCall, refuseKserve } from './render-answer.ts';
 export interface ModelCall {
   readonly model: string;
   readonly version: string | undefined;
-  readonly ask: CallTask;
+  readonly operation: CallTask;
 }
 
 interface Row {
@@ -40,7 +40,7 @@ const rows: Readonly<Record<CallTask, Row>> = {
 
 /** From the caller's request to the answer of a pool, or to the refusal of whatever failed. */
 export async function callModel(request: Request, question: ModelCall, context: RequestContext): Promise<Response> {
-  const { scopes, action } = rows[question.ask];
+  const { scopes, action } = rows[question.operation];
   const claims = await admit(request, scopes, context);
   if (!claims.ok) return refuseKserve(claims.refusal);
   const denied = (refusal: Refusal) => refuseKserve(recordDenial(claims.value, action, refusal, context));
@@ -86,10 +86,10 @@ function readFraming({ headers }: Request, claims: Claims): Result<Framing> {
   }
   const limit = INFER_BODY_BYTES;
   if (Number(headers.get('content-length') ?? 0) > limit) return no(refuse('tensors_too_large', { limit }));
-  const told = readName({ headers }, 'x-auricle-sequence', 'must be the id of a sequence');
-  if (!told.ok) return told;
+  const sequence = readName({ headers }, 'x-auricle-sequence', 'must be the id of a sequence');
+  if (!sequence.ok) return sequence;
   const headerLength = headers.get('inference-header-content-length')?.slice(0, 20);
-  return ok({ headerLength, encoding, told: told.value });
+  return ok({ headerLength, encoding, sequence: sequence.value });
 }
 
 /** Reads a header that may be absent and must not be empty. */
@@ -101,7 +101,7 @@ function readName({ headers }: Pick<Request, 'headers'>, field: string, rule: st
 
 /** The sequence, of which only an inference can be a part. A refusal has ended the session. */
 async function look(
-  { ask }: ModelCall,
+  { operation }: ModelCall,
   framing: Framing,
   body: CallerBody,
   session: Session,
@@ -110,7 +110,7 @@ async function look(
     body.cancel();
     return session.end({ ...refusedWith(refusal), bytes: body.received });
   };
-  if (ask !== 'infer') return ok(undefined);
+  if (operation !== 'infer') return ok(undefined);
   try {
     const found = await findSequence(body, framing);
     if (!found.ok) await fail(found.refusal);
@@ -122,7 +122,7 @@ async function look(
 }
 
 function agentRequest(
-  { model, version, ask }: ModelCall,
+  { model, version, operation }: ModelCall,
   { headerLength, encoding }: Framing,
   sequence: (SequenceCaller & { readonly id: string }) | undefined,
   request: Request,
@@ -130,7 +130,7 @@ function agentRequest(
   const accept = accepted(readAccept(request));
   const head = {
     v: 1,
-    task: ask,
+    task: operation,
     model,
     ...(version !== undefined && { version }),
     ...(headerLength !== undefined && { headerLength }),
@@ -141,12 +141,12 @@ function agentRequest(
   };
   // Counters of one engine after another would jump: statistics come from one agent while it is there.
   const own = sequence && [sequence.caller, sequence.session, sequence.id].join(' ');
-  const sticky = ask === 'stats' ? 'statistics' : own;
+  const sticky = operation === 'stats' ? 'statistics' : own;
   const hints = { model, language: undefined };
   return { task: 'infer', hints, head, sticky, read: readCallRecord } as const;
 }
 
-/** The platform sets the header to what itself takes, and tells the caller's own beside it. */
+/** Reads the caller's `accept-encoding`, which the platform replaces by its own and passes beside it. */
 function readAccept({ headers, cf }: Request): string {
   return (cf ? cf.clientAcceptEncoding : headers.get('accept-encoding')) ?? '';
 }

@@ -9,7 +9,7 @@ export interface Framing {
   readonly headerLength: string | undefined;
   readonly encoding: Encoding | undefined;
   /** The header `x-auricle-sequence`, which spares looking. */
-  readonly told: string | undefined;
+  readonly sequence: string | undefined;
 }
 
 /**
@@ -18,8 +18,8 @@ export interface Framing {
  * Refuses with what went wrong with the body.
  */
 export async function findSequence(body: CallerBody, framing: Framing): Promise<Result<string | undefined>> {
-  const { headerLength, encoding, told } = framing;
-  if (told !== undefined || headerLength === '0') return ok(told);
+  const { headerLength, encoding, sequence } = framing;
+  if (sequence !== undefined || headerLength === '0') return ok(sequence);
   const need = lengthOf(headerLength);
   const pieces: Uint8Array[] = [];
   let length = 0;

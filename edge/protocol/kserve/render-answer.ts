@@ -43,23 +43,23 @@ const errorFrame = (refusal: Refusal, { request }: CallSource): string =>
  * Renders an agent's answer. Buffers a small one, so that a refusal until its end is an ordinary error; streams a large
  * one, its last piece after the end is recorded. The source gets exactly one end, also after an error.
  */
-export async function answerCall(source: CallSource, tell: TellRefusal = refuseKserve): Promise<Response> {
+export async function answerCall(source: CallSource, render: RenderRefusal = refuseKserve): Promise<Response> {
   try {
-    return await answerEvents(source, tell);
+    return await answerEvents(source, render);
   } catch (error) {
-    return tell(await source.broke(error));
+    return render(await source.broke(error));
   }
 }
 
 /** Renders a refusal for the client of the answer. */
-type TellRefusal = (refusal: Refusal) => Response;
+type RenderRefusal = (refusal: Refusal) => Response;
 
 const lost = (detail: string): Refusal => refuse('pool_lost', undefined, detail);
 
-async function answerEvents(source: CallSource, tell: TellRefusal): Promise<Response> {
+async function answerEvents(source: CallSource, render: RenderRefusal): Promise<Response> {
   const refuseNow = async (refusal: Refusal) => {
     await source.end(no(refusal));
-    return tell(refusal);
+    return render(refusal);
   };
   let head: Head | undefined;
   let pieces: Uint8Array[] = [];
@@ -80,9 +80,9 @@ async function answerEvents(source: CallSource, tell: TellRefusal): Promise<Resp
     } else if (value.type === 'final') {
       if (!head) return refuseNow(lost('an end without an answer'));
       const body = Buffer.concat(pieces);
-      if (body.length !== head.bytes) return refuseNow(lost('a body of another length than was said'));
+      if (body.length !== head.bytes) return refuseNow(lost('a body of another length than announced'));
       const ended = await source.end(ok(value));
-      return ended.ok ? respond(head, body) : tell(ended.refusal);
+      return ended.ok ? respond(head, body) : render(ended.refusal);
     }
     if (head && head.bytes === undefined) return streamFrames(source, head, pieces);
     if (head && length > ANSWER_BUFFERED_BYTES) return streamPieces(source, head, pieces);
@@ -154,7 +154,7 @@ function streamPieces(source: CallSource, head: Head, first: readonly Uint8Array
 /** Streams server-sent events. Every end but the caller's own has a frame. */
 function streamFrames(source: CallSource, head: Head, first: readonly Uint8Array[]): Response {
   const encoder = new TextEncoder();
-  const told = (text: string, over: boolean): Turn => ({ bytes: encoder.encode(text), over });
+  const chunk = (text: string, over: boolean): Turn => ({ bytes: encoder.encode(text), over });
   const waiting = [...first];
   const turn = async (): Promise<Turn> => {
     const bytes = waiting.shift();
@@ -162,15 +162,15 @@ function streamFrames(source: CallSource, head: Head, first: readonly Uint8Array
     const event = await source.next();
     if (!event.ok) {
       await source.end(event);
-      return told(errorFrame(event.refusal, source), true);
+      return chunk(errorFrame(event.refusal, source), true);
     }
     const { value } = event;
     if (value.type === 'body') return { bytes: value.bytes };
-    if (value.type === 'keepalive') return told(': keepalive\n\n', false);
+    if (value.type === 'keepalive') return chunk(': keepalive\n\n', false);
     const outcome: Result<Final> = value.type === 'final' ? ok(value) : no(lost('out of order'));
     const ended = await source.end(outcome);
     const refusal = [outcome, ended].find((one) => !one.ok);
-    return refusal && !refusal.ok ? told(errorFrame(refusal.refusal, source), true) : { over: true };
+    return refusal && !refusal.ok ? chunk(errorFrame(refusal.refusal, source), true) : { over: true };
   };
-  return stream(source, head, turn, (refusal) => told(errorFrame(refusal, source), true));
+  return stream(source, head, turn, (refusal) => chunk(errorFrame(refusal, source), true));
 }

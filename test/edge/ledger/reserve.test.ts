@@ -254,7 +254,7 @@ class World {
     });
     this.#later(call.there + call.back, () => {
       answered = true;
-      for (const { step: one, grant } of heard) isolate.reserves.heard('g', one, grant, this.now);
+      for (const { step: one, grant } of heard) isolate.reserves.onAnswer('g', one, grant, this.now);
     });
     this.#later(AUDIT_WAIT_DEFAULT_MS, () => {
       if (answered || !isolate.alive) return;

@@ -147,7 +147,7 @@ describe('A1 A2 C6 requests of a buffered tenant', () => {
     const reserves = new Reserves();
     reserves.enterSingle('g', allowance);
     const step = reserves.report('g', 0, true) as ReportStep;
-    reserves.heard('g', step, { places: 2, starts: 3, seconds: 10 }, 50);
+    reserves.onAnswer('g', step, { places: 2, starts: 3, seconds: 10 }, 50);
     const enter = (id: string, now = 60) => reserves.enter('g', { id, attempt: opening, allowance }, now);
     expect([enter('a'), enter('b'), enter('c')]).toEqual([true, true, false]);
     reserves.leave('g', 'a', 1);
@@ -161,7 +161,7 @@ describe('A1 A2 C6 requests of a buffered tenant', () => {
       const reserves = new Reserves();
       reserves.enterSingle('g', allowance);
       const step = reserves.report('g', 1_000, true) as ReportStep;
-      reserves.heard('g', step, { places: 2, starts: 9, seconds: 10 }, 1_200);
+      reserves.onAnswer('g', step, { places: 2, starts: 9, seconds: 10 }, 1_200);
       return reserves;
     };
     // Counted from when it was asked for: the gate counts from later on.

@@ -54,7 +54,7 @@ describe('C9 a buffered tenant is served on trust, within bounds', () => {
     expect(backlog.isStrained('t/eu', 1_000 + STRAINED_MS)).toBe(false);
     expect(backlog.isStrained('t/eu', 1_001 + STRAINED_MS)).toBe(true);
     backlog.take('t/eu');
-    backlog.heard('t/eu');
+    backlog.delivered('t/eu');
     expect(backlog.isStrained('t/eu', 1_001 + STRAINED_MS)).toBe(false);
   });
 });

@@ -466,7 +466,7 @@ describe('C5 A4 the roster refuses with close code 4403', () => {
       readHello(hello, {
         admission: agent,
         attest: (token) => verifyAttestation(token, makeSettings({}).attestation, now),
-        heard: () => last,
+        lastMessageOf: () => last,
         opened: now,
         now,
       });
@@ -488,7 +488,7 @@ describe('C5 A4 the roster refuses with close code 4403', () => {
     const hello = await readHello(await agent.sign(agent.hello()), {
       admission: agent,
       attest: (token) => verifyAttestation(token, attestation, now),
-      heard: () => undefined,
+      lastMessageOf: () => undefined,
       opened: now,
       now,
     });

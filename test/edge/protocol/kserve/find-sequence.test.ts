@@ -25,7 +25,12 @@ function arriving(bytes: Uint8Array, size = 16_384) {
 
 async function find(bytes: Uint8Array | string, framing: Partial<Framing> = {}, size?: number) {
   const { body, taken } = arriving(typeof bytes === 'string' ? Buffer.from(bytes) : bytes, size);
-  const found = await findSequence(body, { headerLength: undefined, encoding: undefined, told: undefined, ...framing });
+  const found = await findSequence(body, {
+    headerLength: undefined,
+    encoding: undefined,
+    sequence: undefined,
+    ...framing,
+  });
   const whole = new Uint8Array(await new Response(body.open()).arrayBuffer());
   return { found: found.ok ? found.value : found.refusal.reason, taken: taken(), whole: whole.length };
 }
@@ -56,7 +61,7 @@ describe('A5 the sequence of a request, as the edge looks for it', () => {
     const whole = Buffer.concat([Buffer.from(json), tail]);
     for (const size of [1, 7, 4_096]) {
       const { body, taken } = arriving(whole, size);
-      const found = await findSequence(body, { headerLength, encoding: undefined, told: undefined });
+      const found = await findSequence(body, { headerLength, encoding: undefined, sequence: undefined });
       expect(found).toEqual({ ok: true, value: '7' });
       expect(taken()).toBeLessThan(json.length + 2 * size);
     }
@@ -77,15 +82,15 @@ describe('A5 the sequence of a request, as the edge looks for it', () => {
   });
 
   it('does not scan raw bodies or those described by headers', async () => {
-    for (const framing of [{ headerLength: '0' }, { told: 'by-header' }]) {
+    for (const framing of [{ headerLength: '0' }, { sequence: 'by-header' }]) {
       const { body, taken } = arriving(Buffer.from(named(7)));
       const found = await findSequence(body, {
         headerLength: undefined,
         encoding: undefined,
-        told: undefined,
+        sequence: undefined,
         ...framing,
       });
-      expect(found).toEqual({ ok: true, value: framing.told });
+      expect(found).toEqual({ ok: true, value: framing.sequence });
       expect(taken()).toBe(0);
     }
   });
@@ -106,7 +111,7 @@ describe('A5 the sequence of a request, as the edge looks for it', () => {
       ...realRuntime,
       after: () => ({ rings: realRuntime.after(0).rings, cancel: () => {} }),
     });
-    const found = await findSequence(body, { headerLength: undefined, encoding: undefined, told: undefined });
+    const found = await findSequence(body, { headerLength: undefined, encoding: undefined, sequence: undefined });
     expect(found).toMatchObject({ ok: false });
   });
 });

@@ -39,11 +39,16 @@ describe('T2 C10 unsupported features are refused in Triton’s shape', () => {
       about: 'model',
       model: 'm',
       version: '12',
-      ask: 'infer',
+      operation: 'infer',
     });
-    expect(of('GET', '/v2/models/m/ready')).toEqual({ about: 'model', model: 'm', version: undefined, ask: 'ready' });
-    expect(of('GET', '/v2/models/m/')).toMatchObject({ ask: 'metadata' });
-    expect(of('POST', '/v2/models/m/generate_stream')).toMatchObject({ ask: 'generate_stream' });
+    expect(of('GET', '/v2/models/m/ready')).toEqual({
+      about: 'model',
+      model: 'm',
+      version: undefined,
+      operation: 'ready',
+    });
+    expect(of('GET', '/v2/models/m/')).toMatchObject({ operation: 'metadata' });
+    expect(of('POST', '/v2/models/m/generate_stream')).toMatchObject({ operation: 'generate_stream' });
   });
 });
 

@@ -17,7 +17,7 @@ import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, clampClass, classes } from '../../shared/tenant/claims.ts';
 import { refuseField } from '../http/refuse-field.ts';
-import { callbackField } from './ask-upload.ts';
+import { callbackField } from './upload-body.ts';
 
 /**
  * Project with its text, in memory while it is read and sealed: twice a long novel. Sealed files go
@@ -76,7 +76,7 @@ export const projectBody = z
   .meta({ anyOf: [sealedElsewhere, sentHere] });
 export type ProjectBody = z.infer<typeof projectBody>;
 
-export interface AskedProject {
+export interface RequestedProject {
   readonly body: ProjectBody;
   /** Texts, in order; `undefined` when they are sealed and uploaded separately. */
   readonly texts: readonly DocumentText[] | undefined;
@@ -86,7 +86,7 @@ export interface AskedProject {
 export const mayBePlain = ({ uploads, sealing }: Claims): boolean => uploads !== 'sealed' && sealing !== 'client';
 
 /** Parses the body and checks it against the token. Another step checks that the voice exists. */
-export function readProjectBody(json: unknown, claims: Claims): Result<AskedProject> {
+export function readProjectBody(json: unknown, claims: Claims): Result<RequestedProject> {
   const parsed = projectBody.safeParse(json);
   if (!parsed.success) return no(refuseField(parsed.error, json));
   const body = parsed.data;
@@ -110,9 +110,9 @@ export function readProjectBody(json: unknown, claims: Claims): Result<AskedProj
   return ok({ body, texts });
 }
 
-/** Builds the request to the back office. */
+/** Returns the request to the functions. */
 export function newProjectOf(
-  { body, texts }: AskedProject,
+  { body, texts }: RequestedProject,
   claims: Claims,
   id: string,
   { zone, light, commitment }: { zone: string; light: boolean; commitment?: string | undefined },

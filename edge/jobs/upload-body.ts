@@ -72,7 +72,7 @@ export function readUploadBody(json: unknown, claims: Claims): Result<UploadBody
   return ok(parsed.data);
 }
 
-/** Builds the request to the back office. */
+/** Returns the request to the functions. */
 export function newUploadOf(
   body: UploadBody,
   claims: Claims,
