@@ -89,7 +89,7 @@ export function pick(request: RouteRequest, context: PickContext): Result<Attemp
   if (!able.ok) return able;
   const cohort = inCohort(request, able.value);
   let rest = withoutEjected(cohort, memory, now);
-  if (rest.length === 0) return no(refuse('no_pool', undefined, 'nobody serves the stable revision'));
+  if (rest.length === 0) return no(refuse('no_pool', undefined, 'no agent serves the stable revision'));
   const [only] = rest;
   if (only && rest.length === 1 && request.sticky === undefined) {
     return ok([{ entry: only.entry, model: only.model, why: 'the only one of 1' }]);
@@ -168,7 +168,7 @@ function constrain(request: RouteRequest, snapshots: readonly Snapshot[], now: n
     const anybody = snapshots.some((snapshot) => snapshot.entries.length > 0);
     if (!anybody) return no(refuse('no_pool', undefined, 'no agent is listed'));
     const named = release && snapshots.some(({ entries }) => entries.some((entry) => serves(entry, request.model)));
-    if (named) return no(refuse('no_pool', undefined, 'nobody serves the revision that is released'));
+    if (named) return no(refuse('no_pool', undefined, 'no agent serves the released revision'));
     const task = otherTask(request, snapshots);
     if (task) return no(refuse('model_unfit', { model, task, ...others(request, snapshots) }));
     return no(refuse('model_unknown', { model, ...others(request, snapshots) }));
@@ -179,7 +179,7 @@ function constrain(request: RouteRequest, snapshots: readonly Snapshot[], now: n
   if (resident.length === 0) {
     // A zone with an empty list is down: it may serve the model, so "never" would be wrong.
     const down = snapshots.some(({ zone, entries }) => request.zones.includes(zone) && entries.length === 0);
-    if (down) return no(refuse('no_pool', undefined, 'a zone of the tenant lists nobody'));
+    if (down) return no(refuse('no_pool', undefined, 'a zone of the tenant lists no agent'));
     return no(refuse('residency_mismatch', undefined, 'served in other zones only'));
   }
   const speaking = resident.filter((candidate) => servesLanguage(candidate.model.languages, language));

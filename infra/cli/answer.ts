@@ -24,7 +24,7 @@ export async function refused(response: Response): Promise<Answer> {
   const parsed = refusal.safeParse(jsonOf(body));
   const words = parsed.success
     ? `${parsed.data.error.message}${parsed.data.error.code ? ` (${parsed.data.error.code})` : ''}`
-    : 'the answer is not one of this edge';
+    : 'the edge answered in an unknown form';
   const text = `${response.status}: ${words}${id ? `, request ${id}` : ''}`;
   const value = parsed.success
     ? { ...parsed.data, status: response.status, request: id }
@@ -41,7 +41,7 @@ export function unreachable(edge: string, error: unknown): Answer {
   const local = localProblem(error);
   if (local !== undefined) return wrong(local);
   if (error instanceof z.ZodError || error instanceof SyntaxError)
-    return impossible(`${edge} does not answer as an edge does`);
+    return impossible(`${edge} does not answer like an edge`);
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   return impossible(`${edge} cannot be reached: ${cause instanceof Error ? cause.message : 'no reason given'}`);
 }

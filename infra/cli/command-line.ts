@@ -53,7 +53,7 @@ async function run(
   if (token === undefined)
     return wrong('no token: give --token, set AURICLE_TOKEN, or start the local stack with `npm start`');
   if (token !== '' && !isToken(token))
-    return wrong('the token cannot be one: it has spaces, line breaks or other characters that no token has');
+    return wrong('the token is malformed: it has spaces, line breaks or other characters that tokens lack');
   try {
     return await start(given, { authorization: `Bearer ${token}` }, token);
   } catch (error) {

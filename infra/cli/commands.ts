@@ -19,7 +19,7 @@ const plainCommands: readonly Command[] = [
   {
     name: 'transcribe',
     operands: 'FILE',
-    does: 'turns a recording or live sound into text',
+    does: 'transcribes a recording or live audio',
     takes: [...speech, ['format', 'json, text, srt, vtt or verbose_json; with --live text'], 'live', 'pace'],
     run: async (given, headers, token) =>
       given.live
@@ -29,10 +29,10 @@ const plainCommands: readonly Command[] = [
   {
     name: 'upload',
     operands: 'FILE…',
-    does: 'transcribes long files through storage and queue; the same command goes on after a break',
+    does: 'transcribes long files through storage and queue; the same command resumes after a break',
     takes: [...speech, 'zone', 'callback', 'plain', 'wait', 'format', 'keepDays'],
-    more: `FILE may be a folder: its files are sent, without folders in it and names that begin with a dot. Several files
-are sent eight at a time; the exit code is 1 when one failed, and a line for each failure says why.`,
+    more: `FILE may be a folder: its files are sent, without subfolders and names that begin with a dot. Several files
+are sent eight at a time; the exit code is 1 when one failed, and each failure has a line with its reason.`,
     run: async (given, headers) => {
       const { namesMany, uploadMany } = await import('./jobs/upload-many.ts');
       if (!(await namesMany(given.operands))) return (await import('./jobs/upload.ts')).upload(given, headers);
@@ -41,7 +41,7 @@ are sent eight at a time; the exit code is 1 when one failed, and a line for eac
     },
   },
   { name: 'uploads', does: 'lists uploads', run: uploads },
-  { name: 'uploads status', operands: 'ID', does: 'shows how far an upload is', run: uploads },
+  { name: 'uploads status', operands: 'ID', does: 'shows the progress of an upload', run: uploads },
   {
     name: 'uploads wait',
     operands: 'ID',
@@ -49,11 +49,11 @@ are sent eight at a time; the exit code is 1 when one failed, and a line for eac
     takes: ['format'],
     run: uploads,
   },
-  { name: 'uploads cancel', operands: 'ID', does: 'stops an upload, or deletes what is left of it', run: uploads },
+  { name: 'uploads cancel', operands: 'ID', does: 'cancels an upload, or deletes its files', run: uploads },
   { name: 'uploads rerun', operands: 'ID', does: 'transcribes the same audio again', run: uploads },
   {
     name: 'replay',
-    does: 'puts jobs that no agent could finish back into their queue',
+    does: 'sends dead-letter jobs to their queue again',
     takes: ['zone'],
     run: async (given, headers) => (await import('./jobs/uploads.ts')).replay(given, headers),
   },
@@ -73,20 +73,20 @@ are sent eight at a time; the exit code is 1 when one failed, and a line for eac
     run: project,
   },
   { name: 'project list', does: 'lists projects', run: project },
-  { name: 'project status', operands: 'ID', does: 'shows how far a project is', run: project },
-  { name: 'project delete', operands: 'ID', does: 'stops a project and deletes it', run: project },
-  { name: 'project rerun', operands: 'ID', does: 'does again what failed', run: project },
+  { name: 'project status', operands: 'ID', does: 'shows the progress of a project', run: project },
+  { name: 'project delete', operands: 'ID', does: 'cancels a project and deletes its files', run: project },
+  { name: 'project rerun', operands: 'ID', does: 'runs failed documents again', run: project },
   {
     name: 'project save',
     operands: 'ID',
-    does: 'waits for a project and saves its sound',
+    does: 'waits for a project and saves its audio',
     takes: ['out'],
     run: project,
   },
   {
     name: 'project edit',
     operands: 'ID DOCUMENT SEGMENT TEXT',
-    does: 'speaks another text for one segment',
+    does: 'replaces the text of one segment and speaks it',
     takes: spoken,
     run: project,
   },

@@ -41,8 +41,8 @@ export const helpOfGroup = (first: string): string =>
 const groups: Readonly<Record<string, string>> = {
   audit: 'the transparency log: shows, searches, exports, verifies, erases',
   model: 'revisions of models: builds, signs, promotes through the gates, rolls back',
-  uploads: 'files that were uploaded: lists, shows, waits, cancels',
-  project: 'turns text into sound, a document at a time',
+  uploads: 'uploaded files: lists, shows, waits, cancels',
+  project: 'turns text into speech, a document at a time',
 };
 
 export function helpOfAll(): string {

@@ -1,4 +1,4 @@
-// Gaps of an audit log: numbers of an outbox that never reached it, and work that has begun and has no end. A gap fails
+// Gaps of an audit log: numbers of an outbox that never reached it, and work that has no end. A gap fails
 // health and verification until an operator accepts it, with a reason, in an entry of the log (`gap.accept`).
 //
 //   GET  /api/audit/{zone}/gaps                          → 200 gapList          (operators)

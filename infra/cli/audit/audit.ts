@@ -63,6 +63,6 @@ export async function audit(given: Arguments, headers: Headers): Promise<Answer>
     return what === '' ? verifyReceiptFile(given) : wrong('a folder, or --receipt FILE');
   if (name === 'verify' && what !== '') return verifyFolder(what, given);
   const verb = verbs.get(name);
-  if (!verb) throw new Error(`no command is called audit ${name}`);
+  if (!verb) throw new Error(`unknown command: audit ${name}`);
   return verb(given, headers, what);
 }

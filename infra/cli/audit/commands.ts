@@ -4,8 +4,8 @@ import type { Command } from '../command.ts';
 
 const run: Command['run'] = async (given, headers) => (await import('./audit.ts')).audit(given, headers);
 const place = ['zone', 'year', 'key'] as const;
-const codes = `Exit codes: 0 and 10 it is whole, with and without witnesses; 20 holes; 30 another log than was seen before;
-40 not what it says; 50 what is given is no export.`;
+const codes = `Exit codes: 0 and 10 valid, with and without witnesses; 20 holes; 30 another log than seen before;
+40 invalid; 50 not an export.`;
 
 export const auditCommands: readonly Command[] = [
   { name: 'audit logs', does: 'lists the logs of all years, with size and key', takes: ['zone'], run },
@@ -26,10 +26,10 @@ export const auditCommands: readonly Command[] = [
   },
   {
     name: 'audit export',
-    does: 'fetches all entries of the tenant as a bundle that anyone can verify; goes on after a break',
+    does: 'fetches all entries of the tenant as a verifiable bundle; resumes after a break',
     takes: ['out', 'purpose', 'zone', 'year', 'from', 'to', ['format', 'derived tables: csv,fhir,…'], 'profile'],
-    more: `Of the newest log entries go on to the export itself, of a year that has ended to its end. What is disclosed and
-derived ends at --to.`,
+    more: `The entries of the newest log go up to the export itself, those of an ended year to its end. Disclosures and
+derived files end at --to.`,
     run,
   },
   {
@@ -38,13 +38,13 @@ derived ends at --to.`,
     does: 'verifies a log, or offline a bundle in DIR or one entry with --receipt',
     takes: [...place, 'policy', 'head', 'after', 'receipt', 'entry'],
     more: `${codes}
-What was seen of a log is remembered in ~/.auricle/audit (AURICLE_AUDIT).`,
+The last checkpoint of each log is stored in ~/.auricle/audit (AURICLE_AUDIT).`,
     local: ({ operands, receipt }) => operands.length === (receipt === undefined ? 2 : 1),
     run,
   },
   {
     name: 'audit doctor',
-    does: 'checks whether the record is kept: fresh, signed, published, witnessed',
+    does: 'checks the health of the record: fresh, signed, published, witnessed',
     takes: ['zone', 'key'],
     run,
   },
@@ -68,25 +68,20 @@ What was seen of a log is remembered in ~/.auricle/audit (AURICLE_AUDIT).`,
       ...(['request', 'subject', 'commitment'] as const),
       ['model', 'entries about this model'],
       ...(['day', 'type', 'zone'] as const),
-      ['after', 'goes on from an earlier answer, in one --zone', 'A'],
+      ['after', 'continues an earlier answer, in one --zone', 'A'],
     ],
     run,
   },
   {
     name: 'audit erase',
-    does: 'makes what the log hides about a subject unreadable for good',
-    takes: [
-      'subject',
-      'commitment',
-      ['basis', `${erasureBases.join(', ')}, or other:NAME; it stands in the log`],
-      'zone',
-    ],
+    does: 'erases the hidden values of a subject',
+    takes: ['subject', 'commitment', ['basis', `${erasureBases.join(', ')}, or other:NAME; the log shows it`], 'zone'],
     run,
   },
   { name: 'audit erasures', does: 'lists erasures that wait', takes: ['zone'], run },
   {
     name: 'audit hold',
-    does: 'keeps a subject, or the whole tenant, from being erased',
+    does: 'holds a subject, or the whole tenant, against erasure',
     takes: ['reason', 'subject', 'commitment', 'basis', 'id', 'zone'],
     run,
   },
@@ -94,7 +89,7 @@ What was seen of a log is remembered in ~/.auricle/audit (AURICLE_AUDIT).`,
   {
     name: 'audit release',
     operands: 'ID',
-    does: 'ends a hold; an erasure that waited for it goes on within five minutes',
+    does: 'ends a hold; an erasure that waited for it runs within five minutes',
     takes: ['reason', 'zone'],
     run,
   },

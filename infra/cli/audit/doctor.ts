@@ -62,10 +62,14 @@ export function checkLog(seen: LogObservation): Check[] {
   const key = report(
     'signed by its key',
     true,
-    pinned ? 'the key that was known before' : 'seen for the first time: run audit verify, and keep its key elsewhere',
+    pinned ? 'the key that was known before' : 'first contact: run audit verify, and store the key elsewhere',
   );
   if (!health)
-    return [reached, key, report('health', false, seen.unhealthy ?? 'the functions do not say how the log is doing')];
+    return [
+      reached,
+      key,
+      report('health', false, seen.unhealthy ?? 'the functions do not report the health of the log'),
+    ];
   return [reached, key, ...judgeHealth(seen, health, report)];
 }
 
@@ -102,7 +106,7 @@ function judgeHealth({ sentAt, answered, witnessed }: LogObservation, health: Au
     ...outbox('roster', outboxes.roster),
     report('nothing missing', ...judgeGaps(health)),
     report('one history', ...judgeHistory(health)),
-    report('room', !log?.full, log?.full ? 'none for new outboxes: their events wait' : 'for new outboxes'),
+    report('room', !log?.full, log?.full ? 'full: events of new outboxes wait' : 'for new outboxes'),
     ...(fullStores.length > 0
       ? [report('storage', false, `full, so writes are refused: ${fullStores.join(', ')}`)]
       : []),
@@ -143,11 +147,11 @@ function judgeHistory({
   doubted = [],
   diverged,
 }: AuditHealth): [boolean | undefined, string] {
-  const stopped = 'it is stopped until an operator has looked';
+  const stopped = 'stopped until an operator resolves it';
   if (diverged) return [false, `${diverged.witness} ${diverged.why}: ${stopped}`];
   if (doubted.length > 0) return [false, doubted.map(({ witness, why }) => `${witness} ${why}`).join('; ')];
   if (refusing.length > 0) return [false, `refused by ${refusing.join(', ')}`];
-  return witnesses ? [true, 'no witness has seen another one'] : [undefined, 'nobody else looks at it'];
+  return witnesses ? [true, 'no witness has seen another history'] : [undefined, 'the log has no witness'];
 }
 
 /**
@@ -163,14 +167,14 @@ function judgeWitnessed(
   const published = log?.published ?? 0;
   if (!witnessed) return [false, `0 of ${published} entries`];
   const age = now - witnessed.at;
-  if (witnessed.size >= published) return [true, 'as the policy of the log demands'];
+  if (witnessed.size >= published) return [true, 'as the policy of the log requires'];
   return [age <= WITNESS_LAG_MS, `${witnessed.size} of ${published} entries, ${seconds(age)} ago`];
 }
 
 function lockOf(locked: boolean | undefined, development: boolean): string {
   if (locked)
-    return 'storage has an immutability policy; whether it is locked and for how many days was not seen: infra/azure/audit';
-  if (locked === undefined) return 'storage does not say whether it has an immutability policy';
+    return 'storage has an immutability policy; whether it is locked, and for how many days, is not visible: see infra/azure/audit';
+  if (locked === undefined) return 'storage does not report an immutability policy';
   return `storage has no immutability policy${development ? ', which a development stack need not have' : ''}`;
 }
 
@@ -190,7 +194,7 @@ export async function auditDoctor(
   const rows = checks.map(
     ({ zone, check, outcome, detail }) => `${outcome.padEnd(4)}  ${zone.padEnd(6)}  ${check.padEnd(20)}  ${detail}`,
   );
-  const verdict = failed === 0 ? 'the record is kept' : `${failed} of ${checks.length} checks failed`;
+  const verdict = failed === 0 ? 'all checks passed' : `${failed} of ${checks.length} checks failed`;
   return { exit: failed === 0 ? 0 : 1, text: [...rows, verdict].join('\n'), value: { ok: failed === 0, checks } };
 }
 
@@ -218,7 +222,7 @@ async function look(
   const known = key ?? recall(base)?.vkey;
   const reader = await openReader(base, known ?? named, headers);
   const seen = { zone, pinned: known !== undefined, signed: undefined, health: undefined, sentAt: 0, answered: 0 };
-  if (!reader) return { ...seen, problem: 'its key is not one' };
+  if (!reader) return { ...seen, problem: 'its key is malformed' };
   try {
     const { note, checkpoint } = await fetchCheckpoint(reader);
     const sentAt = Date.now();

@@ -51,10 +51,11 @@ export const privacyVerbs: ReadonlyMap<string, (given: Arguments, headers: Heade
 
 function erase(given: Arguments, headers: Headers): Promise<Answer> | Answer {
   const { subject, commitment, basis, zone } = given;
-  if (subject === undefined && commitment === undefined) return wrong('whom? --subject S, or --commitment C');
+  if (subject === undefined && commitment === undefined)
+    return wrong('missing subject: --subject S, or --commitment C');
   const bases = `${erasureBases.join(', ')}, or other:NAME`;
-  if (basis === undefined) return wrong(`what asks for it? --basis ${bases}; it will stand in the log`);
-  if (!erasureBasis.safeParse(basis).success) return wrong(`"${basis}" is no basis: ${bases}`);
+  if (basis === undefined) return wrong(`missing --basis ${bases}; the log shows it`);
+  if (!erasureBasis.safeParse(basis).success) return wrong(`"${basis}" is not a basis: ${bases}`);
   const body = { subject, commitment, basis, zone };
   const lineOf = (one: z.infer<typeof erased>) => lineOfErased(one, basis);
   return query(given, headers, { path: '/erasures', body, schema: erased, lineOf });
@@ -62,7 +63,7 @@ function erase(given: Arguments, headers: Headers): Promise<Answer> | Answer {
 
 function setHold(given: Arguments, headers: Headers): Promise<Answer> | Answer {
   const { subject, commitment, basis, zone, reason, id } = given;
-  if (reason === undefined) return wrong('why? --reason "case 7"');
+  if (reason === undefined) return wrong('missing --reason, such as "case 7"');
   const body = { subject, commitment, basis, zone, reason, id };
   return query(given, headers, { path: '/holds', body, schema: held, lineOf: lineOfHold });
 }
@@ -70,7 +71,7 @@ function setHold(given: Arguments, headers: Headers): Promise<Answer> | Answer {
 function release(given: Arguments, headers: Headers): Promise<Answer> | Answer {
   const [, id = ''] = given.operands;
   const { reason, zone } = given;
-  if (reason === undefined) return wrong('why? --reason "case 7 is over"');
+  if (reason === undefined) return wrong('missing --reason, such as "case 7 is over"');
   const path = `/holds/${encodeURIComponent(id)}/release`;
   return query(given, headers, { path, body: { reason, zone }, schema: released, lineOf: lineOfReleased });
 }
@@ -98,7 +99,7 @@ export async function query<S extends z.ZodType>(
   if (!response.ok) return refused(response);
   const value: unknown = await response.json();
   const parsed = z.object({ data: z.array(schema) }).safeParse(value);
-  if (!parsed.success) return wrong('the answer is not one of this edge');
+  if (!parsed.success) return wrong('the edge answered in an unknown form');
   const lines = parsed.data.data.map((one) => lineOf(one as z.infer<S>));
   return { exit: 0, text: lines.length > 0 ? lines.join('\n') : 'none', value };
 }
@@ -108,18 +109,18 @@ const untilOf = ({ basis, until }: { basis: string; until?: number | undefined }
   `${until === undefined ? 'until it is released' : `until ${dayOf(until)}`} (${basis})`;
 
 export function lineOfErased(one: z.infer<typeof erased>, basis: string): string {
-  const other = one.asked !== undefined && one.asked !== basis ? `; already asked with basis ${one.asked}` : '';
+  const other = one.asked !== undefined && one.asked !== basis ? `; already requested with basis ${one.asked}` : '';
   if (one.outcome === 'deferred') return `${one.zone}  waits ${untilOf(one)}${other}`;
   if (one.outcome === 'nothing')
-    return `${one.zone}  nothing is hidden about this subject, or not any more; what it did to the record itself (erased, held, exported, read) stays`;
-  return `${one.zone}  erased for good; the index knew of ${one.count} ${one.count === 1 ? 'record' : 'records'}${other}`;
+    return `${one.zone}  nothing is hidden about this subject; its own acts on the record (erasures, holds, exports, reads) stay`;
+  return `${one.zone}  erased; the index had ${one.count} ${one.count === 1 ? 'record' : 'records'}${other}`;
 }
 
 const lineOfReleased = ({ zone, id }: z.infer<typeof released>): string =>
-  `${zone}  ${id}  released; erasures that waited for it go on by themselves within five minutes`;
+  `${zone}  ${id}  released; erasures that waited for it run within five minutes`;
 
 export function lineOfWaiting({ zone, subject, at, deferred }: z.infer<typeof waiting>): string {
-  const soon = deferred && deferred.until === undefined ? ', and goes on by itself within five minutes of that' : '';
+  const soon = deferred && deferred.until === undefined ? ', and runs within five minutes of that' : '';
   return `${zone}  ${subject}  asked ${dayOf(at)}, ${deferred ? `waits ${untilOf(deferred)}${soon}` : 'is being done'}`;
 }
 

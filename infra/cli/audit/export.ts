@@ -44,8 +44,8 @@ export const realEnv: ExportEnv = {
 
 export async function exportAudit(given: ExportArguments, headers: Headers, world = realEnv): Promise<Answer> {
   const { out, edge, to, year, zone } = given;
-  if (out === undefined) return wrong('where to? --out DIR');
-  if (year !== undefined && !/^\d{4}$/.test(year)) return wrong(`"${year}" is no year of a log`);
+  if (out === undefined) return wrong('missing --out DIR');
+  if (year !== undefined && !/^\d{4}$/.test(year)) return wrong(`"${year}" is not a year of a log`);
   const journal = path.join(out, JOURNAL);
   const known = existsSync(journal) ? (JSON.parse(readFileSync(journal, 'utf8')) as { id?: string }).id : undefined;
   if (known === undefined && existsSync(path.join(out, 'manifest.json')))
@@ -70,9 +70,7 @@ export async function exportAudit(given: ExportArguments, headers: Headers, worl
   const seen = head && { head: new TextEncoder().encode(head.note) };
   const report = await verifyBundle(openFolder(out), { now: Date.now(), hashing: nativeHashing, ...seen });
   const ends =
-    to === undefined
-      ? ''
-      : `\nentries go on after that, to prove what is there; what is disclosed and derived ends at ${to}`;
+    to === undefined ? '' : `\nentries continue after that as proof; disclosures and derived files end at ${to}`;
   const others = zone === undefined ? await otherZones(edge, headers, done.zone) : [];
   const beside = others.length > 0 ? `\n${nameOtherZones(others)}` : '';
   const text = `${done.files.length} files in ${out}${ends}\n${reportText(report)}${beside}\nverify it yourself: node ${path.join(out, 'verify.mjs')}`;
@@ -91,9 +89,9 @@ export async function exportAudit(given: ExportArguments, headers: Headers, worl
 /** Returns the id of a new export, or the reason for its refusal. */
 async function begin(given: ExportArguments, headers: Headers) {
   const { edge, zone, year, from, to, purpose, format, profile } = given;
-  if (purpose === undefined) return wrong('--purpose TEXT: an export says what it is for');
+  if (purpose === undefined) return wrong('missing --purpose TEXT: the reason for the export, which is recorded');
   if (profile !== undefined && !redactionProfile.safeParse(profile).success)
-    return wrong(`"${profile}" is no profile: full, auditor-min, or fields:NAME,NAME`);
+    return wrong(`"${profile}" is not a profile: use full, auditor-min, or fields:NAME,NAME`);
   const head = await knownHead(given, headers);
   const body = {
     ...{ purpose, zone, from, to, redaction: profile, known_size: head?.size },
@@ -142,7 +140,7 @@ async function fetchFile(
   out: string,
   headers: Headers,
 ): Promise<Answer | undefined> {
-  if (!isPath(name)) return wrong(`the edge names a file that it should not: ${JSON.stringify(name)}`);
+  if (!isPath(name)) return wrong(`the edge named a file outside the export: ${JSON.stringify(name)}`);
   const target = path.join(out, ...name.split('/'));
   const digest = (of: Uint8Array) => createHash('sha256').update(of).digest('hex');
   if (existsSync(target) && statSync(target).size === bytes && digest(readFileSync(target)) === sha256)
@@ -151,7 +149,7 @@ async function fetchFile(
   if (!response.ok) return refused(response);
   const body = new Uint8Array(await response.arrayBuffer());
   if (digest(body) !== sha256)
-    return { exit: 1, text: `${name} came otherwise than it was announced`, value: { name } };
+    return { exit: 1, text: `${name} differs from what the manifest announced`, value: { name } };
   mkdirSync(path.dirname(target), { recursive: true });
   writeFileSync(`${target}.new`, body);
   renameSync(`${target}.new`, target);
@@ -168,14 +166,14 @@ async function problemOfTrust(folder: string, policy: string | undefined, head: 
   const { origin } = manifest.log;
   const logs = given?.value.logs.map(({ key }) => key) ?? [];
   if (given && !logs.some(({ name }) => name === origin))
-    return `the policy ${policy} has no key of ${origin}, whose bundle this is: it names ${logs.map(({ name }) => name).join(', ')}`;
+    return `the policy ${policy} has no key of ${origin}, which made this bundle; it names ${logs.map(({ name }) => name).join(', ')}`;
   // Without the reader's policy the bundle names the signers, so a foreign head may be the bundle's fault.
   if (head === undefined || !given) return undefined;
   const note = readFileSync(head);
   // An unsigned head is the reader's own claim. A head of another log fails later.
   if (!note.includes('\n\n') || readKnownHead(note)?.origin !== origin) return undefined;
   const judge = await openJudge(given.value);
-  return (await judge(note)) ? undefined : `${head}: this head is not signed by the log`;
+  return (await judge(note)) ? undefined : `${head}: this checkpoint is not signed by the log`;
 }
 
 export async function verifyFolder(

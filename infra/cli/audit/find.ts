@@ -27,7 +27,7 @@ async function fetchLogs({ edge, zone }: Pick<Arguments, 'edge' | 'zone'>, heade
   const response = await fetch(`${edge}/v1/audit/log${query}`, { headers });
   if (!response.ok) return refused(response);
   const listed = listedLogs.safeParse(await response.json().catch(() => undefined));
-  if (!listed.success) return wrong('the list of logs is not one of this edge');
+  if (!listed.success) return wrong('the edge answered with an unknown list of logs');
   return listed.data.data.filter((one) => zone === undefined || one.zone === zone);
 }
 
@@ -65,7 +65,7 @@ export async function findLog(
   headers: Headers,
 ): Promise<FoundLog | Answer> {
   const { edge, zone, year, key } = given;
-  if (year !== undefined && !/^\d{4}$/.test(year)) return wrong(`"${year}" is no year of a log`);
+  if (year !== undefined && !/^\d{4}$/.test(year)) return wrong(`"${year}" is not a year of a log`);
   const logs = await fetchLogs(given, headers);
   if ('exit' in logs) return logs;
   const [newest] = logs;

@@ -15,9 +15,8 @@ export const listGaps = (given: Arguments, headers: Headers): Promise<Answer> =>
 export async function acceptGap(given: Arguments, headers: Headers): Promise<Answer> {
   const [, place = ''] = given.operands;
   const { edge, zone, reason } = given;
-  if (!gap.shape.gap.safeParse(place).success)
-    return wrong('which gap? audit gaps lists them: audit accept-gap 2026-731');
-  if (reason === undefined) return wrong('why? --reason "restored from a backup of 3 May"');
+  if (!gap.shape.gap.safeParse(place).success) return wrong('missing gap, such as 2026-731: audit gaps lists them');
+  if (reason === undefined) return wrong('missing --reason, such as "restored from a backup of 3 May"');
   const response = await fetch(`${edge}/v1/audit/gaps/accept`, {
     method: 'POST',
     headers: { ...headers, 'content-type': 'application/json' },
@@ -28,12 +27,12 @@ export async function acceptGap(given: Arguments, headers: Headers): Promise<Ans
   const parsed = zoned.safeParse(value);
   return parsed.success
     ? { exit: 0, text: lineOfGap(parsed.data), value }
-    : wrong('the answer is not one of this edge');
+    : wrong('the edge answered in an unknown form');
 }
 
 function lineOfGap({ zone, gap: place, outbox, epoch, from, to, request, accepted }: z.infer<typeof zoned>): string {
   const range = to === undefined ? `events from ${from} on` : `events ${from} to ${to}`;
-  const what = request === undefined ? range : `${request} has begun and has no end`;
+  const what = request === undefined ? range : `${request} has no end`;
   const state = accepted ? `accepted ${new Date(accepted.at).toISOString()}` : 'open';
   return [zone, place, outbox, epoch, what, state].join('  ');
 }

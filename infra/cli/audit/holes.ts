@@ -36,7 +36,7 @@ export class LogHoles {
     if (work?.ends) this.#begun.delete(work.request);
     else if (work) {
       const gap = { outbox: leaf.p, epoch: leaf.ep, from: leaf.pseq, to: leaf.pseq };
-      this.#begun.set(work.request, { index, at: leaf.t.seq, gap, text: `${work.request} has begun and has no end` });
+      this.#begun.set(work.request, { index, at: leaf.t.seq, gap, text: `${work.request} has no end` });
     }
     const loss = readLoss(leaf);
     if (!loss) return;

@@ -46,7 +46,10 @@ const listedLog = z.object({
  */
 export const listedLogs = z.object({
   data: z.array(
-    listedLog.refine(({ zone, year, prefix }) => prefix === `/v1/audit/log/${zone}/${year}`, 'a log at another place'),
+    listedLog.refine(
+      ({ zone, year, prefix }) => prefix === `/v1/audit/log/${zone}/${year}`,
+      'a log at another address',
+    ),
   ),
 });
 
@@ -76,7 +79,7 @@ export async function openReader(
 /** Bound of a fetched file: a bundle of the longest entries. */
 async function readFile({ body }: Response, path: string): Promise<Uint8Array> {
   const bytes = await readBounded(body, LOG_FILE_BYTES);
-  if (!bytes) throw new Invalid(`${path} is longer than it can be`);
+  if (!bytes) throw new Invalid(`${path} is longer than its format allows`);
   return bytes;
 }
 

@@ -20,14 +20,14 @@ export async function fetchHits(
   const response = await fetch(`${edge}/v1/audit/search?${query}`, { headers: { ...headers, ...about } });
   if (!response.ok) return refused(response);
   const parsed = answered.safeParse(await response.json().catch(() => undefined));
-  return parsed.success ? parsed.data.data : wrong('the answer is not one of this edge');
+  return parsed.success ? parsed.data.data : wrong('the edge answered in an unknown form');
 }
 
 const isCommitment = (text = ''): boolean => /^c1:[0-9a-f]{64}$/.test(text);
 
 export async function searchAudit(given: Arguments, headers: Record<string, string>): Promise<Answer> {
   const { edge, request, onlyModel: model, day, type, zone, after } = given;
-  if (after !== undefined && zone === undefined) return wrong('--after goes on in one zone: give --zone, too');
+  if (after !== undefined && zone === undefined) return wrong('--after needs --zone: it continues in one zone');
   const [commitment, subject] = isCommitment(given.subject)
     ? [given.subject, undefined]
     : [given.commitment, given.subject];

@@ -170,7 +170,7 @@ export async function receipts(
     const note = receipt?.index === index ? new TextEncoder().encode(receipt.checkpoint) : new Uint8Array();
     const signed = await openCheckpoint(note, found.reader.verifier);
     if (!receipt || !signed || !verifyInclusion({ index, leaf: hash, proof: receipt.proof }, signed))
-      throw new Invalid(`the receipt of ${index} is none`);
+      throw new Invalid(`the receipt of ${index} is malformed`);
     made.push({ index, receipt: new TextDecoder().decode(fetched) });
     if (given.out === undefined) continue;
     const { zone, year } = zoneAndYear(found);

@@ -95,7 +95,7 @@ export async function signedAnew({ base, vkey, reader, offered }: FoundLog): Pro
   const note = await reader.fetch('checkpoint').catch(() => undefined);
   if (!key || !note || (await openCheckpoint(note, reader.verifier))) return undefined;
   if (!(await openCheckpoint(note, await openVerifier(key.name, key.publicKey)))) return undefined;
-  return `signed with another key than the one remembered in ${fileOf(base)}; if this is a new log on purpose, remove that file`;
+  return `signed with another key than the one remembered in ${fileOf(base)}; if the log is new on purpose, remove that file`;
 }
 
 /**

@@ -34,7 +34,7 @@ export async function saveDocuments(
     const digest = await save(audio.body, `${name}.wav`);
     if (digest !== described.audio.digest) {
       await rm(`${name}.wav`, { force: true });
-      const text = `${name}.wav did not come as it was made; run the command again`;
+      const text = `${name}.wav arrived damaged; run the command again`;
       return { exit: 1, text, value: { error: { message: text } } };
     }
     await writeFile(`${name}.json`, `${JSON.stringify(described, undefined, 2)}\n`);

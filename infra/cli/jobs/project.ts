@@ -64,7 +64,7 @@ async function make(file: string, given: Arguments, headers: Headers, world: Upl
   if (!bytes) return wrong(`${file} cannot be read`);
   if (!isUtf8(bytes)) return wrong(`${file} is not UTF-8 text`);
   if (given.out !== undefined && !(await makeFolder(given.out)))
-    return wrong(`${given.out} is no folder, and cannot be made one`);
+    return wrong(`${given.out} is not a folder and cannot be created`);
   const content = bytes.toString('utf8');
   const described = describe(file, content, given);
   if (typeof described === 'string') return wrong(`${file}: ${described}`);
@@ -103,7 +103,7 @@ function describe(file: string, content: string, given: Arguments): { body: obje
   let described: z.infer<typeof projectFile> = { documents: [{ title, text: content }] };
   if (path.extname(file).toLowerCase() === '.json') {
     const parsed = projectFile.safeParse(jsonOf(content));
-    if (!parsed.success) return 'it does not describe a project: it needs documents with text or blocks';
+    if (!parsed.success) return 'it is not a project: it needs documents with text or blocks';
     described = parsed.data;
   }
   if (plain) return { body: { ...named, ...described, sealed: false }, files: [] };
@@ -129,7 +129,7 @@ async function put(
 ): Promise<string | undefined> {
   const grant = grants[index];
   const parsed = zoneKey.safeParse(key);
-  if (!grant || !parsed.success) return 'the edge named no place or no key for a document';
+  if (!grant || !parsed.success) return 'the edge named no address or no key for a document';
   const body = await sealSmall({ tenant, upload: grant.id, name: 'upload' }, parsed.data, bytes);
   let why = '';
   for (let attempt = 1; attempt <= PROJECT_TRIES_MAX; attempt += 1) {

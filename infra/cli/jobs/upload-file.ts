@@ -112,7 +112,7 @@ async function put(
   headers: Record<string, string>,
   { target, fetch: send, pause }: Sending,
 ): Promise<void> {
-  let why = 'nothing was tried';
+  let why = 'no attempt was made';
   for (let attempt = 1; attempt <= UPLOAD_TRIES_MAX; attempt += 1) {
     if (attempt > 1) await pause(attempt);
     const sending = send(`${target.url}&${query}`, { method: 'PUT', headers, body: body as BodyInit });

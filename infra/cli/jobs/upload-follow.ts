@@ -72,7 +72,7 @@ export async function follow<T>(
       // The connection broke. The next one begins with the current state.
     }
   }
-  throw new Error('the edge tells nothing any more', { cause: new Error('no events') });
+  throw new Error('the edge sends no more events', { cause: new Error('no events') });
 }
 
 interface ServerEvent {

@@ -34,7 +34,7 @@ export async function upload(
   if (given.format !== undefined) {
     const problem = formatProblem(given.format);
     if (problem !== undefined) return wrong(problem);
-    if (!given.wait) return wrong('--format says how the transcript is printed, which is waited for with --wait only');
+    if (!given.wait) return wrong('--format needs --wait: it is the format of the printed transcript');
   }
   if (given.keepDays !== undefined && !/^\d{1,4}$/.test(given.keepDays)) return wrong('--keep-days N: a whole number');
   const facts = await look(file);
@@ -77,7 +77,7 @@ async function look(file: string): Promise<Stats | string> {
   try {
     const facts = await stat(file);
     if (facts.isDirectory()) return 'is a folder: name a file in it';
-    if (!facts.isFile()) return 'is no file';
+    if (!facts.isFile()) return 'is not a file';
     await access(file, constants.R_OK);
     return facts.size === 0 ? 'is empty' : facts;
   } catch (error) {

@@ -43,7 +43,7 @@ export async function replay(given: Arguments, headers: Record<string, string>):
   const value = replayed.parse(await response.json());
   const lines = value.zones.map(
     ({ zone, replayed: sent, rerun, dropped }) =>
-      `${zone}: ${sent} put back, ${rerun} uploads begun again, ${dropped} no longer wanted`,
+      `${zone}: ${sent} sent again, ${rerun} uploads run again, ${dropped} no longer wanted`,
   );
   return { exit: 0, text: lines.join('\n'), value };
 }

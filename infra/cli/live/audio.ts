@@ -22,10 +22,10 @@ type Read = { readonly audio: LiveAudio } | { readonly problem: string };
 /** Reads a WAV file. Several channels become their mean. */
 export function readLiveAudio(file: Uint8Array): Read {
   const format = sniffFormat(file);
-  if (format === undefined) return { problem: 'is no sound file: live streams are made of WAV files' };
+  if (format === undefined) return { problem: 'is not an audio file: a live stream needs a WAV file' };
   if (format !== 'wav') {
     return {
-      problem: `is a file of ${names[format]}: live streams are made of WAV files; as a file it can be transcribed`,
+      problem: `is a file of ${names[format]}: a live stream needs a WAV file; without --live it can be transcribed`,
     };
   }
   const broken = (refusal: Refusal) => ({ problem: `cannot be streamed: ${publicText(refusal)}` });

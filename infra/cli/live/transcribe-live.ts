@@ -48,9 +48,9 @@ export async function transcribeLive(given: Arguments, token: string, screen: Sc
 }
 
 function problemOf({ pace, format }: Arguments): string | undefined {
-  if (pace !== 'realtime' && pace !== 'max') return `there is no pace ${pace}: it is realtime or max`;
+  if (pace !== 'realtime' && pace !== 'max') return `--pace ${pace}: use realtime or max`;
   if (format === undefined || format === 'text') return undefined;
-  return `--live shows words as they come: --format ${format} is for files, without --live`;
+  return `--live prints words as they come: --format ${format} is for files, without --live`;
 }
 
 const failed = (edge: string, { code, message }: { code: string; message?: string | undefined }): Answer => {

@@ -14,7 +14,7 @@ export async function load(
   headers: Record<string, string>,
   { signal, screen = noScreen }: Watched = {},
 ): Promise<Answer> {
-  if (given.audio === undefined) return wrong('which recording? --audio FILE');
+  if (given.audio === undefined) return wrong('missing --audio FILE');
   const [parallel, iterations, warmUp] = [Number(given.parallel), Number(given.iterations), Number(given.warmUp)];
   const problem = countProblem({ parallel: [parallel, 1], iterations: [iterations, 1], 'warm-up': [warmUp, 0] });
   if (problem !== undefined) return wrong(problem);

@@ -39,11 +39,11 @@ export async function loadStream(
 type Plan = Omit<StreamLoad, 'target'>;
 
 function readPlan(given: Arguments): Plan | { problem: string } {
-  if (given.audio === undefined) return { problem: 'which recording? --audio FILE.wav' };
+  if (given.audio === undefined) return { problem: 'missing --audio FILE.wav' };
   const [parallel, seconds, warmUp] = [Number(given.parallel), Number(given.seconds), Number(given.warmUp)];
   const problem = countProblem({ parallel: [parallel, 1], seconds: [seconds, 1], 'warm-up': [warmUp, 0] });
   if (problem !== undefined) return { problem };
-  if (!paces.includes(given.pace)) return { problem: `there is no pace ${given.pace}` };
+  if (!paces.includes(given.pace)) return { problem: `--pace ${given.pace}: use realtime or max` };
   let file: Uint8Array;
   try {
     file = readFileSync(given.audio);

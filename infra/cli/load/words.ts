@@ -36,5 +36,5 @@ export function wordProblem(
   const at = whole.findIndex((word, index) => word !== received[index]);
   if (at >= 0) return `word ${at + 1} is "${received[at] ?? ''}", and "${whole[at]}" was expected`;
   const most = whole.length + tail;
-  return received.length > most ? `${received.length} words were heard, and at most ${most} expected` : undefined;
+  return received.length > most ? `${received.length} words were recognised, at most ${most} expected` : undefined;
 }

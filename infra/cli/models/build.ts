@@ -36,7 +36,7 @@ const show = (text: string): Answer => ({ exit: 0, text, value: { help: text } }
 /** Runs the words after `auricle model`, without `--json`. */
 export async function buildModel([name = '', ...words]: readonly string[]): Promise<Answer> {
   const row = buildCommands.find((one) => one.name === `model ${name}`);
-  if (!row?.own) throw new Error(`no command is called model ${name}`);
+  if (!row?.own) throw new Error(`unknown command: model ${name}`);
   if (words.includes('-h') || words.includes('--help')) {
     const pipeline = words.find(isPipeline);
     return show(name === 'build' && pipeline ? describeOptions(pipeline) : helpOf(row));

@@ -17,7 +17,7 @@ export const modelCommands: readonly Command[] = [
   {
     name: 'model verify',
     operands: 'FOLDER [PART…]',
-    does: 'checks that the files are those that the key has signed',
+    does: 'verifies the files against their signature',
     takes: [['key', 'PEM file of the signer', 'FILE'], 'as', 'state'],
     local: true,
     run,
@@ -25,7 +25,7 @@ export const modelCommands: readonly Command[] = [
   {
     name: 'model register',
     operands: 'MODEL FOLDER|SIGNATURE|EXPORT',
-    does: 'makes signed revisions known',
+    does: 'registers signed revisions',
     run,
   },
   {
@@ -38,11 +38,11 @@ export const modelCommands: readonly Command[] = [
   {
     name: 'model revisions',
     operands: 'MODEL',
-    does: 'shows where each revision stands, and what the aliases name',
+    does: 'shows the stage of each revision, and the aliases',
     takes: ['at'],
     run,
   },
-  { name: 'model evidence', operands: 'MODEL REVISION', does: 'shows what live traffic says of a revision', run },
+  { name: 'model evidence', operands: 'MODEL REVISION', does: 'shows live evidence of a revision', run },
   {
     name: 'model promote',
     operands: 'MODEL REVISION',
@@ -53,7 +53,7 @@ export const modelCommands: readonly Command[] = [
   {
     name: 'model takeover',
     operands: 'MODEL REVISION',
-    does: 'sends a revision that missed its promise to its gates again',
+    does: 'takes over a stopped rollout: its revision may advance again',
     takes: ['reason', ...signs],
     run,
   },
@@ -74,15 +74,15 @@ export const modelCommands: readonly Command[] = [
   {
     name: 'model rollback',
     operands: 'MODEL',
-    does: 'moves an alias to what it named before',
+    does: 'moves an alias back to the revision before',
     takes: ['alias', 'reason'],
     run,
   },
-  { name: 'model log', operands: 'MODEL', does: 'shows what happened to a model', takes: ['at'], run },
+  { name: 'model log', operands: 'MODEL', does: 'shows the log of a model', takes: ['at'], run },
   {
     name: 'model export',
     operands: 'MODEL [VERSION]',
-    does: 'writes its revisions as Azure ML lists them; one as `az ml model create --file` takes it',
+    does: 'writes its revisions as an Azure ML list, or one for `az ml model create --file`',
     takes: [['out', 'file to write; default stdout', 'FILE'], 'force'],
     run,
   },

@@ -40,7 +40,7 @@ export async function runDeploy(given: Words): Promise<BuildResult<Answer>> {
       .map(([name, values]) => [name, values.at(-1) ?? '']),
   );
   const unknown = Object.keys(settings).find((name) => !Object.hasOwn(options, name));
-  if (unknown !== undefined) return problem('unsupported', `--${unknown} is no option of any pipeline`);
+  if (unknown !== undefined) return problem('unsupported', `--${unknown} is not an option of any pipeline`);
   const targets = readTargets(given);
   if (!targets.ok) return targets;
   const archives = given.operands.slice(0, -1);
@@ -65,7 +65,7 @@ export async function runInit(given: Words): Promise<BuildResult<Answer>> {
     return problem('written', '--archives, --models and --key are given once');
   if (!targets.ok) return targets;
   if (folder.value === undefined || repository.value === undefined)
-    return problem('written', 'which folders? --archives DIR --models DIR');
+    return problem('written', 'missing folders: --archives DIR --models DIR');
   const files = await readdir(folder.value).catch(() => undefined);
   if (!files) return problem('unreadable', `${folder.value} cannot be read`);
   const archives = files.filter((name) => /\.(apipeline|rmir)$/.test(name)).sort();

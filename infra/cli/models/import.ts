@@ -15,13 +15,13 @@ export async function runImport(given: Words): Promise<BuildResult<Answer>> {
   for (const read of [out, name, cipher, role, graphs, parts, settings]) if (!read.ok) return read;
   if (!out.ok || !name.ok || !cipher.ok || !role.ok || !graphs.ok || !parts.ok || !settings.ok)
     throw new Error('unreachable');
-  if (out.value === undefined) return problem('written', 'where to? --out FILE[:KEY]');
+  if (out.value === undefined) return problem('written', 'missing --out FILE[:KEY]');
   if (cipher.value !== undefined && !Object.hasOwn(ciphers, cipher.value))
     return problem('written', `--cipher ${cipher.value}: aes or sm4`);
   for (const [setting, value] of Object.entries(settings.value)) {
     const wrong = Object.hasOwn(options, setting)
       ? complaintAbout(setting, value)
-      : `${setting} is no option of any pipeline`;
+      : `${setting} is not an option of any pipeline`;
     if (wrong !== undefined) return problem('written', `--set ${wrong}`);
   }
   const made = await importModel(

@@ -6,7 +6,7 @@ import { openP256Key, toDer } from '../../../shared/audit/ecdsa.ts';
 import { openSm2Key, type SigningKey } from '../../../shared/registry/signature-key.ts';
 import type { Arguments } from '../options.ts';
 
-export const NO_KEY = 'whose key? --key FILE, or --as NAME';
+export const NO_KEY = 'missing key: --key FILE, or --as NAME';
 
 /** The file that is named, or that of a signer of the local stack. */
 export const keyFileOf = ({ key, as, state }: Pick<Arguments, 'key' | 'as' | 'state'>): string | undefined =>

@@ -41,7 +41,7 @@ export async function runMeasure(given: Words): Promise<BuildResult<Answer>> {
   const read = parsed.value;
   const [repository = '', name = ''] = given.operands;
   const { out, recordings, language, parallel = '1' } = read;
-  if (out === undefined) return problem('written', 'where to? --out FILE');
+  if (out === undefined) return problem('written', 'missing --out FILE');
   const sla = read.sla === undefined ? undefined : Number(read.sla);
   if (sla !== undefined && !(sla > 0)) return problem('written', `--sla ${read.sla}: milliseconds`);
   if (!/^[1-9]\d*$/.test(parallel) || Number(parallel) > MEASURE_PARALLEL_MAX)
@@ -81,7 +81,7 @@ function describe(piece: Evidence): string {
   if (piece.kind === 'latency') {
     const found = slowestOf(piece.windows).toPrecision(4);
     const held = `held against ${piece.sla} ms`;
-    const agree = isSteady(piece.windows) ? '' : ', which did not agree: the machine does something else meanwhile';
+    const agree = isSteady(piece.windows) ? '' : ', which did not agree: the machine is busy with other work';
     return `: ${found} ms for a second of sound, ${held}, in ${piece.windows.length} windows${agree}`;
   }
   if (piece.kind === 'quality') {

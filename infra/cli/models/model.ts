@@ -16,6 +16,6 @@ const verbs: Readonly<Record<string, Run>> = {
 export async function model(given: Arguments, headers: Headers): Promise<Answer> {
   const [name = ''] = given.operands;
   const verb = Object.hasOwn(verbs, name) ? verbs[name] : undefined;
-  if (!verb) throw new Error(`no command is called model ${name}`);
+  if (!verb) throw new Error(`unknown command: model ${name}`);
   return verb(given, headers);
 }

@@ -94,7 +94,7 @@ function readEvidence(file: string): { readonly value: Evidence[] } | Answer {
   const { issues } = parsed.error;
   const lines = issues.slice(0, SHOWN).map(({ path, message }) => `  ${path.join('.') || 'all of it'}: ${message}`);
   const more = issues.length > SHOWN ? [`  and ${issues.length - SHOWN} more`] : [];
-  return wrong([`${file} is no evidence:`, ...lines, ...more].join('\n'));
+  return wrong([`${file} is not evidence:`, ...lines, ...more].join('\n'));
 }
 
 /** A statement that moves nothing: a person answers for what goes on now. */
@@ -124,7 +124,7 @@ export async function approve(given: Arguments, headers: Headers): Promise<Answe
   const payload = new Uint8Array(Buffer.from(kept.value.envelope.payload, 'base64'));
   // The signature covers the requested transition, not a substitute in the answer.
   if (statementId(payload) !== id || readStatement(payload)?.model !== model) {
-    return wrong(`what was answered is not the transition ${id} of ${model}`);
+    return wrong(`the edge did not answer with the transition ${id} of ${model}`);
   }
   return send(given, headers, { model, key }, payload);
 }

@@ -59,7 +59,7 @@ export function readBundle(place: string): { readonly value: unknown } | Answer 
 /** Returns the value of a JSON file, or the answer for an invalid one. */
 export function readJsonFile(file: string): { readonly value: unknown } | Answer {
   const value = jsonOf(readFileSync(file, 'utf8'));
-  return value === undefined ? wrong(`${file} is no JSON`) : { value };
+  return value === undefined ? wrong(`${file} is not JSON`) : { value };
 }
 
 export const unknownRevision = (text: string | undefined): Answer =>
@@ -75,7 +75,7 @@ export async function unknownModel(
   await served.body?.cancel();
   return impossible(
     served.ok
-      ? `${model} is served unregistered: no revision of it is registered`
-      : `there is no model ${model}: nothing is registered under that name`,
+      ? `${model} is served unregistered: it has no registered revision`
+      : `there is no model ${model}: no revision is registered under that name`,
   );
 }

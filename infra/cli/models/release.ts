@@ -66,7 +66,7 @@ async function registerAll(given: Arguments, headers: Headers, model: string, ve
     rows.push(found.value);
   }
   const without = versions.length - rows.length;
-  const more = without > 0 ? `\n${without} without a signature were left out` : '';
+  const more = without > 0 ? `\n${without} without a signature were skipped` : '';
   return { exit: 0, text: rows.map(({ revision }) => revision).join('\n') + more, value: { revisions: rows, without } };
 }
 
@@ -156,7 +156,7 @@ const rollback: Run = async (given, headers) => {
   const state = await fetchState(given, headers, model);
   if ('exit' in state) return state;
   const now = state.value.aliases.find((one) => one.alias === name);
-  if (now?.before === undefined) return impossible(`nothing is known that "${name}" named before`);
+  if (now?.before === undefined) return impossible(`the alias "${name}" has no earlier revision`);
   return move(given, headers, { model, name, from: now.revision, revision: now.before });
 };
 

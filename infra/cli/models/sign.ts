@@ -65,5 +65,5 @@ export async function verifyModel(given: Arguments): Promise<Answer> {
     return { exit: 1, text, value: { error: { code: found.refusal.reason, message: text } } };
   }
   const { revision, bytes } = found.value;
-  return { exit: 0, text: `${revision}\n${bytes} bytes are as they were signed`, value: found.value };
+  return { exit: 0, text: `${revision}\n${bytes} bytes match the signature`, value: found.value };
 }

@@ -25,7 +25,7 @@ export function readWords(
     else {
       const [, name = '', joined] = /^--([\w.-]+)(?:=(.*))?$/s.exec(word) ?? [];
       const option = Object.hasOwn(own, name) ? own[name] : undefined;
-      if (name === '' || (!option && !open)) return problem('written', `${word} is no option of this command`);
+      if (name === '' || (!option && !open)) return problem('written', `${word} is not an option of this command`);
       const value = joined ?? (option && option.value === undefined ? '' : words[++at]);
       if (value === undefined) return problem('written', `--${name} needs a value`);
       flags[name] = [...(flags[name] ?? []), value];
@@ -58,7 +58,7 @@ export function readFlags<Name extends string>(
   others: readonly string[] = [],
 ): BuildResult<Partial<Record<Name, string>>> {
   const other = Object.keys(given.flags).find((name) => ![...names, ...others].includes(name));
-  if (other !== undefined) return problem('written', `--${other} does not go with the others`);
+  if (other !== undefined) return problem('written', `--${other} cannot be combined with the others`);
   const read: Partial<Record<Name, string>> = {};
   for (const name of names) {
     const value = one(given, name);

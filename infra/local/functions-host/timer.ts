@@ -33,7 +33,7 @@ export function listenToTimer(context: HostContext, { target, triggerName, bindi
     try {
       if (scheduled && (await claimRun(context, target.metadata.name, scheduled))) await run(scheduled);
     } catch (error) {
-      context.log('error', `${target.metadata.name}: cannot say whose run it is: ${describe(error)}`);
+      context.log('error', `${target.metadata.name}: cannot claim its run: ${describe(error)}`);
     }
   };
   const cron = new Cron(schedule, { timezone: 'UTC', protect: true, mode: '6-part' }, async () => {

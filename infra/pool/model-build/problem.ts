@@ -2,18 +2,18 @@ import { no, type Result } from '../../../shared/result.ts';
 
 /** Reasons of a failed import, build or deployment. Each has an exit code of its own, for scripts. */
 export const problems = {
-  written: { exit: 2, means: 'the command is written wrongly' },
-  unreadable: { exit: 3, means: 'a file is missing, or is not what it should be' },
-  key: { exit: 4, means: 'the key is not the one that the archive was sealed with' },
-  keyless: { exit: 5, means: 'the archive is sealed and no key was given, or the key reference leads nowhere' },
-  damaged: { exit: 6, means: 'the bytes are not those that were written' },
-  exists: { exit: 7, means: 'something is there already: -f overwrites what the same tool wrote' },
-  unsafe: { exit: 8, means: 'the security scan found something that is not on its list' },
+  written: { exit: 2, means: 'the command line is not valid' },
+  unreadable: { exit: 3, means: 'a file is missing or malformed' },
+  key: { exit: 4, means: 'the key is not that of the archive' },
+  keyless: { exit: 5, means: 'the archive is sealed and no key was given, or the key cannot be read' },
+  damaged: { exit: 6, means: 'the archive is damaged' },
+  exists: { exit: 7, means: 'the target exists: -f overwrites what the same tool wrote' },
+  unsafe: { exit: 8, means: 'the security scan found content that it does not allow' },
   artifact: { exit: 9, means: 'an artifact is missing, or is not one of this pipeline' },
   timing: { exit: 10, means: 'a chunk or padding is not a multiple of ms_per_timestep' },
-  unsupported: { exit: 11, means: 'an option or a format that this tool does not have' },
-  bound: { exit: 12, means: 'larger than a bound allows' },
-  engine: { exit: 13, means: 'the engine did not answer, or not as it should' },
+  unsupported: { exit: 11, means: 'the option or format is not supported' },
+  bound: { exit: 12, means: 'the input is over a bound' },
+  engine: { exit: 13, means: 'the engine did not answer, or not as specified' },
 } as const satisfies Record<string, { exit: number; means: string }>;
 
 export interface Problem {

@@ -8,12 +8,12 @@ import { shownBy } from './disclosed.ts';
 import { type Facts, type Findings, type Report, stages, type Verdict, verdicts } from './verdict.ts';
 
 const sentences: Readonly<Record<Verdict, string>> = {
-  witnessed: 'Valid and complete, and witnessed as the policy asks.',
-  unwitnessed: 'Valid and complete. Not witnessed: that the log showed everybody the same is its own word.',
+  witnessed: 'Valid, complete, and witnessed as the policy requires.',
+  unwitnessed: 'Valid and complete. Not witnessed: only the log itself says that every reader is shown the same.',
   incomplete: 'What is here is valid, but something is missing.',
-  diverged: 'This is not the log that is known from elsewhere.',
+  diverged: 'This is not the log of the given checkpoint.',
   invalid: 'Not valid: do not rely on anything in this bundle.',
-  'no-export': 'This is no export: no manifest of one is in it.',
+  'no-export': 'This is no export: it has no manifest.',
 };
 
 /** Keys inside a bundle only show its consistency: a forger brings keys, too. */
@@ -73,8 +73,8 @@ function numbersText({ tseq: [first, last] = [0, 0], entries = 0 }: Facts): stri
 }
 
 const believed: Readonly<Record<NonNullable<Facts['trust']>, string>> = {
-  'policy given': 'whom the policy names that you gave',
-  'policy of the bundle': "whom the bundle's own policy names; give yours with --policy",
+  'policy given': 'named by your policy',
+  'policy of the bundle': "named by the bundle's own policy; give yours with --policy",
 };
 
 /** Formats the report for people. */

@@ -60,7 +60,7 @@ describe('C9 auricle audit doctor', () => {
     const checks = checkLog(well);
     // That there is a policy says neither that it is locked nor for how long.
     expect(checks.filter(({ outcome }) => outcome !== 'ok')).toMatchObject([
-      { check: 'write once', outcome: 'skip', detail: expect.stringContaining('was not seen') },
+      { check: 'write once', outcome: 'skip', detail: expect.stringContaining('is not visible') },
     ]);
     expect(checks.map(({ check }) => check)).toContain('outbox of the roster');
   });
@@ -143,6 +143,6 @@ describe('C9 auricle audit doctor', () => {
       'witnessed',
       'write once',
     ]);
-    expect(local.find(({ check }) => check === 'signed by its key')?.detail).toContain('first time');
+    expect(local.find(({ check }) => check === 'signed by its key')?.detail).toContain('first contact');
   });
 });

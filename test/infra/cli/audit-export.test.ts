@@ -126,7 +126,7 @@ describe('A21 auricle audit export', () => {
 
   it('lists the profiles before any request', async () => {
     const { exit, text } = await take('profile', { profile: 'nope' });
-    expect([exit, text]).toEqual([2, '"nope" is no profile: full, auditor-min, or fields:NAME,NAME']);
+    expect([exit, text]).toEqual([2, '"nope" is not a profile: use full, auditor-min, or fields:NAME,NAME']);
     expect(asked).toEqual([]);
   });
 
@@ -144,7 +144,7 @@ describe('A21 auricle audit export', () => {
   it('asks for the year that is given', async () => {
     await take('year', { year: '2025' });
     expect(bodies.at(-1)).toMatchObject({ purpose: 'audit', year: 2025 });
-    expect(await take('no-year', { year: 'last' })).toMatchObject({ exit: 2, text: '"last" is no year of a log' });
+    expect(await take('no-year', { year: 'last' })).toMatchObject({ exit: 2, text: '"last" is not a year of a log' });
   });
 
   it('says what it needs', async () => {

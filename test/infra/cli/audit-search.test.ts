@@ -47,15 +47,15 @@ describe('C12 auricle audit erase and hold', () => {
   it('a deferred erasure names its first basis when requested with another', () => {
     const waits = { zone: 'eu', outcome: 'deferred' as const, basis: 'hold', asked: 'gdpr-17', count: 0 };
     expect(lineOfErased(waits, 'contract')).toBe(
-      'eu  waits until it is released (hold); already asked with basis gdpr-17',
+      'eu  waits until it is released (hold); already requested with basis gdpr-17',
     );
     expect(lineOfErased(waits, 'gdpr-17')).not.toContain('already');
     const listed = { zone: 'eu', subject: ANN, basis: 'gdpr-17', at: 0, deferred: { basis: 'hold' } };
     expect(lineOfWaiting(listed)).toBe(
-      `eu  ${ANN}  asked 1970-01-01, waits until it is released (hold), and goes on by itself within five minutes of that`,
+      `eu  ${ANN}  asked 1970-01-01, waits until it is released (hold), and runs within five minutes of that`,
     );
     const none = { zone: 'eu', outcome: 'nothing' as const, basis: 'gdpr-17', count: 0 };
-    expect(lineOfErased(none, 'gdpr-17')).toMatch(/what it did to the record itself .* stays$/);
+    expect(lineOfErased(none, 'gdpr-17')).toMatch(/its own acts on the record .* stay$/);
     const done = { zone: 'eu', outcome: 'done' as const, basis: 'gdpr-17', asked: 'gdpr-17', count: 1 };
     expect(lineOfErased(done, 'gdpr-17')).toMatch(/1 record$/);
   });

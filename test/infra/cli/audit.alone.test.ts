@@ -130,7 +130,7 @@ describe('C9 auricle audit verify', () => {
     expect(await verify()).toMatchObject({ exit: 40 });
     listed = [{ zone: 'eu', year: 2026, vkey: formatVerifierKey(ORIGIN, other.publicKey), prefix: PREFIX }];
     const [file = ''] = readdirSync(folder);
-    const text = expect.stringContaining(`remembered in ${path.join(folder, file)}; if this is a new log on purpose`);
+    const text = expect.stringContaining(`remembered in ${path.join(folder, file)}; if the log is new on purpose`);
     for (const verb of [['verify'], ['tail'], ['show', '1']])
       expect(await call(verb)).toMatchObject({ exit: 30, text });
     rmSync(path.join(folder, file));
@@ -212,7 +212,7 @@ describe('C9 auricle audit verify: what the edge may say of a log', () => {
     await publish(leavesOf(50), other);
     const forged = formatVerifierKey(ORIGIN, other.publicKey);
     listed = [{ zone: 'eu', year: 2026, vkey: forged, prefix: '/v1/audit/log/eu//2026' }];
-    expect(await verify()).toMatchObject({ exit: 2, text: expect.stringContaining('not one of this edge') });
+    expect(await verify()).toMatchObject({ exit: 2, text: expect.stringContaining('unknown list of logs') });
     listed = [{ zone: 'eu', year: 2026, vkey: forged, prefix: PREFIX }];
     expect((await verify()).exit).toBe(30);
   });
@@ -430,7 +430,7 @@ describe('C9 auricle audit verify --receipt', () => {
     await put(other.signer(ORIGIN));
     expect(await ask()).toMatchObject({ exit: 40, text: expect.stringContaining('is not signed by') });
     writeFileSync(name('.tlog-proof'), 'c2sp.org/tlog-proof@v1\n');
-    expect(await ask()).toMatchObject({ exit: 40, text: expect.stringContaining('is no receipt') });
+    expect(await ask()).toMatchObject({ exit: 40, text: expect.stringContaining('is not a receipt') });
   });
 });
 
@@ -453,12 +453,12 @@ describe('C9 auricle audit receipt', () => {
     const written = path.join(out, 'eu-2026-3.tlog-proof');
     expect(await verifyReceiptFile({ receipt: written, policy })).toMatchObject({ exit: 10, value: { index: 3 } });
     files.set('receipt/2', new TextEncoder().encode(receipt));
-    await expect(call(['receipt', '2'])).rejects.toThrow('the receipt of 2 is none');
+    await expect(call(['receipt', '2'])).rejects.toThrow('the receipt of 2 is malformed');
   });
 
   it('a file longer than any of a log is not read to its end', async () => {
     await publish(leavesOf(5));
     files.set('tile/entries/000.p/5', new Uint8Array(LOG_FILE_BYTES + 1));
-    await expect(call(['tail'])).rejects.toThrow('longer than it can be');
+    await expect(call(['tail'])).rejects.toThrow('longer than its format allows');
   });
 });

@@ -147,7 +147,7 @@ describe('A21 R13 auricle', () => {
       expect(JSON.parse(err), words.join(' ')).toMatchObject({ error: { message: expect.any(String) } });
     }
     answer = (response) => response.end('"something else"');
-    expect(await at('models')).toEqual({ code: 1, out: '', err: `${url} does not answer as an edge does\n` });
+    expect(await at('models')).toEqual({ code: 1, out: '', err: `${url} does not answer like an edge\n` });
   });
 
   it('asks the edge of AURICLE_EDGE, and an option comes first', async () => {
@@ -189,7 +189,7 @@ describe('A21 R13 auricle', () => {
     for (const token of ['T\nx', 'T\u0007', 'two words', 'é']) expect(isToken(token)).toBe(false);
     expect(isToken('a.b-c_d=')).toBe(true);
     const { code, err } = await auricle('--edge', url, '--token', 'T\nx', 'load', '--audio', recording());
-    expect([code, err, seen]).toEqual([2, expect.stringMatching(/^the token cannot be one: [^\n]+\n$/), []]);
+    expect([code, err, seen]).toEqual([2, expect.stringMatching(/^the token is malformed: [^\n]+\n$/), []]);
   });
 
   it('sends the local token to the local stack only', () => {
@@ -227,10 +227,10 @@ describe('auricle model', () => {
       if (url.endsWith('/nosuch')) response.statusCode = status;
       response.end(JSON.stringify(none));
     };
-    const unknown = 'there is no model nosuch: nothing is registered under that name\n';
+    const unknown = 'there is no model nosuch: no revision is registered under that name\n';
     expect(await at('model', verb, 'nosuch')).toEqual({ code: 1, out: '', err: unknown });
     status = 200;
-    const served = 'nosuch is served unregistered: no revision of it is registered\n';
+    const served = 'nosuch is served unregistered: it has no registered revision\n';
     expect(await at('model', verb, 'nosuch')).toEqual({ code: 1, out: '', err: served });
   });
 });

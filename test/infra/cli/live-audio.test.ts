@@ -13,9 +13,9 @@ describe('R13: a recording as a microphone gives it', () => {
   });
 
   it.each([
-    ['ID3 this would be an MP3', 'is a file of MP3: live streams are made of WAV files'],
+    ['ID3 this would be an MP3', 'is a file of MP3: a live stream needs a WAV file'],
     ['fLaC and this', 'is a file of FLAC'],
-    ['words', 'is no sound file'],
+    ['words', 'is not an audio file'],
   ])('%s: the problem is named', (text, problem) => {
     expect(readLiveAudio(new TextEncoder().encode(text))).toEqual({ problem: expect.stringContaining(problem) });
   });

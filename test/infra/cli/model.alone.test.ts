@@ -106,13 +106,16 @@ describe('A15: folders', () => {
       writeFileSync(at('bad.json'), text);
       return run('promote', 'm', 'aaaa', '--key', at('private'), '--evidence', at('bad.json'));
     };
-    expect(await promote('{no json')).toMatchObject({ exit: 2, text: `${at('bad.json')} is no JSON` });
+    expect(await promote('{no json')).toMatchObject({ exit: 2, text: `${at('bad.json')} is not JSON` });
     const unlike = await promote(JSON.stringify(Array.from({ length: 40 }, () => ({ kind: 'latency', sla: 'fast' }))));
     expect(unlike.exit).toBe(2);
     expect(unlike.text.split('\n').length).toBeLessThan(6);
     writeFileSync(at('bad.json'), '{no json');
-    expect(await run('register', 'm', at('bad.json'))).toMatchObject({ exit: 2, text: `${at('bad.json')} is no JSON` });
-    expect(await run('rollback', 'm')).toMatchObject({ exit: 1, text: 'nothing is known that "stable" named before' });
+    expect(await run('register', 'm', at('bad.json'))).toMatchObject({
+      exit: 2,
+      text: `${at('bad.json')} is not JSON`,
+    });
+    expect(await run('rollback', 'm')).toMatchObject({ exit: 1, text: 'the alias "stable" has no earlier revision' });
     answers.mockRestore();
   });
 

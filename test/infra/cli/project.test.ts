@@ -177,7 +177,7 @@ describe('T3 auricle project', () => {
     expect(await auricle(latin, '--plain')).toMatchObject({ exit: 2, text: `${latin} is not UTF-8 text` });
     const taken = file('taken', '');
     const done = await auricle(file('a.txt', 'Hello.'), '--plain', '--out', taken);
-    expect(done).toMatchObject({ exit: 2, text: `${taken} is no folder, and cannot be made one` });
+    expect(done).toMatchObject({ exit: 2, text: `${taken} is not a folder and cannot be created` });
     expect(cloud.asked).toEqual([]);
   });
 
@@ -231,7 +231,7 @@ describe('T3 auricle project', () => {
   });
 
   it.each([
-    ['empty text', 'a.txt', ' \n ', 'no text'],
+    ['empty text', 'a.txt', ' \n ', 'text is empty'],
     ['control characters', 'a.txt', 'a\u0007', 'control'],
     ['JSON of something else', 'a.json', '{"x":1}', 'documents'],
     ['no JSON', 'a.json', '{', 'documents'],

@@ -226,9 +226,9 @@ describe('C2 A21 T4 auricle upload', () => {
     expect(await said(path.join(folder, 'none.wav'))).toBe('2 /none.wav does not exist');
     expect(await said(path.join(name, 'below.wav'))).toBe('2 /call.wav/below.wav does not exist');
     expect(await said(folder)).toBe('2  is a folder: name a file in it');
-    expect(await said('/dev/null')).toBe('2 /dev/null is no file');
+    expect(await said('/dev/null')).toBe('2 /dev/null is not a file');
     expect(await said(name, '--wait', '--format', 'docx')).toBe('2 --format docx is not one of json, text, srt, vtt');
-    expect(await said(name, '--format', 'srt')).toMatch(/^2 --format .*with --wait only$/);
+    expect(await said(name, '--format', 'srt')).toMatch(/^2 --format needs --wait: /);
     writeFileSync(name, '');
     expect(await said(name)).toBe('2 /call.wav is empty');
     expect(cloud.asked).toEqual([]);

@@ -118,7 +118,7 @@ const elsewhere: readonly (readonly [RegExp, string])[] = [
   [/^(acoustic_model_name|language_model_name)$/, 'models are named by --name and by the role of each network'],
   [/^padding_size$/, 'give left_padding_size and right_padding_size'],
   [/^wfst_/, 'inverse text normalisation by WFST is not offered'],
-  [/^diari[sz]/, 'who speaks is not told apart'],
+  [/^diari[sz]/, 'speakers are not distinguished'],
   [
     /^(return_separate_utterances|profane_words_file|append_space_to_transcripts|unified_acoustic_model|instance_group_count)$/,
     'it has no counterpart here',
