@@ -155,11 +155,17 @@ describe('R13: auricle load --stream', () => {
   });
 
   it('says what is wrong with the command', async () => {
-    expect(await run('--pace', 'slow')).toMatchObject({ exit: 2, text: expect.stringContaining('--pace slow: use realtime or max') });
+    expect(await run('--pace', 'slow')).toMatchObject({
+      exit: 2,
+      text: expect.stringContaining('--pace slow: use realtime or max'),
+    });
     expect(await run('--seconds', '0')).toMatchObject({ exit: 2, text: expect.stringContaining('--seconds') });
     expect(await run('--audio', 'none.wav')).toMatchObject({ exit: 2, text: expect.stringContaining('none.wav') });
     const text = path.join(folderForTest(), 'a.txt');
     writeFileSync(text, 'these are words and no sound at all');
-    expect(await run('--audio', text)).toMatchObject({ exit: 2, text: expect.stringContaining('is not an audio file') });
+    expect(await run('--audio', text)).toMatchObject({
+      exit: 2,
+      text: expect.stringContaining('is not an audio file'),
+    });
   });
 });
