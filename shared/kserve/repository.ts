@@ -17,12 +17,9 @@ export type IndexEntry = z.infer<typeof indexEntry>;
 
 export const indexRequest = z.object({ ready: z.boolean().optional() });
 
-/** `config` is model configuration as a JSON *string*; `file:<path>` members carry base64 files. */
+/** Parameters replace the configuration (`config`) or files (`file:<path>`) of a model. */
 export const loadRequest = z.object({
-  parameters: z
-    .object({ config: z.string().optional() })
-    .catchall(z.union([z.string(), z.number(), z.boolean()]))
-    .optional(),
+  parameters: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).optional(),
 });
 
 export const unloadRequest = z.object({

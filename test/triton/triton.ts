@@ -20,7 +20,6 @@ const differences: Differences = {
   unload: { answer: 'whenever', why: 'the model ends by itself afterwards' },
   downReason: { answer: 'unloaded', why: 'an ensemble is unloaded together with its part' },
   misfit: { answer: 'goes down', why: 'a failed dependency check unloads what was there' },
-  override: { answer: 'unload', why: 'a load is nothing when no file changed' },
   unknownLoad: { answer: 500, why: 'not found in the repository is an internal error to Triton' },
   unreadable: {
     answer: { status: 500, says: /failed to poll from model repository/ },

@@ -23,8 +23,6 @@ export interface Answers {
   readonly downReason: 'names the part' | 'unloaded';
   /** Reaction of an ensemble to a new configuration that does not fit its step models. */
   readonly misfit: 'keeps the old one' | 'goes down';
-  /** Lifetime of a configuration that was sent with a load. */
-  readonly override: 'next load' | 'unload';
   /** Status of a load of a model that the repository lacks. */
   readonly unknownLoad: number;
   /** Status and text of a load with an unreadable config.pbtxt. */
@@ -55,7 +53,6 @@ const wished: Answers = {
   unload: 'done',
   downReason: 'names the part',
   misfit: 'keeps the old one',
-  override: 'next load',
   unknownLoad: 404,
   unreadable: { status: 400, says: /line \d+: ModelConfig has no field 'max_bach_size'/ },
   gpuSettings: 'reported',

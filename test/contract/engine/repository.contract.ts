@@ -130,20 +130,6 @@ export const repositoryContract: Contract = (implementation, engine) =>
       else expect(asked).toBeGreaterThanOrEqual(400);
     });
 
-    const overriding = 'takes a configuration with the load, until the next load without one';
-    differing(implementation, 'override', overriding, async (expected) => {
-      const largest = async () => jsonOf(await get(engine(), '/v2/models/identity_int64/config'));
-      const changed = JSON.stringify({ ...((await largest()) as object), max_batch_size: 2 });
-      expect((await load(engine(), 'identity_int64', { config: changed })).status).toBe(200);
-      expect(await largest()).toMatchObject({ max_batch_size: 2 });
-      expect((await load(engine(), 'identity_int64')).status).toBe(200);
-      expect(await largest()).toMatchObject({ max_batch_size: expected === 'next load' ? 8 : 2 });
-      await unload(engine(), 'identity_int64');
-      await untilState(engine(), 'identity_int64', 'UNAVAILABLE');
-      expect((await load(engine(), 'identity_int64')).status).toBe(200);
-      expect(await largest()).toMatchObject({ max_batch_size: 8 });
-    });
-
     differing(implementation, 'unknownLoad', 'refuses an unknown model and unknown parameters', async (status) => {
       expect((await load(engine(), 'nobody')).status).toBe(status);
       expect((await load(engine(), 'add', { surprise: 'x' })).status).toBeGreaterThanOrEqual(400);

@@ -63,25 +63,6 @@ describe('the batcher', () => {
     expect((await Promise.all(answers)).map(firstValue)).toEqual([1, 2, 3, 4]);
   });
 
-  it('A1: preserve_ordering holds an early answer until earlier ones are sent', async () => {
-    const { ask, instances } = make('dynamic_batching { preserve_ordering: true }', [
-      new FakeInstance(),
-      new FakeInstance(),
-    ]);
-    const order: number[] = [];
-    const answers = [ask(1), ask(2)].map((answer) => answer.then((outcome) => order.push(firstValue(outcome)!)));
-    await instances[1]!.finish();
-    expect(order).toEqual([]);
-    // The instance itself does not wait.
-    const third = ask(3).then((outcome) => order.push(firstValue(outcome)!));
-    expect(instances[1]!.batches).toEqual([[2], [3]]);
-    await instances[1]!.finish();
-    expect(order).toEqual([]);
-    await instances[0]!.finish();
-    await Promise.all([...answers, third]);
-    expect(order).toEqual([1, 2, 3]);
-  });
-
   it('A2: rejects a late request while the instance is still busy', async () => {
     const {
       ask,

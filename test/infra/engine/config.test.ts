@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { parseJson } from '../../../infra/pool/models/config/parse-json.ts';
 import { parseText } from '../../../infra/pool/models/config/parse-text.ts';
 import {
   enums,
@@ -67,12 +66,6 @@ describe('config.pbtxt', () => {
     expect(config.model_warmup[0]?.inputs.AUDIO).toEqual({ data_type: 'TYPE_FP32', dims: [16_000], zero_data: true });
   });
 
-  it('is the same configuration when written as JSON and read back', () => {
-    const config = read(full);
-    const again = parseJson(JSON.stringify(config));
-    expect(again).toEqual({ ok: true, value: config });
-  });
-
   it.each([
     ['an unknown field', 'name: "a"\nmax_bach_size: 4', "line 2: ModelConfig has no field 'max_bach_size'"],
     ['an unknown field inside', 'input {\n name: "x"\n dim: 3 }', "line 3: Input has no field 'dim'"],
@@ -98,21 +91,6 @@ describe('config.pbtxt', () => {
     ['a list for a single field', 'name: ["a"]', 'a string was expected'],
     ['an inherited name', '__proto__: 1 constructor: 2', "no field '__proto__'"],
   ])('refuses %s', (_, text, expected) => expect(complaint(text)).toContain(expected));
-
-  it('keeps JSON to the same table', () => {
-    const reasons = [
-      '{"max_bach_size":4}',
-      '{"input":{}}',
-      '{"max_batch_size":"four"}',
-      '[]',
-      'no',
-      '{"dynamic_batching":{},"sequence_batching":{}}',
-    ];
-    for (const text of reasons) expect(parseJson(text).ok, text).toBe(false);
-    expect(parseJson('{"dynamic_batching":{"max_queue_delay_microseconds":"50"}}')).toMatchObject({
-      value: { dynamic_batching: { max_queue_delay_microseconds: 50 } },
-    });
-  });
 
   it('has a table in which every type exists', () => {
     for (const [message, fields] of Object.entries(messages)) {
@@ -221,10 +199,11 @@ describe('the settled configuration', () => {
       `max_batch_size: 4 ${io} dynamic_batching { priority_levels: 1 default_priority_level: 1 priority_queue_policy { key: 2 value { } } }`,
       '[1, 1]',
     ],
+    ['a kept order', `max_batch_size: 4 ${io} dynamic_batching { preserve_ordering: true }`, 'preserve_ordering'],
     [
-      'order and priorities',
-      `max_batch_size: 4 ${io} dynamic_batching { preserve_ordering: true priority_levels: 2 default_priority_level: 1 }`,
-      'preserve_ordering',
+      'a warm-up of random values',
+      `max_batch_size: 4 ${io} model_warmup { name: "w" inputs { key: "X" value { data_type: TYPE_FP32 dims: 2 random_data: true } } }`,
+      'zeroes only',
     ],
     ...wrongSequences.map(([what, text, said]) => [what, `max_batch_size: 4 ${io} ${text}`, said]),
     ['a decoupled model', `${io} model_transaction_policy { decoupled: true }`, 'decoupled'],

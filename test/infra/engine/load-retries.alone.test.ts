@@ -99,7 +99,7 @@ describe('A model that failed to load', () => {
     vi.spyOn(Slot.prototype, 'rest').mockImplementationOnce(() => {
       throw new Error('a bug');
     });
-    await expect(repository.load('good', undefined)).rejects.toThrow('a bug');
+    await expect(repository.load('good')).rejects.toThrow('a bug');
     expect(clock.armed).toBe(1);
   });
 

@@ -36,8 +36,6 @@ export class Batcher {
   #corked = false;
   #emptied: (() => void) | undefined;
   #cancelAlarm: (() => void) | undefined;
-  /** Delivery of the batch sent last, with preserve_ordering. */
-  #delivered: Promise<void> = Promise.resolve();
 
   constructor(network: Network, policy: BatchPolicy = batchPolicy(network.config)) {
     const { config, instances, statistics, clock } = network;
@@ -121,15 +119,10 @@ export class Batcher {
 
   async #send(instance: Instance, jobs: readonly Job[], now: number): Promise<void> {
     this.#sending++;
-    const before = this.#delivered;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    if (this.#policy.preserveOrder) this.#delivered = promise;
     const outcomes = await execute(this.#config, instance, jobs, { startedAt: now, statistics: this.#statistics });
     this.#free.push(instance);
     this.#advance();
-    if (this.#policy.preserveOrder) await before;
     for (const [index, job] of jobs.entries()) job.finish(outcomes[index]!);
-    resolve();
     this.#sending--;
     this.#advance();
   }

@@ -15,7 +15,6 @@ export interface BatchPolicy {
   readonly maxBatch: number;
   readonly preferred: readonly number[];
   readonly delayUs: number;
-  readonly preserveOrder: boolean;
   /** 0: the model has no priorities, and every request is on level 0. */
   readonly levels: number;
   readonly defaultLevel: number;
@@ -51,7 +50,6 @@ export function batchPolicy(config: ModelConfig): BatchPolicy {
     maxBatch: batching ? Math.max(1, config.max_batch_size) : 1,
     preferred: [...(batching?.preferred_batch_size ?? [])].sort((a, b) => a - b),
     delayUs: batching?.max_queue_delay_microseconds ?? 0,
-    preserveOrder: batching?.preserve_ordering ?? false,
     levels,
     defaultLevel: levels > 0 ? (batching?.default_priority_level ?? 1) : 0,
     policyOf: (level) => special.get(level) ?? fallback,

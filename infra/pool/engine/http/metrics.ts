@@ -13,12 +13,8 @@ interface Family {
   samples(models: readonly Served[]): Sample[];
 }
 
-/** Labels as in Triton: model, version, and each metric tag with an underscore before it. */
-const labelsOf = ({ name, version, config }: Served): Record<string, string> => ({
-  model: name,
-  version: String(version),
-  ...Object.fromEntries(Object.entries(config.metric_tags).map(([key, value]) => [`_${key}`, value])),
-});
+/** Labels as in Triton. */
+const labelsOf = ({ name, version }: Served): Record<string, string> => ({ model: name, version: String(version) });
 
 const perModel = (name: string, type: Family['type'], help: string, value: (served: Served) => number): Family => ({
   name,

@@ -85,16 +85,13 @@ async function index(repository: Repository, { body }: EngineRequest): Promise<A
 async function load(repository: Repository, { model: name, body }: EngineRequest): Promise<Answer> {
   const parsed = readJson(body, loadRequest);
   if (!parsed.ok) return refused(parsed.refusal);
-  const { config, ...others } = parsed.value.parameters ?? {};
-  const [other] = Object.keys(others);
-  if (other?.startsWith('file:')) {
-    return refused(
-      refuse('UNSUPPORTED', 'file overrides are not supported, put the files into the repository').refusal,
-    );
+  const [other] = Object.keys(parsed.value.parameters ?? {});
+  if (other === 'config' || other?.startsWith('file:')) {
+    return refused(refuse('UNSUPPORTED', 'overrides are not supported, put the files into the repository').refusal);
   }
   if (other !== undefined)
     return refused(refuse('INVALID_ARG', `unknown load parameter '${other.slice(0, 80)}'`).refusal);
-  const loaded = await repository.load(name, config);
+  const loaded = await repository.load(name);
   return loaded.ok ? empty(true) : refused(loaded.refusal);
 }
 

@@ -7,7 +7,7 @@ import { instanceCount } from '../../models/config/settle.ts';
 import type { VersionStatistics } from '../batch/statistics.ts';
 import { systemClock } from '../clock.ts';
 import { type Instance, openInstance } from '../run/instance.ts';
-import { readStates } from '../sequence/initial-state.ts';
+import { statesOf } from '../sequence/initial-state.ts';
 import { matchInfo } from './match-info.ts';
 import type { ModelFiles } from './read-model.ts';
 import { serveNetwork } from './serve-network.ts';
@@ -52,21 +52,19 @@ export async function loadNetwork(
   } catch {
     return fault(`unable to find '${version}/${file}'`);
   }
-  const states = await readStates(files.config, files.directory);
-  if (!states.ok) return states;
   const opened = await openAll(instanceCount(files.config), () =>
     openInstance({
       modelPath,
       intraThreads: threads(files, 'intra_op_thread_count', intraThreads),
       interThreads: threads(files, 'inter_op_thread_count', 1),
       batched: files.config.max_batch_size > 0,
-      states: states.value,
+      states: statesOf(files.config),
     }),
   );
   if (!opened.ok) return opened;
   const instances = opened.value;
   const config = matchInfo(files.config, instances[0]!.info);
-  const warm = config.ok ? await warmUp(config.value, files.directory, instances) : config;
+  const warm = config.ok ? await warmUp(config.value, instances) : config;
   if (!warm.ok || !config.ok) {
     await Promise.all(instances.map((instance) => instance.close()));
     return warm.ok ? fault('unreachable') : warm;

@@ -3,7 +3,6 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { fault, type Read } from '../../../../shared/kserve/fault.ts';
 import { ok } from '../../../../shared/result.ts';
-import { parseJson } from '../../models/config/parse-json.ts';
 import { MODEL_CONFIG_BYTES, parseText } from '../../models/config/parse-text.ts';
 import type { ModelConfig } from '../../models/config/schema.ts';
 import { chooseVersions, isEnsemble, settle } from '../../models/config/settle.ts';
@@ -40,8 +39,8 @@ async function readConfig(directory: string): Promise<Read<ModelConfig>> {
  * Returns names, sizes and times of all files below the directory, which detect a change. Refuses links: no
  * digest and no signature of the model covers their targets.
  */
-async function fingerprintOf(directory: string, override: string | undefined): Promise<Read<string>> {
-  const hash = createHash('sha256').update(override ?? '');
+async function fingerprintOf(directory: string): Promise<Read<string>> {
+  const hash = createHash('sha256');
   const entries = await readdir(directory, { recursive: true, withFileTypes: true });
   const placeOf = (entry: (typeof entries)[number]) => path.join(entry.parentPath, entry.name);
   const odd = entries.find((entry) => !entry.isFile() && !entry.isDirectory());
@@ -54,12 +53,10 @@ async function fingerprintOf(directory: string, override: string | undefined): P
   return ok(hash.digest('hex'));
 }
 
-/**
- * Reads a model. `override`: a configuration as JSON that replaces the file until the next load without one.
- */
-export async function readModel(repository: string, name: string, override?: string): Promise<Read<ModelFiles>> {
+/** Reads a model of a repository. */
+export async function readModel(repository: string, name: string): Promise<Read<ModelFiles>> {
   const directory = path.join(repository, name);
-  const given = override === undefined ? await readConfig(directory) : parseJson(override);
+  const given = await readConfig(directory);
   if (!given.ok) return given;
   const config = settle(given.value, name);
   if (!config.ok) return config;
@@ -69,7 +66,7 @@ export async function readModel(repository: string, name: string, override?: str
   const numbers = present.length === 0 && isEnsemble(config.value) ? [1] : present.map((entry) => Number(entry.name));
   const versions = chooseVersions(config.value, numbers);
   if (versions.length === 0) return fault('at least one version must be available under the version policy');
-  const fingerprint = await fingerprintOf(directory, override);
+  const fingerprint = await fingerprintOf(directory);
   return fingerprint.ok
     ? ok({ directory, config: config.value, versions, fingerprint: fingerprint.value })
     : fingerprint;

@@ -46,7 +46,7 @@ export class Repository {
     for (const name of this.#settings.models ?? (await this.#list())) {
       // A configured model is wanted even while its folder is missing.
       if (isModelName(name)) this.#slotOf(name).wanted = true;
-      await this.load(name, undefined);
+      await this.load(name);
     }
     this.#started = true;
   }
@@ -104,10 +104,10 @@ export class Repository {
     return result;
   }
 
-  load(name: string, override: string | undefined): Promise<Done> {
+  load(name: string): Promise<Done> {
     return this.#inTurn(async () => {
       // A load that throws has cancelled the scheduled retry and needs another.
-      const loaded = await this.#load(name, override, []).finally(() => this.#settle());
+      const loaded = await this.#load(name, []).finally(() => this.#settle());
       if (!loaded.ok) return loaded;
       const slot = this.#slots.get(name);
       if (slot) slot.explicit = true;
@@ -117,7 +117,7 @@ export class Repository {
 
   async #retry(slot: Slot): Promise<void> {
     if (slot.healthy) return;
-    await this.#load(slot.name, slot.override, []).catch((error) => this.#fail(slot, unreadable(error)));
+    await this.#load(slot.name, []).catch((error) => this.#fail(slot, unreadable(error)));
     this.#settle();
   }
 
@@ -133,7 +133,7 @@ export class Repository {
     );
   }
 
-  async #load(name: string, override: string | undefined, above: readonly string[]): Promise<Done> {
+  async #load(name: string, above: readonly string[]): Promise<Done> {
     if (!isModelName(name) || !(await this.#list()).includes(name)) {
       const missing = this.#slots.get(name);
       if (missing?.wanted) this.#fail(missing, 'no such model in the repository');
@@ -141,9 +141,8 @@ export class Repository {
     }
     const slot = this.#slotOf(name);
     slot.wanted = true;
-    slot.override = override;
     this.#retries.begin(slot);
-    const files = await readModel(this.#settings.repository, name, override).catch((error) => fault(unreadable(error)));
+    const files = await readModel(this.#settings.repository, name).catch((error) => fault(unreadable(error)));
     if (!files.ok) return this.#fail(slot, files.refusal.reason);
     if (slot.served.size > 0 && slot.files?.fingerprint === files.value.fingerprint) return done;
     const loaded = isEnsemble(files.value.config)
@@ -187,7 +186,7 @@ export class Repository {
     for (const part of new Set(steps.map(({ model_name }) => model_name))) {
       if (above.includes(part)) return this.#fail(slot, `the ensembles form a circle: ${[...above, part].join(' → ')}`);
       if (this.#slots.get(part)?.served.size) continue;
-      const loaded = await this.#load(part, undefined, above);
+      const loaded = await this.#load(part, above);
       if (!loaded.ok) log('part failed', { model: slot.name, part });
       this.#settleEnsembles();
     }

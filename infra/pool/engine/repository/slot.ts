@@ -10,8 +10,6 @@ export class Slot {
   wanted = false;
   /** The model was requested itself; otherwise it belongs to an ensemble and may be unloaded with it. */
   explicit = false;
-  /** Configuration of the last load, as JSON; `undefined`: that of the file. */
-  override: string | undefined;
   files: ModelFiles | undefined;
   readonly served = new Map<number, Served>();
   /** State of the whole model, while no version has one. */

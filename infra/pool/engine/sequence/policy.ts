@@ -19,7 +19,6 @@ export function sequencePolicy(config: ModelConfig): BatchPolicy {
       ? [...oldest.preferred_batch_size].sort((a, b) => a - b)
       : Array.from({ length: maxBatch - enough + 1 }, (_, more) => enough + more),
     delayUs: (oldest ?? direct)?.max_queue_delay_microseconds ?? 0,
-    preserveOrder: oldest?.preserve_ordering ?? false,
     levels: 0,
     defaultLevel: 0,
     policyOf: () => queue,

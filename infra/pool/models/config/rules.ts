@@ -24,6 +24,14 @@ export const checkRules: Rule = (config) => {
 const unsupported: Rule = (config) => {
   if (config.model_transaction_policy?.decoupled) return 'decoupled models are not supported by this engine';
   if (config.model_repository_agents) return 'model_repository_agents cannot run in this engine';
+  const { dynamic_batching: dynamic, sequence_batching: sequences, model_warmup: warmups } = config;
+  if (dynamic?.preserve_ordering || sequences?.oldest?.preserve_ordering)
+    return 'preserve_ordering is not supported by this engine';
+  const inputs = warmups.flatMap(({ inputs }) => Object.values(inputs));
+  if (inputs.some(({ random_data, input_data_file }) => random_data || input_data_file !== undefined))
+    return 'this engine warms up with zeroes only (zero_data)';
+  if (sequences?.state.some(({ initial_state }) => initial_state.some(({ data_file }) => data_file !== undefined)))
+    return 'this engine begins states with zeroes only (zero_data)';
   for (const tensor of [...config.input, ...config.output]) {
     if (tensor.is_shape_tensor) return `'${tensor.name}': is_shape_tensor needs TensorRT`;
     if (tensor.is_non_linear_format_io) return `'${tensor.name}': is_non_linear_format_io needs TensorRT`;
@@ -71,12 +79,6 @@ const batching: Rule = ({ dynamic_batching: batcher, max_batch_size: largest }) 
     if (Object.keys(batcher.priority_queue_policy).some((key) => wrong(Number(key)))) {
       return `priority queue policy must have priority level in range [1, ${levels}]`;
     }
-  }
-  if (!batcher.preserve_ordering) return undefined;
-  if (levels > 1) return "only one priority level is allowed when 'preserve_ordering' is true";
-  const policies = [batcher.default_queue_policy, ...Object.values(batcher.priority_queue_policy)];
-  if (policies.some((policy) => policy?.default_timeout_microseconds && policy.timeout_action === 'DELAY')) {
-    return "queue policy can not have DELAY as timeout action when 'preserve_ordering' is true";
   }
   return undefined;
 };

@@ -9,6 +9,7 @@ export function listUnhonoured(config: ModelConfig): string[] {
   if (config.runtime) found.push('runtime: only the built-in ONNX Runtime exists');
   if (config.response_cache?.enable) found.push('response_cache: responses are never cached');
   if (config.model_operations) found.push('model_operations: custom operator libraries are not loaded');
+  if (Object.keys(config.metric_tags).length > 0) found.push('metric_tags: labels are model and version');
   if (config.model_metrics) found.push('model_metrics: there are no histograms to configure');
   if (Object.keys(config.cc_model_filenames).length > 0) found.push('cc_model_filenames: there is no GPU');
   if (config.ensemble_scheduling?.max_inflight_requests) found.push('ensemble_scheduling.max_inflight_requests');
