@@ -90,7 +90,7 @@ const growing: Graph = {
 };
 
 describe('A5: models with implicit state', () => {
-  it('a state may be output; one that begins from a file is refused', async () => {
+  it('outputs a state and refuses one with a file', async () => {
     const output = 'output { name: "T" data_type: TYPE_FP32 dims: 2 }';
     const config = (initial = '') =>
       `max_batch_size: 4 ${io('2')} ${output} sequence_batching { ${oldest} ${state('2', initial)} }`;
