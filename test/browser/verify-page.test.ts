@@ -56,7 +56,7 @@ async function drop(page: Page, file: string): Promise<void> {
     await page.send('Input.dispatchDragEvent', { type, x, y, data });
 }
 
-interface Said {
+interface Shown {
   readonly verdict: string;
   readonly state: string;
   readonly title: string;
@@ -65,7 +65,7 @@ interface Said {
   readonly findings: string[];
 }
 
-const said = async (page: Page): Promise<Said> => {
+const said = async (page: Page): Promise<Shown> => {
   await page.until(
     "!document.getElementById('result').hidden || /could not/.test(document.getElementById('said').textContent)",
   );

@@ -26,13 +26,13 @@ interface Message {
   readonly is_final?: boolean;
   readonly channel?: { readonly alternatives: readonly Alternative[] };
 }
-interface Heard {
+interface Listened {
   readonly messages: readonly Message[];
   readonly errors: readonly string[];
   readonly ended: boolean;
 }
 
-const wordsOf = ({ messages }: Heard): string =>
+const wordsOf = ({ messages }: Listened): string =>
   messages
     .filter(({ type, is_final }) => type === 'Results' && is_final)
     .map(({ channel }) => channel?.alternatives[0]?.transcript ?? '')
@@ -59,7 +59,7 @@ describe('C10 R1 deepgram-sdk for Python, unmodified, transcribes', () => {
 
 describe('C10 R1 deepgram-sdk for Python, unmodified, listens live', () => {
   it('interim results, final ones, metadata, and an orderly end', async () => {
-    const heard = await call<Heard>('listen', { file, vad_events: true });
+    const heard = await call<Listened>('listen', { file, vad_events: true });
     expect(wordsOf(heard)).toBe(spoken.text);
     expect(heard.messages.some(({ type, is_final }) => type === 'Results' && !is_final)).toBe(true);
     expect(heard.messages.map(({ type }) => type)).toEqual(expect.arrayContaining(['SpeechStarted', 'Results']));
@@ -69,7 +69,7 @@ describe('C10 R1 deepgram-sdk for Python, unmodified, listens live', () => {
 
   it('A21 two callers of one client object apart, while one is silent', async () => {
     const other = clipLike('weather.wav');
-    const callers = await call<Heard[]>('listen_beside', { file, other: clipPath(other) });
+    const callers = await call<Listened[]>('listen_beside', { file, other: clipPath(other) });
     const [first, ...second] = callers.map(wordsOf);
     expect([first, ...new Set(second)]).toEqual([spoken.text, other.text]);
     expect(callers.every(({ errors, ended }) => ended && errors.length === 0)).toBe(true);
@@ -77,7 +77,7 @@ describe('C10 R1 deepgram-sdk for Python, unmodified, listens live', () => {
 
   it('with a token of a minute instead of a key', async () => {
     const { access_token: token } = await call<{ access_token: string }>('grant');
-    expect(wordsOf(await call<Heard>('listen', { file, token }))).toBe(spoken.text);
+    expect(wordsOf(await call<Listened>('listen', { file, token }))).toBe(spoken.text);
   });
 
   it('a wrong key refuses the handshake, which is not tried again', async () => {

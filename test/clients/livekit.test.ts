@@ -7,7 +7,7 @@ import { type Python, startPython } from './python.ts';
 
 const spoken = clipLike('balance.wav');
 const given = { file: clipPath(spoken), words: spoken.text.split(' ').length };
-interface Heard {
+interface Listened {
   readonly kinds: readonly string[];
   readonly text: string;
 }
@@ -23,7 +23,7 @@ describe.skipIf(!wantsLivekit)('C10 R1 LiveKit’s plugins, unmodified (with AUR
   afterAll(() => livekit?.end());
 
   it.each(['through_deepgram', 'through_openai'])('live, %s', async (way) => {
-    const { kinds, text } = await livekit.call<Heard>(way, given);
+    const { kinds, text } = await livekit.call<Listened>(way, given);
     expect(text).toBe(spoken.text);
     expect(kinds).toEqual(expect.arrayContaining(['start_of_speech', 'interim_transcript', 'final_transcript']));
   });

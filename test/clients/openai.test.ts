@@ -19,7 +19,7 @@ const words = spoken.text.split(' ').length;
 const call = <T>(name: string, given: Record<string, unknown> = {}) => openai.call<T>(name, given);
 const PREFIX = 'conversation.item.input_audio_transcription';
 
-interface Heard {
+interface Listened {
   readonly types: readonly string[];
   readonly text?: string;
   readonly error?: { readonly code: string; readonly message: string };
@@ -62,7 +62,7 @@ describe('C1 C10 R1 openai for Python, unmodified, transcribes', () => {
 
 describe('C10 R1 openai for Python, unmodified, listens live', () => {
   it('in the shape of today', async () => {
-    const { types, text } = await call<Heard>('realtime', { file, words });
+    const { types, text } = await call<Listened>('realtime', { file, words });
     expect(text).toBe(spoken.text);
     expect(types.slice(0, 2)).toEqual(['session.created', 'session.updated']);
     expect(types).toContain(`${PREFIX}.delta`);
@@ -72,6 +72,6 @@ describe('C10 R1 openai for Python, unmodified, listens live', () => {
     ['a wrong token', 'token_invalid'],
     ['an unknown model', 'model_unknown'],
   ])('%s is sent as an event', async (what, code) => {
-    expect(await call<Heard>('realtime_refused', { what })).toMatchObject({ error: { code } });
+    expect(await call<Listened>('realtime_refused', { what })).toMatchObject({ error: { code } });
   });
 });

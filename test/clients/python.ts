@@ -10,7 +10,7 @@ export interface Python {
   end(): void;
 }
 
-type Said = { readonly value: unknown } | { readonly raised: string };
+type Answer = { readonly value: unknown } | { readonly raised: string };
 
 /** Starts `file`.py beside this one. `env` has the addresses of the stack. */
 export function startPython(file: string, env: Record<string, string>, environment: Environment = 'clients'): Python {
@@ -21,7 +21,7 @@ export function startPython(file: string, env: Record<string, string>, environme
   });
   const waiting: { resolve: (value: unknown) => void; reject: (error: Error) => void }[] = [];
   createInterface({ input: child.stdout }).on('line', (line) => {
-    const said = JSON.parse(line) as Said;
+    const said = JSON.parse(line) as Answer;
     const { resolve, reject } = waiting.shift() as (typeof waiting)[number];
     if ('raised' in said) reject(new Error(said.raised));
     else resolve(said.value);

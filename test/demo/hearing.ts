@@ -18,11 +18,11 @@ const NO_BOOKS = '';
 const AROUND = 2_000;
 const decoder = decoders.letters();
 
-export type Heard = readonly { readonly words: number; readonly errors: number }[][];
+export type ErrorCounts = readonly { readonly words: number; readonly errors: number }[][];
 
 export interface Hearing {
   /** Transcribes each utterance of each speaker; caches by network. `folder` is that of its model. */
-  hear(folder: string): Promise<Heard>;
+  hear(folder: string): Promise<ErrorCounts>;
 }
 
 /** Features are made once, for all networks that will hear them. */
@@ -51,7 +51,7 @@ export async function makeSet(): Promise<Hearing> {
       heard.push(await features(text, disguise(own[at] as Float32Array, as, random)));
     set.push(heard);
   }
-  const known = new Map<string, Promise<Heard>>();
+  const known = new Map<string, Promise<ErrorCounts>>();
   return {
     hear(folder) {
       const network = readFileSync(path.join(folder, '1/model.onnx'));
@@ -81,7 +81,7 @@ function disguise(sound: Float32Array, { pitch, gain, noise }: Disguise, random:
   return made;
 }
 
-async function hearAll(network: Uint8Array, set: readonly Features[][]): Promise<Heard> {
+async function hearAll(network: Uint8Array, set: readonly Features[][]): Promise<ErrorCounts> {
   const opened = await openNetwork(network);
   try {
     const heard: { words: number; errors: number }[][] = [];
@@ -100,7 +100,7 @@ async function hearAll(network: Uint8Array, set: readonly Features[][]): Promise
 }
 
 /** Both on the same recordings, speaker by speaker. */
-export function compare(before: Heard, after: Heard, tool: string): Evidence {
+export function compare(before: ErrorCounts, after: ErrorCounts, tool: string): Evidence {
   const speakers = before.map((own, at): SpeakerErrors => {
     const other = after[at] ?? [];
     const sum = (all: readonly { errors: number }[]) => all.reduce((total, { errors }) => total + errors, 0);

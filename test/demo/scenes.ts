@@ -6,7 +6,7 @@ import { methods } from '../../shared/registry/rollout.ts';
 import { forCanary, quality, rates, runAt } from '../shared/registry/people.ts';
 import { climb, enterGrey } from './climb.ts';
 import { type Node, readStable, waitUntil } from './fleet.ts';
-import { compare, type Heard, type Hearing, makeSet } from './hearing.ts';
+import { compare, type ErrorCounts, type Hearing, makeSet } from './hearing.ts';
 import { measureLatency, measureMemory, TOOL } from './measure.ts';
 import type { Operator } from './operate.ts';
 import { type Built, build, MODEL, type Registered, signAndRegister, spoil, takeShipped } from './revisions.ts';
@@ -14,11 +14,11 @@ import { retire, rollBack } from './roll-back.ts';
 import { type Story, short } from './story.ts';
 import { CLIPS, PAUSE_MS } from './traffic.ts';
 
-const rateOf = (heard: Heard): number => {
+const rateOf = (heard: ErrorCounts): number => {
   const sum = (of: 'errors' | 'words') => heard.flat().reduce((total, one) => total + one[of], 0);
   return sum('errors') / sum('words');
 };
-export const percentOf = (heard: Heard): string => `${(100 * rateOf(heard)).toFixed(1)} % of the words`;
+export const percentOf = (heard: ErrorCounts): string => `${(100 * rateOf(heard)).toFixed(1)} % of the words`;
 
 /**
  * Makes the shipped revision `stable`. No earlier one exists for comparison, so its evidence is written by
@@ -59,14 +59,14 @@ interface Looked {
   /** Milliseconds for a second of sound. */
   readonly latency: number;
   readonly bytes: number;
-  readonly heard: Heard;
+  readonly heard: ErrorCounts;
 }
 
 /** Far more than the reference model needs for a second of sound: a revision that is over it waits for something. */
 const GENEROUS_MS = 150;
 
 /** Measures the evidence of the first gate. */
-async function lookAt(story: Story, one: Built, node: Node, hearing: Hearing, usual: Heard): Promise<Looked> {
+async function lookAt(story: Story, one: Built, node: Node, hearing: Hearing, usual: ErrorCounts): Promise<Looked> {
   const looked = await scanAndLoad(story, one, node);
   let latency = await measureLatency(node.engine, MODEL, GENEROUS_MS);
   // A machine that does something else meanwhile says nothing, and is asked once more.
@@ -97,7 +97,7 @@ const SPREAD = 0.3;
 const PROMISE = 0.88;
 
 /** A slow revision, and one that hears worse, are stopped at the first gate, by what was measured of them. */
-export async function catchBoth(story: Story, good: Built, hearing: Hearing, usual: Heard): Promise<void> {
+export async function catchBoth(story: Story, good: Built, hearing: Hearing, usual: ErrorCounts): Promise<void> {
   const { fleet, operator, figures, say } = story;
   const [slow, worse] = [
     await build(operator, fleet.folder('slow'), 'reference-en', `--max_queue_delay_microseconds=${QUEUE_MICROSECONDS}`),
@@ -121,7 +121,7 @@ export async function catchBoth(story: Story, good: Built, hearing: Hearing, usu
 }
 
 /** Registers a 16-bit revision that misses its target; its 8-bit version meets it and replaces it. */
-export async function quantise(story: Story, hearing: Hearing, usual: Heard): Promise<Registered> {
+export async function quantise(story: Story, hearing: Hearing, usual: ErrorCounts): Promise<Registered> {
   const { fleet, operator, figures, say } = story;
   const wide = await build(operator, fleet.folder('wide'), 'reference-en-fp16');
   const takes = await measureMemory(wide.network, story.signal);

@@ -51,8 +51,8 @@ describe('T4 A8 Idempotency-Key on POST /v1/uploads', () => {
       status: 422,
       code: 'idempotency_key_reused',
     });
-    expect(eu.asked).toHaveLength(3);
-    expect(new Set(eu.asked.map(({ body }) => (body as { id: string }).id))).toEqual(new Set([first]));
+    expect(eu.requests).toHaveLength(3);
+    expect(new Set(eu.requests.map(({ body }) => (body as { id: string }).id))).toEqual(new Set([first]));
   });
 
   it('joins neither two subjects nor two tenants, and no request without a key', async () => {
@@ -88,7 +88,7 @@ describe('T4 A8 Idempotency-Key on POST /v1/uploads', () => {
     const id = await idOf(await create({ key }));
     expect(message).toContain(`whether ${id} was made is not known`);
     // Functions drop a call before the edge gives up.
-    const [call] = eu.asked;
+    const [call] = eu.requests;
     expect(Number(call?.deadline)).toBeLessThan(Date.now() + FUNCTIONS_CALL_MS);
   });
 
@@ -144,9 +144,9 @@ describe('T4 A8 Idempotency-Key on a recording with a broken retry', () => {
     const callback = encodeURIComponent('https://hook.test/x');
     return ask(`/v1/listen?model=${model}&callback=${callback}`, { method: 'POST', headers, body: 'sound' });
   };
-  const deleted = () => eu.asked.filter(({ line }) => line.startsWith('DELETE')).length;
+  const deleted = () => eu.requests.filter(({ line }) => line.startsWith('DELETE')).length;
   const made = () =>
-    eu.asked.filter(({ line }) => line.startsWith('POST')).map(({ body }) => (body as { id: string }).id);
+    eu.requests.filter(({ line }) => line.startsWith('POST')).map(({ body }) => (body as { id: string }).id);
 
   it('keeps an upload if its first request may have stored the file', async () => {
     await startPool();
@@ -189,7 +189,7 @@ describe('C9 T4 the circuit breaker of functions', () => {
     eu.plain = gone;
     silent.add(HOST);
     expect(await refused(await create())).toMatchObject({ status: 503, retryAfter: '1' });
-    const calls = eu.asked.length;
+    const calls = eu.requests.length;
     const others = await Promise.all([create({ claims: { tenant: 'umbrella' } }), create(), create()]);
     for (const answer of others) {
       const refusal = await refused(answer);
@@ -197,7 +197,7 @@ describe('C9 T4 the circuit breaker of functions', () => {
       // Nothing was sent, so nothing can have happened.
       expect(refusal.message).not.toContain('not known');
     }
-    expect(eu.asked).toHaveLength(calls);
+    expect(eu.requests).toHaveLength(calls);
     passTime(CIRCUIT_FIRST_MS);
     expect((await refused(await create())).retryAfter).toBe('2');
     eu.plain = undefined;
@@ -221,9 +221,9 @@ describe('C9 T4 the circuit breaker of functions', () => {
     eu.plain = () => Response.json({ error: { reason: 'storage_unavailable' } }, { status: 503 });
     silent.add(HOST);
     expect(await refused(await create())).toMatchObject({ code: 'storage_unavailable', retryAfter: '1' });
-    const calls = eu.asked.length;
+    const calls = eu.requests.length;
     expect((await create()).status).toBe(503);
-    expect(eu.asked).toHaveLength(calls);
+    expect(eu.requests).toHaveLength(calls);
     silent.clear();
     eu.plain = undefined;
     passTime(CIRCUIT_FIRST_MS);

@@ -32,14 +32,14 @@ export class SocketClient {
     this.#socket.accept();
   }
 
-  say(message: object | string | Uint8Array): this {
+  send(message: object | string | Uint8Array): this {
     const plain = typeof message === 'string' || message instanceof Uint8Array;
     this.#socket.send(plain ? message : JSON.stringify(message));
     return this;
   }
 
-  /** The first message of a type, or one that `which` finds. */
-  heard(type: string, which: (message: Message) => boolean = () => true): Promise<Message> {
+  /** Resolves with the first message of a type that `which` accepts. */
+  waitFor(type: string, which: (message: Message) => boolean = () => true): Promise<Message> {
     return eventually(() => this.messages.find((message) => message.type === type && which(message)));
   }
 
@@ -55,7 +55,7 @@ export class SocketClient {
     return eventually(() => this.ended);
   }
 
-  /** Goes away as a network does that breaks. */
+  /** Breaks the connection as a lost network does. */
   drop(): void {
     this.#socket.close(4000, 'dropped');
   }

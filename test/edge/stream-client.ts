@@ -18,7 +18,7 @@ export class StreamClient extends SocketClient {
     return new StreamClient(answer);
   }
 
-  /** Connects, with a token of the tenant `acme` unless told otherwise. */
+  /** Connects, with a token of the tenant `acme` by default. */
   static async connect(query = '', claims: Record<string, unknown> = {}, headers: Record<string, string> = {}) {
     const authorization = `Bearer ${await makeToken(claims)}`;
     const answer = await ask(`/v1/stream${query}`, { headers: { upgrade: 'websocket', authorization, ...headers } });
@@ -27,15 +27,15 @@ export class StreamClient extends SocketClient {
   }
 
   start(model: string, change: object = {}): this {
-    return this.say({ type: 'start', v: 1, model, format: slow, ...change });
+    return this.send({ type: 'start', v: 1, model, format: slow, ...change });
   }
 
-  /** Audio of the double's kind; at the position that comes next unless told. */
+  /** Audio in letters; by default at the next position. */
   speak(text: string, position = this.position): this {
     const message = new Uint8Array(6 + text.length);
     new DataView(message.buffer).setUint32(2, position);
     message.set(encoder.encode(text), 6);
-    this.say(message);
+    this.send(message);
     this.position = position + text.length;
     return this;
   }
@@ -48,12 +48,12 @@ export class StreamClient extends SocketClient {
   }
 
   /** Texts of the segments that came before the first message of a type. */
-  heardBefore(type: string): unknown[] {
+  receivedBefore(type: string): unknown[] {
     const at = this.messages.findIndex((message) => message.type === type);
     return this.messages.slice(0, at).flatMap((message) => (message.type === 'segment' ? [message.text] : []));
   }
 
-  /** Newest token it was given. */
+  /** Newest resumption token. */
   get resume(): string {
     return String(this.all('ack').at(-1)?.resume);
   }

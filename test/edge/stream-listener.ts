@@ -1,7 +1,7 @@
 import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { passTime, startAgent } from '../fake/network.ts';
-import { eventually, type Habits, habitsOf, listen, type Talk } from '../fake/stream-agent.ts';
+import { type AgentStream, eventually, type Habits, habitsOf, listen } from '../fake/stream-agent.ts';
 import type { StreamClient } from './stream-client.ts';
 
 /** Rosters outlive a test, so every test has a model that no other agent serves. */
@@ -11,20 +11,24 @@ export const modelName = () => `live-${crypto.randomUUID().slice(0, 8)}`;
 export async function startListener(name = modelName(), change: Partial<Habits> = {}) {
   const agent = await startAgent(name, { live: true });
   const habits = habitsOf(change);
-  return { name, agent, habits, talks: listen(agent, habits) };
+  return { name, agent, habits, agentStreams: listen(agent, habits) };
 }
 
 /** Over the silence of an agent that is lost, but a session looks twice before it believes that. */
 const STEP_MS = 10_000;
 
 /** Time passes while agent and client, if there is one, say now and then that they are there. */
-export async function passQuietly(ms: number, talk: Talk | undefined, client?: StreamClient): Promise<void> {
+export async function passQuietly(
+  ms: number,
+  agentStream: AgentStream | undefined,
+  client?: StreamClient,
+): Promise<void> {
   for (let left = ms; left > 0; left -= STEP_MS) {
     passTime(Math.min(left, STEP_MS));
-    talk?.say({ type: 'keepalive' });
+    agentStream?.send({ type: 'keepalive' });
     const pongs = client?.all('pong').length ?? 0;
-    client?.say({ type: 'ping' });
-    await eventually(() => talk?.idle ?? true);
+    client?.send({ type: 'ping' });
+    await eventually(() => agentStream?.idle ?? true);
     await eventually(() => !client || client.all('pong').length > pongs);
   }
 }

@@ -95,7 +95,7 @@ export class FakeAgent {
   readonly zone: string;
   readonly boot = crypto.randomUUID();
   readonly endpoint: string;
-  readonly said: Record<string, unknown>[] = [];
+  readonly messages: Record<string, unknown>[] = [];
   attestation = '';
   seq = 0;
   closed: Promise<{ code: number; reason: string }> | undefined;
@@ -153,7 +153,7 @@ export class FakeAgent {
       socket.addEventListener('close', ({ code, reason }) => resolve({ code, reason }));
     });
     socket.addEventListener('message', ({ data }) => {
-      this.said.push(JSON.parse(String(data)));
+      this.messages.push(JSON.parse(String(data)));
     });
     return answer;
   }
@@ -237,13 +237,13 @@ export class FakeAgent {
     this.seq += 1;
     const { seq, boot } = this;
     await this.send({ v: 1, type: 'audit', boot, seq, events: [] });
-    await this.heard((message) => message.type === 'ack' && message.seq === seq);
+    await this.waitFor((message) => message.type === 'ack' && message.seq === seq);
   }
 
-  /** Resolves when the roster has said what `wanted` looks for. */
-  async heard(wanted: (message: Record<string, unknown>) => boolean): Promise<Record<string, unknown>> {
+  /** Resolves with the first message of the roster that `wanted` accepts. */
+  async waitFor(wanted: (message: Record<string, unknown>) => boolean): Promise<Record<string, unknown>> {
     for (;;) {
-      const found = this.said.find(wanted);
+      const found = this.messages.find(wanted);
       if (found) return found;
       await new Promise((resolve) => setTimeout(resolve, 1));
     }

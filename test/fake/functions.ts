@@ -8,7 +8,7 @@ import { keys } from '../edge/authority.ts';
 import { publicHalf } from '../edge/bindings.ts';
 import { elsewhere } from './network.ts';
 
-export interface Asked {
+export interface FunctionsRequest {
   readonly line: string;
   readonly body: unknown;
   readonly claims: JWTPayload;
@@ -31,11 +31,11 @@ export const zoneKey = {
 const edgeKeys = createLocalJWKSet({ keys: [publicHalf(keys.edge)] });
 
 export class FakeFunctions {
-  readonly asked: Asked[] = [];
+  readonly requests: FunctionsRequest[] = [];
   readonly rows = new Map<string, UploadRow>();
   /** Says this instead of an answer. */
   refusal: { reason: Reason; params?: Record<string, string | number> } | undefined;
-  /** Answers this, whatever is asked. */
+  /** Answers every request. */
   plain: (() => Response | Promise<Response>) | undefined;
   /** Ids that a page of a list leaves out, as rows of other subjects. */
   readonly hidden = new Set<string>();
@@ -100,7 +100,7 @@ export class FakeFunctions {
     const line = `${request.method} ${url.pathname}${url.search}`;
     const until = request.headers.get(DEADLINE_HEADER);
     const deadline = until !== null && { deadline: Number(until) };
-    this.asked.push({ line, body, claims: payload, owner, ...deadline });
+    this.requests.push({ line, body, claims: payload, owner, ...deadline });
     if (this.plain) return this.plain();
     const { refusal } = this;
     if (refusal) return Response.json({ error: refusal }, { status: 409 });

@@ -30,12 +30,12 @@ const documentOf = (project: string, index: number, title: string | undefined): 
 export async function openProjectOffice(zone: 'eu' | 'us') {
   const { zoneKey, privateJwk } = await generateZoneKey();
   const key = await importZoneKey(privateJwk);
-  const asked: Line[] = [];
+  const requests: Line[] = [];
   const rows = new Map<string, ProjectRow>();
   const files = new Map<string, Uint8Array>();
   const office = {
     zoneKey,
-    asked,
+    requests,
     rows,
     /** Plaintext of a sealed file. */
     async open(bytes: Uint8Array): Promise<{ name: string; upload: string; text: string }> {
@@ -49,7 +49,7 @@ export async function openProjectOffice(zone: 'eu' | 'us') {
     },
     files,
     storageFails: false,
-    /** Says this, as often as it is here, instead of what was asked for. */
+    /** Says this, as often as it is here, instead of an answer. */
     refusals: [] as Reason[],
     row(change: Partial<ProjectRow> & Pick<ProjectRow, 'id'>): ProjectRow {
       const row: ProjectRow = {
@@ -96,7 +96,7 @@ export async function openProjectOffice(zone: 'eu' | 'us') {
   elsewhere.set(`functions-${zone}.test`, async (request) => {
     const { pathname, search } = new URL(request.url);
     const body = ['POST', 'PUT'].includes(request.method) ? await request.json().catch(() => undefined) : undefined;
-    asked.push({ line: `${request.method} ${pathname}${search}`, body });
+    requests.push({ line: `${request.method} ${pathname}${search}`, body });
     const [, tenant, id = '', ...below] = pathname.replace('/api/projects', '').split('/');
     if (!tenant) return make(body);
     const row = rows.get(id);

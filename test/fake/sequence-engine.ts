@@ -8,7 +8,7 @@ export const shape = { windowSamples: 4_800, hopSamples: 1_600 } as const;
 export const FRAME_SECONDS = 0.025;
 const FRAME_SAMPLES = FRAME_SECONDS * 16_000;
 
-export interface Asked {
+export interface SequenceRequest {
   readonly id: string;
   readonly start: boolean;
   readonly end: boolean;
@@ -29,21 +29,21 @@ interface State {
  */
 export function createSequenceEngine() {
   const states = new Map<string, State>();
-  const asked: Asked[] = [];
+  const requests: SequenceRequest[] = [];
   /** Sequences that were begun and not ended. */
   const open = new Set<string>();
   /** Highest number of concurrent requests of one sequence, without abandoned ones. */
   let most = 0;
   const underWay = new Map<string, number>();
   const double = {
-    asked,
+    requests,
     open,
     ready: true,
     most: () => most,
     /** Replaces the answer to a request, by its number. */
-    answer: undefined as ((number: number, request: Asked) => InferOutcome | undefined) | undefined,
+    answer: undefined as ((number: number, request: SequenceRequest) => InferOutcome | undefined) | undefined,
     /** An answer waits for it. */
-    hold: undefined as ((number: number, request: Asked) => Promise<void> | undefined) | undefined,
+    hold: undefined as ((number: number, request: SequenceRequest) => Promise<void> | undefined) | undefined,
     /** Everything that was kept is gone, as after a restart. */
     forget() {
       states.clear();
@@ -66,7 +66,7 @@ export function createSequenceEngine() {
     return { logProbs, frames };
   }
 
-  function answer(request: Asked): InferOutcome {
+  function answer(request: SequenceRequest): InferOutcome {
     const { id, start, end, samples } = request;
     if (start) states.set(id, { sum: 7, letters: 0 });
     const state = states.get(id);
@@ -87,8 +87,8 @@ export function createSequenceEngine() {
     const audio = inputs.find(({ name }) => name === 'AUDIO')?.bytes ?? new Uint8Array(0);
     // A copy: the caller may use the same memory for what it asks next.
     const samples = new Float32Array(audio.buffer, audio.byteOffset, audio.byteLength / 4).slice();
-    const request: Asked = { ...sequence, id: String(sequence.id), samples, model, priority };
-    const number = asked.push(request) - 1;
+    const request: SequenceRequest = { ...sequence, id: String(sequence.id), samples, model, priority };
+    const number = requests.push(request) - 1;
     if (request.start) open.add(request.id);
     if (request.end) open.delete(request.id);
     const now = (underWay.get(request.id) ?? 0) + 1;
@@ -127,7 +127,7 @@ export function createSequenceEngine() {
     }),
     queues: async (model) => ({ ok: true, value: [{ model, levels: 0 }] }),
     infer,
-    statistics: async () => ({ ok: true, value: { requests: asked.length, computeNs: 0, queueNs: 0 } }),
+    statistics: async () => ({ ok: true, value: { requests: requests.length, computeNs: 0, queueNs: 0 } }),
     close: () => {},
   };
   return Object.assign(double, { engine });

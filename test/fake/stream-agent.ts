@@ -1,6 +1,6 @@
-// An agent that hears live streams in a few lines. It joins the roster like any other, and "recognises" audio whose
-// bytes are letters: a word ends at a space, an utterance at a full stop. What was said is therefore what was sent,
-// and a sample that is lost, doubled or misplaced shows in the transcript.
+// An agent of live streams. It joins the roster like any other, and "recognises" audio whose bytes are letters: a word
+// ends at a space, an utterance at a full stop. The transcript therefore equals the sent audio, and shows each sample
+// that is lost, doubled or misplaced.
 import { vi } from 'vitest';
 import type { Sealer } from '../../shared/seal/records.ts';
 import { bytesPerSecond } from '../../shared/stream/format.ts';
@@ -10,29 +10,29 @@ import type { FakeAgent } from './agent.ts';
 import { REVISION } from './agent.ts';
 
 type Open = Extract<LinkControl, { type: 'open' }>;
-type Said = { readonly kind: 'audio'; readonly position: number; readonly text: string } | LinkControl;
+type Received = { readonly kind: 'audio'; readonly position: number; readonly text: string } | LinkControl;
 
 export interface Habits {
-  /** Says how far it has heard after each message. */
-  heard: boolean;
+  /** Acknowledges its position after each message. */
+  acknowledges: boolean;
   /** Sends a checkpoint after each segment. */
   checkpoints: boolean;
   interims: boolean;
   /** Answers `end` with `final`. */
   finals: boolean;
-  /** Says `ready` to `open`. */
+  /** Answers `open` with `ready`. */
   ready: boolean;
   /** Receives each message before it takes effect; returns `true` to suppress it. */
-  before: ((talk: Talk, said: Said) => boolean | undefined) | undefined;
+  before: ((stream: AgentStream, message: Received) => boolean | undefined) | undefined;
 }
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('latin1');
 
 /** One stream at an agent. */
-export class Talk {
+export class AgentStream {
   readonly ticket: Record<string, unknown>;
-  readonly said: Said[] = [];
+  readonly messages: Received[] = [];
   readonly events: LinkEvent[] = [];
   /** Indexes of messages that came in a record with the final flag. */
   readonly finals: number[] = [];
@@ -43,7 +43,7 @@ export class Talk {
   readonly #socket: RuntimeSocket;
   readonly #sealer: Sealer;
   readonly #acts: (() => unknown)[] = [];
-  /** The last event was said. */
+  /** The last event was sent. */
   #done = false;
   #position = 0;
   /** Position at which time began to be counted as it is now, and that time. */
@@ -70,7 +70,7 @@ export class Talk {
     return Math.round(this.#zero.time * rate + this.#position - this.#zero.position) / rate;
   }
 
-  say(event: LinkEvent): void {
+  send(event: LinkEvent): void {
     if (this.#done) return;
     this.events.push(event);
     const last = event.type === 'final' || event.type === 'refusal';
@@ -82,7 +82,7 @@ export class Talk {
   }
 
   /** Bytes that are no record. */
-  sayRaw(message: string | Uint8Array): void {
+  sendRaw(message: string | Uint8Array): void {
     this.#acts.push(() => this.#socket.send(message));
   }
 
@@ -91,12 +91,12 @@ export class Talk {
     this.#acts.push(() => this.#socket.close(1011, 'cut'));
   }
 
-  /** All that was asked for was done. */
+  /** Every queued act is done. */
   get idle(): boolean {
     return this.#acts.length === 0;
   }
 
-  /** Does what was asked for. Only where the socket was made may it be used, so tests ask and this looks now and then. */
+  /** Runs queued acts. Only the context that made a socket may use it, so tests queue and this polls. */
   async work(): Promise<void> {
     while (!this.closed) {
       for (let act = this.#acts.shift(); act; act = this.#acts.shift()) await act();
@@ -112,27 +112,27 @@ export class Talk {
   /** Hears silence up to there, and settles it. */
   settle(position: number): void {
     this.#position = position;
-    this.say({ type: 'heard', position, time: this.time });
+    this.send({ type: 'heard', position, time: this.time });
     this.checkpoint();
   }
 
   checkpoint(change: Partial<Checkpoint> = {}): void {
     const { position, time, index } = this;
-    this.say({ type: 'checkpoint', position, time, index, state: '', ...change });
+    this.send({ type: 'checkpoint', position, time, index, state: '', ...change });
   }
 
-  hear(plaintext: Uint8Array): void {
+  receive(plaintext: Uint8Array): void {
     const record = decodeLinkRecord(plaintext);
     if (!record.ok) throw new Error(record.refusal.detail);
-    const message = record.value;
-    const said: Said =
-      message.kind === 'audio'
-        ? { kind: 'audio', position: message.position, text: decoder.decode(message.audio) }
-        : message.control;
-    this.said.push(said);
-    if (this.habits.before?.(this, said)) return;
-    if ('kind' in said) this.#listen(said.position, said.text);
-    else this.#act(said);
+    const { value } = record;
+    const message: Received =
+      value.kind === 'audio'
+        ? { kind: 'audio', position: value.position, text: decoder.decode(value.audio) }
+        : value.control;
+    this.messages.push(message);
+    if (this.habits.before?.(this, message)) return;
+    if ('kind' in message) this.#listen(message.position, message.text);
+    else this.#act(message);
   }
 
   #listen(position: number, text: string): void {
@@ -143,13 +143,13 @@ export class Talk {
       if (letter === '.') this.#end('endpoint');
       else if (letter !== '_') this.#utterance += letter;
     }
-    if (this.habits.heard) this.say({ type: 'heard', position: this.#position, time: this.time });
+    if (this.habits.acknowledges) this.send({ type: 'heard', position: this.#position, time: this.time });
     if (!this.habits.interims || this.#utterance === '') return;
     const words = this.#words();
     const { index, time } = this;
     const text2 = words.map(({ word }) => word).join(' ');
     const stable = Math.max(0, words.length - 1);
-    this.say({ type: 'interim', index, start: this.#begin, end: time, text: text2, words, stable, confidence: 0.9 });
+    this.send({ type: 'interim', index, start: this.#begin, end: time, text: text2, words, stable, confidence: 0.9 });
   }
 
   #words() {
@@ -166,7 +166,7 @@ export class Talk {
       const text = words.map(({ word }) => word).join(' ');
       const [start, end] = [this.#begin, this.time];
       const rest = { confidence: 0.9, logProbability: -0.1, words, ending };
-      this.say({ type: 'segment', index: this.index, start, end, text, ...rest });
+      this.send({ type: 'segment', index: this.index, start, end, text, ...rest });
       this.index += 1;
       this.#utterance = '';
     }
@@ -188,11 +188,11 @@ export class Talk {
       }
       case 'finalize':
         this.#end('finalize');
-        this.say({ type: 'finalized', id: control.id });
+        this.send({ type: 'finalized', id: control.id });
         return;
       case 'clear':
         this.#utterance = '';
-        this.say({ type: 'cleared', id: control.id });
+        this.send({ type: 'cleared', id: control.id });
         return;
       case 'options':
         return;
@@ -203,19 +203,19 @@ export class Talk {
   }
 
   ready(model: string): void {
-    this.say({ type: 'ready', agent: this.agent, model, revision: REVISION, language: 'en' });
+    this.send({ type: 'ready', agent: this.agent, model, revision: REVISION, language: 'en' });
   }
 
   final(): void {
     const { time, index, opened } = this;
     const about = { model: opened?.model ?? '', revision: REVISION, language: 'en' };
-    this.say({ type: 'final', ...about, durationSeconds: time, speechSeconds: 0, segments: index });
+    this.send({ type: 'final', ...about, durationSeconds: time, speechSeconds: 0, segments: index });
   }
 }
 
 /** Returns the default behaviour of an agent with changes. */
 export const habitsOf = (change: Partial<Habits> = {}): Habits => ({
-  heard: true,
+  acknowledges: true,
   checkpoints: true,
   interims: false,
   finals: true,
@@ -224,35 +224,35 @@ export const habitsOf = (change: Partial<Habits> = {}): Habits => ({
   ...change,
 });
 
-/** Gives an agent ears for live streams, and tells what comes to them. */
-export function listen(agent: FakeAgent, habits: Habits = habitsOf(), talks: Talk[] = []): Talk[] {
+/** Lets an agent take live streams, and collects them. */
+export function listen(agent: FakeAgent, habits: Habits = habitsOf(), streams: AgentStream[] = []): AgentStream[] {
   agent.upgrade = async (request) => {
     const taken = await agent.takeCall(request);
     if (taken instanceof Response) return taken;
     const { ticket, opener, sealer } = taken;
     const { 0: theirs, 1: ours } = new WebSocketPair();
-    const talk = new Talk(agent.name, ticket, ours, sealer, habits);
-    talks.push(talk);
+    const stream = new AgentStream(agent.name, ticket, ours, sealer, habits);
+    streams.push(stream);
     ours.binaryType = 'arraybuffer';
     let tail = Promise.resolve();
     ours.addEventListener('message', ({ data }) => {
       tail = tail.then(async () => {
         for await (const opened of opener.open(new Uint8Array(data as ArrayBuffer))) {
           if (!opened.ok) throw new Error(opened.refusal.detail);
-          if (opened.value.final) talk.finals.push(talk.said.length);
-          talk.hear(opened.value.plaintext);
+          if (opened.value.final) stream.finals.push(stream.messages.length);
+          stream.receive(opened.value.plaintext);
         }
       });
     });
     ours.addEventListener('close', ({ code }) => {
-      talk.closed = { code };
+      stream.closed = { code };
       ours.close(1000, '');
     });
     ours.accept();
-    void talk.work();
+    void stream.work();
     return new Response(null, { status: 101, webSocket: theirs });
   };
-  return talks;
+  return streams;
 }
 
 /** Resolves when `look` finds something; what it looks at changes with messages of sockets. */

@@ -25,12 +25,12 @@ function makeClient(options: Record<string, unknown> = {}, url = running.stack.u
   return new DeepgramClient({ accessToken: running.stack.token, environment, ...options });
 }
 
-interface Said {
+interface Message {
   readonly type: string;
   readonly [name: string]: unknown;
 }
 
-interface Result extends Said {
+interface Result extends Message {
   readonly is_final: boolean;
   readonly speech_final: boolean;
   readonly from_finalize: boolean;
@@ -48,7 +48,7 @@ interface Result extends Said {
 /** One stream of the client, recorded. */
 async function open(wish: Record<string, unknown>, client = makeClient()) {
   const socket = await client.listen.v1.connect({ model, ...wish } as never);
-  const said: Said[] = [];
+  const messages: Message[] = [];
   const errors: string[] = [];
   const waiting: (() => void)[] = [];
   const note = () => {
@@ -60,7 +60,7 @@ async function open(wish: Record<string, unknown>, client = makeClient()) {
     note();
   });
   socket.on('message', (message) => {
-    said.push(message as unknown as Said);
+    messages.push(message as unknown as Message);
     note();
   });
   socket.on('error', (error) => errors.push(error.message));
@@ -71,9 +71,9 @@ async function open(wish: Record<string, unknown>, client = makeClient()) {
     });
   });
   socket.connect();
-  const heard = async (which: (message: Said) => boolean): Promise<Said> => {
+  const waitFor = async (which: (message: Message) => boolean): Promise<Message> => {
     for (;;) {
-      const found = said.find(which);
+      const found = messages.find(which);
       if (found) return found;
       await new Promise<void>((resolve) => void waiting.push(resolve));
     }
@@ -82,14 +82,14 @@ async function open(wish: Record<string, unknown>, client = makeClient()) {
   const opened = async (times: number): Promise<void> => {
     while (opens < times) await new Promise<void>((resolve) => void waiting.push(resolve));
   };
-  const results = () => said.filter(({ type }) => type === 'Results') as Result[];
+  const results = () => messages.filter(({ type }) => type === 'Results') as Result[];
   const finals = () => results().filter(({ is_final }) => is_final);
   const text = () =>
     finals()
       .map(({ channel }) => channel.alternatives[0]?.transcript)
       .filter(Boolean)
       .join(' ');
-  return { socket, said, errors, closed, heard, opened, results, finals, text };
+  return { socket, messages, errors, closed, waitFor, opened, results, finals, text };
 }
 
 const linear = ({ rate }: LiveSound) => ({ encoding: 'linear16', sample_rate: rate });
@@ -108,11 +108,11 @@ describe('C1 C10 R1 the unmodified Deepgram client streams', () => {
     expect(words.map(({ word }) => word).join(' ')).toBe(one.text);
     const times = words.flatMap(({ start, end }) => [start, end]);
     expect(times).toEqual([...times].sort((a, b) => a - b));
-    const metadata = stream.said.at(-1);
+    const metadata = stream.messages.at(-1);
     expect(metadata).toMatchObject({ type: 'Metadata', channels: 1 });
     expect(times.at(-1)).toBeLessThanOrEqual(Number(metadata?.duration));
     expect(metadata?.duration).toBeCloseTo(sound.samples.length / sound.rate, 2);
-    expect(stream.said.map(({ type }) => type)).toContain('SpeechStarted');
+    expect(stream.messages.map(({ type }) => type)).toContain('SpeechStarted');
   });
 
   it('a recording sent at once is transcribed whole, and ends normally', async () => {
@@ -127,7 +127,7 @@ describe('C1 C10 R1 the unmodified Deepgram client streams', () => {
     stream.socket.sendCloseStream({ type: 'CloseStream' });
     expect(await stream.closed).toMatchObject({ code: 1000 });
     expect(stream.text()).toBe(Array(times).fill(studio.text).join(' '));
-    expect(stream.said.at(-1)?.duration).toBeCloseTo(sound.samples.length / sound.rate, 2);
+    expect(stream.messages.at(-1)?.duration).toBeCloseTo(sound.samples.length / sound.rate, 2);
     expect(stream.errors).toEqual([]);
   });
 
@@ -155,7 +155,7 @@ describe('C1 C10 R1 the unmodified Deepgram client streams', () => {
     for (const round of [1, 2]) {
       for (const piece of pieces(sound)) stream.socket.sendMedia(piece);
       stream.socket.sendFinalize({ type: 'Finalize' });
-      await stream.heard((message) => message.type === 'Results' && (message as Result).from_finalize === true);
+      await stream.waitFor((message) => message.type === 'Results' && (message as Result).from_finalize === true);
       if (round === 1) stream.socket.sendKeepAlive({ type: 'KeepAlive' });
     }
     stream.socket.sendCloseStream({ type: 'CloseStream' });
@@ -205,7 +205,7 @@ describe('C1 C10 R1 the unmodified Deepgram client streams', () => {
     for (const piece of pieces(sound)) stream.socket.sendMedia(piece);
     stream.socket.sendCloseStream({ type: 'CloseStream' });
     await stream.closed;
-    const end = stream.said.find(({ type }) => type === 'UtteranceEnd');
+    const end = stream.messages.find(({ type }) => type === 'UtteranceEnd');
     const words = stream.finals().flatMap(({ channel }) => channel.alternatives[0]?.words ?? []);
     expect(end).toMatchObject({ channel: [0, 1], last_word_end: words.at(-1)?.end });
   });
@@ -222,7 +222,7 @@ describe('C1 C10 R1 the unmodified Deepgram client streams', () => {
     for (const piece of pieces(sound)) stream.socket.sendMedia(piece);
     stream.socket.sendCloseStream({ type: 'CloseStream' });
     expect(await stream.closed).toMatchObject({ code: 1000 });
-    expect(stream.said.filter(({ type }) => type === 'Error').map(({ code }) => code)).toEqual([
+    expect(stream.messages.filter(({ type }) => type === 'Error').map(({ code }) => code)).toEqual([
       'frame_invalid',
       'event_unknown',
     ]);
@@ -235,7 +235,7 @@ describe('§3-15 §3-20 refusals for the unmodified Deepgram client', () => {
     const stream = await open({ encoding: 'linear16', sample_rate: 16_000, model: 'nobody-serves-this' });
     expect(await stream.closed).toMatchObject({ code: 1000 });
     expect(stream.errors.join()).toMatch(/404|error/i);
-    expect(stream.said).toEqual([]);
+    expect(stream.messages).toEqual([]);
   });
 
   it('a bad token: the handshake is refused once', async () => {
@@ -324,8 +324,8 @@ describe('C10 A21 two callers on one DeepgramClient object', () => {
     const first = await open(linear(liveSound(one)), client);
     await first.socket.waitForOpen();
     say(first, liveSound(one));
-    await first.heard(({ type }) => type === 'Results');
-    const before = first.said.length;
+    await first.waitFor(({ type }) => type === 'Results');
+    const before = first.messages.length;
     breakAll();
     // The client reconnects by itself a second later, with the session id that both callers send.
     await first.opened(2);
@@ -334,19 +334,19 @@ describe('C10 A21 two callers on one DeepgramClient object', () => {
     await second.socket.waitForOpen();
     say(second, liveSound(two));
     second.socket.sendCloseStream({ type: 'CloseStream' });
-    await second.heard(({ type }) => type === 'Metadata');
+    await second.waitFor(({ type }) => type === 'Metadata');
     say(first, liveSound(one));
     first.socket.sendCloseStream({ type: 'CloseStream' });
-    await first.heard(({ type }) => type === 'Metadata');
+    await first.waitFor(({ type }) => type === 'Metadata');
 
     expect(second.text()).toBe(two.text);
-    const again = first.said.slice(before);
+    const again = first.messages.slice(before);
     const finals = (again as Result[]).filter(({ type, is_final }) => type === 'Results' && is_final);
     const texts = finals.map(({ channel }) => channel.alternatives[0]?.transcript).filter(Boolean);
     expect(texts.join(' ')).toBe(one.text);
     // A session of its own: times begin at zero.
     expect(again.at(-1)?.duration).toBeCloseTo(liveSound(one).samples.length / liveSound(one).rate, 2);
-    const types = [...first.said, ...second.said].map(({ type }) => type);
+    const types = [...first.messages, ...second.messages].map(({ type }) => type);
     expect([...new Set(types)].sort()).toEqual(['Metadata', 'Results']);
   }, 30_000);
 });

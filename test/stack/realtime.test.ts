@@ -20,7 +20,7 @@ const first = spoken[0] as Clip;
 const second = spoken[2] as Clip;
 const PREFIX = 'conversation.item.input_audio_transcription';
 
-interface Said {
+interface Message {
   readonly type: string;
   readonly [name: string]: unknown;
 }
@@ -41,7 +41,7 @@ function open(target: { model: string } | { intent: 'transcription' } = { intent
 }
 
 function listen(socket: OpenAIRealtimeWS) {
-  const said: Said[] = [];
+  const messages: Message[] = [];
   const errors: { code?: string | null | undefined; message: string }[] = [];
   const waiting: (() => void)[] = [];
   const note = () => {
@@ -49,7 +49,7 @@ function listen(socket: OpenAIRealtimeWS) {
   };
   const emitter = socket as OpenAIRealtimeWS;
   emitter.on('event', (event) => {
-    said.push(event as unknown as Said);
+    messages.push(event as unknown as Message);
     note();
   });
   emitter.on('error', (error) => {
@@ -59,30 +59,30 @@ function listen(socket: OpenAIRealtimeWS) {
   const closed = new Promise<{ code: number; reason: string }>((resolve) => {
     socket.socket.on('close', (code, reason) => resolve({ code, reason: reason.toString() }));
   });
-  const heard = async (which: (event: Said) => boolean): Promise<Said> => {
+  const waitFor = async (which: (event: Message) => boolean): Promise<Message> => {
     for (;;) {
-      const found = said.find(which);
+      const found = messages.find(which);
       if (found) return found;
       await new Promise<void>((resolve) => void waiting.push(resolve));
     }
   };
-  const completed = () => said.filter(({ type }) => type === `${PREFIX}.completed`);
+  const completed = () => messages.filter(({ type }) => type === `${PREFIX}.completed`);
   return {
     socket,
-    said,
+    messages,
     errors,
     closed,
-    heard,
+    waitFor,
     completed,
     send: (event: object) => emitter.send(event as never),
-    types: () => said.map(({ type }) => type),
+    types: () => messages.map(({ type }) => type),
     /** Resolves when `count` items are complete. */
-    async items(count: number): Promise<Said[]> {
-      await heard(() => completed().length >= count);
+    async items(count: number): Promise<Message[]> {
+      await waitFor(() => completed().length >= count);
       return completed();
     },
     deltas: (item: unknown) =>
-      said.filter((event) => event.type === `${PREFIX}.delta` && event.item_id === item).map(({ delta }) => delta),
+      messages.filter((event) => event.type === `${PREFIX}.delta` && event.item_id === item).map(({ delta }) => delta),
   };
 }
 
@@ -107,7 +107,7 @@ describe('C1 C10 R1 the unmodified openai client in a realtime session', () => {
   it.each(spoken.map((one) => [one.file, one] as const))('%s: the words that were spoken', async (_, one) => {
     const sound = liveSound(one);
     const session = open();
-    await session.heard(({ type }) => type === 'session.created');
+    await session.waitFor(({ type }) => type === 'session.created');
     session.send(update(pcm(sound)));
     for (const piece of pieces(sound)) session.send(append(piece));
     const [item] = await session.items(1);
@@ -135,7 +135,7 @@ describe('C1 C10 R1 the unmodified openai client in a realtime session', () => {
     const tenant = `t-${crypto.randomUUID().slice(0, 8)}`;
     const sound = liveSound(first);
     const session = open({ model }, await mint({ tenant }));
-    await session.heard(({ type }) => type === 'session.created');
+    await session.waitFor(({ type }) => type === 'session.created');
     session.send(update(pcm(sound)));
     for (const piece of pieces(sound)) session.send(append(piece));
     await session.items(1);
@@ -151,7 +151,7 @@ describe('C1 C10 R1 the unmodified openai client in a realtime session', () => {
     const session = open({ model });
     const sound = atRealtimeRate(liveSound(first));
     for (const piece of pieces(sound)) {
-      if (session.said.length === 0) await session.heard(({ type }) => type === 'session.created');
+      if (session.messages.length === 0) await session.waitFor(({ type }) => type === 'session.created');
       session.send(append(piece));
     }
     const [item] = await session.items(1);
@@ -162,7 +162,7 @@ describe('C1 C10 R1 the unmodified openai client in a realtime session', () => {
   it('sound of a telephone, µ-law', async () => {
     const one = spoken.find(({ file }) => file === 'telephone.wav') as Clip;
     const session = open({ model });
-    await session.heard(({ type }) => type === 'session.created');
+    await session.waitFor(({ type }) => type === 'session.created');
     session.send(update({ format: { type: 'audio/pcmu' } }));
     const bytes = muLaw(liveSound(one).samples);
     for (let at = 0; at < bytes.length; at += 800) session.send(append(bytes.subarray(at, at + 800)));
@@ -178,7 +178,7 @@ describe('C1 C10 R1 the unmodified openai client in a realtime session', () => {
     const bytes = new Uint8Array(sound.samples.buffer);
     expect(bytes.length).toBeGreaterThan(STREAM_PACED_BYTES);
     const session = open();
-    await session.heard(({ type }) => type === 'session.created');
+    await session.waitFor(({ type }) => type === 'session.created');
     session.send(update({ ...pcm(sound), turn_detection: null }));
     session.send(append(bytes));
     session.send({ type: 'input_audio_buffer.commit' });
@@ -190,7 +190,7 @@ describe('C1 C10 R1 the unmodified openai client in a realtime session', () => {
 
   it('two utterances: two items, the second behind the first', async () => {
     const session = open({ model });
-    await session.heard(({ type }) => type === 'session.created');
+    await session.waitFor(({ type }) => type === 'session.created');
     for (const one of [first, second]) {
       const sound = liveSound(one);
       if (one === first) session.send(update(pcm(sound)));
@@ -198,9 +198,9 @@ describe('C1 C10 R1 the unmodified openai client in a realtime session', () => {
     }
     const items = await session.items(2);
     expect(items.map(({ transcript }) => transcript)).toEqual([first.text, second.text]);
-    const committed = session.said.filter(({ type }) => type === 'input_audio_buffer.committed');
+    const committed = session.messages.filter(({ type }) => type === 'input_audio_buffer.committed');
     expect(committed.map(({ previous_item_id }) => previous_item_id)).toEqual([null, items[0]?.item_id]);
-    const starts = session.said
+    const starts = session.messages
       .filter(({ type }) => type === 'input_audio_buffer.speech_started')
       .map(({ audio_start_ms }) => Number(audio_start_ms));
     expect(starts[1]).toBeGreaterThan(Number(starts[0]) + 1_000);
@@ -209,24 +209,24 @@ describe('C1 C10 R1 the unmodified openai client in a realtime session', () => {
 
   it('commits of its own, without turn detection', async () => {
     const session = open({ model });
-    await session.heard(({ type }) => type === 'session.created');
+    await session.waitFor(({ type }) => type === 'session.created');
     const sound = liveSound(first, 0);
     session.send(update({ ...pcm(sound), turn_detection: null }));
     for (const piece of pieces(sound)) session.send(append(piece));
     session.send({ type: 'input_audio_buffer.commit' });
-    const committed = await session.heard(({ type }) => type === 'input_audio_buffer.committed');
+    const committed = await session.waitFor(({ type }) => type === 'input_audio_buffer.committed');
     const [item] = await session.items(1);
     expect(item).toMatchObject({ item_id: committed.item_id, transcript: first.text });
     expect(session.deltas(item?.item_id).join('')).toBe(first.text);
     expect(session.types()).not.toContain('input_audio_buffer.speech_started');
 
     session.send({ type: 'input_audio_buffer.commit' });
-    await session.heard(({ type }) => type === 'error');
+    await session.waitFor(({ type }) => type === 'error');
     expect(session.errors[0]).toMatchObject({ code: 'input_audio_buffer_commit_empty' });
 
     for (const piece of pieces(sound)) session.send(append(piece));
     session.send({ type: 'input_audio_buffer.clear' });
-    await session.heard(({ type }) => type === 'input_audio_buffer.cleared');
+    await session.waitFor(({ type }) => type === 'input_audio_buffer.cleared');
     const other = liveSound(second, 0);
     for (const piece of pieces(other)) session.send(append(piece));
     session.send({ type: 'input_audio_buffer.commit' });
@@ -237,7 +237,7 @@ describe('C1 C10 R1 the unmodified openai client in a realtime session', () => {
 
   it('errors name their event, and cost nothing', async () => {
     const session = open({ model });
-    await session.heard(({ type }) => type === 'session.created');
+    await session.waitFor(({ type }) => type === 'session.created');
     session.send({ type: 'response.create', event_id: 'one' });
     session.send({ type: 'session.update', event_id: 'two', session: { type: 'realtime' } });
     session.send({ type: 'input_audio_buffer.append', event_id: 'three', audio: '*' });
@@ -246,7 +246,7 @@ describe('C1 C10 R1 the unmodified openai client in a realtime session', () => {
     for (const piece of pieces(sound)) session.send(append(piece));
     const [item] = await session.items(1);
     expect(item?.transcript).toBe(first.text);
-    const told = session.said.filter(({ type }) => type === 'error').map(({ error }) => error as Said);
+    const told = session.messages.filter(({ type }) => type === 'error').map(({ error }) => error as Message);
     expect(told.map(({ event_id, code, param }) => [event_id, code, param])).toEqual([
       ['one', 'event_unknown', 'type'],
       ['two', 'field_invalid', 'session.type'],
@@ -257,7 +257,7 @@ describe('C1 C10 R1 the unmodified openai client in a realtime session', () => {
 
   it('word probabilities on request', async () => {
     const session = open({ model });
-    await session.heard(({ type }) => type === 'session.created');
+    await session.waitFor(({ type }) => type === 'session.created');
     session.send({ type: 'session.update', session: { include: [`item.input_audio_transcription.logprobs`] } });
     const sound = liveSound(first);
     session.send(update(pcm(sound)));
@@ -309,7 +309,7 @@ describe('C10 short-lived secrets of the unmodified openai client', () => {
     });
     expect(secret.value).toMatch(/^ek_/);
     const session = open({ intent: 'transcription' }, secret.value);
-    const created = await session.heard(({ type }) => type === 'session.created');
+    const created = await session.waitFor(({ type }) => type === 'session.created');
     expect(created.session).toMatchObject({ audio: { input: pcm(sound) } });
     for (const piece of pieces(sound)) session.send(append(piece));
     const [item] = await session.items(1);

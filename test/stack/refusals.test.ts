@@ -13,13 +13,13 @@ beforeAll(async () => {
 
 const speech = () => clipBytes(clipLike('.wav'));
 
-interface Asked {
+interface Params {
   readonly token?: string | undefined;
   readonly bytes?: Uint8Array<ArrayBuffer>;
   readonly fields?: Record<string, string>;
 }
 
-async function ask({ token, bytes = speech(), fields = { model: 'reference-en' } }: Asked): Promise<Response> {
+async function ask({ token, bytes = speech(), fields = { model: 'reference-en' } }: Params): Promise<Response> {
   const form = new FormData();
   for (const [name, value] of Object.entries(fields)) form.set(name, value);
   form.set('file', new Blob([bytes]), 'speech.wav');

@@ -9,7 +9,7 @@ async function startClient(habits = {}, start = {}) {
   const listener = await startListener(undefined, habits);
   const client = await StreamClient.connect();
   client.start(listener.name, start);
-  await client.heard('ack');
+  await client.waitFor('ack');
   return { client, ...listener };
 }
 
@@ -23,76 +23,76 @@ const long: LinkEvent = {
 describe('asking', () => {
   it('MUST 16: finalize is answered after the segments of everything before it', async () => {
     const { client } = await startClient();
-    client.speak('one. two').say({ type: 'finalize', id: 7 }).speak(' three');
-    await client.heard('finalized');
+    client.speak('one. two').send({ type: 'finalize', id: 7 }).speak(' three');
+    await client.waitFor('finalized');
     expect(client.messages.at(-1)).toMatchObject({ type: expect.stringMatching(/finalized|ack/) });
-    expect(client.heardBefore('finalized')).toEqual(['one', 'two']);
+    expect(client.receivedBefore('finalized')).toEqual(['one', 'two']);
     expect(client.all('finalized')).toEqual([{ type: 'finalized', id: 7 }]);
-    client.say({ type: 'end' });
+    client.send({ type: 'end' });
     await client.end();
     expect(client.transcript).toBe('one|two|three');
   });
 
   it('MUST 17: cleared audio is in no segment', async () => {
     const { client } = await startClient();
-    client.speak('keep. forget').say({ type: 'clear', id: 3 }).speak(' this.');
-    expect(await client.heard('cleared')).toEqual({ type: 'cleared', id: 3 });
-    client.say({ type: 'end' });
+    client.speak('keep. forget').send({ type: 'clear', id: 3 }).speak(' this.');
+    expect(await client.waitFor('cleared')).toEqual({ type: 'cleared', id: 3 });
+    client.send({ type: 'end' });
     await client.end();
     expect(client.transcript).toBe('keep|this');
   });
 
   it('MUST 18: a lost answer is repeated without another effect', async () => {
-    const { client, talks } = await startClient();
-    client.speak('one').say({ type: 'finalize', id: 1 });
-    await client.heard('finalized');
-    client.speak(' two').say({ type: 'finalize', id: 1 });
+    const { client, agentStreams } = await startClient();
+    client.speak('one').send({ type: 'finalize', id: 1 });
+    await client.waitFor('finalized');
+    client.speak(' two').send({ type: 'finalize', id: 1 });
     await eventually(() => client.all('finalized').length === 2);
-    client.speak(' three').say({ type: 'end' });
+    client.speak(' three').send({ type: 'end' });
     await client.end();
     expect(client.transcript).toBe('one|two three');
-    expect(talks[0]?.said.filter((said) => !('kind' in said) && said.type === 'finalize')).toHaveLength(1);
+    expect(agentStreams[0]?.messages.filter((said) => !('kind' in said) && said.type === 'finalize')).toHaveLength(1);
   });
 
   it('MUST 19: options hold from their position and leave other options unchanged', async () => {
-    const { client, talks } = await startClient({}, { options: { endpointingMs: 700 } });
+    const { client, agentStreams } = await startClient({}, { options: { endpointingMs: 700 } });
     client
       .speak('one')
-      .say({ type: 'options', options: { interim: false } })
+      .send({ type: 'options', options: { interim: false } })
       .speak('two')
-      .say({ type: 'end' });
+      .send({ type: 'end' });
     await client.end();
-    expect(talks[0]?.opened?.options).toEqual({ interim: true, endpointingMs: 700 });
-    const said = talks[0]?.said.slice(1, 4).map((one) => ('kind' in one ? one.text : one));
+    expect(agentStreams[0]?.opened?.options).toEqual({ interim: true, endpointingMs: 700 });
+    const said = agentStreams[0]?.messages.slice(1, 4).map((one) => ('kind' in one ? one.text : one));
     expect(said).toEqual(['one', { type: 'options', options: { interim: false, endpointingMs: 700 } }, 'two']);
   });
 
   it('MUST 20: ping is answered', async () => {
     const { client } = await startClient();
-    client.say({ type: 'ping' });
-    expect(await client.heard('pong')).toEqual({ type: 'pong' });
+    client.send({ type: 'ping' });
+    expect(await client.waitFor('pong')).toEqual({ type: 'pong' });
     client.close();
   });
 
   it('MUST 21: a client that stops reading is closed', async () => {
-    const { client, talks } = await startClient();
-    client.say({ type: 'ping', seen: 1 });
-    await client.heard('pong');
+    const { client, agentStreams } = await startClient();
+    client.send({ type: 'ping', seen: 1 });
+    await client.waitFor('pong');
     const enough = Math.ceil(STREAM_UNREAD_BYTES / 30_000) + 2;
-    for (let sent = 0; sent < enough; sent++) talks[0]?.say(long);
+    for (let sent = 0; sent < enough; sent++) agentStreams[0]?.send(long);
     expect((await client.end()).code).toBe(4408);
     expect(client.all('refusal')).toMatchObject([{ reason: 'reader_slow' }]);
   });
 
   it('a client that reads may receive any number of events', async () => {
-    const { client, talks } = await startClient();
+    const { client, agentStreams } = await startClient();
     for (let round = 0; round < 4; round++) {
-      for (let sent = 0; sent < 15; sent++) talks[0]?.say(long);
+      for (let sent = 0; sent < 15; sent++) agentStreams[0]?.send(long);
       await eventually(() => client.all('interim').length === (round + 1) * 15);
-      client.say({ type: 'ping', seen: client.messages.length });
+      client.send({ type: 'ping', seen: client.messages.length });
       await eventually(() => client.all('pong').length === round + 1);
     }
-    client.say({ type: 'end' });
+    client.send({ type: 'end' });
     expect((await client.end()).code).toBe(1000);
   });
 });

@@ -5,14 +5,14 @@ import { STREAM_RELIEF_BYTES, STREAM_WINDOW_BYTES } from '../../../edge/stream/r
 import { limitRings } from '../../edge/small-ring.ts';
 import { StreamClient } from '../../edge/stream-client.ts';
 import { startListener } from '../../edge/stream-listener.ts';
-import { eventually, type Talk } from '../../fake/stream-agent.ts';
+import { type AgentStream, eventually } from '../../fake/stream-agent.ts';
 
 async function startClient(habits = {}) {
-  const { name, talks } = await startListener(undefined, habits);
+  const { name, agentStreams } = await startListener(undefined, habits);
   const client = await StreamClient.connect();
   client.start(name);
-  await client.heard('ack');
-  return { client, talks };
+  await client.waitFor('ack');
+  return { client, agentStreams };
 }
 
 const MiB = 1024 * 1024;
@@ -29,7 +29,7 @@ describe('audio', () => {
 
   it('MUST 9: known audio is ignored, and only the new part counts', async () => {
     const { client } = await startClient();
-    client.speak('hello ').speak('hello ', 0).speak('llo the', 2).speak('', 4).speak('re.', 9).say({ type: 'end' });
+    client.speak('hello ').speak('hello ', 0).speak('llo the', 2).speak('', 4).speak('re.', 9).send({ type: 'end' });
     await client.end();
     expect(client.transcript).toBe('hello there');
   });
@@ -44,13 +44,13 @@ describe('audio', () => {
   });
 
   it('MUST 10: everything inside the window is taken, unsettled', async () => {
-    const { client, talks } = await startClient();
+    const { client, agentStreams } = await startClient();
     const [{ windowBytes } = { windowBytes: 0 }] = client.all('started') as unknown as { windowBytes: number }[];
     for (let sent = 0; sent + quiet.length <= windowBytes; sent += quiet.length) client.speak(quiet);
-    client.speak('over').say({ type: 'end' });
+    client.speak('over').send({ type: 'end' });
     await client.end();
     expect(client.all('overflow')).toEqual([]);
-    expect(talks[0]?.position).toBe(windowBytes + 4);
+    expect(agentStreams[0]?.position).toBe(windowBytes + 4);
     expect(client.transcript).toBe('over');
   });
 
@@ -60,19 +60,22 @@ describe('audio', () => {
     const ring = 4 * STREAM_WINDOW_BYTES;
     limitRings(ring);
     let hold = true;
-    const { client, talks } = await startClient({ before: (_: unknown, said: object) => hold && 'kind' in said });
+    const { client, agentStreams } = await startClient({
+      before: (_: unknown, said: object) => hold && 'kind' in said,
+    });
     for (let sent = 0; sent < ring; sent += quiet.length) client.speak(quiet);
     client.speak('not taken').speak('neither');
-    const overflow = await client.heard('overflow');
+    const overflow = await client.waitFor('overflow');
     expect(overflow).toEqual({ type: 'overflow', position: ring, bytes: 9, seconds: 9 / 8_000 });
     // The agent continues with the whole window. Its settlement frees capacity.
-    const [talk] = talks;
-    const heard = () => talk?.said.flatMap((said) => ('kind' in said ? [said.position + said.text.length] : [])) ?? [];
+    const [agentStream] = agentStreams;
+    const heard = () =>
+      agentStream?.messages.flatMap((said) => ('kind' in said ? [said.position + said.text.length] : [])) ?? [];
     await eventually(() => heard().at(-1) === STREAM_WINDOW_BYTES);
     hold = false;
-    talk?.settle(STREAM_WINDOW_BYTES);
-    await client.heard('ack', ({ position }) => Number(position) > 0);
-    client.speak('taken now.', ring).say({ type: 'end' });
+    agentStream?.settle(STREAM_WINDOW_BYTES);
+    await client.waitFor('ack', ({ position }) => Number(position) > 0);
+    client.speak('taken now.', ring).send({ type: 'end' });
     await client.end();
     expect(client.transcript).toBe('taken now');
   });
@@ -80,7 +83,7 @@ describe('audio', () => {
 
 describe('formats wider than the window of a client', () => {
   it('MUST 10: a finalize of the edge ends an utterance that fills the buffer', async () => {
-    const { client, talks } = await startClient();
+    const { client, agentStreams } = await startClient();
     const letters = `x${'_'.repeat(499_999)}`;
     const total = 2 * STREAM_PACED_BYTES;
     let sent = 0;
@@ -88,9 +91,9 @@ describe('formats wider than the window of a client', () => {
       client.speak(letters);
       sent += letters.length;
       const unsettled = () => sent - Number(client.all('ack').at(-1)?.position);
-      await eventually(() => talks[0]?.position === sent && unsettled() < STREAM_CLIENT_BYTES);
+      await eventually(() => agentStreams[0]?.position === sent && unsettled() < STREAM_CLIENT_BYTES);
     }
-    client.say({ type: 'end' });
+    client.send({ type: 'end' });
     expect((await client.end()).code).toBe(1000);
     expect(client.all('overflow')).toEqual([]);
     expect(client.all('finalized')).toEqual([]);
@@ -101,24 +104,24 @@ describe('formats wider than the window of a client', () => {
   });
 
   it('MUST 53: a finalize of the edge waits for an announced checkpoint', async () => {
-    const announces = (talk: Talk, said: Talk['said'][number]) => {
+    const announces = (agentStream: AgentStream, said: AgentStream['messages'][number]) => {
       if (!('kind' in said)) return false;
-      talk.say({ type: 'heard', position: said.position + said.text.length, time: 1, cut: 100 });
+      agentStream.send({ type: 'heard', position: said.position + said.text.length, time: 1, cut: 100 });
       return true;
     };
-    const { client, talks } = await startClient({ before: announces });
+    const { client, agentStreams } = await startClient({ before: announces });
     for (let sent = 0; sent <= STREAM_RELIEF_BYTES; sent += quiet.length) client.speak(quiet);
-    const [talk] = talks;
-    if (!talk) throw new Error('no agent hears');
-    const said = () => talk.said.map((one) => ('kind' in one ? one.position + one.text.length : one.type));
+    const [agentStream] = agentStreams;
+    if (!agentStream) throw new Error('no agent hears');
+    const said = () => agentStream.messages.map((one) => ('kind' in one ? one.position + one.text.length : one.type));
     await eventually(() => said().includes(client.position));
     // The edge has the answer to all audio when an event behind it comes; more audio comes behind a finalize.
-    talk.say({ type: 'speech_started', at: 1 });
-    await client.heard('speech_started');
+    agentStream.send({ type: 'speech_started', at: 1 });
+    await client.waitFor('speech_started');
     client.speak('x');
     await eventually(() => said().includes(client.position));
     expect(said()).not.toContain('finalize');
-    talk.say({ type: 'checkpoint', position: 100, time: 1, index: 0, state: '' });
+    agentStream.send({ type: 'checkpoint', position: 100, time: 1, index: 0, state: '' });
     await eventually(() => said().includes('finalize'));
   });
 });

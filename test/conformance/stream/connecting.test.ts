@@ -65,7 +65,7 @@ describe('starting', () => {
     ['a question', { type: 'finalize', id: 1 }],
   ])('MUST 5: %s before start is refused', async (_, message) => {
     const client = await StreamClient.connect();
-    client.say({ type: 'ping' }).say(message);
+    client.send({ type: 'ping' }).send(message);
     expect(await refused(client)).toMatchObject({ said: 'frame_invalid', code: 4400 });
     expect(client.messages[0]).toEqual({ type: 'pong' });
   });
@@ -102,7 +102,7 @@ describe('starting', () => {
     const { name, agent } = await startListener();
     const client = await StreamClient.connect();
     client.start(name, { options: { interim: false } });
-    await client.heard('ack');
+    await client.waitFor('ack');
     expect(client.messages.map(({ type }) => type)).toEqual(['started', 'ready', 'ack']);
     expect(client.messages[0]).toEqual({
       type: 'started',
@@ -118,12 +118,12 @@ describe('starting', () => {
   });
 
   it('takes every format of the protocol', async () => {
-    const { name, talks } = await startListener();
+    const { name, agentStreams } = await startListener();
     for (const encoding of ['linear16', 'linear32', 'mulaw', 'alaw', 'opus', 'ogg-opus'] as const) {
       const client = await StreamClient.connect();
       client.start(name, { format: { ...slow, encoding } });
-      await client.heard('ready');
-      expect(talks.at(-1)?.opened?.format).toEqual({ ...slow, encoding });
+      await client.waitFor('ready');
+      expect(agentStreams.at(-1)?.opened?.format).toEqual({ ...slow, encoding });
       client.close();
     }
   });
@@ -131,20 +131,20 @@ describe('starting', () => {
 
 describe('admission', () => {
   it('takes the identity from the token alone', async () => {
-    const { name, talks } = await startListener();
+    const { name, agentStreams } = await startListener();
     const claims = { tenant: 'globex', zones: ['us'], scopes: ['operate'], languages: ['*'], audit: 'buffered' };
     const forged = Buffer.from(JSON.stringify({ request: 'r', dialect: 'auricle-stream', claims })).toString(
       'base64url',
     );
     const client = await StreamClient.connect('', {}, { 'auricle-handover': forged, 'x-auricle-tenant': 'globex' });
     client.start(name);
-    await client.heard('ready');
-    expect(talks[0]?.ticket).toMatchObject({ tenant: 'acme' });
+    await client.waitFor('ready');
+    expect(agentStreams[0]?.ticket).toMatchObject({ tenant: 'acme' });
     client.close();
   });
 
   it('grants the requested class up to the ceiling of the token', async () => {
-    const { name, talks } = await startListener();
+    const { name, agentStreams } = await startListener();
     const classes = [];
     for (const [query, priority] of [
       ['', 'realtime'],
@@ -153,8 +153,8 @@ describe('admission', () => {
     ]) {
       const client = await StreamClient.connect(query, { priority });
       client.start(name);
-      await client.heard('ready');
-      classes.push(talks.at(-1)?.ticket.class);
+      await client.waitFor('ready');
+      classes.push(agentStreams.at(-1)?.ticket.class);
       client.close();
     }
     expect(classes).toEqual(['realtime', 'batch', 'default']);

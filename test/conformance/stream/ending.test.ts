@@ -13,14 +13,14 @@ async function startClient(habits = {}, claims = {}) {
   const listener = await startListener(undefined, habits);
   const client = await StreamClient.connect('', claims);
   client.start(listener.name);
-  await client.heard('ack');
+  await client.waitFor('ack');
   return { client, ...listener };
 }
 
 describe('ending', () => {
   it('MUST 22: after end sends the rest, final and 1000; ignores audio', async () => {
     const { client } = await startClient();
-    client.speak('one. two').say({ type: 'end' }).speak(' three.');
+    client.speak('one. two').send({ type: 'end' }).speak(' three.');
     const { code } = await client.end();
     expect(code).toBe(1000);
     expect(client.transcript).toBe('one|two');
@@ -28,16 +28,16 @@ describe('ending', () => {
   });
 
   it('the rest may take as long as it makes progress', async () => {
-    const { client, talks } = await startClient({ finals: false, checkpoints: false });
-    client.speak('one. two.').say({ type: 'end' });
-    await eventually(() => talks[0]?.said.some((said) => !('kind' in said) && said.type === 'end'));
+    const { client, agentStreams } = await startClient({ finals: false, checkpoints: false });
+    client.speak('one. two.').send({ type: 'end' });
+    await eventually(() => agentStreams[0]?.messages.some((said) => !('kind' in said) && said.type === 'end'));
     const most = STREAM_FINISH_MS;
-    await passQuietly(most - 20_000, talks[0], client);
-    talks[0]?.checkpoint({ position: 4, time: 4 / 8_000, index: 1 });
-    await client.heard('ack', ({ position }) => position === 4);
-    await passQuietly(most - 20_000, talks[0], client);
+    await passQuietly(most - 20_000, agentStreams[0], client);
+    agentStreams[0]?.checkpoint({ position: 4, time: 4 / 8_000, index: 1 });
+    await client.waitFor('ack', ({ position }) => position === 4);
+    await passQuietly(most - 20_000, agentStreams[0], client);
     expect(client.ended).toBeUndefined();
-    await passQuietly(30_000, talks[0]);
+    await passQuietly(30_000, agentStreams[0]);
     expect((await client.end()).code).toBe(4504);
   });
 
@@ -65,33 +65,33 @@ describe('ending', () => {
     ['a long text', { type: 'ping', more: 'x'.repeat(STREAM_CONTROL_CHARACTERS) }, 'message_too_large', 4413],
   ])('MUST 24: %s is refused', async (_, message, reason, code) => {
     const { client } = await startClient();
-    client.say(message);
+    client.send(message);
     expect((await client.end()).code).toBe(code);
     expect(client.all('refusal')).toMatchObject([{ reason }]);
   });
 
   it('MUST 25: a client close with 1000 ends the session', async () => {
-    const { client, talks } = await startClient();
+    const { client, agentStreams } = await startClient();
     client.speak('one. two');
-    await client.heard('segment');
+    await client.waitFor('segment');
     client.close(1000);
-    await eventually(() => talks[0]?.closed);
+    await eventually(() => agentStreams[0]?.closed);
     const { session } = client.all('started')[0] as unknown as { session: string };
     const again = await StreamClient.connect(`?session=${session}`);
-    again.start(talks[0]?.opened?.model ?? '', { resume: client.resume, next: 1 });
+    again.start(agentStreams[0]?.opened?.model ?? '', { resume: client.resume, next: 1 });
     // The session continues from the token, at an agent that begins there.
-    expect(await again.heard('started')).toMatchObject({ position: 4 });
-    await eventually(() => talks.length === 2);
+    expect(await again.waitFor('started')).toMatchObject({ position: 4 });
+    await eventually(() => agentStreams.length === 2);
     again.close();
   });
 
   it('MUST 26: a client silent for a minute is closed after all results', async () => {
-    const { client, talks } = await startClient();
+    const { client, agentStreams } = await startClient();
     client.speak('one. two');
-    await client.heard('segment');
-    await passQuietly(STREAM_IDLE_MS - 2_000, talks[0]);
+    await client.waitFor('segment');
+    await passQuietly(STREAM_IDLE_MS - 2_000, agentStreams[0]);
     expect(client.ended).toBeUndefined();
-    await passQuietly(2_001, talks[0]);
+    await passQuietly(2_001, agentStreams[0]);
     const { code } = await client.end();
     expect(code).toBe(4408);
     expect(client.transcript).toBe('one|two');
@@ -102,20 +102,20 @@ describe('ending', () => {
   });
 
   it('MUST 26: sooner with a shorter idle limit in the token', async () => {
-    const { client, talks } = await startClient({}, { idleSeconds: 15 });
+    const { client, agentStreams } = await startClient({}, { idleSeconds: 15 });
     client.speak('one. two');
-    await client.heard('segment');
-    await passQuietly(14_000, talks[0]);
+    await client.waitFor('segment');
+    await passQuietly(14_000, agentStreams[0]);
     expect(client.ended).toBeUndefined();
-    await passQuietly(2_000, talks[0]);
+    await passQuietly(2_000, agentStreams[0]);
     expect((await client.end()).code).toBe(4408);
     expect(client.messages.at(-1)).toMatchObject({ message: expect.stringContaining('15 seconds') });
   });
 
   it('MUST 26: a client that pings stays', async () => {
-    const { client, talks } = await startClient();
-    await passQuietly(2 * STREAM_IDLE_MS, talks[0], client);
-    client.speak('still here.').say({ type: 'end' });
+    const { client, agentStreams } = await startClient();
+    await passQuietly(2 * STREAM_IDLE_MS, agentStreams[0], client);
+    client.speak('still here.').send({ type: 'end' });
     expect((await client.end()).code).toBe(1000);
   });
 
@@ -133,14 +133,14 @@ describe('ending', () => {
     ['the claim', { sessionSeconds: 40 }, 40],
     ['the limit', { sessionSeconds: 86_400 }, STREAM_SESSION_S],
   ])('MUST 27: ends a session at the limit of %s, with a warning', async (_, claims, seconds) => {
-    const { client, talks } = await startClient({}, claims);
+    const { client, agentStreams } = await startClient({}, claims);
     client.speak('one. two');
-    await client.heard('segment');
-    await passQuietly((seconds - 5) * 1_000, talks[0], client);
-    const ending = await client.heard('ending');
+    await client.waitFor('segment');
+    await passQuietly((seconds - 5) * 1_000, agentStreams[0], client);
+    const ending = await client.waitFor('ending');
     expect(Number(ending.seconds)).toBeGreaterThanOrEqual(1);
     expect(Number(ending.seconds)).toBeLessThanOrEqual(10);
-    await passQuietly(6_000, talks[0], client);
+    await passQuietly(6_000, agentStreams[0], client);
     expect((await client.end()).code).toBe(4413);
     expect(client.transcript).toBe('one|two');
     expect(client.messages.at(-1)).toMatchObject({ reason: 'stream_too_long' });
@@ -154,52 +154,52 @@ describe('ending', () => {
   });
 
   it('MUST 28: token expiry ends no session but prevents a resume', async () => {
-    const { name, talks } = await startListener();
+    const { name, agentStreams } = await startListener();
     const token = await makeToken({}, 20);
     const client = await StreamClient.connect('', {}, { authorization: `Bearer ${token}` });
     client.start(name).speak('one. ');
-    await client.heard('segment');
+    await client.waitFor('segment');
     passTime(55_000);
     client.speak('two. th');
-    await client.heard('segment', ({ index }) => index === 1);
+    await client.waitFor('segment', ({ index }) => index === 1);
     const { session } = client.all('started')[0] as unknown as { session: string };
     client.drop();
     const late = await StreamClient.connect(`?session=${session}`, {}, { authorization: `Bearer ${token}` });
     expect((await late.end()).code).toBe(4401);
     const fresh = await StreamClient.connect(`?session=${session}`);
     fresh.start(name, { resume: client.resume, next: 2 });
-    const { position } = await fresh.heard('started');
-    fresh.speak('ree.', Number(position)).say({ type: 'end' });
+    const { position } = await fresh.waitFor('started');
+    fresh.speak('ree.', Number(position)).send({ type: 'end' });
     await fresh.end();
     expect(fresh.transcript).toBe('three');
-    expect(talks).toHaveLength(1);
+    expect(agentStreams).toHaveLength(1);
   });
 
   it('MUST 28: refuses a start with a token expired after the upgrade', async () => {
     const token = await makeToken({}, 1);
     const client = await StreamClient.connect('', {}, { authorization: `Bearer ${token}` });
     passTime(STREAM_START_MS - 1_000);
-    client.say({ type: 'ping' });
-    await client.heard('pong');
+    client.send({ type: 'ping' });
+    await client.waitFor('pong');
     passTime(1_001);
     expect((await client.end()).code).toBe(4401);
     expect(client.all('refusal')).toMatchObject([{ reason: 'token_expired' }]);
   });
 
   it('MUST 28: a narrower token continues within its own limits', async () => {
-    const { client, name, talks } = await startClient();
+    const { client, name, agentStreams } = await startClient();
     client.speak('one. tw');
-    await client.heard('segment');
-    await client.heard('ack', ({ position }) => position === 4);
+    await client.waitFor('segment');
+    await client.waitFor('ack', ({ position }) => position === 4);
     const { session } = client.all('started')[0] as unknown as { session: string };
     client.drop();
     const again = await StreamClient.connect(`?session=${session}`, { sessionSeconds: 40 });
     again.start(name, { resume: client.resume, next: 1 });
-    expect(await again.heard('started')).toMatchObject({ position: 4 });
-    await eventually(() => talks.length === 2);
+    expect(await again.waitFor('started')).toMatchObject({ position: 4 });
+    await eventually(() => agentStreams.length === 2);
     again.speak('two. ', 4);
-    await again.heard('segment');
-    await passQuietly(41_000, talks[1], again);
+    await again.waitFor('segment');
+    await passQuietly(41_000, agentStreams[1], again);
     expect((await again.end()).code).toBe(4413);
   });
 });

@@ -3,19 +3,19 @@ import { STREAM_AGENTS_MAX, STREAM_MOVE_MS } from '../../../edge/stream/upstream
 import { StreamClient } from '../../edge/stream-client.ts';
 import { modelName, startListener } from '../../edge/stream-listener.ts';
 import { passTime, startAgent } from '../../fake/network.ts';
-import { eventually, type Habits, habitsOf, listen, type Talk } from '../../fake/stream-agent.ts';
+import { type AgentStream, eventually, type Habits, habitsOf, listen } from '../../fake/stream-agent.ts';
 
 /** Starts two agents of one model; the sessions that arrive show which one was picked first. */
 async function startPair(habits: Partial<Habits> = {}, claims: Record<string, unknown> = {}) {
   const name = modelName();
   const agents = await Promise.all(['one', 'two'].map((pool) => startAgent(name, { live: true, pool: `aks-${pool}` })));
   const own = habitsOf(habits);
-  const talks: Talk[] = [];
-  for (const agent of agents) listen(agent, own, talks);
+  const agentStreams: AgentStream[] = [];
+  for (const agent of agents) listen(agent, own, agentStreams);
   const client = await StreamClient.connect('', claims);
   client.start(name, { options: { interim: false } });
-  await client.heard('ack');
-  return { name, agents, talks, client, habits: own };
+  await client.waitFor('ack');
+  return { name, agents, agentStreams, client, habits: own };
 }
 
 const texts = (client: StreamClient) => client.all('segment').map(({ index, text }) => `${index} ${text}`);
@@ -25,7 +25,7 @@ const whole = ['0 one', '1 two', '2 three', '3 four', '4 five'];
 async function undisturbed(): Promise<unknown[]> {
   const { name } = await startListener();
   const client = await StreamClient.connect();
-  client.start(name).speak('one. two. three. four. five.').say({ type: 'end' });
+  client.start(name).speak('one. two. three. four. five.').send({ type: 'end' });
   await client.end();
   return client.all('segment');
 }
@@ -37,18 +37,18 @@ describe('R1 A8 the agent is lost', () => {
     ['in the middle of a word', 'one. two. thr', ''],
     ['after the end', 'one. two. three. four. five.', 'end'],
   ])('MUST 36: %s, and nothing of it is in the transcript', async (_, before, then) => {
-    const { talks, client } = await startPair({ finals: false });
+    const { agentStreams, client } = await startPair({ finals: false });
     if (before !== '') client.speak(before);
-    if (then === 'end') client.say({ type: 'end' });
-    await eventually(() => talks[0]?.position === before.length);
-    talks[0]?.cut();
-    const talk = await eventually(() => talks[1]);
-    expect(await client.heard('moved')).toEqual({ type: 'moved', agent: talk.agent });
-    expect(talk.agent).not.toBe(talks[0]?.agent);
+    if (then === 'end') client.send({ type: 'end' });
+    await eventually(() => agentStreams[0]?.position === before.length);
+    agentStreams[0]?.cut();
+    const agentStream = await eventually(() => agentStreams[1]);
+    expect(await client.waitFor('moved')).toEqual({ type: 'moved', agent: agentStream.agent });
+    expect(agentStream.agent).not.toBe(agentStreams[0]?.agent);
     client.speak('one. two. three. four. five.'.slice(before.length));
-    if (then !== 'end') client.say({ type: 'end' });
-    await eventually(() => talk.said.some((said) => !('kind' in said) && said.type === 'end'));
-    talk.final();
+    if (then !== 'end') client.send({ type: 'end' });
+    await eventually(() => agentStream.messages.some((said) => !('kind' in said) && said.type === 'end'));
+    agentStream.final();
     expect((await client.end()).code).toBe(1000);
     expect(texts(client)).toEqual(whole);
     expect(client.all('segment')).toEqual(await undisturbed());
@@ -56,17 +56,17 @@ describe('R1 A8 the agent is lost', () => {
   });
 
   it('MUST 36: returns to the same agent when it is alone', async () => {
-    const { name, talks, agent } = await startListener();
+    const { name, agentStreams, agent } = await startListener();
     const client = await StreamClient.connect();
     client.start(name).speak('one. tw');
-    await eventually(() => talks[0]?.position === 7);
+    await eventually(() => agentStreams[0]?.position === 7);
     agent.plain = () => Response.json({ reason: 'pool_busy' }, { status: 503 });
-    talks[0]?.cut();
+    agentStreams[0]?.cut();
     await eventually(() => agent.requests >= 2);
     client.speak('o.');
     agent.plain = undefined;
-    await client.heard('moved');
-    client.say({ type: 'end' });
+    await client.waitFor('moved');
+    client.send({ type: 'end' });
     await client.end();
     expect(texts(client)).toEqual(['0 one', '1 two']);
   });
@@ -74,47 +74,47 @@ describe('R1 A8 the agent is lost', () => {
   it.each(['engine_failed', 'pool_busy', 'internal'] as const)(
     'MUST 36: an agent that refuses with %s counts as lost',
     async (reason) => {
-      const { talks, client } = await startPair();
+      const { agentStreams, client } = await startPair();
       client.speak('one. tw');
-      await eventually(() => talks[0]?.position === 7);
-      talks[0]?.say({ type: 'refusal', reason });
-      await client.heard('moved');
-      client.speak('o.').say({ type: 'end' });
+      await eventually(() => agentStreams[0]?.position === 7);
+      agentStreams[0]?.send({ type: 'refusal', reason });
+      await client.waitFor('moved');
+      client.speak('o.').send({ type: 'end' });
       await client.end();
       expect(texts(client)).toEqual(['0 one', '1 two']);
     },
   );
 
   it('reports a refusal that no other agent could avoid', async () => {
-    const { talks, client } = await startPair();
-    talks[0]?.say({ type: 'refusal', reason: 'audio_invalid', params: { rule: 'it is noise' } });
+    const { agentStreams, client } = await startPair();
+    agentStreams[0]?.send({ type: 'refusal', reason: 'audio_invalid', params: { rule: 'it is noise' } });
     expect((await client.end()).code).toBe(4400);
     expect(client.all('refusal')).toMatchObject([{ reason: 'audio_invalid' }]);
-    expect(talks).toHaveLength(1);
+    expect(agentStreams).toHaveLength(1);
   });
 
   it('MUST 36: unanswered requests are repeated, and answered once', async () => {
-    const { talks, client, habits } = await startPair();
+    const { agentStreams, client, habits } = await startPair();
     client.speak('one');
-    await eventually(() => talks[0]?.position === 3);
-    habits.before = (_, said) => !('kind' in said) && said.type === 'finalize' && talks.length === 1;
-    client.say({ type: 'finalize', id: 5 }).speak(' two');
-    await eventually(() => talks[0]?.position === 7);
-    talks[0]?.cut();
-    await client.heard('finalized');
-    client.say({ type: 'end' });
+    await eventually(() => agentStreams[0]?.position === 3);
+    habits.before = (_, said) => !('kind' in said) && said.type === 'finalize' && agentStreams.length === 1;
+    client.send({ type: 'finalize', id: 5 }).speak(' two');
+    await eventually(() => agentStreams[0]?.position === 7);
+    agentStreams[0]?.cut();
+    await client.waitFor('finalized');
+    client.send({ type: 'end' });
     await client.end();
     expect(client.all('finalized')).toEqual([{ type: 'finalized', id: 5 }]);
-    expect(client.heardBefore('finalized')).toEqual(['one']);
+    expect(client.receivedBefore('finalized')).toEqual(['one']);
   });
 
   it('so often and no more, however far each of them gets', async () => {
     // Each agent receives an utterance, settles it, and dies.
-    const dies: Habits['before'] = (talk, said) => {
-      if ('kind' in said) queueMicrotask(() => talk.cut());
+    const dies: Habits['before'] = (agentStream, said) => {
+      if ('kind' in said) queueMicrotask(() => agentStream.cut());
       return false;
     };
-    const { talks, client } = await startPair({ before: dies });
+    const { agentStreams, client } = await startPair({ before: dies });
     const most = STREAM_AGENTS_MAX;
     for (let lost = 0; lost <= most; lost++) {
       await eventually(() => client.all('moved').length === lost);
@@ -123,34 +123,34 @@ describe('R1 A8 the agent is lost', () => {
     expect((await client.end()).code).toBe(4502);
     expect(client.messages.at(-1)).toMatchObject({ reason: 'pool_lost' });
     expect(client.all('segment')).toHaveLength(most + 1);
-    expect(talks).toHaveLength(most + 1);
+    expect(agentStreams).toHaveLength(most + 1);
   }, 30_000);
 
   it('R1 while the client is away, too', async () => {
-    const { name, talks, client } = await startPair();
+    const { name, agentStreams, client } = await startPair();
     client.speak('one. tw');
-    await eventually(() => talks[0]?.position === 7);
+    await eventually(() => agentStreams[0]?.position === 7);
     const session = String(client.all('started')[0]?.session);
     client.drop();
     await eventually(() => client.ended);
-    talks[0]?.cut();
-    await eventually(() => talks[1]?.position === 7);
+    agentStreams[0]?.cut();
+    await eventually(() => agentStreams[1]?.position === 7);
     const again = await StreamClient.connect(`?session=${session}`);
     again.start(name, { resume: client.resume, next: 1 });
-    expect(await again.heard('started')).toMatchObject({ position: 7 });
-    again.speak('o.', 7).say({ type: 'end' });
+    expect(await again.waitFor('started')).toMatchObject({ position: 7 });
+    again.speak('o.', 7).send({ type: 'end' });
     await again.end();
     expect(texts(again)).toEqual(['1 two']);
     expect(again.all('moved')).toHaveLength(1);
   });
 
   it('MUST 37: without an agent for two minutes the session ends', async () => {
-    const { name, talks, agent } = await startListener();
+    const { name, agentStreams, agent } = await startListener();
     const client = await StreamClient.connect();
     client.start(name).speak('one. tw');
-    await eventually(() => talks[0]?.position === 7);
+    await eventually(() => agentStreams[0]?.position === 7);
     agent.plain = () => Response.json({ reason: 'pool_busy' }, { status: 503 });
-    talks[0]?.cut();
+    agentStreams[0]?.cut();
     await eventually(() => agent.requests >= 2);
     passTime(STREAM_MOVE_MS);
     expect((await client.end()).code).toBe(4502);

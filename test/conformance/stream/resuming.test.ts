@@ -14,7 +14,7 @@ async function startClient(habits = {}) {
   const listener = await startListener(undefined, habits);
   const client = await StreamClient.connect();
   client.start(listener.name);
-  await client.heard('ack');
+  await client.waitFor('ack');
   const session = String(client.all('started')[0]?.session);
   const comeBack = async (next: number, change: object = {}, claims: object = {}, resume = client.resume) => {
     const again = await StreamClient.connect(`?session=${session}`, { ...claims });
@@ -28,28 +28,28 @@ const texts = (client: StreamClient) => client.all('segment').map(({ index, text
 
 describe('C10 coming back', () => {
   it('MUST 29: started names the position, also within a word', async () => {
-    const { client, comeBack, talks } = await startClient();
+    const { client, comeBack, agentStreams } = await startClient();
     client.speak('one. tw');
-    await eventually(() => talks[0]?.position === 7);
-    await client.heard('segment');
+    await eventually(() => agentStreams[0]?.position === 7);
+    await client.waitFor('segment');
     client.drop();
     const again = await comeBack(1);
-    expect(await again.heard('started')).toMatchObject({ position: 7, time: 7 / 8_000 });
-    again.speak('o.', 7).say({ type: 'end' });
+    expect(await again.waitFor('started')).toMatchObject({ position: 7, time: 7 / 8_000 });
+    again.speak('o.', 7).send({ type: 'end' });
     expect((await again.end()).code).toBe(1000);
     expect(texts(again)).toEqual(['1 two']);
-    expect(talks).toHaveLength(1);
+    expect(agentStreams).toHaveLength(1);
     expect(again.all('gap')).toEqual([]);
   });
 
   it('MUST 30: repeats every segment the client lacks, and no other', async () => {
     const { client, comeBack } = await startClient();
     client.speak('one. two. three. ');
-    await client.heard('segment', ({ index }) => index === 2);
+    await client.waitFor('segment', ({ index }) => index === 2);
     client.drop();
     const again = await comeBack(1);
-    await again.heard('started');
-    again.speak('four.', 17).say({ type: 'end' });
+    await again.waitFor('started');
+    again.speak('four.', 17).send({ type: 'end' });
     await again.end();
     expect(texts(again)).toEqual(['1 two', '2 three', '3 four']);
   });
@@ -58,47 +58,47 @@ describe('C10 coming back', () => {
     const { client, comeBack } = await startClient();
     const count = STREAM_STORED_SEGMENTS + 10;
     client.speak('one. ');
-    await client.heard('ack', ({ position }) => Number(position) > 0);
+    await client.waitFor('ack', ({ position }) => Number(position) > 0);
     const old = client.resume;
     const rest = Array.from({ length: count }, (_, at) => `n${at}.`).join('');
     client.speak(rest);
-    await client.heard('segment', ({ index }) => index === count);
+    await client.waitFor('segment', ({ index }) => index === count);
     client.drop();
     const again = await comeBack(1, {}, {}, old);
-    expect(await again.heard('started')).toMatchObject({ position: 4 });
-    again.speak(` ${rest}`, 4).say({ type: 'end' });
+    expect(await again.waitFor('started')).toMatchObject({ position: 4 });
+    again.speak(` ${rest}`, 4).send({ type: 'end' });
     await again.end();
     expect(texts(again)).toHaveLength(count);
     expect(texts(again)[0]).toBe('1 n0');
   });
 
   it('MUST 31: replaces a connection that seems alive, and notifies it', async () => {
-    const { client, comeBack, talks } = await startClient();
+    const { client, comeBack, agentStreams } = await startClient();
     client.speak('one. tw');
-    await client.heard('segment');
-    await eventually(() => talks[0]?.position === 7);
+    await client.waitFor('segment');
+    await eventually(() => agentStreams[0]?.position === 7);
     const again = await comeBack(1);
     expect((await client.end()).code).toBe(4409);
     expect(client.all('refusal')).toMatchObject([{ reason: 'stream_replaced' }]);
-    await again.heard('started');
-    again.speak('o.', 7).say({ type: 'end' });
+    await again.waitFor('started');
+    again.speak('o.', 7).send({ type: 'end' });
     await again.end();
     expect(texts(again)).toEqual(['1 two']);
   });
 
   it('MUST 31: as often as it likes', async () => {
-    const { client, comeBack, talks } = await startClient();
+    const { client, comeBack, agentStreams } = await startClient();
     const clients = [client];
     for (let round = 0; round <= SESSION_CONNECTIONS_MAX; round++) {
       const again = await comeBack(0);
-      await again.heard('started');
+      await again.waitFor('started');
       clients.push(again);
     }
     for (const earlier of clients.slice(0, -1)) expect((await earlier.end()).code).toBe(4409);
-    clients.at(-1)?.speak('still one.').say({ type: 'end' });
+    clients.at(-1)?.speak('still one.').send({ type: 'end' });
     await clients.at(-1)?.end();
     expect(clients.at(-1)?.transcript).toBe('still one');
-    expect(talks).toHaveLength(1);
+    expect(agentStreams).toHaveLength(1);
   });
 
   it('silent connections block no other client', async () => {
@@ -109,7 +109,7 @@ describe('C10 coming back', () => {
     }
     client.drop();
     const again = await comeBack(0);
-    await again.heard('started');
+    await again.waitFor('started');
     expect((await mute[0]?.end())?.code).toBe(4503);
     expect(mute[0]?.all('refusal')).toMatchObject([{ reason: 'edge_busy' }]);
     again.close();
@@ -131,7 +131,7 @@ describe('C10 coming back', () => {
     } else again = await comeBack(0, change, claims);
     expect((await again.end()).code).toBe(4400);
     expect(again.all('refusal')).toMatchObject([{ reason: 'resume_invalid' }]);
-    client.speak('unharmed.').say({ type: 'end' });
+    client.speak('unharmed.').send({ type: 'end' });
     await client.end();
     expect(client.transcript).toBe('unharmed');
   });
@@ -139,15 +139,15 @@ describe('C10 coming back', () => {
   it('MUST 32: refuses the token of a session with a delivered end only', async () => {
     const { client, comeBack } = await startClient();
     client.answers = false;
-    client.speak('one. two').say({ type: 'end' });
+    client.speak('one. two').send({ type: 'end' });
     expect((await client.end()).code).toBe(1000);
     const again = await comeBack(1);
-    again.say({ type: 'end' });
+    again.send({ type: 'end' });
     expect((await again.end()).code).toBe(1000);
     expect(again.all('final')).toHaveLength(1);
     const refused = async (): Promise<StreamClient> => {
       const next = await comeBack(1);
-      next.say({ type: 'end' });
+      next.send({ type: 'end' });
       return (await next.end()).code === 1000 ? refused() : next;
     };
     const late = await refused();
@@ -161,7 +161,7 @@ describe('C10 coming back', () => {
     const weaker = await comeBack(0, {}, { zones: ['us'] });
     expect((await weaker.end()).code).toBe(4403);
     expect(weaker.all('refusal')).toMatchObject([{ reason: 'residency_mismatch' }]);
-    client.speak('unharmed.').say({ type: 'end' });
+    client.speak('unharmed.').send({ type: 'end' });
     await client.end();
     expect(client.transcript).toBe('unharmed');
   });
@@ -175,7 +175,7 @@ describe('C10 coming back', () => {
     mute[0]?.close();
     const room = async (): Promise<StreamClient> => {
       const next = await StreamClient.connect('', claims);
-      next.say({ type: 'ping' });
+      next.send({ type: 'ping' });
       await eventually(() => next.all('pong').length > 0 || next.ended);
       return next.ended ? room() : next;
     };
@@ -201,7 +201,7 @@ describe('C10 coming back', () => {
   });
 
   it('MUST 39: refuses dials by HTTP while closing sockets are overdue', async () => {
-    const { client, session, talks } = await startClient();
+    const { client, session, agentStreams } = await startClient();
     const dial = () => StreamClient.connect(`?session=${session}`);
     const silent: StreamClient[] = [];
     while (silent.length < 2 * SESSION_CONNECTIONS_MAX) {
@@ -209,55 +209,55 @@ describe('C10 coming back', () => {
       next.answers = false;
       silent.push(next);
     }
-    await passQuietly(STREAM_CLOSE_TIMEOUT_MS + STREAM_SILENCE_MS + 1_000, talks[0], client);
+    await passQuietly(STREAM_CLOSE_TIMEOUT_MS + STREAM_SILENCE_MS + 1_000, agentStreams[0], client);
     for (let more = 0; more < 3; more++) await expect(dial()).rejects.toThrow(/^503 .*edge_busy/);
-    client.speak('unharmed').say({ type: 'end' });
+    client.speak('unharmed').send({ type: 'end' });
     expect((await client.end()).code).toBe(1000);
     for (const one of silent) one.close();
   });
 
   it('MUST 33: an edge without the session resumes from the token', async () => {
-    const { client, comeBack, session, talks } = await startClient();
+    const { client, comeBack, session, agentStreams } = await startClient();
     client.speak('one. two. thr');
-    await eventually(() => talks[0]?.position === 13);
-    await client.heard('ack', ({ position }) => position === 9);
+    await eventually(() => agentStreams[0]?.position === 13);
+    await client.waitFor('ack', ({ position }) => position === 9);
     await forgetSession(`acme/${session}`);
     const again = await comeBack(2);
-    expect(await again.heard('started')).toMatchObject({ position: 9, time: 9 / 8_000 });
-    again.speak(' three.', 9).say({ type: 'end' });
+    expect(await again.waitFor('started')).toMatchObject({ position: 9, time: 9 / 8_000 });
+    again.speak(' three.', 9).send({ type: 'end' });
     await again.end();
     expect(texts(again)).toEqual(['2 three']);
-    expect(talks[1]?.opened?.from).toEqual({ position: 9, time: 9 / 8_000, index: 2, state: '' });
+    expect(agentStreams[1]?.opened?.from).toEqual({ position: 9, time: 9 / 8_000, index: 2, state: '' });
   });
 
   it('sends no interim of a segment finished while disconnected', async () => {
-    const { client, comeBack, talks } = await startClient({ interims: true });
+    const { client, comeBack, agentStreams } = await startClient({ interims: true });
     client.speak('one. tw');
-    await eventually(() => talks[0]?.position === 7);
-    const [talk] = talks;
+    await eventually(() => agentStreams[0]?.position === 7);
+    const [agentStream] = agentStreams;
     client.drop();
     await eventually(() => client.ended);
     const word = { word: 'tw', start: 0, end: 0.001, confidence: 0.9 };
     const about = { index: 1, start: 0, end: 0.001, text: 'tw', confidence: 0.9 };
-    talk?.say({ type: 'interim', ...about, words: [word], stable: 0 });
-    talk?.cutUtterance();
-    await eventually(() => talk?.idle);
+    agentStream?.send({ type: 'interim', ...about, words: [word], stable: 0 });
+    agentStream?.cutUtterance();
+    await eventually(() => agentStream?.idle);
     const again = await comeBack(1);
-    await again.heard('started');
-    again.speak('o.', 7).say({ type: 'end' });
+    await again.waitFor('started');
+    again.speak('o.', 7).send({ type: 'end' });
     await again.end();
     expect(again.all('interim').filter(({ index }) => index === 1)).toEqual([]);
     expect(texts(again)[0]).toBe('1 tw');
   });
 
   it('MUST 34: buffers events while disconnected, including final', async () => {
-    const { client, comeBack, talks } = await startClient({ finals: false });
-    client.speak('one. two. three').say({ type: 'end' });
-    await eventually(() => talks[0]?.said.some((said) => !('kind' in said) && said.type === 'end'));
+    const { client, comeBack, agentStreams } = await startClient({ finals: false });
+    client.speak('one. two. three').send({ type: 'end' });
+    await eventually(() => agentStreams[0]?.messages.some((said) => !('kind' in said) && said.type === 'end'));
     client.drop();
     await eventually(() => client.ended);
-    talks[0]?.final();
-    await eventually(() => talks[0]?.closed);
+    agentStreams[0]?.final();
+    await eventually(() => agentStreams[0]?.closed);
     const again = await comeBack(1);
     expect((await again.end()).code).toBe(1000);
     expect(texts(again)).toEqual(['1 two', '2 three']);
@@ -265,23 +265,23 @@ describe('C10 coming back', () => {
   });
 
   it('a session that overflows the buffer of a disconnected client ends', async () => {
-    const { client, talks } = await startClient();
+    const { client, agentStreams } = await startClient();
     client.drop();
     await eventually(() => client.ended);
-    for (let at = 0; at <= STREAM_BUFFERED_EVENTS_MAX; at++) talks[0]?.say({ type: 'speech_started', at });
+    for (let at = 0; at <= STREAM_BUFFERED_EVENTS_MAX; at++) agentStreams[0]?.send({ type: 'speech_started', at });
     // No time has passed, so the cause is not the absence of the client.
-    await eventually(() => talks[0]?.closed);
+    await eventually(() => agentStreams[0]?.closed);
   });
 
   it('MUST 35: a session whose client never returns ends', async () => {
-    const { client, talks } = await startClient();
+    const { client, agentStreams } = await startClient();
     client.speak('one. tw');
-    await eventually(() => talks[0]?.position === 7);
+    await eventually(() => agentStreams[0]?.position === 7);
     client.drop();
     await eventually(() => client.ended);
-    await passQuietly(STREAM_RESUME_MS - 2_000, talks[0]);
-    expect(talks[0]?.closed).toBeUndefined();
+    await passQuietly(STREAM_RESUME_MS - 2_000, agentStreams[0]);
+    expect(agentStreams[0]?.closed).toBeUndefined();
     passTime(3_000);
-    await eventually(() => talks[0]?.closed);
+    await eventually(() => agentStreams[0]?.closed);
   });
 });

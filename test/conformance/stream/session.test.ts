@@ -13,7 +13,7 @@ import { makeToken } from '../../edge/authority.ts';
 import { StreamClient } from '../../edge/stream-client.ts';
 import { forgetSession, passQuietly, startListener } from '../../edge/stream-listener.ts';
 import { ask, passTime } from '../../fake/network.ts';
-import { eventually, type Talk } from '../../fake/stream-agent.ts';
+import { type AgentStream, eventually } from '../../fake/stream-agent.ts';
 
 const makeTenant = () => `t-${crypto.randomUUID().slice(0, 8)}`;
 
@@ -48,19 +48,19 @@ async function startClient(claims: Record<string, unknown> = {}, habits = {}) {
 describe('A1 A2 R14 the record of a stream', () => {
   it('MUST 47: a strict tenant has attempt before ready, and end before final', async () => {
     const seen: { at: string; types: string[] }[] = [];
-    const { tenant, client, talks } = await startClient({ audit: 'strict' }, { ready: false, finals: false });
+    const { tenant, client, agentStreams } = await startClient({ audit: 'strict' }, { ready: false, finals: false });
     const note = async (at: string) => {
       const events = await readRecord(tenant, () => true);
       seen.push({ at, types: events.map(({ type }) => type).filter((type) => type.startsWith('inference')) });
     };
-    const talk = await eventually(() => talks[0]?.opened && talks[0]);
+    const agentStream = await eventually(() => agentStreams[0]?.opened && agentStreams[0]);
     await note('open');
-    talk.ready('m');
-    await client.heard('ready');
-    client.speak('one.').say({ type: 'end' });
-    await eventually(() => talk.said.some((said) => !('kind' in said) && said.type === 'end'));
-    talk.final();
-    await client.heard('final');
+    agentStream.ready('m');
+    await client.waitFor('ready');
+    client.speak('one.').send({ type: 'end' });
+    await eventually(() => agentStream.messages.some((said) => !('kind' in said) && said.type === 'end'));
+    agentStream.final();
+    await client.waitFor('final');
     await note('final');
     expect(seen).toEqual([
       { at: 'open', types: ['inference.attempt'] },
@@ -69,21 +69,21 @@ describe('A1 A2 R14 the record of a stream', () => {
   });
 
   it('MUST 47: final waits for the record, also after a disconnect', async () => {
-    const { tenant, client, talks, name } = await startClient({ audit: 'strict' }, { finals: false });
-    client.speak('one.').say({ type: 'end' });
-    await eventually(() => talks[0]?.said.some((said) => !('kind' in said) && said.type === 'end'));
-    await client.heard('ack', ({ position }) => position === 4);
+    const { tenant, client, agentStreams, name } = await startClient({ audit: 'strict' }, { finals: false });
+    client.speak('one.').send({ type: 'end' });
+    await eventually(() => agentStreams[0]?.messages.some((said) => !('kind' in said) && said.type === 'end'));
+    await client.waitFor('ack', ({ position }) => position === 4);
     const session = String(client.all('started')[0]?.session);
     client.drop();
     await eventually(() => client.ended);
     const asked = Promise.withResolvers<boolean>();
     const record = vi.spyOn(Recorder.prototype, 'append').mockImplementation(() => asked.promise);
     onTestFinished(() => record.mockRestore());
-    talks[0]?.final();
+    agentStreams[0]?.final();
     await eventually(() => record.mock.calls.some(([, step]) => step.kind === 'settle'));
     const again = await StreamClient.connect(`?session=${session}`, { tenant, audit: 'strict' });
     again.start(name, { resume: client.resume, next: 1 });
-    await again.heard('started');
+    await again.waitFor('started');
     expect(again.ended).toBeUndefined();
     asked.resolve(false);
     expect((await again.end()).code).toBe(4503);
@@ -93,7 +93,7 @@ describe('A1 A2 R14 the record of a stream', () => {
 
   it('MUST 70: records subject, agent, duration and outcome', async () => {
     const { tenant, client, agent, name } = await startClient();
-    client.speak('_'.repeat(4_000)).say({ type: 'end' });
+    client.speak('_'.repeat(4_000)).send({ type: 'end' });
     await client.end();
     const events = await readRecord(tenant, ended(1));
     expect(events.map(({ type }) => type)).toEqual(['inference.attempt', 'keys', 'route', 'inference.complete']);
@@ -105,12 +105,12 @@ describe('A1 A2 R14 the record of a stream', () => {
   });
 
   it('notes that it went on elsewhere, and why', async () => {
-    const { tenant, client, talks, agent } = await startClient();
+    const { tenant, client, agentStreams, agent } = await startClient();
     client.speak('one. two');
-    await eventually(() => talks[0]?.position === 8);
-    talks[0]?.cut();
-    await client.heard('moved');
-    client.say({ type: 'end' });
+    await eventually(() => agentStreams[0]?.position === 8);
+    agentStreams[0]?.cut();
+    await client.waitFor('moved');
+    client.send({ type: 'end' });
     await client.end();
     const events = await readRecord(tenant, ended(1));
     expect(events.filter(({ type }) => type === 'stream.roll')).toMatchObject([
@@ -122,7 +122,7 @@ describe('A1 A2 R14 the record of a stream', () => {
     ]);
   });
 
-  const ends: [string, string, number, (client: StreamClient, talk: Talk) => void][] = [
+  const ends: [string, string, number, (client: StreamClient, agentStream: AgentStream) => void][] = [
     ['a refusal', 'frame_invalid', 400, (client) => client.speak('x', 9_999)],
     ['a client that hangs up', 'client_gone', 499, (client) => client.close(1000)],
     ['a client that does not come back', 'client_gone', 499, (client) => client.drop()],
@@ -130,17 +130,17 @@ describe('A1 A2 R14 the record of a stream', () => {
       'an agent that refuses',
       'audio_invalid',
       400,
-      (_, talk) => talk.say({ type: 'refusal', reason: 'audio_invalid' }),
+      (_, agentStream) => agentStream.send({ type: 'refusal', reason: 'audio_invalid' }),
     ],
   ];
   it.each(ends)('MUST 70: %s releases the lease and books the recognised audio', async (what, reason, status, act) => {
-    const { tenant, client, talks, name, agent } = await startClient({ allowance: { requestsAtOnce: 1 } });
+    const { tenant, client, agentStreams, name, agent } = await startClient({ allowance: { requestsAtOnce: 1 } });
     client.speak('_'.repeat(800));
-    await eventually(() => talks[0]?.position === 800);
+    await eventually(() => agentStreams[0]?.position === 800);
     // The edge books what the agent has acknowledged: this event follows the acknowledgement on the same connection.
-    talks[0]?.say({ type: 'speech_started', at: 0 });
-    await client.heard('speech_started');
-    act(client, talks[0] as Talk);
+    agentStreams[0]?.send({ type: 'speech_started', at: 0 });
+    await client.waitFor('speech_started');
+    act(client, agentStreams[0] as AgentStream);
     await eventually(() => client.ended);
     if (what.includes('come back')) passTime(STREAM_RESUME_MS + 1_000);
     const events = await readRecord(tenant, ended(1));
@@ -151,15 +151,15 @@ describe('A1 A2 R14 the record of a stream', () => {
     passTime(SNAPSHOT_AGE_MS);
     const next = await StreamClient.connect('', { tenant, allowance: { requestsAtOnce: 1 } });
     next.start(name);
-    await next.heard('ready');
+    await next.waitFor('ready');
     next.close();
   });
 
   it.each(['lost', 'left'])('MUST 70: an edge that was %s is paid for, once', async (how) => {
-    const { tenant, client, talks, name } = await startClient({ allowance: { requestsAtOnce: 1 } });
+    const { tenant, client, agentStreams, name } = await startClient({ allowance: { requestsAtOnce: 1 } });
     client.speak(`${'_'.repeat(3_999)}.`);
-    await client.heard('ack', ({ position }) => position === 4_000);
-    await eventually(() => talks[0]?.position === 4_000);
+    await client.waitFor('ack', ({ position }) => position === 4_000);
+    await eventually(() => agentStreams[0]?.position === 4_000);
     const session = String(client.all('started')[0]?.session);
     if (how === 'lost') await forgetSession(`${tenant}/${session}`);
     else client.close(1000);
@@ -171,8 +171,8 @@ describe('A1 A2 R14 the record of a stream', () => {
     } else await readRecord(tenant, ended(1));
     const again = await StreamClient.connect(`?session=${session}`, { tenant });
     again.start(name, { resume: client.resume, next: 0 });
-    await again.heard('started');
-    again.speak('_'.repeat(2_000), 4_000).say({ type: 'end' });
+    await again.waitFor('started');
+    again.speak('_'.repeat(2_000), 4_000).send({ type: 'end' });
     expect((await again.end()).code).toBe(1000);
     const events = await readRecord(tenant, ended(2));
     const paid = events.flatMap((event) => (event.type === 'inference.complete' ? [event.audioSeconds] : []));
@@ -182,21 +182,21 @@ describe('A1 A2 R14 the record of a stream', () => {
   it('MUST 70: audio replayed by an old token is billed each time', async () => {
     const { tenant, client, name } = await startClient();
     client.answers = false;
-    const { resume: first } = (await client.heard('ack')) as unknown as { resume: string };
+    const { resume: first } = (await client.waitFor('ack')) as unknown as { resume: string };
     const session = String(client.all('started')[0]?.session);
     client.speak(`${'_'.repeat(3_999)}.`);
-    const { resume: settled } = (await client.heard('ack', ({ position }) => position === 4_000)) as unknown as {
+    const { resume: settled } = (await client.waitFor('ack', ({ position }) => position === 4_000)) as unknown as {
       resume: string;
     };
-    client.speak('_'.repeat(800)).say({ type: 'end' });
+    client.speak('_'.repeat(800)).send({ type: 'end' });
     await client.end();
     // The client has not answered the close: it may not have received the end.
     const again = async (resume: string, from: number, bytes: number) => {
       const one = await StreamClient.connect(`?session=${session}`, { tenant });
       one.answers = false;
       one.start(name, { resume, next: 0 });
-      await one.heard('started');
-      one.speak('_'.repeat(bytes), from).say({ type: 'end' });
+      await one.waitFor('started');
+      one.speak('_'.repeat(bytes), from).send({ type: 'end' });
       expect((await one.end()).code).toBe(1000);
     };
     await again(settled, 4_000, 800);
@@ -210,7 +210,7 @@ describe('A1 A2 R14 the record of a stream', () => {
 
   it('MUST 70: without quota no agent is called', async () => {
     const { tenant, client, name, agent } = await startClient({ allowance: { requestsAtOnce: 1 } });
-    await client.heard('ready');
+    await client.waitFor('ready');
     const second = await StreamClient.connect('', { tenant, allowance: { requestsAtOnce: 1 } });
     second.start(name);
     expect((await second.end()).code).toBe(4429);
@@ -222,8 +222,8 @@ describe('A1 A2 R14 the record of a stream', () => {
   });
 
   it('a stream that lasts keeps its place', async () => {
-    const { client, talks, tenant } = await startClient({ audit: 'strict' });
-    await client.heard('ready');
+    const { client, agentStreams, tenant } = await startClient({ audit: 'strict' });
+    await client.waitFor('ready');
     const gate = env.GATE.getByName(`${tenant}/eu`);
     const until = () =>
       runInDurableObject(gate, (_, { storage }) => {
@@ -233,10 +233,10 @@ describe('A1 A2 R14 the record of a stream', () => {
       });
     for (let lease = 0; lease < 3; lease++) {
       const before = await until();
-      await passQuietly(LEASE_MS / 2, talks[0], client);
+      await passQuietly(LEASE_MS / 2, agentStreams[0], client);
       await vi.waitUntil(async () => (await until()) > before, { timeout: 5_000, interval: 20 });
     }
-    client.say({ type: 'end' });
+    client.send({ type: 'end' });
     await client.end();
     const events = await readRecord(tenant, ended(1));
     expect(events.filter(isEnd)).toMatchObject([{ status: 200 }]);
@@ -255,7 +255,7 @@ describe('bugs', () => {
     async (where) => {
       logged = vi.spyOn(console, 'error').mockImplementation(() => {});
       const other = await startClient();
-      await other.client.heard('ready');
+      await other.client.waitFor('ready');
       Object.assign(liveProtocols, {
         'auricle-stream': {
           make(url: URL, headers: Headers) {
@@ -268,19 +268,19 @@ describe('bugs', () => {
           },
         },
       });
-      const { client, talks, tenant } = await startClient();
-      if (where === 'close') client.say({ type: 'end' });
+      const { client, agentStreams, tenant } = await startClient();
+      if (where === 'close') client.send({ type: 'end' });
       expect((await client.end()).code).toBe(1011);
       if (where !== 'close') expect(client.all('refusal')).toMatchObject([{ reason: 'internal' }]);
       // The log contains only the error's name.
       expect(logged.mock.calls.length).toBeGreaterThan(0);
       expect(JSON.stringify(logged.mock.calls)).not.toContain('secret');
-      await eventually(() => talks.every(({ closed }) => closed));
+      await eventually(() => agentStreams.every(({ closed }) => closed));
       if (where === 'render') {
         const events = await readRecord(tenant, ended(1));
         expect(events.filter(isEnd)).toMatchObject([{ reason: 'internal', status: 500 }]);
       }
-      other.client.speak('unharmed.').say({ type: 'end' });
+      other.client.speak('unharmed.').send({ type: 'end' });
       await other.client.end();
       expect(other.client.transcript).toBe('unharmed');
     },

@@ -37,7 +37,7 @@ export async function settled<T>(look: () => Promise<T>): Promise<T> {
 }
 
 /** Addresses of an engine. */
-type Asked = Pick<Started, 'url' | 'metricsUrl'>;
+type Addresses = Pick<Started, 'url' | 'metricsUrl'>;
 
 export interface Reply {
   readonly status: number;
@@ -46,7 +46,7 @@ export interface Reply {
 }
 
 export async function send(
-  { url }: Asked,
+  { url }: Addresses,
   method: string,
   path: string,
   body?: BodyInit,
@@ -69,15 +69,15 @@ const errorMessage = z.object({ error: z.string() });
 /** The text of an error answer; the shape of the answer is part of the contract. */
 export const errorOf = (reply: Reply): string => errorMessage.parse(jsonOf(reply)).error;
 
-export const get = (engine: Asked, path: string): Promise<Reply> => send(engine, 'GET', path);
-export const post = (engine: Asked, path: string, value: unknown = {}): Promise<Reply> =>
+export const get = (engine: Addresses, path: string): Promise<Reply> => send(engine, 'GET', path);
+export const post = (engine: Addresses, path: string, value: unknown = {}): Promise<Reply> =>
   send(engine, 'POST', path, JSON.stringify(value), { 'content-type': 'application/json' });
 
 type Given = Partial<Omit<InferRequest, 'inputs' | 'outputs'>> & { outputs?: readonly string[]; signal?: AbortSignal };
 
 /** Sends a binary inference request and returns the raw answer. */
 export function askInfer(
-  engine: Asked,
+  engine: Addresses,
   model: string,
   inputs: readonly Tensor[],
   given: Given = {},
@@ -97,7 +97,7 @@ export function readReply(reply: Reply): InferResponse {
 }
 
 export async function infer(
-  engine: Asked,
+  engine: Addresses,
   model: string,
   inputs: readonly Tensor[],
   given: Given = {},
@@ -117,22 +117,22 @@ export function floats({ outputs }: InferResponse, name: string): number[] {
   return [...values.value];
 }
 
-async function statisticsNow(engine: Asked, model: string): Promise<ModelStatistics> {
+async function statisticsNow(engine: Addresses, model: string): Promise<ModelStatistics> {
   const reply = await get(engine, `/v2/models/${model}/stats`);
   return statisticsMessage.parse(jsonOf(reply)).model_stats[0]!;
 }
 
-export const statistics = (engine: Asked, model: string): Promise<ModelStatistics> =>
+export const statistics = (engine: Addresses, model: string): Promise<ModelStatistics> =>
   settled(() => statisticsNow(engine, model));
 
 /** Returns the executions of batches by size. */
-export async function batchCounts(engine: Asked, model: string): Promise<Record<number, number>> {
+export async function batchCounts(engine: Addresses, model: string): Promise<Record<number, number>> {
   const { batch_stats } = await statistics(engine, model);
   return Object.fromEntries(batch_stats.map(({ batch_size, compute_infer }) => [batch_size, compute_infer.count]));
 }
 
 /** Returns one sample of the metrics page by its labels; 0 when the series does not exist yet. */
-export async function metric({ metricsUrl }: Asked, name: string, labels: Record<string, string>): Promise<number> {
+export async function metric({ metricsUrl }: Addresses, name: string, labels: Record<string, string>): Promise<number> {
   const page = await (await fetch(metricsUrl)).text();
   for (const line of page.split('\n')) {
     const [, found, inside = '', value] = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
@@ -144,13 +144,13 @@ export async function metric({ metricsUrl }: Asked, name: string, labels: Record
 }
 
 /** Returns a counter of the metrics page once it is stable. */
-export const counter = (engine: Asked, name: string, labels: Record<string, string>): Promise<number> =>
+export const counter = (engine: Addresses, name: string, labels: Record<string, string>): Promise<number> =>
   settled(() => metric(engine, name, labels));
 
-export const pending = (engine: Asked, model: string): Promise<number> =>
+export const pending = (engine: Addresses, model: string): Promise<number> =>
   metric(engine, 'nv_inference_pending_request_count', { model });
 
-export const untilPending = (engine: Asked, model: string, count: number): Promise<number> =>
+export const untilPending = (engine: Addresses, model: string, count: number): Promise<number> =>
   eventually(
     () => pending(engine, model),
     (seen) => seen === count,
@@ -161,7 +161,7 @@ export const untilPending = (engine: Asked, model: string, count: number): Promi
  * when a request ran before the queue was full (the task was too short for this machine, or was overtaken),
  * all is repeated with a longer task.
  */
-export async function whileBusy<T>(engine: Asked, model: string, arrange: () => Promise<T>): Promise<T> {
+export async function whileBusy<T>(engine: Addresses, model: string, arrange: () => Promise<T>): Promise<T> {
   for (let turns = 200_000; turns <= 3_200_000; turns *= 4) {
     const executed = (await statisticsNow(engine, model)).execution_count;
     const blocker = askInfer(engine, model, [row('X', turns)], { parameters: { priority: 1 } });
@@ -181,16 +181,16 @@ export async function whileBusy<T>(engine: Asked, model: string, arrange: () => 
 
 export const repositoryIndex = z.array(indexEntry);
 
-export async function stateOf(engine: Asked, model: string) {
+export async function stateOf(engine: Addresses, model: string) {
   const index = repositoryIndex.parse(jsonOf(await post(engine, '/v2/repository/index')));
   return index.find(({ name }) => name === model);
 }
-export const untilState = (engine: Asked, model: string, state: string) =>
+export const untilState = (engine: Addresses, model: string, state: string) =>
   eventually(
     () => stateOf(engine, model),
     (seen) => seen?.state === state,
   );
-export const load = (engine: Asked, model: string, parameters?: object) =>
+export const load = (engine: Addresses, model: string, parameters?: object) =>
   post(engine, `/v2/repository/models/${model}/load`, parameters ? { parameters } : {});
-export const unload = (engine: Asked, model: string, parameters?: object) =>
+export const unload = (engine: Addresses, model: string, parameters?: object) =>
   post(engine, `/v2/repository/models/${model}/unload`, parameters ? { parameters } : {});

@@ -45,15 +45,15 @@ async function call(
   return answer(request, context, { name });
 }
 
-interface Asked {
+interface ZoneRequest {
   readonly line: string;
   readonly body: unknown;
   readonly subject?: unknown;
 }
 
 /** The functions, which answer with this; what they are asked. */
-function office(answer: (url: URL) => Response): Asked[] {
-  const asked: Asked[] = [];
+function office(answer: (url: URL) => Response): ZoneRequest[] {
+  const asked: ZoneRequest[] = [];
   elsewhere.set('functions-eu.test', async (request) => {
     const url = new URL(request.url);
     const body = request.method === 'POST' ? await request.json() : undefined;

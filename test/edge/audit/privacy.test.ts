@@ -43,7 +43,7 @@ async function call(
   return answer(request, own, { name });
 }
 
-const asked = () => offices.flatMap((office) => office.asked);
+const asked = () => offices.flatMap((office) => office.requests);
 const done = { outcome: 'done', basis: 'gdpr-17', erased: ['x'], count: 2 };
 
 describe('C12 erasing and holding at the edge', () => {
@@ -173,9 +173,9 @@ describe('C9 gaps of the log at the edge', () => {
     eu.plain = () => Response.json({ ...gap, accepted: { at: 5 } });
     const answer = await call(acceptGap, { body }, { scope: 'operate', sub: 'operator' });
     expect(await answer.json()).toEqual({ zone: 'eu', ...gap, accepted: { at: 5 } });
-    expect(eu.asked.map(({ line }) => line)).toEqual(['GET /api/audit/eu/gaps', 'POST /api/audit/eu/gaps/accept']);
-    expect(eu.asked[1]?.claims).toMatchObject({ operate: true });
-    expect(eu.asked[1]?.body).toMatchObject({ gap: '2026-7', reason: body.reason, by: expect.stringMatching(C1) });
+    expect(eu.requests.map(({ line }) => line)).toEqual(['GET /api/audit/eu/gaps', 'POST /api/audit/eu/gaps/accept']);
+    expect(eu.requests[1]?.claims).toMatchObject({ operate: true });
+    expect(eu.requests[1]?.body).toMatchObject({ gap: '2026-7', reason: body.reason, by: expect.stringMatching(C1) });
   });
 
   it('are refused without the scope, a reason or a place', async () => {

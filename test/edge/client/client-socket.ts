@@ -21,7 +21,7 @@ export class EdgeSocket implements ClientSocket {
   /** The network drops all further messages of both sides, without a close. */
   #cut = false;
   #deaf = false;
-  readonly heard: Record<string, unknown>[] = [];
+  readonly received: Record<string, unknown>[] = [];
 
   constructor(url: string, protocols: string[], network: Network) {
     this.url = url;
@@ -41,7 +41,7 @@ export class EdgeSocket implements ClientSocket {
     socket.binaryType = 'arraybuffer';
     socket.addEventListener('message', ({ data }) => {
       if (this.#cut || this.#deaf) return;
-      this.heard.push(JSON.parse(String(data)) as Record<string, unknown>);
+      this.received.push(JSON.parse(String(data)) as Record<string, unknown>);
       this.onmessage?.({ data });
     });
     socket.addEventListener('close', ({ code, reason }) => {

@@ -102,29 +102,29 @@ describe('edge/client', () => {
   });
 
   it('options hold from where they are set', async () => {
-    const { name, talks } = await startListener();
+    const { name, agentStreams } = await startListener();
     const { stream } = open(name, { options: { interim: false, endpointingMs: 300 } });
     await stream.send(letters('one'));
     stream.setOptions({ endpointingMs: 900 });
     await stream.send(letters('two'));
     await stream.end();
-    const [talk] = talks;
-    expect(talk?.opened?.options).toEqual({ interim: false, endpointingMs: 300 });
-    const said = talk?.said.slice(1, 4).map((one) => ('kind' in one ? one.text : one));
+    const [agentStream] = agentStreams;
+    expect(agentStream?.opened?.options).toEqual({ interim: false, endpointingMs: 300 });
+    const said = agentStream?.messages.slice(1, 4).map((one) => ('kind' in one ? one.text : one));
     expect(said).toEqual(['one', { type: 'options', options: { interim: false, endpointingMs: 900 } }, 'two']);
   });
 
   it('waits when the edge has not settled enough, and goes on when it has', async () => {
-    const { name, talks } = await startListener(undefined, { checkpoints: false });
+    const { name, agentStreams } = await startListener(undefined, { checkpoints: false });
     const { stream } = open(name);
-    await eventually(() => talks[0]);
+    await eventually(() => agentStreams[0]);
     const quiet = letters('_'.repeat(512 * 1024));
     let sent = 0;
     const sending = (async () => {
       for (; sent < 8; sent++) await stream.send(quiet);
     })();
-    await eventually(() => sent === 6 && talks[0]?.position === 7 * quiet.length);
-    talks[0]?.checkpoint();
+    await eventually(() => sent === 6 && agentStreams[0]?.position === 7 * quiet.length);
+    agentStreams[0]?.checkpoint();
     await sending;
     expect(sent).toBe(8);
     await stream.end();
@@ -140,10 +140,10 @@ describe('edge/client', () => {
   });
 
   it('gives up on sound that no recogniser survives', async () => {
-    const { name, talks } = await startListener(undefined, {
-      before: (talk, said) => {
+    const { name, agentStreams } = await startListener(undefined, {
+      before: (agentStream, said) => {
         const poison = 'kind' in said && said.text.includes('!');
-        if (poison) talk.say({ type: 'refusal', reason: 'engine_failed' });
+        if (poison) agentStream.send({ type: 'refusal', reason: 'engine_failed' });
         return poison;
       },
     });
@@ -152,7 +152,7 @@ describe('edge/client', () => {
     await eventually(() => transcript() === 'fine');
     await stream.send(letters('poison!'));
     await expect(stream.end()).rejects.toMatchObject({ reason: 'engine_failed' });
-    expect(talks.length).toBeLessThanOrEqual(3 * (STREAM_MOVES_MAX + 1));
+    expect(agentStreams.length).toBeLessThanOrEqual(3 * (STREAM_MOVES_MAX + 1));
   });
 
   it('gives up when the edge stays away', async () => {
@@ -174,54 +174,54 @@ describe('edge/client', () => {
   });
 
   it('close hangs up, and ends the iteration', async () => {
-    const { name, talks } = await startListener();
+    const { name, agentStreams } = await startListener();
     const { stream, read } = open(name);
     await stream.send(letters('one'));
-    await eventually(() => talks[0]?.position === 3);
+    await eventually(() => agentStreams[0]?.position === 3);
     stream.close();
     await read;
-    await eventually(() => talks[0]?.closed);
+    await eventually(() => agentStreams[0]?.closed);
     await expect(stream.send(letters('x'))).rejects.toMatchObject({ reason: 'closed' });
   });
 });
 
 describe('C10 R1 edge/client loses nothing', () => {
   it('when its connection breaks within a word, noticed by one side or both', async () => {
-    const { name, talks } = await startListener();
+    const { name, agentStreams } = await startListener();
     const { stream, transcript, read, network, events } = open(name);
     await stream.send(letters('one two. thr'));
-    await eventually(() => talks[0]?.position === 12);
+    await eventually(() => agentStreams[0]?.position === 12);
     network.sockets[0]?.break();
     await stream.send(letters('ee four. fi'));
-    await eventually(() => talks[0]?.position === 23);
+    await eventually(() => agentStreams[0]?.position === 23);
     network.sockets[1]?.vanish();
     await stream.send(letters('ve six. seven.'));
     await stream.end();
     await read;
     expect(transcript()).toBe(told);
-    expect(talks).toHaveLength(1);
+    expect(agentStreams).toHaveLength(1);
     expect(events.filter(({ type }) => type === 'resumed')).toHaveLength(2);
     expect(events.filter(({ type }) => type === 'reconnecting').length).toBeGreaterThanOrEqual(2);
   });
 
   it('when the edge forgets everything, in the middle of a word', async () => {
-    const { name, talks } = await startListener();
+    const { name, agentStreams } = await startListener();
     const { stream, transcript, network } = open(name);
     await stream.send(letters('one two. thr'));
-    await eventually(() => talks[0]?.position === 12);
+    await eventually(() => agentStreams[0]?.position === 12);
     await eventually(() => transcript() === 'one two');
     await forgetSession(`acme/${sessionOf(network)}`);
     await stream.send(letters('ee four. five six. seven.'));
     await stream.end();
     expect(transcript()).toBe(told);
-    expect(talks[1]?.opened?.from).toMatchObject({ position: 8, index: 1 });
+    expect(agentStreams[1]?.opened?.from).toMatchObject({ position: 8, index: 1 });
   });
 
   it('when the edge forgets everything before anything was settled', async () => {
-    const { name, talks } = await startListener();
+    const { name, agentStreams } = await startListener();
     const { stream, transcript, network } = open(name);
     await stream.send(letters('one t'));
-    await eventually(() => talks[0]?.position === 5);
+    await eventually(() => agentStreams[0]?.position === 5);
     await forgetSession(`acme/${sessionOf(network)}`);
     await stream.send(letters(poem.slice(5)));
     await stream.end();
@@ -229,13 +229,13 @@ describe('C10 R1 edge/client loses nothing', () => {
   });
 
   it('when the connection breaks before the answers came: questions and the end', async () => {
-    const { name, talks } = await startListener();
+    const { name, agentStreams } = await startListener();
     const { stream, transcript, network } = open(name);
     await stream.send(letters('one two'));
-    await eventually(() => talks[0]?.position === 7);
+    await eventually(() => agentStreams[0]?.position === 7);
     network.sockets[0]?.deafen();
     const answered = stream.finalize();
-    await eventually(() => talks[0]?.index === 1);
+    await eventually(() => agentStreams[0]?.index === 1);
     network.sockets[0]?.break();
     await answered;
     expect(transcript()).toBe('one two');
@@ -245,22 +245,22 @@ describe('C10 R1 edge/client loses nothing', () => {
     const ended = stream.end();
     // The edge has sent everything to a closed socket and dropped the session: the client resumes with its
     // token.
-    await eventually(() => talks[0]?.closed);
+    await eventually(() => agentStreams[0]?.closed);
     network.sockets[1]?.break();
     expect(await ended).toMatchObject({ segments: 4 });
     expect(transcript()).toBe(told);
   });
 
   it('when everything goes wrong again and again', async () => {
-    const { name, talks, agent } = await startListener();
+    const { name, agentStreams, agent } = await startListener();
     const { stream, transcript, network } = open(name);
     let at = 0;
     for (const [round, size] of [3, 6, 2, 7, 5, 4, 6, 4].entries()) {
       await stream.send(letters(poem.slice(at, at + size)));
       at += size;
-      await eventually(() => Math.max(0, ...talks.map(({ position }) => position)) >= at);
+      await eventually(() => Math.max(0, ...agentStreams.map(({ position }) => position)) >= at);
       if (round % 3 === 0) network.sockets.at(-1)?.break();
-      else if (round % 3 === 1) talks.at(-1)?.cut();
+      else if (round % 3 === 1) agentStreams.at(-1)?.cut();
       else await forgetSession(`acme/${sessionOf(network)}`);
       await agent.send(agent.report());
     }
@@ -273,6 +273,6 @@ describe('C10 R1 edge/client loses nothing', () => {
 /** The name the edge gave the session: the client says it on each connection but the first. */
 function sessionOf(network: Network): string {
   const { session } =
-    network.sockets.flatMap(({ heard }) => heard.filter(({ type }) => type === 'started')).at(-1) ?? {};
+    network.sockets.flatMap(({ received: heard }) => heard.filter(({ type }) => type === 'started')).at(-1) ?? {};
   return String(session);
 }

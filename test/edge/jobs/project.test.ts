@@ -43,8 +43,8 @@ describe('T3 a new project', () => {
     expect(isProjectId(made.id)).toBe(true);
     expect(made).toMatchObject({ object: 'project', status: 'working', title: 'Book', zone: 'eu' });
     expect(made).not.toHaveProperty('grants');
-    expect(JSON.stringify(eu.asked)).not.toContain('Hello');
-    expect(eu.asked[0]?.body).toMatchObject({ commitment: expect.stringMatching(/^c1:[0-9a-f]{64}$/) });
+    expect(JSON.stringify(eu.requests)).not.toContain('Hello');
+    expect(eu.requests[0]?.body).toMatchObject({ commitment: expect.stringMatching(/^c1:[0-9a-f]{64}$/) });
     const texts: unknown[] = [];
     for (const [index, { id }] of made.documents.entries()) {
       const file = eu.files.get(`/uploads/acme/${id}`) ?? new Uint8Array();
@@ -73,7 +73,7 @@ describe('T3 a new project', () => {
   ] as const)('T5 a voice on %s pools is light: %s', async (accelerator, light) => {
     const model = await voice({ accelerator });
     await make({ model, documents: [{ text: 'Hello.' }] });
-    expect(eu.asked[0]?.body).toMatchObject({ project: { light } });
+    expect(eu.requests[0]?.body).toMatchObject({ project: { light } });
   });
 
   it.each<[string, object, object, string]>([
@@ -106,14 +106,14 @@ describe('T3 a new project', () => {
   ])('with %s is refused, and nothing is made', async (_, body, claims, code) => {
     const model = await voice();
     expect((await readRefusal(await make({ model, ...body }, claims))).code).toBe(code);
-    expect([...eu.asked, ...us.asked]).toEqual([]);
+    expect([...eu.requests, ...us.requests]).toEqual([]);
   });
 
   it('with ten megabytes of text is refused before it was read', async () => {
     const model = await voice();
     const answer = await make({ model, documents: [{ text: 'word '.repeat(2_000_000) }] });
     expect(await readRefusal(answer)).toMatchObject({ status: 413, code: 'body_too_large' });
-    expect(eu.asked).toEqual([]);
+    expect(eu.requests).toEqual([]);
   });
 
   it('with 100,000 characters and no full stop is cut', async () => {
@@ -137,7 +137,7 @@ describe('T3 a new project', () => {
     const model = await voice();
     eu.storageFails = true;
     expect(await readRefusal(await make({ model, documents: [{ text: 'x' }] }))).toMatchObject({ status: 503 });
-    await expect.poll(() => eu.asked.at(-1)?.line).toMatch(/^DELETE \/api\/projects\/acme\//);
+    await expect.poll(() => eu.requests.at(-1)?.line).toMatch(/^DELETE \/api\/projects\/acme\//);
   });
 });
 
@@ -203,7 +203,7 @@ describe('T3 a project', () => {
     const events = await (await send(`/v1/projects/${ID}/events`, 'GET')).text();
     expect(events).toMatch(/^id: 4\nevent: end\ndata: {"object":"project"/);
     await send(`/v1/projects/${ID}/rerun`, 'POST');
-    expect(eu.asked.at(-1)?.line).toBe(`POST /api/projects/acme/${ID}/rerun`);
+    expect(eu.requests.at(-1)?.line).toBe(`POST /api/projects/acme/${ID}/rerun`);
     expect(await (await send(`/v1/projects/${ID}`, 'DELETE')).json()).toMatchObject({ status: 'cancelled' });
   });
 });
@@ -216,7 +216,7 @@ describe('T3 a change of one segment', () => {
     eu.refusals.push('edition_passed');
     const answer = await send(at, 'PUT', { text: ' New  words. ' });
     expect(answer.status).toBe(202);
-    const puts = eu.asked.filter(({ line }) => line.startsWith('PUT'));
+    const puts = eu.requests.filter(({ line }) => line.startsWith('PUT'));
     expect(puts.map(({ line }) => line)).toEqual(Array(2).fill(`PUT /api/projects/acme/${ID}/documents/0/segments/7`));
     const { edition, file } = (puts[1]?.body ?? {}) as { edition: number; file: string };
     const opened = await eu.open(new Uint8Array(Buffer.from(file, 'base64')));
@@ -232,7 +232,7 @@ describe('T3 a change of one segment', () => {
     eu.row({ id: ID });
     const sealed = Buffer.from('sealed').toString('base64');
     expect((await send(at, 'PUT', { edition: 5, sealed }, { scope: 'projects' })).status).toBe(202);
-    expect(eu.asked.at(-1)?.body).toEqual({ edition: 5, file: sealed });
+    expect(eu.requests.at(-1)?.body).toEqual({ edition: 5, file: sealed });
   });
 
   it.each<[string, unknown, object, string]>([
@@ -244,7 +244,7 @@ describe('T3 a change of one segment', () => {
   ])('with %s is refused', async (_, body, claims, code) => {
     eu.row({ id: ID });
     expect((await readRefusal(await send(at, 'PUT', body, claims))).code).toBe(code);
-    expect(eu.asked).toEqual([]);
+    expect(eu.requests).toEqual([]);
   });
 });
 

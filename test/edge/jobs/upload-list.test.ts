@@ -39,9 +39,9 @@ describe('C4 T4 a list of uploads', () => {
     await ask(`/v1/uploads/${row.id}`, { headers: own });
     await ask('/v1/uploads', { headers: own });
     await ask(`/v1/uploads/${row.id}`, { method: 'DELETE', headers: own });
-    expect(eu.asked.map(({ owner }) => owner)).toEqual(['alice', 'alice', 'alice']);
+    expect(eu.requests.map(({ owner }) => owner)).toEqual(['alice', 'alice', 'alice']);
     await ask(`/v1/uploads/${row.id}`, { headers: await bearer({ sub: 'alice' }) });
-    expect(eu.asked.at(-1)?.owner).toBeUndefined();
+    expect(eu.requests.at(-1)?.owner).toBeUndefined();
     const nameless = await bearer({ sub: undefined, visibility: 'subject' });
     expect((await ask('/v1/uploads', { headers: nameless })).status).toBe(401);
   });
@@ -52,8 +52,8 @@ describe('C4 T4 a list of uploads', () => {
     await ask(`/v1/uploads/${row.id}`, { headers });
     await ask('/v1/uploads', { headers });
     await ask(`/v1/uploads/${row.id}`, { method: 'DELETE', headers });
-    expect(eu.asked.map(({ claims }) => claims.zones)).toEqual([['eu'], ['eu'], ['eu']]);
-    expect(us.asked).toEqual([]);
+    expect(eu.requests.map(({ claims }) => claims.zones)).toEqual([['eu'], ['eu'], ['eu']]);
+    expect(us.requests).toEqual([]);
   });
 
   it('keeps its order over short pages of several zones', async () => {

@@ -91,7 +91,7 @@ describe('C2 C11 T4 POST /v1/listen?callback=', () => {
     expect(answer.status).toBe(200);
     const { request_id: id } = (await answer.json()) as { request_id: string };
     expect(answer.headers.get('dg-request-id')).toBe(id);
-    expect(eu.asked[0]?.body).toMatchObject({
+    expect(eu.requests[0]?.body).toMatchObject({
       id,
       sealed: true,
       language: 'en',
@@ -116,7 +116,7 @@ describe('C2 C11 T4 POST /v1/listen?callback=', () => {
     kept.trouble = [403];
     expect(await (await post(new Uint8Array(10))).json()).toMatchObject({ reason: 'uploads_unavailable' });
     expect(kept.file).toBeUndefined();
-    const deleted = eu.asked.filter(({ line }) => line.startsWith('DELETE'));
+    const deleted = eu.requests.filter(({ line }) => line.startsWith('DELETE'));
     expect(deleted).toHaveLength(3);
     expect((await events(tenant)).at(-1)).toMatchObject({ type: 'inference.complete', reason: 'upload_too_large' });
   });
@@ -141,7 +141,7 @@ describe('C2 C11 T4 POST /v1/listen?callback=', () => {
     expect((await post(new Uint8Array(9), '', { scope: 'transcribe' })).status).toBe(403);
     expect((await post(new Uint8Array(9), '', { sealing: 'client' })).status).toBe(403);
     expect((await post(new Uint8Array(9), '&redact=pii')).status).toBe(400);
-    expect(eu.asked).toEqual([]);
+    expect(eu.requests).toEqual([]);
   });
 });
 
@@ -179,12 +179,12 @@ describe('C1 C2 T4 POST /v1/audio/transcriptions with x-auricle-upload', () => {
       [[], [['temperature', '0']], { 'x-auricle-model': model, 'x-auricle-language': 'en' }],
     ] as [[string, string][], [string, string][], Record<string, string>][]) {
       kept.file = undefined;
-      eu.asked.length = 0;
+      eu.requests.length = 0;
       const answer = await send(fields, after, headers);
       expect(answer.status).toBe(202);
       const { id, status } = (await answer.json()) as { id: string; status: string };
       expect([status, answer.headers.get('location')]).toEqual(['uploaded', `http://edge.test/v1/uploads/${id}`]);
-      expect(eu.asked[0]?.body).toMatchObject({
+      expect(eu.requests[0]?.body).toMatchObject({
         model,
         language: 'en',
         filename: 'call.wav',
@@ -205,7 +205,7 @@ describe('C1 C2 T4 POST /v1/audio/transcriptions with x-auricle-upload', () => {
     expect([answer.status, body]).toEqual([202, { object: 'upload', id: expect.any(String) }]);
     expect(answer.headers.get('location')).toBe(`http://edge.test/v1/uploads/${body.id}`);
     expect(kept.file).toBeDefined();
-    expect(eu.asked.filter(({ line }) => line.startsWith('DELETE'))).toEqual([]);
+    expect(eu.requests.filter(({ line }) => line.startsWith('DELETE'))).toEqual([]);
   });
 
   it('C1 takes model and language behind a file of at most 1 MiB', async () => {
@@ -222,7 +222,7 @@ describe('C1 C2 T4 POST /v1/audio/transcriptions with x-auricle-upload', () => {
     const answer = await send([], after);
     expect(answer.status).toBe(202);
     const { id } = (await answer.json()) as { id: string };
-    expect(eu.asked[0]?.body).toMatchObject({ model, language: 'en', filename: 'call.wav' });
+    expect(eu.requests[0]?.body).toMatchObject({ model, language: 'en', filename: 'call.wav' });
     expect(await open(kept.file, id, privateJwk)).toEqual(sound);
   });
 
@@ -237,7 +237,7 @@ describe('C1 C2 T4 POST /v1/audio/transcriptions with x-auricle-upload', () => {
     expect(await code(await send([['model', model]], [], {}, { scope: 'transcribe' }))).toBe('scope_missing');
     expect(await code(await send([['model', model]], [], {}, { sealing: 'client' }))).toBe('sealing_required');
     expect(await code(await send([['model', model]], [], { 'content-type': 'audio/wav' }))).toBe('content_type_wrong');
-    expect(eu.asked).toEqual([]);
+    expect(eu.requests).toEqual([]);
     const type = 'multipart/form-data; boundary=x';
     const head = `--x\r\ncontent-disposition: form-data; name="model"\r\n\r\n${model}\r\n--x`;
     const file = '\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\nsound';
@@ -254,7 +254,7 @@ describe('C1 C2 T4 POST /v1/audio/transcriptions with x-auricle-upload', () => {
     expect(await raw(`${head}${file}`)).toBe('form_invalid');
     expect(await raw(`${head}${file}\r\n--x`)).toBe('form_invalid');
     expect(await raw(`${head}${file.replace('sound', '')}\r\n--x--`)).toBe('audio_empty');
-    expect(eu.asked.filter(({ line }) => line.startsWith('DELETE'))).toHaveLength(3);
+    expect(eu.requests.filter(({ line }) => line.startsWith('DELETE'))).toHaveLength(3);
   });
 
   it('finds the same file however the form is cut', async () => {

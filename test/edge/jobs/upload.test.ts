@@ -69,8 +69,8 @@ describe('C2 T4 a new upload', () => {
     expect(answer.headers.get('location')).toBe(grant.status_url);
     expect(answer.headers.get('cache-control')).toBe('no-store');
     expect(isUploadId(String(grant.id))).toBe(true);
-    expect(eu.asked).toEqual([]);
-    expect(us.asked).toMatchObject([
+    expect(eu.requests).toEqual([]);
+    expect(us.requests).toMatchObject([
       {
         line: 'POST /api/uploads',
         claims: { tenant: 'acme' },
@@ -118,7 +118,7 @@ describe('C2 T4 a new upload', () => {
       status: 429,
       code: 'allowance_requests',
     });
-    expect(eu.asked).toHaveLength(1);
+    expect(eu.requests).toHaveLength(1);
   });
 
   it('waits for absent agents, but not for an unknown model', async () => {
@@ -140,7 +140,7 @@ describe('C2 T4 a new upload', () => {
     expect(await readRefusal(await create({ model }, { zones: ['mars'] }))).toMatchObject({
       code: 'residency_mismatch',
     });
-    expect([...eu.asked, ...us.asked]).toEqual([]);
+    expect([...eu.requests, ...us.requests]).toEqual([]);
   });
 
   it.each<[string, object, object, string, string]>([
@@ -171,7 +171,7 @@ describe('C2 T4 a new upload', () => {
   ])('with %s is refused', async (_, body, claims, code, text) => {
     const refusal = await readRefusal(await create(body, claims));
     expect([refusal.code, refusal.message.includes(text)]).toEqual([code, true]);
-    expect(eu.asked).toEqual([]);
+    expect(eu.requests).toEqual([]);
   });
 
   it('may be plain where the token says so', async () => {
@@ -180,7 +180,7 @@ describe('C2 T4 a new upload', () => {
     eu.withKey = false;
     const claims = { uploads: 'plain', keepDays: 3 };
     expect((await create({ model, sealed: false }, claims)).status).toBe(201);
-    expect(eu.asked[0]?.body).toMatchObject({ sealed: false, keepDays: 0 });
+    expect(eu.requests[0]?.body).toMatchObject({ sealed: false, keepDays: 0 });
     expect(await readRefusal(await create({ model }, claims))).toMatchObject({ code: 'uploads_closed' });
   });
 
@@ -188,7 +188,7 @@ describe('C2 T4 a new upload', () => {
     const model = unique();
     await startAgent(model);
     expect((await create({ model }, { allowance: { audioSecondsPerDay: 60 } })).status).toBe(201);
-    expect(eu.asked[0]?.body).toMatchObject({ most: { seconds: 60 } });
+    expect(eu.requests[0]?.body).toMatchObject({ most: { seconds: 60 } });
   });
 
   it('returns the functions’ refusals, and none of its own link to them', async () => {
@@ -281,7 +281,7 @@ describe('C2 C11 an upload', () => {
         status: 404,
         code: 'upload_unknown',
       });
-    expect(eu.asked.every(({ line }) => line.startsWith(`GET /api/uploads/acme/${row.id}`))).toBe(true);
+    expect(eu.requests.every(({ line }) => line.startsWith(`GET /api/uploads/acme/${row.id}`))).toBe(true);
   });
 
   it('is cancelled and run again, both on record', async () => {
@@ -464,7 +464,7 @@ describe('C11 dead-lettered jobs', () => {
       ],
     });
     expect(await (await replay({}, '?zone=us')).json()).toMatchObject({ zones: [{ zone: 'us' }] });
-    expect(us.asked.map(({ line, claims }) => [line, claims.operate])).toEqual([
+    expect(us.requests.map(({ line, claims }) => [line, claims.operate])).toEqual([
       ['POST /api/jobs/replay', true],
       ['POST /api/jobs/replay?zone=us', true],
     ]);
@@ -475,6 +475,6 @@ describe('C11 dead-lettered jobs', () => {
     expect(await readRefusal(await replay({ scope: 'uploads' }))).toMatchObject({ code: 'scope_missing' });
     const row = eu.row();
     await ask(`/v1/uploads/${row.id}`, { headers: await bearer() });
-    expect(eu.asked.map(({ claims }) => claims.operate)).toEqual([undefined]);
+    expect(eu.requests.map(({ claims }) => claims.operate)).toEqual([undefined]);
   });
 });

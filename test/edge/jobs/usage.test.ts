@@ -83,7 +83,7 @@ describe('C11: usage of an upload', () => {
       return ask('/v1/uploads', { method: 'POST', headers, body: JSON.stringify({ model }) });
     };
     expect((await create(tenant)).status).toBe(201);
-    const [asked] = functions.asked;
+    const [asked] = functions.requests;
     const { home } = (asked as { body: { home: string } }).body;
     const first = usage(tenant, { home, seconds: 99 });
     for (let time = 0; time < 3; time += 1) await tell(first, await sign(tenant));

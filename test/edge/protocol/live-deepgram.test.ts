@@ -22,40 +22,40 @@ const finals = (client: LiveClient) =>
 
 describe('C10 R1 a Deepgram stream from a client to an agent', () => {
   it('sends the transcript, then Metadata, then 1000', async () => {
-    const { name, talks } = await startListener({ interims: true });
+    const { name, agentStreams } = await startListener({ interims: true });
     const client = await LiveClient.connect(address(name, '&interim_results=true'), await bearer());
     const id = client.headers.get('dg-request-id');
     expect(id).toBe(client.headers.get('x-request-id'));
-    client.say(letters('hello there ')).say(letters('general.')).say({ type: 'KeepAlive' }).say(letters('kenobi'));
-    client.say({ type: 'Finalize' });
-    expect(transcript(await client.heard('Results', ({ from_finalize }) => from_finalize === true))).toBe('kenobi');
-    client.say({ type: 'CloseStream' });
+    client.send(letters('hello there ')).send(letters('general.')).send({ type: 'KeepAlive' }).send(letters('kenobi'));
+    client.send({ type: 'Finalize' });
+    expect(transcript(await client.waitFor('Results', ({ from_finalize }) => from_finalize === true))).toBe('kenobi');
+    client.send({ type: 'CloseStream' });
     expect(await client.end()).toMatchObject({ code: 1000 });
     expect(finals(client)).toEqual(['hello there general', 'kenobi']);
     expect(client.all('Results').some(({ is_final }) => !is_final)).toBe(true);
     expect(client.messages.at(-1)).toMatchObject({ type: 'Metadata', request_id: id, duration: 0.003 });
     expect(client.binary).toBe(0);
-    await eventually(() => talks[0]?.closed);
+    await eventually(() => agentStreams[0]?.closed);
   });
 
   it('§3-17 buffers audio before an agent is ready', async () => {
-    const { name, talks, letReady } = await startLateListener();
+    const { name, agentStreams, letReady } = await startLateListener();
     const client = await LiveClient.connect(address(name), await bearer());
-    client.say(letters('early '));
-    await eventually(() => talks[0]?.opened);
-    client.say(letters('words.'));
+    client.send(letters('early '));
+    await eventually(() => agentStreams[0]?.opened);
+    client.send(letters('words.'));
     letReady();
-    await client.heard('Results');
+    await client.waitFor('Results');
     expect(finals(client)).toEqual(['early words']);
     client.close();
   });
 
   it('§3-14 closes a client idle for ten seconds, with Deepgram’s code', async () => {
-    const { name, talks } = await startListener();
+    const { name, agentStreams } = await startListener();
     const client = await LiveClient.connect(address(name), await bearer());
-    client.say(letters('hello.'));
-    await client.heard('Results');
-    await passQuietly(DEEPGRAM_IDLE_MS + 1_000, talks[0]);
+    client.send(letters('hello.'));
+    await client.waitFor('Results');
+    await passQuietly(DEEPGRAM_IDLE_MS + 1_000, agentStreams[0]);
     const { code, reason } = await client.end();
     expect([code, reason.slice(0, 8)]).toEqual([1011, 'NET-0001']);
     expect(client.messages.at(-1)).toMatchObject({ type: 'Error', code: 'stream_idle' });
@@ -64,10 +64,10 @@ describe('C10 R1 a Deepgram stream from a client to an agent', () => {
   it('a client that floods requests without reading is closed', async () => {
     const { name } = await startListener();
     const client = await LiveClient.connect(address(name), await bearer());
-    client.say(letters('hello.'));
-    await client.heard('Results');
+    client.send(letters('hello.'));
+    await client.waitFor('Results');
     const most = STREAM_UNREAD_BYTES;
-    for (let asked = 0; asked < most / 100 && !client.ended; asked++) client.say('no JSON');
+    for (let asked = 0; asked < most / 100 && !client.ended; asked++) client.send('no JSON');
     expect(await client.end()).toMatchObject({ code: 1011, reason: 'NET-0000 reader_slow' });
     const answered = client.all('Error').reduce((bytes, message) => bytes + JSON.stringify(message).length, 0);
     expect(answered).toBeLessThan(most + 1_000);
@@ -76,7 +76,7 @@ describe('C10 R1 a Deepgram stream from a client to an agent', () => {
   it('sound without a header that names its format is refused once, for good', async () => {
     const { name } = await startListener();
     const client = await LiveClient.connect(`/v1/listen?model=${name}`, await bearer());
-    client.say(letters('_'.repeat(5_000)));
+    client.send(letters('_'.repeat(5_000)));
     expect(await client.end()).toEqual({ code: 1000, reason: 'DATA-0000 audio_live_unsupported' });
     expect(client.messages).toMatchObject([{ type: 'Error', code: 'audio_live_unsupported' }]);
   });
@@ -85,13 +85,13 @@ describe('C10 R1 a Deepgram stream from a client to an agent', () => {
 /** One `DeepgramClient` object sends one session id with every socket, whichever caller it serves. */
 describe('C10 A21 two callers with one x-deepgram-session-id', () => {
   const callers = async () => {
-    const { name, talks } = await startListener();
+    const { name, agentStreams } = await startListener();
     const headers = { ...(await bearer()), 'x-deepgram-session-id': crypto.randomUUID() };
-    return { talks, connect: () => LiveClient.connect(address(name), headers) };
+    return { agentStreams, connect: () => LiveClient.connect(address(name), headers) };
   };
   const documented = ['Results', 'Metadata', 'SpeechStarted', 'UtteranceEnd', 'Error'];
   const finish = async (client: LiveClient) => {
-    client.say({ type: 'CloseStream' });
+    client.send({ type: 'CloseStream' });
     expect(await client.end()).toMatchObject({ code: 1000 });
     for (const { type } of client.messages) expect(documented).toContain(type);
     return finals(client);
@@ -101,32 +101,32 @@ describe('C10 A21 two callers with one x-deepgram-session-id', () => {
     ['silent', []],
     ['sending KeepAlive', [{ type: 'KeepAlive' }]],
   ])('MUST 38: read only their own words while the first is %s', async (_, keepAlive) => {
-    const { connect, talks } = await callers();
+    const { connect, agentStreams } = await callers();
     const first = await connect();
-    first.say(letters('alpha'));
-    for (const message of keepAlive) first.say(message);
-    await eventually(() => talks[0]?.position === 5);
+    first.send(letters('alpha'));
+    for (const message of keepAlive) first.send(message);
+    await eventually(() => agentStreams[0]?.position === 5);
     passTime(2_000);
     const second = await connect();
-    second.say(letters('bravo.'));
-    await second.heard('Results');
-    first.say(letters(' charlie.'));
+    second.send(letters('bravo.'));
+    await second.waitFor('Results');
+    first.send(letters(' charlie.'));
     expect(await finish(second)).toEqual(['bravo']);
     expect(await finish(first)).toEqual(['alpha charlie']);
-    expect(talks).toHaveLength(2);
+    expect(agentStreams).toHaveLength(2);
   });
 
   it('MUST 38: a lost connection ends its session; the next starts at zero', async () => {
-    const { connect, talks } = await callers();
+    const { connect, agentStreams } = await callers();
     const first = await connect();
-    first.say(letters('alpha'));
-    await eventually(() => talks[0]?.position === 5);
+    first.send(letters('alpha'));
+    await eventually(() => agentStreams[0]?.position === 5);
     first.drop();
     // No time passes: the session does not wait for a client that cannot resume.
-    await eventually(() => talks[0]?.closed);
+    await eventually(() => agentStreams[0]?.closed);
     const second = await connect();
-    second.say(letters('bravo.'));
-    expect(await second.heard('Results')).toMatchObject({ start: 0 });
+    second.send(letters('bravo.'));
+    expect(await second.waitFor('Results')).toMatchObject({ start: 0 });
     expect(await finish(second)).toEqual(['bravo']);
   });
 });
@@ -138,8 +138,8 @@ describe('C10 access to a Deepgram stream', () => {
       'sec-websocket-protocol': `${scheme}, ${await makeToken()}, x-deepgram-session-id, ${crypto.randomUUID()}`,
     });
     expect(client.protocol).toBe(scheme);
-    client.say(letters('hi.'));
-    await client.heard('Results');
+    client.send(letters('hi.'));
+    await client.waitFor('Results');
     client.close();
   });
 
@@ -154,8 +154,8 @@ describe('C10 access to a Deepgram stream', () => {
     const granted = await ask('/v1/auth/grant', { method: 'POST', headers: await bearer() });
     const { access_token } = (await granted.json()) as { access_token: string };
     const client = await LiveClient.connect(address(name), { authorization: `Bearer ${access_token}` });
-    client.say(letters('granted.'));
-    await client.heard('Results');
+    client.send(letters('granted.'));
+    await client.waitFor('Results');
     client.close();
     const recording = await ask(`/v1/listen?model=${name}`, {
       method: 'POST',
@@ -215,19 +215,19 @@ describe('C10 access to a Deepgram stream', () => {
     const tenant = `t-${crypto.randomUUID().slice(0, 8)}`;
     const headers = await bearer({ tenant, allowance: { requestsAtOnce: 1 } });
     const first = await LiveClient.connect(address(name), headers);
-    first.say(letters('first.'));
-    await first.heard('Results');
+    first.send(letters('first.'));
+    await first.waitFor('Results');
     const second = await LiveClient.connect(address(name), headers);
     const { code, reason } = await second.end();
     expect([code, reason]).toEqual([1011, 'NET-0000 allowance_concurrent']);
     expect(second.messages).toMatchObject([{ type: 'Error', code: 'allowance_concurrent' }]);
     expect(String(second.messages[0]?.description)).toContain('1 are allowed');
-    first.say({ type: 'CloseStream' });
+    first.send({ type: 'CloseStream' });
     await first.end();
     // The place is free again.
     const third = await LiveClient.connect(address(name), headers);
-    third.say(letters('third.'));
-    await third.heard('Results');
+    third.send(letters('third.'));
+    await third.waitFor('Results');
     third.close();
   });
 
@@ -237,18 +237,18 @@ describe('C10 access to a Deepgram stream', () => {
     const answer = await ask(address('nobody-serves-this'), { headers: handshake });
     expect(answer.status).toBe(404);
     const error = answer.headers.get('dg-error') ?? '';
-    expect(error).toContain('"nobody-serves-this" does not exist here. There are:');
+    expect(error).toContain('"nobody-serves-this" does not exist here. Available:');
     expect(await answer.json()).toMatchObject({ reason: 'model_unknown', err_msg: error });
     const spoken = await ask(address(name, '&language=tlh'), { headers: handshake });
     expect([spoken.status, spoken.headers.get('dg-error')]).toEqual([400, expect.stringContaining('"tlh"')]);
   });
 
   it('§3-24 how long it may say nothing is its token’s to shorten', async () => {
-    const { name, talks } = await startListener();
+    const { name, agentStreams } = await startListener();
     const client = await LiveClient.connect(address(name), await bearer({ idleSeconds: 3 }));
-    client.say(letters('hello.'));
-    await client.heard('Results');
-    await passQuietly(4_000, talks[0]);
+    client.send(letters('hello.'));
+    await client.waitFor('Results');
+    await passQuietly(4_000, agentStreams[0]);
     expect(await client.end()).toMatchObject({ code: 1011 });
     expect(client.messages.at(-1)).toMatchObject({
       code: 'stream_idle',

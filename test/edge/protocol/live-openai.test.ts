@@ -33,12 +33,12 @@ async function readEvents(tenant: string, type: string): Promise<Recorded[]> {
 
 describe('C10 R1 a realtime session from a client to an agent', () => {
   it('sends the transcript, in text frames only', async () => {
-    const { name, talks } = await startListener({ interims: true });
+    const { name, agentStreams } = await startListener({ interims: true });
     const client = await LiveClient.connect(`/v1/realtime?intent=transcription&model=${name}`, await bearer());
-    expect((await client.heard('session.created')).type).toBe(client.types[0]);
+    expect((await client.waitFor('session.created')).type).toBe(client.types[0]);
     expect(client.headers.get('x-request-id')).toMatch(/^[\w-]{16,}$/);
-    client.say(telephone()).say(append('hello there ')).say(append('general.')).say(append('kenobi.'));
-    await client.heard(`${PREFIX}.completed`, ({ transcript }) => transcript === 'kenobi');
+    client.send(telephone()).send(append('hello there ')).send(append('general.')).send(append('kenobi.'));
+    await client.waitFor(`${PREFIX}.completed`, ({ transcript }) => transcript === 'kenobi');
     const completed = client.all(`${PREFIX}.completed`);
     expect(completed.map(({ transcript }) => transcript)).toEqual(['hello there general', 'kenobi']);
     for (const { item_id, transcript } of completed) {
@@ -46,44 +46,47 @@ describe('C10 R1 a realtime session from a client to an agent', () => {
       expect(deltas.map(({ delta }) => delta).join('')).toBe(transcript);
     }
     expect(client.binary).toBe(0);
-    expect(talks[0]?.opened).toMatchObject({
+    expect(agentStreams[0]?.opened).toMatchObject({
       model: name,
       format: { encoding: 'mulaw', rate: 8_000, channels: 1 },
       options: { interim: true, endpointingMs: 500 },
     });
     client.close();
-    await eventually(() => talks[0]?.closed);
+    await eventually(() => agentStreams[0]?.closed);
   });
 
   it('§3-17 buffers audio before an agent is ready', async () => {
-    const { name, talks, letReady } = await startLateListener();
+    const { name, agentStreams, letReady } = await startLateListener();
     const client = await LiveClient.connect(`/v1/realtime?model=${name}`, await bearer());
-    client.say(telephone()).say(append('early '));
-    await eventually(() => talks[0]?.opened);
-    client.say(append('words.'));
+    client.send(telephone()).send(append('early '));
+    await eventually(() => agentStreams[0]?.opened);
+    client.send(append('words.'));
     letReady();
-    expect(await client.heard(`${PREFIX}.completed`)).toMatchObject({ transcript: 'early words' });
+    expect(await client.waitFor(`${PREFIX}.completed`)).toMatchObject({ transcript: 'early words' });
     client.close();
   });
 
   it('answers a commit, and bad messages with errors that do not end it', async () => {
     const { name } = await startListener();
     const client = await LiveClient.connect('/v1/realtime?intent=transcription', await bearer());
-    client.say('{').say(new Uint8Array(3)).say(append('lost'));
+    client.send('{').send(new Uint8Array(3)).send(append('lost'));
     await eventually(() => client.all('error').length === 3);
-    client.say(telephone(name));
-    client.say({ type: 'session.update', session: { audio: { input: { turn_detection: null } } } });
+    client.send(telephone(name));
+    client.send({ type: 'session.update', session: { audio: { input: { turn_detection: null } } } });
     client
-      .say(append('_'.repeat(800)))
-      .say(append('spoken'))
-      .say({ type: 'input_audio_buffer.commit' });
-    const committed = await client.heard('input_audio_buffer.committed');
-    expect(await client.heard(`${PREFIX}.completed`)).toMatchObject({
+      .send(append('_'.repeat(800)))
+      .send(append('spoken'))
+      .send({ type: 'input_audio_buffer.commit' });
+    const committed = await client.waitFor('input_audio_buffer.committed');
+    expect(await client.waitFor(`${PREFIX}.completed`)).toMatchObject({
       item_id: committed.item_id,
       transcript: 'spoken',
     });
-    client.say({ type: 'input_audio_buffer.commit' });
-    await client.heard('error', ({ error }) => (error as { code: string }).code === 'input_audio_buffer_commit_empty');
+    client.send({ type: 'input_audio_buffer.commit' });
+    await client.waitFor(
+      'error',
+      ({ error }) => (error as { code: string }).code === 'input_audio_buffer_commit_empty',
+    );
     expect(client.ended).toBeUndefined();
     client.close();
   });
@@ -94,19 +97,19 @@ describe('C10 R1 a realtime session from a client to an agent', () => {
     expect(await early.end()).toMatchObject({ code: 4404 });
     expect(early.messages).toMatchObject([{ type: 'error', error: { code: 'model_unknown', param: 'model' } }]);
     const message = ({ error }: { readonly [key: string]: unknown }) => (error as { message: string }).message;
-    expect(message(early.messages[0] ?? {})).toContain('"gpt-realtime" does not exist here. There are:');
+    expect(message(early.messages[0] ?? {})).toContain('"gpt-realtime" does not exist here. Available:');
     // A session that is configured later stays open for another try.
     const late = await LiveClient.connect('/v1/realtime?intent=transcription', await bearer());
-    late.say({ ...telephone('gpt-realtime'), event_id: 'mine' });
-    const error = await late.heard('error');
-    expect(message(error)).toContain('There are:');
+    late.send({ ...telephone('gpt-realtime'), event_id: 'mine' });
+    const error = await late.waitFor('error');
+    expect(message(error)).toContain('Available:');
     expect(error).toMatchObject({ error: { event_id: 'mine' } });
     // It is as if that had not been said.
-    late.say({ type: 'session.update', session: {} });
+    late.send({ type: 'session.update', session: {} });
     const input = { format: { type: 'audio/pcm', rate: 24_000 }, transcription: { model: null } };
-    expect(await late.heard('session.updated')).toMatchObject({ session: { audio: { input } } });
-    late.say(telephone(name)).say(append('spoken.'));
-    expect(await late.heard(`${PREFIX}.completed`)).toMatchObject({ transcript: 'spoken' });
+    expect(await late.waitFor('session.updated')).toMatchObject({ session: { audio: { input } } });
+    late.send(telephone(name)).send(append('spoken.'));
+    expect(await late.waitFor(`${PREFIX}.completed`)).toMatchObject({ transcript: 'spoken' });
     expect(late.all('error')).toHaveLength(1);
     late.close();
   });
@@ -118,13 +121,13 @@ describe('C10 access to a realtime session', () => {
     const client = await LiveClient.connect('/v1/realtime?intent=transcription', {
       'sec-websocket-protocol': `realtime, openai-insecure-api-key.${token}, openai-organization.org-1, openai-project.p`,
     });
-    await client.heard('session.created');
+    await client.waitFor('session.created');
     expect(client.protocol).toBe('realtime');
     client.close();
   });
 
   it('a client secret grants the session that it was made for', async () => {
-    const { name, talks } = await startListener();
+    const { name, agentStreams } = await startListener();
     const session = {
       type: 'transcription',
       audio: { input: { format: { type: 'audio/pcmu' }, transcription: { model: name, prompt: 'Zürich' } } },
@@ -138,10 +141,10 @@ describe('C10 access to a realtime session', () => {
     const client = await LiveClient.connect('/v1/realtime', {
       'sec-websocket-protocol': `realtime, openai-insecure-api-key.${value}`,
     });
-    expect(await client.heard('session.created')).toMatchObject({ session });
-    client.say(append('at once.'));
-    expect(await client.heard(`${PREFIX}.completed`)).toMatchObject({ transcript: 'at once' });
-    expect(talks[0]?.ticket).toMatchObject({ tenant: 'acme' });
+    expect(await client.waitFor('session.created')).toMatchObject({ session });
+    client.send(append('at once.'));
+    expect(await client.waitFor(`${PREFIX}.completed`)).toMatchObject({ transcript: 'at once' });
+    expect(agentStreams[0]?.ticket).toMatchObject({ tenant: 'acme' });
     client.close();
   });
 
@@ -151,7 +154,7 @@ describe('C10 access to a realtime session', () => {
       ...(await bearer()),
       'auricle-realtime-config': forged,
     });
-    expect(JSON.stringify(await client.heard('session.created'))).not.toContain('forged');
+    expect(JSON.stringify(await client.waitFor('session.created'))).not.toContain('forged');
     client.close();
   });
 
@@ -180,10 +183,10 @@ describe('C10 access to a realtime session', () => {
     const headers = await bearer({ tenant, allowance: { requestsAtOnce: 1 } });
     const connect = () => LiveClient.connect(`/v1/realtime?model=${name}`, headers);
     const first = await connect();
-    first.say(telephone()).say(append('first.'));
-    await first.heard(`${PREFIX}.completed`);
+    first.send(telephone()).send(append('first.'));
+    await first.waitFor(`${PREFIX}.completed`);
     const second = await connect();
-    second.say(telephone()).say(append('second.'));
+    second.send(telephone()).send(append('second.'));
     expect(await second.end()).toMatchObject({ code: 4429, reason: 'allowance_concurrent' });
     expect(second.all('error')).toMatchObject([{ error: { type: 'rate_limit_error', code: 'allowance_concurrent' } }]);
     first.close();
@@ -193,24 +196,24 @@ describe('C10 access to a realtime session', () => {
     const { name } = await startListener();
     const headers = await bearer({ sessionSeconds: 8 });
     const client = await LiveClient.connect(`/v1/realtime?model=${name}`, headers);
-    const created = await client.heard('session.created');
+    const created = await client.waitFor('session.created');
     const { expires_at } = created.session as { expires_at: number };
     expect(Math.abs(expires_at - Date.now() / 1_000 - 8)).toBeLessThan(2);
-    client.say(telephone()).say(append('almost over.'));
-    await client.heard(`${PREFIX}.completed`);
+    client.send(telephone()).send(append('almost over.'));
+    await client.waitFor(`${PREFIX}.completed`);
     passTime(9_000);
     expect(await client.end()).toMatchObject({ code: 1001, reason: 'session_expired' });
     expect(client.all('error')).toMatchObject([{ error: { code: 'session_expired' } }]);
   });
 
   it('R1 closes a client after five silent minutes, after all results', async () => {
-    const { name, talks } = await startListener();
+    const { name, agentStreams } = await startListener();
     const client = await LiveClient.connect(`/v1/realtime?model=${name}`, await bearer());
-    client.say(telephone()).say(append('before. while nobody speaks'));
-    await client.heard(`${PREFIX}.completed`);
-    await passQuietly(REALTIME_IDLE_MS - 1_000, talks[0]);
+    client.send(telephone()).send(append('before. while nobody speaks'));
+    await client.waitFor(`${PREFIX}.completed`);
+    await passQuietly(REALTIME_IDLE_MS - 1_000, agentStreams[0]);
     expect(client.ended).toBeUndefined();
-    await passQuietly(2_000, talks[0]);
+    await passQuietly(2_000, agentStreams[0]);
     expect(await client.end()).toMatchObject({ code: 4408, reason: 'stream_idle' });
     expect(client.all(`${PREFIX}.completed`).map(({ transcript }) => transcript)).toEqual([
       'before',
@@ -222,7 +225,7 @@ describe('C10 access to a realtime session', () => {
 
   it('an unknown model is an error and ends the session', async () => {
     const client = await LiveClient.connect('/v1/realtime?model=nobody-serves-this', await bearer());
-    client.say(telephone()).say(append('hello'));
+    client.send(telephone()).send(append('hello'));
     expect(await client.end()).toMatchObject({ code: 4404, reason: 'model_unknown' });
     expect(client.all('error')).toMatchObject([{ error: { code: 'model_unknown', param: 'model' } }]);
   });
@@ -239,14 +242,14 @@ describe('C10 access to a realtime session', () => {
     ['in the middle of a word', [append('one. two. thr')], { status: 499, reason: 'client_gone' }],
   ])('C4 R14 records how a session ended that its client closes %s', async (_, messages, end) => {
     const tenant = `t-${crypto.randomUUID().slice(0, 8)}`;
-    const { name, talks } = await startListener({ interims: true });
+    const { name, agentStreams } = await startListener({ interims: true });
     const client = await LiveClient.connect(`/v1/realtime?model=${name}`, await bearer({ tenant }));
-    client.say(telephone());
-    for (const message of messages) client.say(message);
-    await client.heard(`${PREFIX}.completed`, ({ transcript }) => String(transcript).endsWith('two'));
+    client.send(telephone());
+    for (const message of messages) client.send(message);
+    await client.waitFor(`${PREFIX}.completed`, ({ transcript }) => String(transcript).endsWith('two'));
     if (!('reason' in end)) client.close();
     else {
-      await client.heard('input_audio_buffer.speech_started', ({ item_id }) =>
+      await client.waitFor('input_audio_buffer.speech_started', ({ item_id }) =>
         client.all(`${PREFIX}.completed`).every((item) => item.item_id !== item_id),
       );
       client.close();
@@ -257,7 +260,7 @@ describe('C10 access to a realtime session', () => {
     const outcome = 'reason' in end ? end.reason : 'served';
     expect(events.filter(({ type }) => type === 'route')).toMatchObject([{ outcome }]);
     // The agent was told that the stream is over, or sees only that the connection is.
-    const ends = talks[0]?.said.filter((said) => !('kind' in said) && said.type === 'end');
+    const ends = agentStreams[0]?.messages.filter((said) => !('kind' in said) && said.type === 'end');
     expect(ends).toHaveLength('reason' in end ? 0 : 1);
   });
 
@@ -265,8 +268,8 @@ describe('C10 access to a realtime session', () => {
     const tenant = `t-${crypto.randomUUID().slice(0, 8)}`;
     const { name } = await startListener();
     const client = await LiveClient.connect(`/v1/realtime?model=${name}`, await bearer({ tenant }));
-    client.say(telephone()).say(append('for the record.'));
-    await client.heard(`${PREFIX}.completed`);
+    client.send(telephone()).send(append('for the record.'));
+    await client.waitFor(`${PREFIX}.completed`);
     client.close();
     const refused = await LiveClient.connect('/v1/realtime?intent=nonsense', await bearer({ tenant }));
     await refused.end();

@@ -72,7 +72,7 @@ it.each([
   const response = await call(method, path, body);
   expect(response.status).toBe(status);
   expect(await response.json()).toEqual(path === '/aliases' ? { object: 'list', data: state.aliases } : answered);
-  expect(eu.asked.map(({ line: asked, claims }) => [asked, claims.operate])).toEqual([[line, true]]);
+  expect(eu.requests.map(({ line: asked, claims }) => [asked, claims.operate])).toEqual([[line, true]]);
 });
 
 it('C7: refuses malformed requests and callers without the scope here', async () => {
@@ -85,7 +85,7 @@ it('C7: refuses malformed requests and callers without the scope here', async ()
   expect(await readRefusal(await call('GET', '/revisions', undefined, 'models'))).toMatchObject({
     code: 'scope_missing',
   });
-  expect(eu.asked).toEqual([]);
+  expect(eu.requests).toEqual([]);
 });
 
 it.each([
@@ -94,7 +94,7 @@ it.each([
   ['GET', '/transitions?after=1e2', undefined],
 ] as const)('C10 refuses %s %s before calling the functions', async (method, path, body) => {
   expect(await readRefusal(await call(method, path, body))).toMatchObject({ status: 400, code: 'field_invalid' });
-  expect(eu.asked).toEqual([]);
+  expect(eu.requests).toEqual([]);
 });
 
 it.each([
@@ -105,7 +105,7 @@ it.each([
 ])('C10 finds nothing at an address that is not encoded UTF-8: %s %s', async (method, path) => {
   const body = method === 'PUT' ? { revision: A } : undefined;
   expect(await readRefusal(await call(method, path, body))).toMatchObject({ status: 404, code: 'route_unknown' });
-  expect(eu.asked).toEqual([]);
+  expect(eu.requests).toEqual([]);
 });
 
 it('C7: passes on refusals of the functions and reports unreachable ones', async () => {
@@ -124,7 +124,7 @@ describe("T1: versions, as TorchServe's management API speaks of them", () => {
   const two = { ...state, revisions: [row(A, 1, 'full'), row(B, 2, 'develop-verify')] };
   const manage = async (method: string, path: string, scope = 'operate') =>
     ask(`/v1/torchserve${path}`, { method, headers: { authorization: `Bearer ${await makeToken({ scope })}` } });
-  const lines = () => eu.asked.map(({ line }) => line);
+  const lines = () => eu.requests.map(({ line }) => line);
   /** Answers the query for the model itself, then calls `then`. */
   const answers = (then: () => Response) => {
     eu.plain = () => (lines().at(-1) === 'GET /api/models/reference-en' ? Response.json(two) : then());
@@ -181,7 +181,7 @@ describe("T1: versions, as TorchServe's management API speaks of them", () => {
     const set = await manage('PUT', '/models/reference-en/2/set-default');
     expect(await set.json()).toEqual({ status: 'Default version of model "reference-en" is now "2"' });
     expect(lines().at(-1)).toBe('PUT /api/models/reference-en/aliases/stable');
-    expect(eu.asked.at(-1)).toMatchObject({ body: { revision: B, from: A }, claims: { operate: true } });
+    expect(eu.requests.at(-1)).toMatchObject({ body: { revision: B, from: A }, claims: { operate: true } });
     answers(() => Response.json(moved));
     const gone = await manage('DELETE', '/models/reference-en/2');
     expect(await gone.json()).toEqual({ status: 'Model "reference-en" version "2" unregistered' });

@@ -43,7 +43,7 @@ describe('C5 A4 the roster lists attested live agents', () => {
     const agent = await make();
     await agent.connect();
     await agent.send(agent.hello());
-    expect(await agent.heard(({ type }) => type === 'welcome')).toEqual({
+    expect(await agent.waitFor(({ type }) => type === 'welcome')).toEqual({
       type: 'welcome',
       intervalMs: HEARTBEAT_MS,
     });
@@ -97,8 +97,8 @@ describe('C5 A4 the roster lists attested live agents', () => {
     expect(await env.ROSTER.getByName('eu').release(map, `signed ${generation}`)).toBe(generation);
     const told = (number: number) => (message: Record<string, unknown>) =>
       message.type === 'release' && message.release === `signed ${number}`;
-    await agent.heard(told(generation));
-    const count = () => agent.said.filter(told(generation)).length;
+    await agent.waitFor(told(generation));
+    const count = () => agent.messages.filter(told(generation)).length;
     const before = count();
     await agent.send({ ...agent.report(), release: generation - 1 } as AgentMessage);
     await expect.poll(count).toBe(before + 1);
@@ -108,7 +108,7 @@ describe('C5 A4 the roster lists attested live agents', () => {
     // An older map changes nothing, and an agent that knows of none is told none.
     expect(await env.ROSTER.getByName('eu').release({ ...map, generation: 1 }, 'signed 1')).toBe(generation);
     await old.settled();
-    expect(old.said.filter(({ type }) => type === 'release')).toEqual([]);
+    expect(old.messages.filter(({ type }) => type === 'release')).toEqual([]);
     const { entries } = await env.ROSTER.getByName('eu').snapshot();
     expect(entries.find(({ description }) => description.agent === agent.name)?.release).toBe(generation);
   });
@@ -125,7 +125,7 @@ describe('C5 A4 the roster lists attested live agents', () => {
     agent.seq += 1;
     const { seq, boot } = agent;
     await agent.send({ v: 1, type: 'audit', boot, seq, events: [event, { nonsense: true }] });
-    await agent.heard((message) => message.type === 'ack' && message.seq === seq);
+    await agent.waitFor((message) => message.type === 'ack' && message.seq === seq);
     const { rows } = await env.ROSTER.getByName('eu').outbox(0, 500);
     expect(rows.at(-1)?.event).toMatchObject({ type: 'gap', lost: 1, producer: agent.name });
     const kept = rows.map((row) => row.event as Record<string, unknown>).find(({ id }) => id === event.id);
@@ -203,7 +203,8 @@ describe('C5 A4 an agent with a wrong clock', () => {
     expect(await agent.closed).toMatchObject({ code: 4403 });
     const rule = `the agent's clock is ${said}`;
     const detail = `The roster does not accept this report. Reason: ${rule}.`;
-    expect(await agent.heard(({ type }) => type === 'refusal')).toMatchObject({ reason: 'heartbeat_invalid', detail });
+    const refusal = await agent.waitFor(({ type }) => type === 'refusal');
+    expect(refusal).toMatchObject({ reason: 'heartbeat_invalid', detail });
     expect(await recorded(before)).toMatchObject([{ type: 'keys', action: 'refused', detail: rule }]);
     expect(await refusedFor(agent)).toBe(detail);
     // With the right time it joins, and is refused no more.
@@ -240,7 +241,7 @@ describe('C5 A21 an agent name belongs to a pool', () => {
     await thief.connect();
     await thief.send(thief.hello());
     expect(await thief.closed).toMatchObject({ code: 4403 });
-    expect(await thief.heard(({ type }) => type === 'refusal')).toEqual({
+    expect(await thief.waitFor(({ type }) => type === 'refusal')).toEqual({
       type: 'refusal',
       reason: 'heartbeat_invalid',
       detail: `The roster does not accept this report. Reason: the name ${agent.name} belongs to another pool.`,
@@ -259,10 +260,8 @@ describe('C5 A21 an agent name belongs to a pool', () => {
       if (!pool || !other) throw new Error('pools');
       const at = (now: number) => ({ now, connected: false });
       expect(names.claim(pool, 'boot 1', at(0))).toEqual({ ok: true, value: undefined });
-      expect(names.claim(other, 'boot 2', at(1))).toMatchObject({
-        ok: false,
-        refusal: { reason: 'heartbeat_invalid' },
-      });
+      const refusal = { reason: 'heartbeat_invalid' };
+      expect(names.claim(other, 'boot 2', at(1))).toMatchObject({ ok: false, refusal });
       expect(new AgentNames(state.storage.sql).claim(pool, 'boot 3', at(2))).toEqual({ ok: true, value: 'boot 1' });
       const later = 3 + REGISTRY_NAME_MS;
       expect(names.claim(other, 'boot 4', at(later))).toEqual({ ok: true, value: undefined });
@@ -321,7 +320,7 @@ describe('C5 A21 two processes of one name in one pool', () => {
 
     await first.connect();
     await first.send(first.hello());
-    expect(await first.heard(({ type }) => type === 'refusal')).toMatchObject({ reason: 'attestation_stale' });
+    expect(await first.waitFor(({ type }) => type === 'refusal')).toMatchObject({ reason: 'attestation_stale' });
     passTime(2_000);
     await first.attest();
     await first.join();
@@ -395,7 +394,7 @@ describe('C5 A4 the roster refuses with close code 4403', () => {
     const agent = await make({ attestationSeconds: -120 });
     await agent.connect();
     await agent.send(agent.hello());
-    expect(await agent.heard(({ type }) => type === 'refusal')).toMatchObject({ reason: 'attestation_invalid' });
+    expect(await agent.waitFor(({ type }) => type === 'refusal')).toMatchObject({ reason: 'attestation_invalid' });
     await rejects(agent);
   });
 
@@ -429,7 +428,7 @@ describe('C5 A4 the roster refuses with close code 4403', () => {
     await agent.connect();
     const hello = await agent.sign(agent.hello());
     agent.sendRaw(hello);
-    await agent.heard(({ type }) => type === 'welcome');
+    await agent.waitFor(({ type }) => type === 'welcome');
     agent.leave();
     await agent.closed;
     await agent.connect();
@@ -450,7 +449,7 @@ describe('C5 A4 the roster refuses with close code 4403', () => {
     const thief = await make({ agent: first.name });
     await thief.connect();
     for (const text of recorded) thief.sendRaw(text);
-    expect(await thief.heard(({ type }) => type === 'refusal')).toMatchObject({ reason: 'attestation_stale' });
+    expect(await thief.waitFor(({ type }) => type === 'refusal')).toMatchObject({ reason: 'attestation_stale' });
     expect(await thief.closed).toMatchObject({ code: 4403 });
     await second.send(second.report());
     await second.settled();

@@ -18,7 +18,7 @@ const deepgram = async (model: string) =>
 const openai = async (model: string) => {
   const client = await LiveClient.connect(`/v1/realtime?model=${model}`, await bearer());
   const input = { format: { type: 'audio/pcmu' }, turn_detection: null };
-  return client.say({ type: 'session.update', session: { audio: { input } } });
+  return client.send({ type: 'session.update', session: { audio: { input } } });
 };
 const append = (text: string) => ({ type: 'input_audio_buffer.append', audio: btoa(text) });
 const encoder = new TextEncoder();
@@ -35,22 +35,22 @@ describe('C10 R1 more audio than the edge can buffer', () => {
 
   it('MUST 48: ends a Deepgram session with an Error and 1011', async () => {
     limitRings(ring);
-    const { name, talks } = await startListener(unsettled);
+    const { name, agentStreams } = await startListener(unsettled);
     const client = await deepgram(name);
-    for (let sent = 0; sent <= messages; sent++) client.say(encoder.encode(quiet));
-    client.say({ type: 'CloseStream' });
+    for (let sent = 0; sent <= messages; sent++) client.send(encoder.encode(quiet));
+    client.send({ type: 'CloseStream' });
     expect(await client.end()).toEqual({ code: 1011, reason: 'NET-0000 backlog_full' });
     expect(client.messages.at(-1)).toMatchObject({ type: 'Error', code: 'backlog_full' });
     expect(client.all('Metadata')).toEqual([]);
-    await eventually(() => talks[0]?.closed);
+    await eventually(() => agentStreams[0]?.closed);
   });
 
   it('MUST 48: ends an OpenAI session with an error and 4429, without items', async () => {
     limitRings(ring);
     const { name } = await startListener(unsettled);
     const client = await openai(name);
-    for (let sent = 0; sent <= messages; sent++) client.say(append(quiet));
-    client.say({ type: 'input_audio_buffer.commit' });
+    for (let sent = 0; sent <= messages; sent++) client.send(append(quiet));
+    client.send({ type: 'input_audio_buffer.commit' });
     expect(await client.end()).toEqual({ code: 4429, reason: 'backlog_full' });
     expect(client.messages.at(-1)).toMatchObject({ type: 'error', error: { code: 'backlog_full' } });
     expect(client.types.filter((type) => type.endsWith('.completed'))).toEqual([]);
@@ -62,7 +62,7 @@ describe('C10 R1 more audio than the edge can buffer', () => {
     const client = await StreamClient.connect();
     client.start(name);
     for (let sent = 0; sent <= messages; sent++) client.speak(quiet);
-    client.say({ type: 'end' });
+    client.send({ type: 'end' });
     expect((await client.end()).code).toBe(4429);
     expect(client.all('overflow')).toMatchObject([{ position: ring, bytes: quiet.length }]);
     expect(client.all('refusal')).toMatchObject([{ reason: 'backlog_full' }]);
@@ -80,13 +80,13 @@ describe('C10 R1 more audio than the edge can buffer', () => {
     const { name } = await startListener(unsettled);
     const client = await deepgram(name);
     const piece = encoder.encode('_'.repeat(16 * KiB));
-    client.say(piece).say({ type: 'Finalize' });
-    await client.heard('Results');
+    client.send(piece).send({ type: 'Finalize' });
+    await client.waitFor('Results');
     fillIsolate(STREAM_RESERVED_BYTES);
-    client.say(piece).say({ type: 'Finalize' });
+    client.send(piece).send({ type: 'Finalize' });
     await eventually(() => client.all('Results').length > 1);
-    for (let sent = 0; sent < 4; sent++) client.say(piece);
-    client.say({ type: 'CloseStream' });
+    for (let sent = 0; sent < 4; sent++) client.send(piece);
+    client.send({ type: 'CloseStream' });
     expect(await client.end()).toMatchObject({ code: 1011, reason: 'NET-0000 backlog_full' });
     expect(client.messages.at(-1)).toMatchObject({ type: 'Error', code: 'backlog_full' });
   });
@@ -95,7 +95,7 @@ describe('C10 R1 more audio than the edge can buffer', () => {
     fillIsolate(STREAM_PACED_BYTES + 1_024 * KiB);
     const { name } = await startListener();
     const client = await openai(name);
-    client.say(append('_'.repeat(2_048 * KiB)));
+    client.send(append('_'.repeat(2_048 * KiB)));
     expect(await client.end()).toMatchObject({ code: 4429 });
     expect(client.messages.at(-1)).toMatchObject({ type: 'error', error: { code: 'backlog_full' } });
   });
@@ -113,10 +113,10 @@ describe('C10 R1 more audio than the edge can buffer', () => {
     const { name } = await startListener();
     const large = '_'.repeat(STREAM_MESSAGE_BYTES);
     const [listener, realtime] = [await deepgram(name), await openai(name)];
-    listener.say(encoder.encode(`${large}_`));
+    listener.send(encoder.encode(`${large}_`));
     expect(await listener.end()).toEqual({ code: 1008, reason: 'DATA-0000 message_too_large' });
     expect(listener.messages).toMatchObject([{ type: 'Error', code: 'message_too_large' }]);
-    realtime.say({ type: 'input_audio_buffer.append', audio: large });
+    realtime.send({ type: 'input_audio_buffer.append', audio: large });
     expect(await realtime.end()).toMatchObject({ code: 4413 });
     expect(realtime.messages.at(-1)).toMatchObject({ type: 'error', error: { code: 'message_too_large' } });
   });
@@ -128,16 +128,16 @@ describe('C10 R1 audio much faster than the agent reads', () => {
 
   it('is transcribed completely, also after a loss of its agent', async () => {
     let held = 0;
-    const before = (_: unknown, said: object) => 'kind' in said && talks.length === 1 && ++held > 2;
-    const { name, talks } = await startListener({ before });
+    const before = (_: unknown, said: object) => 'kind' in said && agentStreams.length === 1 && ++held > 2;
+    const { name, agentStreams } = await startListener({ before });
     const client = await deepgram(name);
-    client.say(encoder.encode(`first ${flood}`));
-    for (let at = 0; at < flood.length; at += quiet.length) client.say(encoder.encode(quiet));
-    client.say(encoder.encode('last')).say({ type: 'CloseStream' });
+    client.send(encoder.encode(`first ${flood}`));
+    for (let at = 0; at < flood.length; at += quiet.length) client.send(encoder.encode(quiet));
+    client.send(encoder.encode('last')).send({ type: 'CloseStream' });
     await eventually(() => held > 0);
-    talks[0]?.cut();
+    agentStreams[0]?.cut();
     expect(await client.end()).toMatchObject({ code: 1000 });
-    expect(talks[1]?.position).toBe(2 * flood.length + 'first last'.length);
+    expect(agentStreams[1]?.position).toBe(2 * flood.length + 'first last'.length);
     const [result] = client.all('Results') as unknown as { channel: { alternatives: { transcript: string }[] } }[];
     expect(result?.channel.alternatives[0]?.transcript).toBe('first last');
   });

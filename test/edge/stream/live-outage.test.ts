@@ -49,7 +49,7 @@ describe('C6 R1 a stream that begins while all engines are away', () => {
     const { name } = await startWithoutEngine();
     const query = where === 'the address' ? `model=${name}` : 'intent=transcription';
     const client = await LiveClient.connect(`/v1/realtime?${query}`, await bearer());
-    if (where === 'an update') client.say(telephone(name));
+    if (where === 'an update') client.send(telephone(name));
     expect(await client.end()).toEqual({ code: 4503, reason: 'no_pool' });
     expect(client.all('error')).toMatchObject([{ error: { code: 'no_pool' } }]);
   });
@@ -57,12 +57,12 @@ describe('C6 R1 a stream that begins while all engines are away', () => {
   it('reads no_pool at its first sound when they went after it connected', async () => {
     const { name, agent } = await startListener();
     const client = await LiveClient.connect(`/v1/realtime?model=${name}`, await bearer());
-    client.say(telephone(name));
-    await client.heard('session.updated');
+    client.send(telephone(name));
+    await client.waitFor('session.updated');
     await agent.send(agent.report({ engineReady: false }));
     await agent.settled();
     passTime(SNAPSHOT_AGE_MS);
-    client.say(append('hello'));
+    client.send(append('hello'));
     expect(await client.end()).toEqual({ code: 4503, reason: 'no_pool' });
   });
 
@@ -78,17 +78,17 @@ describe('C6 R1 a stream that begins while all engines are away', () => {
 describe('C6 C10 R1 an OpenAI stream that is open when its agent goes', () => {
   async function openThenLose() {
     const listener = await startListener({ interims: true });
-    const { name, talks, agent } = listener;
+    const { name, agentStreams, agent } = listener;
     const client = await LiveClient.connect(`/v1/realtime?model=${name}`, await bearer());
-    client.say(telephone(name)).say(append('one. tw'));
-    await client.heard(`${PREFIX}.completed`);
-    await client.heard(
+    client.send(telephone(name)).send(append('one. tw'));
+    await client.waitFor(`${PREFIX}.completed`);
+    await client.waitFor(
       'input_audio_buffer.speech_started',
       ({ item_id }) => item_id !== client.all(`${PREFIX}.completed`)[0]?.item_id,
     );
     agent.plain = busy;
     const { requests } = agent;
-    talks[0]?.cut();
+    agentStreams[0]?.cut();
     await eventually(() => agent.requests > requests);
     return { ...listener, client };
   }
@@ -96,13 +96,13 @@ describe('C6 C10 R1 an OpenAI stream that is open when its agent goes', () => {
   it('gets every word after an outage of a minute', async () => {
     const { client, agent } = await openThenLose();
     passTime(60_000);
-    client.say(append('o. thr'));
+    client.send(append('o. thr'));
     agent.plain = undefined;
     await agent.send(agent.report());
     await agent.settled();
     passTime(SNAPSHOT_AGE_MS);
-    client.say(append('ee.'));
-    await client.heard(`${PREFIX}.completed`, ({ transcript }) => transcript === 'three');
+    client.send(append('ee.'));
+    await client.waitFor(`${PREFIX}.completed`, ({ transcript }) => transcript === 'three');
     expect(client.all(`${PREFIX}.completed`).map(({ transcript }) => transcript)).toEqual(['one', 'two', 'three']);
     expect(client.all('error')).toEqual([]);
     client.close();

@@ -8,7 +8,7 @@ export interface Share {
   readonly last: number;
 }
 
-export interface Told {
+export interface Outcome {
   /** First history that violates the invariant, with the violations. */
   readonly wrong?: { readonly seed: number; readonly why: readonly string[] };
   /** Number of uploads by outcome. */
@@ -18,7 +18,7 @@ export interface Told {
 /** Histories between two yields to the event loop. */
 const BREATH = 100;
 
-export async function runHistories({ first, last }: Share): Promise<Told> {
+export async function runHistories({ first, last }: Share): Promise<Outcome> {
   const ends: Record<string, number> = {};
   for (let seed = first; seed <= last; seed += 1) {
     const simulation = new Simulation(seed);

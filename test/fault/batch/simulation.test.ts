@@ -6,7 +6,7 @@ import path from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
 import { firstSeed, seeds as SEEDS } from '../../seeds.ts';
-import { runHistories, type Share, type Told } from './histories.ts';
+import { type Outcome, runHistories, type Share } from './histories.ts';
 
 /** Time limit of one history, ms: far over the slowest. */
 const HISTORY_MS = 100;
@@ -23,7 +23,7 @@ function sharesOf(first: number, count: number): Share[] {
   }));
 }
 
-const inThread = (share: Share): Promise<Told> =>
+const inThread = (share: Share): Promise<Outcome> =>
   new Promise((resolve, reject) => {
     const thread = new Worker(path.join(import.meta.dirname, 'histories.ts'), { workerData: { share } });
     thread.once('message', resolve);

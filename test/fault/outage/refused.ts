@@ -17,14 +17,14 @@ interface Made {
   readonly headers: Record<string, string>;
 }
 
-interface Told {
+interface Answer {
   readonly status: number;
   readonly retryAfter: number;
   readonly made: Partial<Made>;
   readonly text: string;
 }
 
-async function ask(method: string, at: string, body?: unknown, key?: string): Promise<Told> {
+async function ask(method: string, at: string, body?: unknown, key?: string): Promise<Answer> {
   const { url, token } = running.stack;
   const answer = await fetch(`${url}${at}`, {
     method,
@@ -73,7 +73,7 @@ describe('C9 T4: requests refused while a part is stopped have no effect', () =>
         for (const { status, text } of first)
           expect([status, text]).toEqual([503, expect.stringContaining('_unavailable')]);
         // The circuit is open: five refusals of each kind, each of which would otherwise take ten seconds.
-        const more: Told[] = [];
+        const more: Answer[] = [];
         for (let tries = 0; tries < 10; tries += 1) more.push(await (tries % 2 === 0 ? upload() : project()));
         expect(new Set(more.map(({ status }) => status))).toEqual(new Set([503]));
         pauses = more.map(({ retryAfter }) => retryAfter);

@@ -2,7 +2,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { STREAM_RING_BYTES } from '../../../edge/stream/audio-ring.ts';
 import { running } from '../here.ts';
-import { finish, type Heard, listen, saysAfter } from './listener.ts';
+import { finish, listen, type Message, saysAfter } from './listener.ts';
 import { expectNoContent, kill, noStreams, whole } from './place.ts';
 import { join, part, silence, speech, story } from './sound.ts';
 
@@ -10,7 +10,7 @@ import { join, part, silence, speech, story } from './sound.ts';
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const clip = speech('balance.wav');
-const durationOf = (heard: readonly Heard[]) => heard.find(({ type }) => type === 'Metadata')?.duration;
+const durationOf = (heard: readonly Message[]) => heard.find(({ type }) => type === 'Metadata')?.duration;
 
 describe('60 s of silence lose no word and shift no time (§3-7, §3-22, §3-32)', () => {
   const LONG = 60;

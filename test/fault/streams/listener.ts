@@ -10,7 +10,7 @@ export interface Word {
 }
 
 /** A message of the edge; members that only some have are optional. */
-export interface Heard {
+export interface Message {
   readonly type: string;
   readonly is_final?: boolean;
   readonly from_finalize?: boolean;
@@ -33,14 +33,14 @@ export type Line = readonly [
 
 export interface Listener {
   /** All received messages, in order. */
-  readonly heard: readonly Heard[];
+  readonly heard: readonly Message[];
   /** Sends frames of a tenth of a second, without waiting. */
   send(audio: Uint8Array): void;
   say(type: 'KeepAlive' | 'Finalize' | 'CloseStream'): void;
   /** Reports whether the client has ended its audio. */
   ending(): boolean;
   /** Returns the first matching message, past or future. Rejects when the socket closes first. */
-  until(found: (message: Heard) => boolean): Promise<Heard>;
+  until(found: (message: Message) => boolean): Promise<Message>;
   /** Breaks the connection silently, like a phone that loses its network. */
   drop(): void;
   /** Closes the socket in order, without ending the stream. */
@@ -78,15 +78,15 @@ export function listen({ stack }: Pick<Shared, 'stack'>, wish: Wish = {}): Promi
     perMessageDeflate: false,
     ...(wish.from !== undefined && { localAddress: wish.from }),
   });
-  const heard: Heard[] = [];
+  const heard: Message[] = [];
   const waiting = new Set<{
-    found: (message: Heard) => boolean;
-    resolve: (message: Heard) => void;
+    found: (message: Message) => boolean;
+    resolve: (message: Message) => void;
     reject: (why: Error) => void;
   }>();
   const closed = Promise.withResolvers<{ code: number; reason: string }>();
   socket.on('message', (data) => {
-    const message = JSON.parse(String(data)) as Heard;
+    const message = JSON.parse(String(data)) as Message;
     heard.push(message);
     for (const one of waiting) {
       if (!one.found(message)) continue;
@@ -130,7 +130,7 @@ export function listen({ stack }: Pick<Shared, 'stack'>, wish: Wish = {}): Promi
   });
 }
 
-function toLine({ type, is_final: final, start = 0, duration = 0, channel }: Heard): Line[] {
+function toLine({ type, is_final: final, start = 0, duration = 0, channel }: Message): Line[] {
   const [best] = channel?.alternatives ?? [];
   if (type !== 'Results' || !final || !best || best.transcript === '') return [];
   const words = best.words.map(({ word, start, end }) => [word, start, end] as const);
@@ -140,7 +140,7 @@ function toLine({ type, is_final: final, start = 0, duration = 0, channel }: Hea
 /** Matches an interim result with a word after `seconds`. */
 export const saysAfter =
   (seconds: number) =>
-  ({ channel }: Heard): boolean =>
+  ({ channel }: Message): boolean =>
     channel?.alternatives[0].words.some(({ start }) => start >= seconds) ?? false;
 
 /** Ends the audio and returns all lines up to the last message. */

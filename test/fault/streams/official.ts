@@ -30,16 +30,16 @@ export interface Official {
   close(): void;
 }
 
-type Said = { readonly type: string } & Readonly<Record<string, unknown>>;
+type Message = { readonly type: string } & Readonly<Record<string, unknown>>;
 
 /** Received events, and waits for further ones. */
 function createLog() {
-  const said: Said[] = [];
+  const said: Message[] = [];
   let waiting: (() => void)[] = [];
   return {
     said,
     note(message: unknown) {
-      said.push(message as Said);
+      said.push(message as Message);
       const told = waiting;
       waiting = [];
       for (const look of told) look();
@@ -101,7 +101,7 @@ export async function openOpenAi({ stack }: Running): Promise<Official> {
   };
 }
 
-interface Result extends Said {
+interface Result extends Message {
   readonly is_final: boolean;
   readonly start: number;
   readonly channel: { readonly alternatives: readonly [{ readonly transcript: string; readonly words: unknown[] }] };

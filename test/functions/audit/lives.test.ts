@@ -18,7 +18,7 @@ const epochOf = (n: number) => `2f7c9a30-7c3f-4f1e-8f0e-${String(n).padStart(12,
 const idOf = (n: number) => eventId(n, new Uint8Array(10));
 const GATE = 'gate/dev/eu';
 
-interface Said {
+interface Sent {
   readonly type: string;
   readonly id?: string;
   readonly [member: string]: unknown;
@@ -28,7 +28,7 @@ const nextId = () => {
   numbers += 1;
   return idOf(numbers);
 };
-async function from(producer: string, epoch: string, first: number, said: readonly Said[], at = 0): Promise<Received> {
+async function from(producer: string, epoch: string, first: number, said: readonly Sent[], at = 0): Promise<Received> {
   const events = said.map((one) => ({ v: 1, id: nextId(), at: 1, producer: 'edge', ...one }));
   const rows = [{ to: first + events.length - 1, t: 2, events }];
   const one = await receive({ v: 1, producer, epoch, oldest: 1, rows }, at, async () => 'x');

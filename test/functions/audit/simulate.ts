@@ -18,7 +18,7 @@ function fates(random: () => number, badness: number): () => Fate {
   return () => (random() < badness ? (ways[Math.floor(random() * ways.length)] as Fate) : 'done');
 }
 
-export interface Told {
+export interface Outcome {
   readonly world: World;
   /** All that is wrong; nothing, if the log is what it promises to be. */
   readonly problems: readonly string[];
@@ -30,7 +30,7 @@ export async function simulate(
   seed: number,
   acrossYears = false,
   signer?: ConstructorParameters<typeof World>[2],
-): Promise<Told> {
+): Promise<Outcome> {
   const world = new World(seed, acrossYears ? NEW_YEAR - 700 : SUMMER, signer);
   const { random, problems } = world;
   watchCheckpoints(world);

@@ -20,9 +20,9 @@ import type { Standing } from '../../../shared/registry/stage.ts';
 import { no, ok } from '../../../shared/result.ts';
 import { RowsWithFiles } from '../../fake/rows-with-files.ts';
 import {
-  type Asked,
   forCanary,
   forGrey,
+  type Move,
   makeP256,
   makeRevision,
   makeSm2,
@@ -105,7 +105,7 @@ const ask = (handler: Handler, params?: Record<string, string>, body?: unknown, 
   askModels(callers, desk, handler, { params, body, query, operate });
 
 const register = (one: { bundle: Bundle }) => ask(models.onRevision, {}, { bundle: one.bundle });
-const send = async (asked: Omit<Asked, 'at'>, ...people: Person[]) =>
+const send = async (asked: Omit<Move, 'at'>, ...people: Person[]) =>
   ask(models.onTransition, {}, { envelope: await signMove({ ...asked, at: now }, ...people) });
 const state = (query = {}) => ask(models.onModel, {}, undefined, query);
 const setAlias = (revision: string, from?: string, alias = 'stable') =>

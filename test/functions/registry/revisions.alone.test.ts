@@ -11,8 +11,8 @@ import type { Bundle } from '../../../shared/registry/signature-bundle.ts';
 import type { Standing } from '../../../shared/registry/stage.ts';
 import { RowsWithFiles } from '../../fake/rows-with-files.ts';
 import {
-  type Asked,
   forGrey,
+  type Move,
   makeP256,
   makeRevision,
   makeSm2,
@@ -47,7 +47,7 @@ const ask = (handler: Handler, params?: Record<string, string>, body?: unknown) 
   askModels(callers, desk, handler, { params, body });
 
 const register = (one: { bundle: Bundle }) => ask(models.onRevision, {}, { bundle: one.bundle });
-const send = async (asked: Omit<Asked, 'at'>, ...people: Person[]) =>
+const send = async (asked: Omit<Move, 'at'>, ...people: Person[]) =>
   ask(models.onTransition, {}, { envelope: await signMove({ ...asked, at: now }, ...people) });
 const state = () => ask(models.onModel);
 

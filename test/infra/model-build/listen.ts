@@ -28,7 +28,7 @@ export interface Features {
   readonly tensors: Readonly<Record<string, Tensor>>;
 }
 
-export interface Heard {
+export interface Recognition {
   readonly probabilities: Float32Array;
   readonly frames: number;
 }
@@ -66,11 +66,11 @@ export async function openNetwork(bytes: Uint8Array) {
     /** The network alone: what is timed. */
     run: ({ tensors }: Features) => session.run({ ...tensors }),
     /** Log probabilities of letters. */
-    async read({ LOGITS, FRAMES }: InferenceSession.ReturnType): Promise<Heard> {
+    async read({ LOGITS, FRAMES }: InferenceSession.ReturnType): Promise<Recognition> {
       const { LOG_PROBS } = await scores.run({ LOGITS: LOGITS!, FRAMES_IN: FRAMES! });
       return { probabilities: LOG_PROBS!.data as Float32Array, frames: Number(FRAMES!.data[0]) };
     },
-    async hear(features: Features): Promise<Heard> {
+    async hear(features: Features): Promise<Recognition> {
       return this.read(await this.run(features));
     },
     async close() {
@@ -80,11 +80,11 @@ export async function openNetwork(bytes: Uint8Array) {
   };
 }
 
-export function wordsOf(decoder: ReturnType<typeof createDecoder>, { probabilities, frames }: Heard): string[] {
+export function wordsOf(decoder: ReturnType<typeof createDecoder>, { probabilities, frames }: Recognition): string[] {
   const decoding = decoder.begin();
   decoding.push(probabilities, frames);
   return decoding.finish().text.split(' ');
 }
 
-export const countErrors = (decoder: ReturnType<typeof createDecoder>, heard: Heard, text: string): number =>
+export const countErrors = (decoder: ReturnType<typeof createDecoder>, heard: Recognition, text: string): number =>
   countWordErrors(text.split(' '), wordsOf(decoder, heard));

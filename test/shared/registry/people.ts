@@ -41,7 +41,7 @@ export async function makeRevision(content: string, author: Person, hash: 'sha25
   return { revision, bundle };
 }
 
-export interface Asked {
+export interface Move {
   readonly revision: string;
   readonly from: Standing;
   readonly to: Standing;
@@ -50,7 +50,7 @@ export interface Asked {
   readonly model?: string;
 }
 
-export async function signMove(asked: Asked, ...people: readonly Person[]): Promise<Envelope> {
+export async function signMove(asked: Move, ...people: readonly Person[]): Promise<Envelope> {
   const payload = writeStatement({ model: 'reference-en', ...asked, evidence: [...(asked.evidence ?? [])] });
   const signed = await Promise.all(people.map(({ key }) => signPayload(payload, key)));
   return { ...(signed[0] as Envelope), signatures: signed.flatMap(({ signatures }) => signatures) };

@@ -7,7 +7,7 @@ import { SEQUENCE_PARK_MS } from '../../../../infra/pool/agent/stream/sequence.t
 import { STREAM_STALL_MS } from '../../../../infra/pool/agent/stream/stall.ts';
 import { STREAM_PATIENCE_MS } from '../../../../infra/pool/agent/stream/steps.ts';
 import { createFakeClock, type FakeClock, settle } from '../../../fake/clock.ts';
-import { type Asked, createSequenceEngine } from '../../../fake/sequence-engine.ts';
+import { createSequenceEngine, type SequenceRequest } from '../../../fake/sequence-engine.ts';
 import {
   type FakeSession,
   type Happening,
@@ -52,7 +52,7 @@ const undisturbed = await (async () => {
   return segmentsIn(await playFrom(await startSession({ live }), chunks));
 })();
 
-const idsOf = (asked: readonly Asked[]) => [...new Set(asked.map(({ id }) => id))];
+const idsOf = (asked: readonly SequenceRequest[]) => [...new Set(asked.map(({ id }) => id))];
 
 describe('the breaker of a stream (A8)', () => {
   it('restarts a sequence after 200 ms without an answer, without loss', async () => {
@@ -62,11 +62,11 @@ describe('the breaker of a stream (A8)', () => {
     const { value: events, ms } = await pass(time, playFrom(session, chunks));
     expect(segmentsIn(events)).toEqual(undisturbed);
     expect(ms).toBeLessThan(STREAM_STALL_MS + 200);
-    const [first, second] = idsOf(engine.asked);
+    const [first, second] = idsOf(engine.requests);
     // The one that stalled was ended, the next began at its first window.
-    expect(engine.asked.filter(({ id }) => id === first).at(-1)).toMatchObject({ start: false, end: true });
-    expect(engine.asked.find(({ id }) => id === second)).toMatchObject({ start: true });
-    expect(engine.asked.find(({ id }) => id === second)?.samples).toEqual(engine.asked[0]?.samples);
+    expect(engine.requests.filter(({ id }) => id === first).at(-1)).toMatchObject({ start: false, end: true });
+    expect(engine.requests.find(({ id }) => id === second)).toMatchObject({ start: true });
+    expect(engine.requests.find(({ id }) => id === second)?.samples).toEqual(engine.requests[0]?.samples);
     expect(engine.open.size).toBe(0);
   });
 
@@ -75,8 +75,8 @@ describe('the breaker of a stream (A8)', () => {
     // The fifth step of the first and of the third utterance; the second and the fourth go without.
     const stuck = new Set<string>();
     engine.hold = (_, { id }) => {
-      const nth = idsOf(engine.asked).indexOf(id);
-      const steps = engine.asked.filter((one) => one.id === id).length;
+      const nth = idsOf(engine.requests).indexOf(id);
+      const steps = engine.requests.filter((one) => one.id === id).length;
       if (![0, 3].includes(nth) || steps !== 5) return undefined;
       stuck.add(id);
       return never;
@@ -94,13 +94,13 @@ describe('the breaker of a stream (A8)', () => {
     engine.hold = (_, { id }) => {
       const count = (steps.get(id) ?? 0) + 1;
       steps.set(id, count);
-      return idsOf(engine.asked).indexOf(id) === 2 && count > 4 ? never : undefined;
+      return idsOf(engine.requests).indexOf(id) === 2 && count > 4 ? never : undefined;
     };
     const sessions = await Promise.all(Array.from({ length: 20 }, () => startSession({ live })));
     const { value: all } = await pass(time, Promise.all(sessions.map((session) => playFrom(session, chunks))));
     for (const events of all) expect(segmentsIn(events)).toEqual(undisturbed);
     // Two utterances each, and one more for the one that stalled.
-    expect(idsOf(engine.asked)).toHaveLength(20 * 2 + 1);
+    expect(idsOf(engine.requests)).toHaveLength(20 * 2 + 1);
   });
 
   it('retries a slow engine once or twice only', async () => {
@@ -108,7 +108,7 @@ describe('the breaker of a stream (A8)', () => {
     engine.hold = () => new Promise((resolve) => void time.clock.after(300, resolve));
     const { value: events } = await pass(time, playFrom(await startSession({ live }), chunks));
     expect(segmentsIn(events)).toEqual(undisturbed);
-    expect(idsOf(engine.asked)).toHaveLength(2 + 1);
+    expect(idsOf(engine.requests)).toHaveLength(2 + 1);
   });
 
   it('does not blame the engine for a pause of its own', async () => {
@@ -119,13 +119,13 @@ describe('the breaker of a stream (A8)', () => {
     });
     engine.hold = (number) => (number === 5 ? answered : undefined);
     const work = playFrom(await startSession({ live }), chunks);
-    while (engine.asked.length < 6) await settle();
+    while (engine.requests.length < 6) await settle();
     // Messages that arrived meanwhile are read after the timers, however late those are.
     time.jump(STREAM_PATIENCE_MS * 2);
     answer();
     const { value: events } = await pass(time, work);
     expect(segmentsIn(events)).toEqual(undisturbed);
-    expect(idsOf(engine.asked)).toHaveLength(2);
+    expect(idsOf(engine.requests)).toHaveLength(2);
   });
 
   it('an engine-wide pause costs a few sequences; the others get late answers', async () => {
@@ -147,7 +147,7 @@ describe('the breaker of a stream (A8)', () => {
     const { value: all } = await pass(time, work);
     for (const events of all) expect(segmentsIn(events)).toEqual(undisturbed);
     // Within a second each place was used at 200 and at 600 ms.
-    expect(idsOf(engine.asked).length).toBeLessThanOrEqual(60 * 2 + 2 * REBUILDS);
+    expect(idsOf(engine.requests).length).toBeLessThanOrEqual(60 * 2 + 2 * REBUILDS);
   });
 
   it('gives up all streams in time when the engine never wakes', async () => {
@@ -181,7 +181,7 @@ describe('the breaker of a stream (A8)', () => {
     await time.advance(STREAM_PATIENCE_MS * 2);
     expect(session.refusals).toMatchObject([{ reason: 'engine_failed' }]);
     // 200, 400, 800, 1600, 3200 ms.
-    expect(engine.asked.filter(({ start }) => start)).toHaveLength(5);
+    expect(engine.requests.filter(({ start }) => start)).toHaveLength(5);
   });
 });
 
@@ -217,7 +217,7 @@ describe('an engine that is restarted, forgets or fails (R1)', () => {
     };
     const { value: events } = await pass(time, playFrom(session, chunks));
     expect(segmentsIn(events)).toEqual(undisturbed);
-    expect(idsOf(engine.asked)).toHaveLength(3);
+    expect(idsOf(engine.requests)).toHaveLength(3);
   });
 
   it('is given up at once when its answer is none', async () => {
@@ -330,7 +330,7 @@ describe('a client that sends a second of sound at once', () => {
     }
     await pass(time, session.end());
     // Once, to learn that it is such a client.
-    expect(idsOf(engine.asked).length).toBeLessThanOrEqual(2);
+    expect(idsOf(engine.requests).length).toBeLessThanOrEqual(2);
     expect(segmentsIn(session.events)).toHaveLength(1);
     session.cancel();
   });
@@ -370,8 +370,8 @@ describe('whatever happens', () => {
           for (const events of rest) expect(segmentsIn(events)).toEqual(undisturbed);
           expect(engine.open.size).toBe(0);
           expect(engine.most()).toBeLessThanOrEqual(1);
-          for (const id of idsOf(engine.asked)) {
-            const own = engine.asked.filter((asked) => asked.id === id);
+          for (const id of idsOf(engine.requests)) {
+            const own = engine.requests.filter((asked) => asked.id === id);
             expect(own.findIndex(({ start }) => start)).toBe(0);
             expect(own.at(-1)?.end).toBe(true);
           }

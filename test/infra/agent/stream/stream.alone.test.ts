@@ -64,13 +64,13 @@ describe('a live stream (R1)', () => {
   });
 
   it('runs windows of 300 ms, 100 ms apart (A4), in the ticket’s class (A2)', async () => {
-    const from = bench.sequences.asked.length;
+    const from = bench.sequences.requests.length;
     const link = await bench.dial({ claims: { class: 'interactive' } });
     await link.open();
     await link.audio(linear16(sound));
     await link.end();
     await link.event('final');
-    const asked = bench.sequences.asked.slice(from);
+    const asked = bench.sequences.requests.slice(from);
     const first = asked.filter(({ id }) => id === asked[0]?.id);
     expect(new Set(first.slice(0, -1).map(({ samples }) => samples.length))).toEqual(new Set([4_800]));
     for (let i = 1; i < first.length - 1; i++) {
@@ -177,7 +177,7 @@ describe('a live stream (R1)', () => {
 
 describe('interims (A6)', () => {
   it('come once a window at most, when sure or grown, with stable words', async () => {
-    const from = bench.sequences.asked.length;
+    const from = bench.sequences.requests.length;
     const link = await bench.dial();
     await link.open();
     await link.audio(linear16(joinSamples(silence(0.5), voice(2), silence(1))));
@@ -185,7 +185,7 @@ describe('interims (A6)', () => {
     await link.event('final');
     const interims = link.all('interim');
     expect(interims.length).toBeGreaterThan(3);
-    expect(interims.length).toBeLessThanOrEqual(bench.sequences.asked.length - from);
+    expect(interims.length).toBeLessThanOrEqual(bench.sequences.requests.length - from);
     const [segment] = link.all('segment');
     for (const [place, interim] of interims.entries()) {
       const before = interims[place - 1];
