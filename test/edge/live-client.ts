@@ -10,10 +10,10 @@ export const startListener = (habits: Partial<Habits> = {}) => startNamed(modelN
 /** The same, ready only once it is let: what comes before has to be kept. */
 export async function startLateListener() {
   let isLet = false;
-  const before: Habits['before'] = (talk, said) => {
-    if ('kind' in said || said.type !== 'open') return false;
+  const before: Habits['before'] = (agentStream, message) => {
+    if ('kind' in message || message.type !== 'open') return false;
     // Only in its own turn may the agent speak to its socket.
-    const look = () => void (isLet ? talk.ready(said.model) : setTimeout(look, 1));
+    const look = () => void (isLet ? agentStream.ready(message.model) : setTimeout(look, 1));
     look();
     return false;
   };
