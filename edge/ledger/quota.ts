@@ -91,7 +91,7 @@ export interface LeasedQuota {
   readonly seconds: number;
 }
 
-/** Returns what is left for a request that an isolate began from its reserve: the gate's last answer and the reserve. */
+/** Returns the remaining quota of a request that used an isolate's reserve: the gate's last answer and the reserve. */
 export function leasedQuota({ requests, audioSeconds }: Quota, { starts, seconds }: LeasedQuota, now: number): Quota {
   return {
     requests: {

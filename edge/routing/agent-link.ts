@@ -9,7 +9,7 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import type { Attested } from '../../shared/seal/attestation.ts';
 import { createEvent } from '../ledger/create-event.ts';
 
-/** Starts of an agent within one second that are told apart; more are a fault. */
+/** Distinguishable starts of an agent within one second; more are a fault. */
 export const REGISTRY_BOOTS_MAX = 8;
 
 /** An agent whose hello was verified. */

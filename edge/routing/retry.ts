@@ -46,7 +46,7 @@ const elsewhere: ReadonlySet<Reason> = new Set([
   'engine_failed',
   // The disk of one agent is full, not that of the edge, which refuses before there is an agent.
   'storage_full',
-  // Another agent may have it: the one that is preferred now has come later.
+  // Another agent may have the sequence: the preferred agent may have joined since.
   'sequence_unknown',
 ]);
 

@@ -249,9 +249,9 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
   }
 
   /**
-   * Returns the live session that the client resumes, if this object has it. Closes one that cannot replay what the client
-   * lacks, or that its token does not allow: it begins again from the checkpoint. Refuses a client whom no agent could
-   * serve either.
+   * Returns the live session that the client resumes, if this object has it. Closes a session that cannot replay what the
+   * client lacks, or that the token does not allow: the client continues from its checkpoint. Refuses a client that no
+   * agent could serve.
    */
   #findLive(request: LiveRequest, facts: Resumable, claims: Claims): Result<StreamSession | undefined> {
     if (request.resume === undefined) return ok(undefined);

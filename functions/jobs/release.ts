@@ -7,7 +7,7 @@ import type { JobContext } from './context.ts';
 import { JOB_RACE_TRIES_MAX, JOB_SENDING_MS, UPLOAD_WINDOW } from './limits.ts';
 import { type JobRecord, jobRowKey, jobsPrefix, type QueueLane, readJobRecord } from './record.ts';
 
-/** Runs of a lane: the one under way, and the one that begins after it. */
+/** Runs of a queue's release: the current one, and the next. */
 interface Runs {
   current: Promise<void>;
   next: Promise<void> | undefined;

@@ -34,7 +34,7 @@ export async function listUploads(context: JobContext, query: PageQuery): Promis
   return { uploads: records.map(rowOf), ...(next !== undefined && { next }) };
 }
 
-/** Cancels an upload; of one that is over, deletes what is left. */
+/** Cancels an upload; deletes the files of one that has ended. */
 export async function cancelUpload(context: JobContext, place: UploadPlace): Promise<Result<UploadRow>> {
   const stepped = await step(context, place, () => [{ type: 'cancelled' }]);
   if (!stepped) return unknown();

@@ -19,12 +19,15 @@ export const workId = z.string().refine(isWorkId, 'must be the id of an upload o
 export const recordId = z.string().refine(isRecordId, 'must be the id of an upload, a document or a project');
 
 /**
- * - `plan`: open the file, look at its sound, cut it at silences into `pieces/N`, write `plan`. A recording of one piece
- *   may be finished at once: then `transcript` is written and `plan` is not.
- * - `work`: recognise `pieces/N`, write `results/N`.
- * - `merge`: put `results/*` together in order, write `transcript`.
- * Of a document: `plan` cuts the text into segments, `pieces/N`, `work` speaks one, `merge` makes one sound of all.
- * Sound that cannot be worked on: write `refusal`. Everything else that goes wrong: leave the job in the queue.
+ * A job of an upload or a document. The kind names the work:
+ *
+ * - `plan` opens the file, cuts the audio at silences into `pieces/N` and writes `plan`. A recording of one piece may
+ *   finish at once: then it writes `transcript` and no `plan`.
+ * - `work` recognises `pieces/N` and writes `results/N`.
+ * - `merge` joins `results/*` in order and writes `transcript`.
+ *
+ * For a document, `plan` cuts the text into segments `pieces/N`, `work` speaks one, and `merge` joins the audio. For
+ * unusable audio the agent writes `refusal`; after any other failure the job stays in the queue.
  */
 export const uploadJob = z.object({
   v: z.literal(1),

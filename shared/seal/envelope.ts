@@ -13,8 +13,8 @@ import type { ZoneKey } from './zone-key.ts';
 /** Head of a sealed file, read alone: with the names and the wrapped key it has under 1 KiB. */
 export const UPLOAD_HEAD_BYTES = 4 * KiB;
 
-// The head of a sealed file (PROTOCOL.md §10): whose it is, and the key of its records, wrapped for the agents of a zone.
-// What follows the head is in envelope-stream.ts.
+// The head of a sealed file (PROTOCOL.md §10): its owner, and the key of its records, wrapped to the zone key.
+// envelope-stream.ts reads and writes the records.
 
 const magic = ascii('AURICLE1');
 /** Before the JSON: the magic and its length. */

@@ -1,6 +1,6 @@
-// Waits until the log has the leaf that says that the export is made, in a published checkpoint. That is the one that covers
-// the bundle; of a log that had ended, its last one does, and the other shows that nothing comes between. If witnesses are
-// wanted, it waits for those, too, but not for ever.
+// Waits until a published checkpoint covers the leaf of the export. That checkpoint covers the bundle; for an ended log
+// its last checkpoint does, and the other proves that no entry is between. Waits a bounded time for witnesses, if the
+// policy requires any.
 import { originOfLog } from '../../../shared/audit/delivery.ts';
 import { latestAt, openJudge } from '../../../shared/audit/judge.ts';
 import { TILE_WIDTH } from '../../../shared/audit/tile.ts';

@@ -45,7 +45,7 @@ async function placesBefore({ store }: ExportContext, { zone, year, before }: Ex
   return [...places, { ...before, purpose: 'before' }];
 }
 
-/** From this log on to the one that says that the export is made. */
+/** The logs after this one, up to the log with the leaf of the export. */
 async function placesAfter({ store }: ExportContext, row: ExportRow): Promise<Place[]> {
   const { zone, year, anchor, after } = row;
   if (!isEnded(row) || !anchor || !after) return [];

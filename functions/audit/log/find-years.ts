@@ -9,7 +9,7 @@ export async function yearsBetween(store: LogStore, zone: string, from: number, 
   return years.filter((_, at) => (sizes[at] as number) > 0);
 }
 
-/** Year of the log that goes on where the one of `year` ended; the newest has one, whether or not it is published yet. */
+/** Year of the log that follows the log of `year`; it exists for the newest log too, published or not. */
 export async function yearAfter(
   store: LogStore,
   zone: string,

@@ -26,7 +26,7 @@ export class SidecarReader {
     this.#keys = keys;
   }
 
-  /** The boxes of the entries `from` up to `to` as they lie there, of each the one of its commit. */
+  /** The stored boxes of the entries `from` up to `to`, each from the file of its commit. */
   async boxes(from: number, to: number): Promise<(string | undefined)[]> {
     const boxes: (string | undefined)[] = Array.from({ length: to - from });
     for (const file of await findSidecarFiles(this.#place, from, to)) {

@@ -16,7 +16,7 @@ const flags = ['out', 'engine', 'recordings', 'sla', 'parallel', 'against', 'aga
 /** Name and version of this tool in evidence. */
 const TOOL = 'auricle model measure 0.1.0';
 
-/** The address of an engine, as it is asked. */
+/** The address of an engine, as requested. */
 function readEngine(
   name: string,
   text: string,

@@ -331,7 +331,7 @@ describe('M2 both spellings', () => {
     ['--wfst_tokenizer_model=a.far', 'inverse text normalisation'],
     ['--featurizer.use_utterance_norm_params=False', 'features are a network'],
     ['--nn.fp16_needs_obey_precision_pass', 'deploy chooses precision'],
-    ['--diarizer_type=neural', 'who speaks'],
+    ['--diarizer_type=neural', 'speakers are not distinguished'],
     ['--vad.vad_type=neural', 'the agent finds where an utterance ends'],
     ['--featurizer_name=mel', 'features are a network'],
     ['--padding_size=0.5', 'left_padding_size and right_padding_size'],

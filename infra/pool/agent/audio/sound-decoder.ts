@@ -1,6 +1,6 @@
 import type { Result } from '../../../../shared/result.ts';
 import type { SoundBlock } from '../../../../shared/speech/format.ts';
-/** Blocks one after the other, each decoded when it is asked for; a refusal is the last. */
+/** Yields blocks in order, each decoded on demand; a refusal is the last item. */
 export type Blocks = AsyncGenerator<Result<SoundBlock>>;
 
 /** One recording being decoded. What is unpacked at once stays bounded: by small slices, or frame by frame. */

@@ -53,7 +53,7 @@ export function createPatience(now: () => number) {
       const before = usual.get(model) ?? milliseconds;
       usual.set(model, before + SMOOTHING * (milliseconds - before));
     },
-    /** Whether the engine was given up since then: who has waited for it so long would wait in vain. */
+    /** Reports whether the engine was given up since then, so that waiting longer is useless. */
     lostSince: (at: number): boolean => lostAt >= at && lostAt >= answeredAt,
   };
 }

@@ -33,7 +33,7 @@ interface CurrentMap {
 export interface ReleaseMapOptions {
   /** Keys of the functions; without them no map is believed, and the agent's own word counts. */
   readonly keys: JSONWebKeySet | undefined;
-  /** The map is kept here. If it is lost, the next one that is told counts; if it is forged, it is not believed. */
+  /** File of the map. Once lost, the next received map counts; a forged one fails its signature. */
   readonly stateDir: string;
   readonly now: () => number;
   readonly log: Log;

@@ -24,7 +24,7 @@ export interface Doorway {
   serves?(model: ServedModel): boolean;
 }
 
-/** Everything that is answered in plain HTTP: who asks, whether it is for us, whether there is room. */
+/** Checks that are refused in plain HTTP: the ticket, its agent, and free capacity. */
 export async function admit(
   context: Pick<AgentContext, 'now' | 'readTicket' | 'model' | 'replays' | 'keys'>,
   headers: IncomingMessage['headers'],

@@ -35,7 +35,7 @@ const answerText = (response: ServerResponse, status: number, text: string, type
 
 const routes: Record<string, Route> = {
   'POST /v1/short': (context, _, incoming, response) => serveUnary(context, incoming, response),
-  // A WebSocket comes by another way; this is for who asks without one.
+  // An upgrade is handled elsewhere; this answers a request without one.
   'GET /v1/stream': (_context, _health, _incoming, response) =>
     answerText(response, 426, '{"reason":"upgrade_missing"}', 'application/json'),
   'GET /healthz': (_context, _health, _incoming, response) => answerText(response, 200, 'ok\n'),

@@ -107,7 +107,7 @@ function streamOf(chunks: readonly Uint8Array[]): ReadableStream<Uint8Array> {
   );
 }
 
-/** A sealed file of these chunks, under a key of its own each time it is asked for. */
+/** A sealed file of these chunks, under a new key at each call. */
 export function sealContent(
   facts: FileFacts,
   zone: ZoneKey,

@@ -71,7 +71,7 @@ export function createSequenceEnds(engine: Pick<Engine, 'infer'>, clock: Clock) 
       waiting.push(end);
       pump();
     },
-    /** Resolves when all are told, or after so many milliseconds. */
+    /** Resolves when all were notified, or after so many milliseconds. */
     settle(milliseconds: number): Promise<void> {
       if (busy === 0) return Promise.resolve();
       return new Promise((resolve) => {

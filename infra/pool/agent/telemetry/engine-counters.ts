@@ -29,8 +29,8 @@ const table = {
 } satisfies Record<string, [help: string, pick: (counts: EngineCounts) => number | undefined]>;
 
 /**
- * Counters of the engine as counters of ours, which go on when the engine counts anew. What it counted between the last
- * scrape and a reload is not seen.
+ * Counters of the engine as counters of the agent, which continue when the engine resets. Counts between the last
+ * scrape and a reload are lost.
  */
 export function registerEngineCounters(
   registry: Registry,

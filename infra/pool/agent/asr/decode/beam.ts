@@ -8,22 +8,21 @@ function logAdd(a: number, b: number): number {
   return a > b ? a + Math.log1p(Math.exp(b - a)) : b + Math.log1p(Math.exp(a - b));
 }
 
-/** A token of a hypothesis and where it sounds. */
+/** A token of a hypothesis and its time. */
 export interface DecodedToken {
   readonly token: number;
   readonly trail: Trail;
 }
 
-/** Shared by all decodings: a frame is heard from beginning to end before another one is. */
+/** Scratch buffer of all decodings: one frame is processed at a time. */
 let shared = new Candidates(0);
 
 /**
- * CTC prefix beam search (Hannun et al. 2014) with the language model applied at word ends and promised inside words.
- * Beside the sum over all paths, which ranks, every hypothesis carries its likeliest path, which says when its tokens
- * sound. Hypotheses that only differ in what no longer matters are one, which leaves room for others and lets words
- * settle soon. `onSettled` gets, in pieces, the words that all hypotheses begin with: each piece ends with a boundary, and
- * nothing heard later changes it. What is settled is forgotten, so that a frame costs the same however long the
- * utterance is.
+ * CTC prefix beam search (Hannun et al. 2014). The language model scores whole words, and estimates a word before its
+ * end. A hypothesis is ranked by the sum over its paths; its likeliest path gives the times of its tokens. Hypotheses
+ * with equal futures are merged. `onSettled` receives the prefix that all hypotheses share, in pieces that end at a word
+ * boundary; later audio does not change it. Settled tokens are dropped, so the cost of a frame does not grow with the
+ * length of the utterance.
  */
 export class Beam {
   readonly #tree = new Prefixes();

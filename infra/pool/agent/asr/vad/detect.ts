@@ -88,7 +88,7 @@ export async function createVoiceDetector(memory?: Uint8Array): Promise<VoiceDet
       if (unit.length !== UNIT_SAMPLES) throw new RangeError('not a unit');
       silent = isDigitalSilence(unit) ? silent + 1 : 0;
       if (silent > SETTLED_UNITS) return false;
-      // Read the heap anew each time: its memory may have grown.
+      // Read the heap each time: its memory may have grown.
       const heap = module.HEAP16;
       if (unit instanceof Int16Array) writeInts(heap, buffer >> 1, unit);
       else writeFloats(heap, buffer >> 1, unit);

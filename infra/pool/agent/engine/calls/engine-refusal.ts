@@ -21,7 +21,7 @@ const UNSTARTED = /must specify the START flag/;
 /** Words of Triton for a request that has waited too long. */
 const EXPIRED = /timeout\b.*\bexpired/i;
 
-/** Words of Triton for a version that its model does not have. A model that is not loaded is told in others. */
+/** Triton's message for a missing version of a loaded model. */
 const VERSIONLESS = /version \d+ is not found/;
 
 interface EngineAnswer {
@@ -36,8 +36,8 @@ interface Inference {
 }
 
 /**
- * Translates a refusal of the engine for the caller. A fault of the request is told in the engine's words,
- * which may quote the request and therefore go to its sender only; a fault of the engine is not told.
+ * Translates a refusal of the engine for the caller. A fault of the request keeps the engine's message,
+ * which may quote the request and so goes to its sender only; a fault of the engine hides its message.
  */
 export function engineRefusal(
   { status, body }: EngineAnswer,

@@ -49,7 +49,7 @@ export interface HeadAndRest {
   close(): Promise<void>;
 }
 
-/** Reads the first line, at most `most` bytes; what follows is read when it is asked for. */
+/** Reads the first line, at most `most` bytes; the rest is read on demand. */
 export async function splitLine(bytes: AsyncGenerator<Uint8Array>, most: number): Promise<HeadAndRest> {
   const head: Uint8Array[] = [];
   let size = 0;

@@ -34,7 +34,7 @@ export interface Workshop {
   readonly model: (name: string) => ServedModel | undefined;
   /** Samples of the longest piece; shorter in tests. */
   readonly pieceSamples?: number;
-  /** How often it is asked whether a job is still wanted; shorter in tests. */
+  /** Interval of the checks whether a job is still wanted; shorter in tests. */
   readonly wantedMs?: number;
 }
 
