@@ -30,10 +30,10 @@ export interface BufferedBody extends BodyOwner {
 
 /**
  * Buffered bytes of all bodies of an isolate, shared by class and tenant (`decideAdmission`). A runtime may drop a request
- * in the middle and run nothing of it any more, so that its bytes are never given back: when there is no room, what has
+ * in the middle and run nothing of it any more, so that its bytes are never released: at the bound, what has
  * not grown for `BUFFERED_MS` is counted no longer.
  */
-export class HeldBytes {
+export class BufferedBytes {
   readonly #bound: number;
   readonly #bodies = new Set<BufferedBody>();
   #total = 0;
@@ -86,5 +86,5 @@ export class HeldBytes {
   }
 }
 
-/** Those of this isolate. */
-export const heldInFlight = new HeldBytes();
+/** The buffered bytes of this isolate. */
+export const bufferedInFlight = new BufferedBytes();

@@ -5,7 +5,7 @@ import { BODY_BYTES, BUFFERED_BODY_BYTES } from '../../shared/speech/limits.ts';
 import { late, type Runtime, within } from '../clock.ts';
 import { BODY_IDLE_MS } from '../limits.ts';
 import { BODY_READ_BYTES, discardSource, openSource, type Source } from './body-source.ts';
-import { type BodyOwner, BUFFERED_BYTES_IN_FLIGHT, type BufferedBody, heldInFlight } from './buffered-bytes.ts';
+import { type BodyOwner, BUFFERED_BYTES_IN_FLIGHT, type BufferedBody, bufferedInFlight } from './buffered-bytes.ts';
 
 /**
  * Longest wait for a form to name its model: BUFFERED_BODY_BYTES over 300 kbit/s take 28 s; slower clients
@@ -186,7 +186,7 @@ export class CallerBody {
     if (!this.#ended) this.#cancelled = true;
     this.#ended = true;
     this.#chunks.length = 0;
-    heldInFlight.remove(this.#share, this.#share.bytes);
+    bufferedInFlight.remove(this.#share, this.#share.bytes);
     this.#stop();
   }
 
@@ -221,7 +221,7 @@ export class CallerBody {
   /** Releases chunks that were sent and cannot be needed again. */
   #release(sent: number): void {
     for (; this.#released < sent; this.#released += 1) {
-      heldInFlight.remove(this.#share, this.#chunks[this.#released]?.byteLength ?? 0);
+      bufferedInFlight.remove(this.#share, this.#chunks[this.#released]?.byteLength ?? 0);
       this.#chunks[this.#released] = undefined;
     }
   }
@@ -240,14 +240,14 @@ export class CallerBody {
     const isLarge = this.#isFast && hasLargeRead();
     const most = Math.min(isLarge ? BODY_LARGE_READ_BYTES : SEAL_SEGMENT_BYTES, this.#length - this.received);
     const least = isLarge || this.#isShort ? most : Math.min(BODY_READ_BYTES, most);
-    if (isLarge) heldInFlight.add(this.#share, most, began);
+    if (isLarge) bufferedInFlight.add(this.#share, most, began);
     let step: Uint8Array | undefined | typeof late;
     try {
       step = await within(this.#source.read(least, most), BODY_IDLE_MS, this.#runtime);
     } catch {
       return this.#break(cutOff());
     } finally {
-      if (isLarge) heldInFlight.remove(this.#share, most);
+      if (isLarge) bufferedInFlight.remove(this.#share, most);
     }
     if (step === late) return this.#break(tooSlow());
     const now = this.#runtime.now();
@@ -270,7 +270,7 @@ export class CallerBody {
     // After `cancel` no chunk is buffered.
     if (this.#ended) return;
     this.#chunks.push(step);
-    if (!heldInFlight.add(this.#share, step.byteLength, now)) this.#isCrowded = true;
+    if (!bufferedInFlight.add(this.#share, step.byteLength, now)) this.#isCrowded = true;
   }
 
   #break(refusal: Refusal): void {
@@ -281,7 +281,7 @@ export class CallerBody {
 }
 
 /** Large reads take at most half of what bodies may hold, so that many fast uploads fall back to small buffers. */
-const hasLargeRead = (): boolean => heldInFlight.total + BODY_LARGE_READ_BYTES <= BUFFERED_BYTES_IN_FLIGHT / 2;
+const hasLargeRead = (): boolean => bufferedInFlight.total + BODY_LARGE_READ_BYTES <= BUFFERED_BYTES_IN_FLIGHT / 2;
 
 const tooSlow = () => refuse('client_slow', { limit: BODY_IDLE_MS / 1_000 });
 const cutOff = () => refuse('form_invalid', undefined, 'the connection broke while the body was arriving');

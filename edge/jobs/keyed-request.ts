@@ -1,4 +1,4 @@
-// Requests with an Idempotency-Key: each runs under the id and in the zone of the first one (tenant/idempotency.ts).
+// Requests with an Idempotency-Key: each runs under the id and in the zone of the first one (ledger/idempotency.ts).
 import { createHash } from 'node:crypto';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';

@@ -191,7 +191,7 @@ export function advance(state: AllowanceState, now: number): AllowanceState {
     ...(state.leaseMs !== undefined && { leaseMs: state.leaseMs }),
     ...(state.reserves && { reserves: withoutExpired(reserves, now) }),
   };
-  // An isolate that vanished may have used the starts of its reserve.
+  // A lost isolate may have used the starts of its reserve.
   return addStarts(
     next,
     gone.reduce((sum, { starts }) => sum + starts, 0),

@@ -32,7 +32,7 @@ export function quotaOf(before: AllowanceState, allowance: Claims['allowance'], 
     requests: {
       limit: perMinute,
       remaining: Math.max(0, Math.floor(perMinute - requestsOf(state))),
-      // Starts held in advance count as if they were used now.
+      // Starts of reserves count as if they were used now.
       resetMs: startsOf(state) > 0 ? MINUTE_MS : newest === undefined ? 0 : newest + MINUTE_MS - now,
     },
     audioSeconds: {

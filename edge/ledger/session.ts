@@ -36,15 +36,15 @@ export interface RequestOutcome {
   readonly bytes: number;
 }
 
-/** One admitted request: its place in the tenant's allowance, and what the record will say about it. */
+/** One admitted request: its slot in the tenant's allowance and its audit record. */
 export class Session {
   readonly claims: Claims;
   subject: Subject;
   readonly #context: RequestContext;
   readonly #started: number;
   readonly #notes: TimedDraft[] = [];
-  /** The place is one that this isolate held in advance. */
-  #held = false;
+  /** Whether the slot is of the isolate's reserve. */
+  #isReserved = false;
   #renewed: number;
   #ended: Promise<boolean> | undefined;
 
@@ -68,15 +68,15 @@ export class Session {
 
   static async #begin(given: Claims, subject: Subject, context: RequestContext): Promise<Result<Session>> {
     const { recorder, id } = context;
-    // The backlog of a gate that does not answer is bounded: past the bound, requests are recorded first.
+    // The backlog of a Gate that does not answer is bounded: past the bound, requests are recorded first.
     const strained = given.audit === 'buffered' && recorder.isStrained(given);
     const claims: Claims = strained ? { ...given, audit: 'strict' } : given;
     const session = new Session(claims, subject, context);
     const attempt: Attempt = { fields: session.#attemptFields(), at: session.#started };
     if (claims.audit === 'buffered') {
-      // Places held in advance are not counted by token.
-      session.#held = !claims.share && recorder.enter(claims, id, attempt, claims.allowance);
-      if (session.#held) {
+      // Slots of a reserve are not counted by token.
+      session.#isReserved = !claims.share && recorder.enter(claims, id, attempt, claims.allowance);
+      if (session.#isReserved) {
         context.quota = recorder.quota(claims);
         return ok(session);
       }
@@ -115,18 +115,18 @@ export class Session {
     return done;
   }
 
-  /** Adds what the body named; the attempt was recorded before. */
+  /** Adds model and language that the body named after the attempt was recorded. */
   learn({ model, language }: Pick<Subject, 'model' | 'language'>): void {
     const { action, class: requestClass } = this.subject;
     this.subject = { action, model, language, class: requestClass };
   }
 
-  /** Notes something for the record; written when the request ends. */
+  /** Adds an event to the record, which is written when the request ends. */
   note<D extends Typed>(draft: AuditDraft<D>, at = this.#context.runtime.now()): void {
     this.#notes.push({ draft, at });
   }
 
-  /** Called while work goes on: keeps the place from expiring under it. */
+  /** Renews the slot of running work. */
   stillAtWork(): void {
     const now = this.#context.runtime.now();
     if (now - this.#renewed < LEASE_MS / 3) return;
@@ -135,7 +135,7 @@ export class Session {
   }
 
   /**
-   * Gives the place back and writes how it ended; the first call counts. True when the record is known to be durable:
+   * Releases the slot and records the outcome; the first call counts. True when the record is known to be durable:
    * a strict tenant's result must not leave before, and a buffered tenant's record goes with the next call to its gate.
    */
   end(ending: RequestOutcome): Promise<boolean> {
@@ -155,7 +155,7 @@ export class Session {
     const { recorder, id } = this.#context;
     const { audit: mode } = this.claims;
     const audioSeconds = ending.final?.durationSeconds ?? 0;
-    if (this.#held) {
+    if (this.#isReserved) {
       recorder.leave(this.claims, id, audioSeconds, this.#record(ending));
       return Promise.resolve(false);
     }

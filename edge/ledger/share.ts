@@ -1,4 +1,4 @@
-// The allowance of one token: the same counters as a tenant's, kept for as long as the token lasts.
+// The allowance of one token: the same counters as a tenant's, stored until the token expires.
 import type { Refusal } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { TokenShare } from '../../shared/tenant/claims.ts';
@@ -16,7 +16,7 @@ function stateOf(state: ShareState | undefined, tenant: AllowanceState, { id }: 
   return { ...freshAllowance, ...state, leases, ...(tenant.leaseMs !== undefined && { leaseMs: tenant.leaseMs }) };
 }
 
-/** Takes a place in the allowance of the token. `tenant` is the state in which the request holds none yet. */
+/** Leases a slot of the token. `tenant` is the tenant's state before the request has one. */
 export function takeShare(
   state: ShareState | undefined,
   tenant: AllowanceState,

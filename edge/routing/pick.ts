@@ -34,7 +34,7 @@ export interface RouteRequest {
   readonly model: string;
   /** BCP 47; absent or `auto` when only the audio decides. */
   readonly language?: string | undefined;
-  /** Audio comes while it is spoken: only agents whose model hears live streams. */
+  /** Audio comes while it is spoken: only agents whose model serves live streams. */
   readonly live?: boolean | undefined;
   /** Languages the token allows; absent when any. */
   readonly allowed?: readonly string[] | undefined;
@@ -47,7 +47,7 @@ export interface RouteRequest {
   readonly realtime?: boolean | undefined;
   /** Agents that were tried. */
   readonly exclude?: ReadonlySet<string> | undefined;
-  /** Share of sessions that see a revision in stage `canary`, 0 to 1, in place of what the release map says. */
+  /** Share of sessions that see a revision in stage `canary`, 0 to 1; overrides the release map. */
   readonly canaryShare?: number | undefined;
 }
 
@@ -119,7 +119,7 @@ interface Known {
   readonly candidates: Result<Candidate[]>;
 }
 
-/** By the words of the request; of other snapshots than the last ones nothing is kept. */
+/** Candidates by request, of the last snapshots only. */
 const known = new Map<string, Known>();
 
 /** Cache key of the candidates of a request. A busy caller repeats the same request. */
@@ -212,7 +212,7 @@ function otherTask({ task, model: name, zones }: RouteRequest, snapshots: readon
     .find((model) => model.name === name && model.task !== task && model.stage === 'full')?.task;
 }
 
-/** Models that would do instead, for a caller who may use them: in its own zones. */
+/** Alternative models that the caller may use, in its own zones. */
 function others({ task, live, zones }: RouteRequest, snapshots: readonly Snapshot[]): { models?: string } {
   const models = snapshots
     .filter(({ zone }) => zones.includes(zone))

@@ -102,7 +102,7 @@ export class AgentConnection {
     }
   }
 
-  /** Delivers the notifications held since `ready`, and later ones as they come. */
+  /** Delivers the notifications buffered since `ready`, and later ones as they arrive. */
   start(): void {
     const held = this.#held ?? [];
     this.#held = undefined;

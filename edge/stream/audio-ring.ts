@@ -19,7 +19,7 @@ export const STREAM_RING_MARKS_MAX = 512;
 export const STREAM_SLAB_BYTES = 16 * KiB;
 /** Empty slabs that a session keeps: eight seconds of 16 kHz sound, so that an utterance allocates none. */
 export const STREAM_SPARE_SLABS = 16;
-/** Note objects kept for reuse: more than the messages in an utterance of usual length. */
+/** Pooled note objects: more than the messages in an utterance of usual length. */
 const STREAM_SPARE_NOTES = 128;
 
 /** A control message with a position between two samples. */

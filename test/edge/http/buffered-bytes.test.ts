@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { late, type Runtime, realRuntime } from '../../../edge/clock.ts';
-import { BUFFERED_BYTES_IN_FLIGHT, BUFFERED_MS, HeldBytes, heldInFlight } from '../../../edge/http/buffered-bytes.ts';
+import {
+  BUFFERED_BYTES_IN_FLIGHT,
+  BUFFERED_MS,
+  BufferedBytes,
+  bufferedInFlight,
+} from '../../../edge/http/buffered-bytes.ts';
 import { CallerBody, HINTS_MS } from '../../../edge/http/caller-body.ts';
 import { readHints } from '../../../edge/protocol/hints.ts';
 import { transcribe } from '../../../edge/transcribe/transcribe.ts';
@@ -101,7 +106,7 @@ describe('C6 the first MiB of a body decides, however it arrives', () => {
 
 describe('C6 the bytes that an isolate holds', () => {
   it('are bounded over all bodies, and come back', async () => {
-    const before = heldInFlight.total;
+    const before = bufferedInFlight.total;
     const bodies: CallerBody[] = [];
     const form = makeForm(bound, undefined);
     let refused: CallerBody | undefined;
@@ -115,7 +120,7 @@ describe('C6 the bytes that an isolate holds', () => {
     }
     expect(refused?.refusal).toEqual(refuse('edge_busy'));
     expect(bodies.length).toBeGreaterThan((BUFFERED_BYTES_IN_FLIGHT - before) / bound - 1);
-    expect(heldInFlight.total).toBeLessThanOrEqual(BUFFERED_BYTES_IN_FLIGHT + SEAL_SEGMENT_BYTES);
+    expect(bufferedInFlight.total).toBeLessThanOrEqual(BUFFERED_BYTES_IN_FLIGHT + SEAL_SEGMENT_BYTES);
     // One whose model is known goes on all the same; it is only kept no more.
     const streaming = new CallerBody(
       cut(makeForm(bound / 2, undefined), () => 65_536),
@@ -128,7 +133,7 @@ describe('C6 the bytes that an isolate holds', () => {
 
     for (const body of [...bodies, streaming]) body.cancel();
     // At the bound the isolate forgets bytes of requests that earlier files abandoned.
-    expect(heldInFlight.total).toBeLessThanOrEqual(before);
+    expect(bufferedInFlight.total).toBeLessThanOrEqual(before);
     const next = new CallerBody(
       cut(form, () => 65_536),
       quiet,
@@ -138,21 +143,21 @@ describe('C6 the bytes that an isolate holds', () => {
   });
 
   it('are released as they are sent, for bodies too long to buffer', async () => {
-    const before = heldInFlight.total;
+    const before = bufferedInFlight.total;
     const body = new CallerBody(
       cut(makeForm(3 * bound, undefined), () => 65_536),
       quiet,
     );
     let most = 0;
-    for await (const _ of body.open()) most = Math.max(most, heldInFlight.total - before);
+    for await (const _ of body.open()) most = Math.max(most, bufferedInFlight.total - before);
     expect(most).toBeLessThanOrEqual(bound + 65_536);
-    expect(heldInFlight.total - before).toBeLessThanOrEqual(65_536);
+    expect(bufferedInFlight.total - before).toBeLessThanOrEqual(65_536);
     body.cancel();
-    expect(heldInFlight.total).toBe(before);
+    expect(bufferedInFlight.total).toBe(before);
   });
 
   it('R13 A2 a realtime body displaces batch bodies that are still looked through', async () => {
-    const before = heldInFlight.total;
+    const before = bufferedInFlight.total;
     const form = makeForm(bound, undefined);
     const open = (name: RequestClass, tenant: string) =>
       new CallerBody(
@@ -161,7 +166,7 @@ describe('C6 the bytes that an isolate holds', () => {
         { class: name, tenant },
       );
     const batch: CallerBody[] = [];
-    while (heldInFlight.total + bound <= BUFFERED_BYTES_IN_FLIGHT) {
+    while (bufferedInFlight.total + bound <= BUFFERED_BYTES_IN_FLIGHT) {
       const body = open('batch', 'many');
       batch.push(body);
       expect(await hold(body)).toBe(true);
@@ -175,11 +180,11 @@ describe('C6 the bytes that an isolate holds', () => {
     expect(batch.at(-1)?.refusal).toEqual(refuse('edge_busy'));
     expect(batch[0]?.refusal).toBeUndefined();
     for (const body of [...batch, urgent]) body.cancel();
-    expect(heldInFlight.total).toBe(before);
+    expect(bufferedInFlight.total).toBe(before);
   });
 
   it('R13 a displaced body that an agent has is sent on, and kept no more', async () => {
-    const before = heldInFlight.total;
+    const before = bufferedInFlight.total;
     const holder = { class: 'batch', tenant: 'many' } as const;
     const sent = new CallerBody(
       cut(makeForm(bound, undefined), () => 65_536),
@@ -191,20 +196,20 @@ describe('C6 the bytes that an isolate holds', () => {
     const fixed = { bytes: 0, since: 0, releasable: () => false, release: () => {} };
     const others = { ...fixed, ...holder };
     const urgent = { ...fixed, class: 'realtime' as const, tenant: 'few' };
-    heldInFlight.add(others, 8 * bound, 0);
-    expect(heldInFlight.add(urgent, BUFFERED_BYTES_IN_FLIGHT - 8 * bound - before, 0)).toBe(true);
+    bufferedInFlight.add(others, 8 * bound, 0);
+    expect(bufferedInFlight.add(urgent, BUFFERED_BYTES_IN_FLIGHT - 8 * bound - before, 0)).toBe(true);
     expect(sent.replayable).toBe(false);
-    heldInFlight.remove(others, others.bytes);
-    heldInFlight.remove(urgent, urgent.bytes);
+    bufferedInFlight.remove(others, others.bytes);
+    bufferedInFlight.remove(urgent, urgent.bytes);
     let received = 65_536;
     for (let step = await reader.read(); !step.done; step = await reader.read()) received += step.value.length;
     expect(received).toBe(bound);
     sent.cancel();
-    expect(heldInFlight.total).toBe(before);
+    expect(bufferedInFlight.total).toBe(before);
   });
 
   it('those of vanished requests are released once memory is needed', () => {
-    const held = new HeldBytes(100);
+    const held = new BufferedBytes(100);
     const hold = () => ({
       ...{ class: 'default' as const, tenant: 'a', bytes: 0, since: 0 },
       ...{ releasable: () => false, release: () => {} },
@@ -260,7 +265,7 @@ describe('C4 C6 the place comes before the body', () => {
       take: async () => ({ ok: true, value: undefined }) as const,
       settle: async (...given: unknown[]) => void settled.push(given),
     };
-    const before = heldInFlight.total;
+    const before = bufferedInFlight.total;
     const { context, settled: done } = makeContext(gate, hasty);
     const body = new ReadableStream<Uint8Array>({ pull: never });
     const tenant = `t-${unique()}`;
@@ -269,7 +274,7 @@ describe('C4 C6 the place comes before the body', () => {
     expect(await readRefusal(answer)).toMatchObject({ status: 408, code: 'hints_late' });
     await done();
     expect(settled).toMatchObject([[context.id, 0, [{ type: 'inference.complete', reason: 'hints_late' }]]]);
-    expect(heldInFlight.total).toBe(before);
+    expect(bufferedInFlight.total).toBe(before);
   });
 
   it('A1 the attempt has the known fields, the end the rest', async () => {
