@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type AgentOverrides, openBackend } from './backend.ts';
 import type { Keys } from './identity/keys.ts';
-import { AGENT_FLUSH_MS } from './limits.ts';
+import { AGENT_FLUSH_MS } from './settings/limits.ts';
 import type { AgentContext } from './request/agent-context.ts';
 import { createAgentServer } from './server/serve.ts';
 import { openServing } from './serving.ts';

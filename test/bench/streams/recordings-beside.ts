@@ -2,7 +2,7 @@
 
 import { modelTensors } from '../../../infra/pool/agent/asr/recognise.ts';
 import { createKserveEngine } from '../../../infra/pool/agent/engine/kserve.ts';
-import { ENGINE_MS } from '../../../infra/pool/agent/limits.ts';
+import { ENGINE_MS } from '../../../infra/pool/agent/settings/limits.ts';
 import { fp32Tensor, int32Tensor } from '../../../shared/kserve/tensor.ts';
 import { FORMAT } from './traffic.ts';
 

@@ -4,7 +4,7 @@ import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { Segment } from '../../../../shared/speech/transcript.ts';
 import type { RequestClass } from '../../../../shared/tenant/claims.ts';
 import type { Dispatcher } from '../engine/dispatch.ts';
-import { UTTERANCES_IN_FLIGHT_MAX } from '../limits.ts';
+import { UTTERANCES_IN_FLIGHT_MAX } from '../settings/limits.ts';
 import { bugDetail } from '../telemetry/log.ts';
 import { makeSegments, type Recogniser, type Scores } from './segment.ts';
 import type { Utterance } from './vad/cut.ts';

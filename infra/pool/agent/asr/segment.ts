@@ -3,7 +3,7 @@ import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { Segment } from '../../../../shared/speech/transcript.ts';
 import { MODEL_RATE } from '../audio/mono.ts';
-import { ANSWER_EVENT_BYTES } from '../limits.ts';
+import { ANSWER_EVENT_BYTES } from '../settings/limits.ts';
 import type { Decoded, DecodedWord, WordDecoder } from './decode/decoder.ts';
 import type { Utterance } from './vad/cut.ts';
 

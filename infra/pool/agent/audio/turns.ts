@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { SoundBlock } from '../../../../shared/speech/format.ts';
-import { TURN_S } from '../limits.ts';
+import { TURN_S } from '../settings/limits.ts';
 
 /**
  * Passes decoded sound on in pieces and yields to the event loop after each `TURN_S` of it. A few

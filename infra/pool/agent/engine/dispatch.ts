@@ -2,7 +2,7 @@ import type { Tensor } from '../../../../shared/kserve/tensor.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import { classes, type RequestClass } from '../../../../shared/tenant/claims.ts';
-import { ENGINE_MS } from '../limits.ts';
+import { ENGINE_MS } from '../settings/limits.ts';
 import { bugDetail } from '../telemetry/log.ts';
 import type { Engine } from './engine.ts';
 import { levelOf } from './level.ts';

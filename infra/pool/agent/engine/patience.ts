@@ -1,4 +1,4 @@
-import { ENGINE_MS } from '../limits.ts';
+import { ENGINE_MS } from '../settings/limits.ts';
 
 /**
  * Silence after which a usually faster engine hangs: seven times a slow one's 20 s of audio, and a caller

@@ -4,7 +4,7 @@ import { KiB } from '../../../../shared/bytes.ts';
 import type { PoolDescription } from '../../../../shared/pool/description.ts';
 import { type AgentMessage, type Load, rosterMessage } from '../../../../shared/pool/heartbeat.ts';
 import { HEARTBEAT_GONE_MS, HEARTBEAT_MS, RECONNECT_MAX_MS } from '../../../../shared/pool/limits.ts';
-import { RECONNECT_MS } from '../limits.ts';
+import { RECONNECT_MS } from '../settings/limits.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Keys } from './keys.ts';
 import type { Outbox } from './record.ts';

@@ -2,7 +2,7 @@ import type { CallHead } from '../../../../shared/kserve/call.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import { modelPath, readWhole } from '../engine/calls/client.ts';
 import { engineRefusal } from '../engine/calls/engine-refusal.ts';
-import { ENGINE_MS } from '../limits.ts';
+import { ENGINE_MS } from '../settings/limits.ts';
 import type { AgentRequest } from '../request/admitted-request.ts';
 import { respond } from '../request/respond.ts';
 

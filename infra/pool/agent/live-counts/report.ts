@@ -2,7 +2,7 @@ import type { ModelDescription } from '../../../../shared/pool/description.ts';
 import { type LiveReport, liveProofOf } from '../../../../shared/registry/live-report.ts';
 import { callFunctions, type FunctionsOptions } from '../identity/call-functions.ts';
 import type { Keys } from '../identity/keys.ts';
-import { AGENT_FLUSH_MS } from '../limits.ts';
+import { AGENT_FLUSH_MS } from '../settings/limits.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { LiveBook } from './book.ts';
 

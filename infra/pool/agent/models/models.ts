@@ -5,7 +5,7 @@ import type { ModelDescription } from '../../../../shared/pool/description.ts';
 import { followSteps, readConfig } from '../../models/config/read-parts.ts';
 import type { ModelConfig } from '../../models/config/schema.ts';
 import { MODEL_RATE } from '../audio/mono.ts';
-import { UTTERANCE_S } from '../limits.ts';
+import { UTTERANCE_S } from '../settings/limits.ts';
 import { type SpeakParameters, speakParameters } from '../tts/parameters.ts';
 import type { LiveModel } from './live-model.ts';
 import { digestRevision, type FoundRevision, type KnownDigests, stampRevision } from './revision.ts';

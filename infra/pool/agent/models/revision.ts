@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { open, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { digestOfFiles } from '../../../../shared/registry/revision.ts';
-import { MODEL_COPY_BYTES } from '../limits.ts';
+import { MODEL_COPY_BYTES } from '../settings/limits.ts';
 
 /**
  * Digests of files as they were when last read, so that only changed ones are read again. By what the file system calls

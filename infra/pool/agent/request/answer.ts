@@ -3,7 +3,7 @@ import { type CallEvent, encodeBody } from '../../../../shared/kserve/call.ts';
 import { type Refusal, shortened } from '../../../../shared/refusal.ts';
 import type { PackingSealer } from '../../../../shared/seal/records.ts';
 import type { AnswerEvent } from '../../../../shared/speech/transcript.ts';
-import { ANSWER_EVENT_BYTES } from '../limits.ts';
+import { ANSWER_EVENT_BYTES } from '../settings/limits.ts';
 
 /** The sealed answer of one request. */
 export interface Answer {

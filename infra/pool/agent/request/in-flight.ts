@@ -1,4 +1,4 @@
-import { AGENT_FLUSH_MS } from '../limits.ts';
+import { AGENT_FLUSH_MS } from '../settings/limits.ts';
 
 /** A piece of work that was admitted. */
 export interface Entry {

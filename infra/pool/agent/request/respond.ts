@@ -3,7 +3,7 @@ import { deflate, gzip } from 'node:zlib';
 import type { Encoding } from '../../../../shared/kserve/call.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
-import { ANSWER_EVENT_BYTES } from '../limits.ts';
+import { ANSWER_EVENT_BYTES } from '../settings/limits.ts';
 import type { Answer } from './answer.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { Tensor } from '../../../../shared/kserve/tensor.ts';
 import type { Engine } from '../engine/engine.ts';
-import { SEQUENCE_IDLE_MS } from '../limits.ts';
+import { SEQUENCE_IDLE_MS } from '../settings/limits.ts';
 import { type Clock, pause } from './clock.ts';
 import { SEQUENCE_ENDS_CONCURRENT_MAX, STREAM_PAUSE_MS } from './limits.ts';
 

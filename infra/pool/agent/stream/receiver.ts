@@ -4,7 +4,7 @@ import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { LinkControl } from '../../../../shared/stream/link.ts';
 import type { LinkMessage } from '../../../../shared/stream/link-record.ts';
 import { MODEL_RATE } from '../audio/mono.ts';
-import { TURN_S } from '../limits.ts';
+import { TURN_S } from '../settings/limits.ts';
 import { createAcknowledgements } from './acknowledgements.ts';
 import type { Clock } from './clock.ts';
 import type { Hearing } from './hearing.ts';

@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import { AGENT_FLUSH_MS } from '../limits.ts';
+import { AGENT_FLUSH_MS } from '../settings/limits.ts';
 
 /** Refuses an upgrade: plain HTTP, then the connection ends. */
 export function refuseUpgrade(connection: Duplex, status: number, body: string): void {

@@ -5,7 +5,7 @@ import type { LinkEvent } from '../../../../shared/stream/link.ts';
 import type { Decoded } from '../asr/decode/decoder.ts';
 import { DECODE_TURN_FRAMES, placeWords, type Recogniser, type Scores, segmentsOf, sumBest } from '../asr/segment.ts';
 import { MODEL_RATE } from '../audio/mono.ts';
-import { ANSWER_EVENT_BYTES } from '../limits.ts';
+import { ANSWER_EVENT_BYTES } from '../settings/limits.ts';
 import type { Closing } from './utterance.ts';
 
 export type Interim = Extract<LinkEvent, { type: 'interim' }>;

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { HEARTBEAT_MS } from '../../../../shared/pool/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no } from '../../../../shared/result.ts';
-import { AGENT_FLUSH_MS } from '../limits.ts';
+import { AGENT_FLUSH_MS } from '../settings/limits.ts';
 import type { ExportedMetrics } from '../telemetry/metrics.ts';
 import type { AdmittedStream, StreamOutcome } from './host.ts';
 import type { FromWorker, ToWorker, WorkerSettings } from './worker-messages.ts';

@@ -2,7 +2,7 @@ import { backOffMs } from '../../../../shared/back-off.ts';
 import { RECONNECT_MAX_MS } from '../../../../shared/pool/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no } from '../../../../shared/result.ts';
-import { RECONNECT_MS } from '../limits.ts';
+import { RECONNECT_MS } from '../settings/limits.ts';
 import type { ServedModel } from '../models/served-model.ts';
 import { plainRefusal } from '../request/admit.ts';
 import type { Log } from '../telemetry/log.ts';

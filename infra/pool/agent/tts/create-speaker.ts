@@ -3,7 +3,7 @@ import { fp32Tensor, int32Tensor, readFp32, type Tensor } from '../../../../shar
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { Dispatcher } from '../engine/dispatch.ts';
-import { ENGINE_MS } from '../limits.ts';
+import { ENGINE_MS } from '../settings/limits.ts';
 import { cutSpoken } from './cut-spoken.ts';
 import { type SpeakParameters, speakTensors } from './parameters.ts';
 import type { Speaker, SpeechOptions } from './speaker.ts';

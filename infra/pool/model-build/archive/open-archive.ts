@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { ok } from '../../../../shared/result.ts';
-import { MODEL_COPY_BYTES } from '../../agent/limits.ts';
+import { MODEL_COPY_BYTES } from '../../agent/settings/limits.ts';
 import { MODEL_MANIFEST_BYTES, MODEL_TEXT_BYTES } from '../limits.ts';
 import { type BuildResult, problem } from '../problem.ts';
 import { BLOCK, padding, writeHeader } from '../tar/header.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { ok } from '../../../../shared/result.ts';
-import { MODEL_COPY_BYTES } from '../../agent/limits.ts';
+import { MODEL_COPY_BYTES } from '../../agent/settings/limits.ts';
 import { type BuildResult, problem } from '../problem.ts';
 import { padding, writeHeader } from '../tar/header.ts';
 import { writeWhole } from '../write-whole.ts';

@@ -1,7 +1,7 @@
 import { fp32Tensor, int32Tensor } from '../../../../shared/kserve/tensor.ts';
 import { modelTensors } from '../../agent/asr/recognise.ts';
 import type { Inference } from '../../agent/engine/engine.ts';
-import { ENGINE_MS } from '../../agent/limits.ts';
+import { ENGINE_MS } from '../../agent/settings/limits.ts';
 
 /** Returns the inference of one piece of audio, as agents send it: in the most urgent class, for `ENGINE_MS`. */
 export const audioInference = (model: string, samples: Float32Array, sequence?: Inference['sequence']): Inference => ({

@@ -9,7 +9,7 @@ import type { RecordingTotals } from '../../agent/asr/vad/listen.ts';
 import { decodeSound } from '../../agent/audio/decode.ts';
 import { createDispatcher } from '../../agent/engine/dispatch.ts';
 import { createKserveEngine } from '../../agent/engine/kserve.ts';
-import { UTTERANCES_IN_FLIGHT_MAX } from '../../agent/limits.ts';
+import { UTTERANCES_IN_FLIGHT_MAX } from '../../agent/settings/limits.ts';
 import type { SpeechModel } from '../../agent/models/models.ts';
 import { type BuildResult, problem } from '../problem.ts';
 import { audioInference } from './audio-inference.ts';

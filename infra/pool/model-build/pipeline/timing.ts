@@ -1,5 +1,5 @@
 import { ok } from '../../../../shared/result.ts';
-import { UTTERANCE_S } from '../../agent/limits.ts';
+import { UTTERANCE_S } from '../../agent/settings/limits.ts';
 import { type BuildResult, problem } from '../problem.ts';
 
 /** Converts to microseconds, so that 0.16 s is an integer. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { DecodedWord, WordDecoder } from '../../../../infra/pool/agent/asr/decode/decoder.ts';
 import { createRecognition } from '../../../../infra/pool/agent/asr/recognise.ts';
 import type { Dispatcher } from '../../../../infra/pool/agent/engine/dispatch.ts';
-import { ANSWER_EVENT_BYTES, UTTERANCES_IN_FLIGHT_MAX } from '../../../../infra/pool/agent/limits.ts';
+import { ANSWER_EVENT_BYTES, UTTERANCES_IN_FLIGHT_MAX } from '../../../../infra/pool/agent/settings/limits.ts';
 import { fp32Tensor, int32Tensor } from '../../../../shared/kserve/tensor.ts';
 import { ok } from '../../../../shared/result.ts';
 import { answerEvent, type Segment } from '../../../../shared/speech/transcript.ts';

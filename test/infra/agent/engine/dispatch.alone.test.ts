@@ -3,7 +3,7 @@ import { createDispatcher } from '../../../../infra/pool/agent/engine/dispatch.t
 import type { Engine, Inference, InferOutcome } from '../../../../infra/pool/agent/engine/engine.ts';
 import { QUEUED_UTTERANCES_MAX } from '../../../../infra/pool/agent/engine/limits.ts';
 import { ENGINE_SILENT_MS, ENGINE_SILENT_TIMES, silentAfter } from '../../../../infra/pool/agent/engine/patience.ts';
-import { ENGINE_MS } from '../../../../infra/pool/agent/limits.ts';
+import { ENGINE_MS } from '../../../../infra/pool/agent/settings/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import type { RequestClass } from '../../../../shared/tenant/claims.ts';
 import { settle } from '../../../fake/clock.ts';

@@ -4,7 +4,7 @@ import { CompactSign, compactVerify, decodeJwt, exportJWK, generateKeyPair, impo
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { reconnectPause } from '../../../../infra/pool/agent/identity/heartbeat.ts';
-import { RECONNECT_MS } from '../../../../infra/pool/agent/limits.ts';
+import { RECONNECT_MS } from '../../../../infra/pool/agent/settings/limits.ts';
 import { type AgentMessage, agentMessage } from '../../../../shared/pool/heartbeat.ts';
 import { RECONNECT_MAX_MS } from '../../../../shared/pool/limits.ts';
 import { RELEASE_TYPE } from '../../../../shared/registry/release.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { sha256 } from '../../../../infra/pool/agent/identity/keys.ts';
-import { UTTERANCE_S, UTTERANCES_IN_FLIGHT_MAX } from '../../../../infra/pool/agent/limits.ts';
+import { UTTERANCE_S, UTTERANCES_IN_FLIGHT_MAX } from '../../../../infra/pool/agent/settings/limits.ts';
 import { REQUESTS_IN_FLIGHT_MAX } from '../../../../infra/pool/agent/request/request-slots.ts';
 import { CLASS_SHARE } from '../../../../shared/pool/limits.ts';
 import type { AnswerEvent } from '../../../../shared/speech/transcript.ts';

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { createDecoder } from '../../../../infra/pool/agent/asr/decode/decoder.ts';
 import type { VoiceDetector } from '../../../../infra/pool/agent/asr/vad/detect.ts';
 import type { Dispatcher } from '../../../../infra/pool/agent/engine/dispatch.ts';
-import { UTTERANCES_IN_FLIGHT_MAX } from '../../../../infra/pool/agent/limits.ts';
+import { UTTERANCES_IN_FLIGHT_MAX } from '../../../../infra/pool/agent/settings/limits.ts';
 import { newTally } from '../../../../infra/pool/agent/live-counts/tally.ts';
 import { checkForm, transcribe } from '../../../../infra/pool/agent/server/transcribe.ts';
 import { fp32Tensor, int32Tensor } from '../../../../shared/kserve/tensor.ts';

@@ -1,6 +1,6 @@
 import { joinSamples } from '../../audio/join.ts';
 import type { Sound } from '../../audio/mono.ts';
-import { UTTERANCE_S } from '../../limits.ts';
+import { UTTERANCE_S } from '../../settings/limits.ts';
 import { UNIT_SAMPLES, UNIT_SECONDS } from './detect.ts';
 
 /** A piece of speech for the recogniser. */

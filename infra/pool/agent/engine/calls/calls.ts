@@ -4,7 +4,7 @@ import { encodeInferRequest } from '../../../../../shared/kserve/infer-request.t
 import { type ModelMetadata, modelMetadata } from '../../../../../shared/kserve/metadata.ts';
 import { refuse } from '../../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../../shared/result.ts';
-import { AGENT_FLUSH_MS, SEQUENCE_IDLE_MS } from '../../limits.ts';
+import { AGENT_FLUSH_MS, SEQUENCE_IDLE_MS } from '../../settings/limits.ts';
 import type { Dispatcher } from '../dispatch.ts';
 import { BodyBudget } from './body-budget.ts';
 import { modelPath, openClient, readWhole } from './client.ts';

@@ -7,7 +7,7 @@ import {
   UNIT_SECONDS,
 } from '../../../../../infra/pool/agent/asr/vad/detect.ts';
 import { listen } from '../../../../../infra/pool/agent/asr/vad/listen.ts';
-import { UTTERANCE_S } from '../../../../../infra/pool/agent/limits.ts';
+import { UTTERANCE_S } from '../../../../../infra/pool/agent/settings/limits.ts';
 import { ok } from '../../../../../shared/result.ts';
 import { joinSamples, silence, voice } from '../../fixtures.ts';
 

@@ -6,7 +6,7 @@ import { listen } from '../../../../../infra/pool/agent/asr/vad/listen.ts';
 import { decodeSound } from '../../../../../infra/pool/agent/audio/decode.ts';
 import { createMono } from '../../../../../infra/pool/agent/audio/mono.ts';
 import { createResampler } from '../../../../../infra/pool/agent/audio/resample.ts';
-import { TURN_S } from '../../../../../infra/pool/agent/limits.ts';
+import { TURN_S } from '../../../../../infra/pool/agent/settings/limits.ts';
 import { flacFrames, flacHead, joinSamples, oggPage, silence, voice, wavFile } from '../../fixtures.ts';
 
 const clip = (name: string) => new Uint8Array(readFileSync(path.join(import.meta.dirname, '../../clips', name)));

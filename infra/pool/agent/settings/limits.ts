@@ -1,4 +1,4 @@
-import { KiB, MiB } from '../../../shared/bytes.ts';
+import { KiB, MiB } from '../../../../shared/bytes.ts';
 
 /** One read when artifacts are copied: a network of gigabytes passes through this much memory. */
 export const MODEL_COPY_BYTES = MiB;
