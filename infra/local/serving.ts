@@ -1,5 +1,6 @@
 // Check that the stack serves: the edge answers and every pool has joined its roster, seen from outside with
 // a client's request, so that "ready" never means less than "works".
+import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { StartProblem } from './start-problem.ts';
 
@@ -20,7 +21,7 @@ export async function waitUntilServing(
   while (Date.now() < deadline && !signal.aborted) {
     last = await look(url, token, poolNames);
     if (last === 'serving') return;
-    await new Promise((settle) => setTimeout(settle, LOOK_MS));
+    await sleep(LOOK_MS);
   }
   throw new StartProblem(`the stack is not serving after ${SERVING_MS_MAX} ms: ${last}`);
 }

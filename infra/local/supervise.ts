@@ -2,6 +2,7 @@
 // It owns the part's process group; no other code may signal it.
 import { type ChildProcess, fork } from 'node:child_process';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from './logs.ts';
 import type { Part } from './part.ts';
 import { type Deaths, decideRestart } from './restart.ts';
@@ -176,7 +177,7 @@ async function probe(url: string, signal: AbortSignal): Promise<boolean> {
     } catch {
       // The part does not listen yet.
     }
-    await new Promise((settle) => setTimeout(settle, PROBE_MS));
+    await sleep(PROBE_MS);
   }
   return false;
 }

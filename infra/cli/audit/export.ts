@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import process from 'node:process';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { exportStatus, redactionProfile } from '../../../shared/audit/bundle/contract.ts';
 import { MANIFEST, MANIFEST_NOTE, POLICY } from '../../../shared/audit/bundle/manifest.ts';
 import { openJudge } from '../../../shared/audit/judge.ts';
@@ -13,6 +13,7 @@ import { isPath, readManifest } from '../../../shared/audit/verify/read-manifest
 import { reportText } from '../../../shared/audit/verify/report.ts';
 import { verifyBundle } from '../../../shared/audit/verify/verify-bundle.ts';
 import { type Answer, refused, wrong } from '../answer.ts';
+import { printLine } from '../environment.ts';
 import type { Arguments } from '../options.ts';
 import { openFolder } from './bundle-folder.ts';
 import { nameOtherZones, otherZones } from './find.ts';
@@ -38,8 +39,8 @@ export interface ExportEnv {
 }
 
 export const realEnv: ExportEnv = {
-  pause: (ms) => new Promise((settle) => setTimeout(settle, ms)),
-  print: (line) => void process.stderr.write(`${line}\n`),
+  pause: (ms) => sleep(ms),
+  print: printLine,
 };
 
 export async function exportAudit(given: ExportArguments, headers: Headers, world = realEnv): Promise<Answer> {

@@ -1,7 +1,5 @@
+import { pauseBefore, printLine } from '../environment.ts';
 import { journalFolder } from './upload-journal.ts';
-
-/** Longest pause between two tries. */
-const UPLOAD_PAUSE_MS = 15_000;
 
 /** The environment of an upload, which tests replace. */
 export interface UploadEnv {
@@ -15,10 +13,7 @@ export interface UploadEnv {
 export const realEnv = (): UploadEnv => ({
   fetch,
   now: Date.now,
-  pause: (attempt) =>
-    new Promise((settle) =>
-      setTimeout(settle, Math.min(UPLOAD_PAUSE_MS, 250 * 2 ** attempt) * (0.5 + Math.random() / 2)),
-    ),
+  pause: pauseBefore,
   folder: journalFolder(process.env),
-  print: (line) => void process.stderr.write(`${line}\n`),
+  print: printLine,
 });

@@ -1,6 +1,6 @@
 // auricle transcribe --live FILE
 import { readFileSync } from 'node:fs';
-import { setTimeout as wait } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Answer, wrong } from '../answer.ts';
 import type { Arguments } from '../options.ts';
 import type { Screen } from '../progress.ts';
@@ -37,7 +37,7 @@ export async function transcribeLive(given: Arguments, token: string, screen: Sc
   const start = performance.now();
   for (let index = 0; index < frames; index += 1) {
     const due = start + (index + 1) * FRAME_SECONDS * 1_000 - performance.now();
-    if (real && due > 0) await wait(due);
+    if (real && due > 0) await sleep(due);
     await stream.send(frameAt(index));
   }
   const { code, message } = await stream.finish();

@@ -1,5 +1,5 @@
 // Many concurrent live streams of one repeated recording, and the latency of their words.
-import { setTimeout as wait } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createFrames, FRAME_SECONDS, type LiveAudio, passSeconds, toRate } from '../live/audio.ts';
 import { createWordClock, type Measured } from '../live/latency.ts';
 import type { LiveStream, LiveTarget, LiveUpdate } from '../live/live.ts';
@@ -132,7 +132,7 @@ async function play(prepared: Prepared, plan: Play): Promise<StreamOutcome> {
   for (; index < plan.frames && !lost && !plan.signal?.aborted; index += 1) {
     // A frame is due when its last sample was spoken; the schedule never shifts, however late the client is.
     const due = plan.start + (index + 1) * FRAME_SECONDS * 1_000 - performance.now();
-    if (plan.pace === 'realtime' && due > 0) await wait(due);
+    if (plan.pace === 'realtime' && due > 0) await sleep(due);
     if (index * FRAME_SECONDS >= plan.warmSeconds) warm ??= { at: performance.now(), bytes: opened.bytes() };
     clock.sent(index, performance.now());
     await opened.send(plan.frameAt(index));

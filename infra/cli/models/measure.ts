@@ -1,6 +1,5 @@
 // auricle model measure
 import { writeFile } from 'node:fs/promises';
-import process from 'node:process';
 import { type Evidence, evaluateEvidence, isSteady, slowestOf } from '../../../shared/registry/evidence.ts';
 import { evaluateQuality, isEnough, qualityRule } from '../../../shared/registry/quality.ts';
 import { ok } from '../../../shared/result.ts';
@@ -9,6 +8,7 @@ import { type Against, type Measured, measureRevision } from '../../pool/model-b
 import { type BuildResult, problem } from '../../pool/model-build/problem.ts';
 import { writeWhole } from '../../pool/model-build/write-whole.ts';
 import type { Answer } from '../answer.ts';
+import { printLine } from '../environment.ts';
 import { readFlags, type Words } from './words.ts';
 
 const flags = ['out', 'engine', 'recordings', 'sla', 'parallel', 'against', 'against-models', 'language'] as const;
@@ -57,7 +57,7 @@ export async function runMeasure(given: Words): Promise<BuildResult<Answer>> {
       name,
       parallel: Number(parallel),
       tool: TOOL,
-      log: (line) => void process.stderr.write(`${line}\n`),
+      log: printLine,
       ...(engine.value && { engine: engine.value.url }),
       ...(sla !== undefined && { sla }),
       ...(recordings !== undefined && { recordings }),

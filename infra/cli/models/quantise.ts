@@ -4,6 +4,7 @@ import { ok } from '../../../shared/result.ts';
 import { type BuildResult, problem } from '../../pool/model-build/problem.ts';
 import { quantise } from '../../pool/model-build/quantise/quantise.ts';
 import { type Answer, unreachable, wrong } from '../answer.ts';
+import { printLine } from '../environment.ts';
 import { readPlace } from '../place.ts';
 import { findToken } from '../token.ts';
 import { keyFileOf, noKeyIn, readSigningKey } from './key.ts';
@@ -77,7 +78,7 @@ async function runWatch(given: Words): Promise<BuildResult<Answer>> {
       key,
       ...(source && { calibrate: source }),
       once: given.flags.once !== undefined,
-      print: (line) => void process.stderr.write(`${line}\n`),
+      print: printLine,
     });
     return ok(answered);
   } catch (error) {

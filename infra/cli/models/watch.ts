@@ -2,7 +2,7 @@
 // the model holds the requests, so a lost machine loses none, and none is served twice.
 import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type RevisionRow, storedRevision, transitionRow } from '../../../shared/registry/contract.ts';
 import { digestOfFiles } from '../../../shared/registry/revision.ts';
 import type { Method } from '../../../shared/registry/rollout.ts';
@@ -65,7 +65,7 @@ export async function watchRevisions(watch: Watch): Promise<Answer> {
       done += made.length;
     }
     if (watch.once && done === 0) break;
-    if (done === 0) await pause(MODEL_WATCH_MS);
+    if (done === 0) await sleep(MODEL_WATCH_MS);
   }
   return { exit: 0, text: all.length > 0 ? `${all.length} made` : 'nothing is wanted', value: { made: all } };
 }

@@ -1,5 +1,5 @@
 // Dependencies of the host's triggers.
-import { setTimeout as wait } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { HostJson } from './host-json.ts';
 import type { HostLog } from './registry.ts';
 import type { Accounts } from './storage.ts';
@@ -43,7 +43,7 @@ export async function poll(context: HostContext, name: string, look: () => Promi
       idleMs = context.pollMs;
       continue;
     }
-    await wait(idleMs, undefined, { signal: context.stopping }).catch(() => {});
+    await sleep(idleMs, undefined, { signal: context.stopping }).catch(() => {});
     idleMs = Math.min(IDLE_MS_MAX, idleMs * 1.5);
   }
 }

@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   ChangeMessageVisibilityCommand,
   DeleteMessageCommand,
@@ -93,7 +93,7 @@ export function openSqs({ queues, region, endpoint, now = Date.now }: SqsOptions
     async receive(count, signal) {
       const queue = await next(signal);
       if (!queue) {
-        await pause(QUEUE_MISSING_MS / 10, undefined, { signal });
+        await sleep(QUEUE_MISSING_MS / 10, undefined, { signal });
         return [];
       }
       const command = new ReceiveMessageCommand({

@@ -2,9 +2,9 @@ import type { CallHead } from '../../../../shared/kserve/call.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import { modelPath, readWhole } from '../engine/calls/client.ts';
 import { engineRefusal } from '../engine/calls/engine-refusal.ts';
-import { ENGINE_MS } from '../settings/limits.ts';
 import type { AgentRequest } from '../request/admitted-request.ts';
 import { respond } from '../request/respond.ts';
+import { ENGINE_MS } from '../settings/limits.ts';
 
 /** Suffix of the model's address for each task. */
 const suffixes = { metadata: '', config: '/config', stats: '/stats' } as const;

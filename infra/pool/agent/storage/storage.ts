@@ -1,6 +1,6 @@
 import { type ClientRequest, type IncomingMessage, request as requestPlainly } from 'node:http';
 import { request as requestSecurely } from 'node:https';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { OpenedJob } from '../../../../shared/jobs/upload-contract.ts';
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
@@ -78,7 +78,7 @@ const finalReads: Record<number, Refusal> = {
 };
 
 const backOff = (firstMs: number, attempt: number, signal: AbortSignal) =>
-  pause(firstMs * 2 ** attempt, undefined, { signal });
+  sleep(firstMs * 2 ** attempt, undefined, { signal });
 
 /** Requests a blob from `offset` on. Rejects without an answer. */
 function requestRange(at: ReadAt, offset: number, idleMs: number, signal: AbortSignal): Promise<IncomingMessage> {

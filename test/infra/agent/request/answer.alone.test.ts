@@ -2,8 +2,8 @@ import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { KEEPALIVE_MS } from '../../../../infra/pool/agent/backend.ts';
-import { ANSWER_EVENT_BYTES } from '../../../../infra/pool/agent/settings/limits.ts';
 import { openAnswer } from '../../../../infra/pool/agent/request/answer.ts';
+import { ANSWER_EVENT_BYTES } from '../../../../infra/pool/agent/settings/limits.ts';
 import { type Message, packMessages } from '../../../../shared/seal/pack.ts';
 import type { AnswerEvent } from '../../../../shared/speech/transcript.ts';
 
