@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { no, ok, type Result } from '../../../../shared/result.ts';
-import { MODEL_COPY_BYTES } from '../limits.ts';
+import { MODEL_COPY_BYTES } from '../settings/limits.ts';
 import type { Disk, FetchRefusal, ModelFile, Source } from './contract.ts';
 import type { FileLock } from './lock.ts';
 
