@@ -47,6 +47,6 @@ it.each<[string, (model: string) => Promise<[string, RequestInit]> | [string, Re
   const [path, init] = await make(model);
   const authorization = `Bearer ${await makeToken({ scope, sealing: 'client', uploads: 'plain' })}`;
   const answer = await ask(path, { ...init, headers: { ...(init.headers as object), authorization } });
-  expect([answer.status, await answer.text()]).toEqual([403, expect.stringContaining('sealed by the client')]);
+  expect([answer.status, await answer.text()]).toEqual([403, expect.stringContaining('that the client has sealed')]);
   expect(agent.requests).toBe(0);
 });

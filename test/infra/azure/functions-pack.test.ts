@@ -48,6 +48,7 @@ it('says which extensions its blob and queue triggers are found with', () => {
 it('registers every trigger', () => {
   expect([...host.functions].sort()).toEqual([
     'agent-live',
+    'agent-models',
     'audit-accept',
     'audit-erase',
     'audit-erasures',
@@ -71,9 +72,11 @@ it('registers every trigger', () => {
     'job-replay',
     'model-alias',
     'model-evidence',
+    'model-files',
     'model-list',
     'model-log',
     'model-move',
+    'model-plan',
     'model-register',
     'model-retire',
     'model-revision',

@@ -76,7 +76,7 @@ export async function quantise(given: Quantise): Promise<BuildResult<Quantised>>
     await writeFile(path.join(folder, 'config.pbtxt'), printText(configOf(config, name, facts.method)));
     const kept = await keepFiles(given.folder, folder);
     const files = ['1/model.onnx', 'config.pbtxt', ...kept, MARK].sort();
-    await writeFile(path.join(folder, MARK), `${JSON.stringify({ quantised: facts, files }, undefined, 2)}\n`);
+    await writeFile(path.join(folder, MARK), `${JSON.stringify({ name, quantised: facts, files }, undefined, 2)}\n`);
     const placed = await placeModels(repository, staged, new Map([[name, name]]), given.force ?? false);
     if (!placed.ok) return placed;
   } finally {
