@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs';
 import net from 'node:net';
 import { DeepgramClient, DeepgramError } from '@deepgram/sdk';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import { STREAM_PACED_BYTES } from '../../edge/stream/audio-budget.ts';
-import { type Clip, clipBytes, clipPath, clips } from './clips.ts';
+import { type Clip, clipBytes, clips } from './clips.ts';
 import { join } from './join.ts';
 import { type LiveSound, liveSound, muLaw, opusPackets, pieces, repeat, wide } from './live-sound.ts';
 import type { Shared } from './running.ts';
@@ -16,6 +15,9 @@ beforeAll(async () => {
 
 const model = 'reference-en';
 const spoken = clips.filter(({ file }) => file.endsWith('.wav'));
+/** A close microphone, a telephone, and a studio at 48 kHz; the same recording in every container. */
+const sounds = spoken.filter(({ file }) => /^(balance|telephone|studio)\./.test(file));
+const containers = clips.filter(({ file }) => /^balance\./.test(file));
 const clip = (file: string): Clip => clips.find((one) => one.file === file) as Clip;
 
 /** The client of Deepgram, configured with another address only. */
@@ -95,7 +97,7 @@ async function open(wish: Record<string, unknown>, client = makeClient()) {
 const linear = ({ rate }: LiveSound) => ({ encoding: 'linear16', sample_rate: rate });
 
 describe('C1 C10 R1 the unmodified Deepgram client streams', () => {
-  it.each(spoken.map((one) => [one.file, one] as const))('%s: the words that were spoken', async (_, one) => {
+  it.each(sounds.map((one) => [one.file, one] as const))('%s: the words that were spoken', async (_, one) => {
     const sound = liveSound(one);
     const stream = await open({ ...linear(sound), interim_results: 'true', vad_events: 'true' });
     await stream.socket.waitForOpen();
@@ -197,47 +199,9 @@ describe('C1 C10 R1 the unmodified Deepgram client streams', () => {
     expect(await stream.closed).toMatchObject({ code: 1000 });
     expect(stream.text()).toBe(one.text);
   });
-
-  it('UtteranceEnd follows the last word', async () => {
-    const sound = liveSound(spoken[0] as Clip, 3);
-    const stream = await open({ ...linear(sound), interim_results: 'true', utterance_end_ms: '1000' });
-    await stream.socket.waitForOpen();
-    for (const piece of pieces(sound)) stream.socket.sendMedia(piece);
-    stream.socket.sendCloseStream({ type: 'CloseStream' });
-    await stream.closed;
-    const end = stream.messages.find(({ type }) => type === 'UtteranceEnd');
-    const words = stream.finals().flatMap(({ channel }) => channel.alternatives[0]?.words ?? []);
-    expect(end).toMatchObject({ channel: [0, 1], last_word_end: words.at(-1)?.end });
-  });
-
-  it('bad messages are answered, and cost nothing', async () => {
-    const one = spoken[0] as Clip;
-    const sound = liveSound(one);
-    const stream = await open(linear(sound));
-    await stream.socket.waitForOpen();
-    const raw = stream.socket.socket;
-    raw.send('{');
-    raw.send('{"type":"Explode"}');
-    raw.send(new Uint8Array(0));
-    for (const piece of pieces(sound)) stream.socket.sendMedia(piece);
-    stream.socket.sendCloseStream({ type: 'CloseStream' });
-    expect(await stream.closed).toMatchObject({ code: 1000 });
-    expect(stream.messages.filter(({ type }) => type === 'Error').map(({ code }) => code)).toEqual([
-      'frame_invalid',
-      'event_unknown',
-    ]);
-    expect(stream.text()).toBe(one.text);
-  });
 });
 
 describe('§3-15 §3-20 refusals for the unmodified Deepgram client', () => {
-  it('an unserved model: the handshake gets 404, and the client stays away', async () => {
-    const stream = await open({ encoding: 'linear16', sample_rate: 16_000, model: 'nobody-serves-this' });
-    expect(await stream.closed).toMatchObject({ code: 1000 });
-    expect(stream.errors.join()).toMatch(/404|error/i);
-    expect(stream.messages).toEqual([]);
-  });
-
   it('a bad token: the handshake is refused once', async () => {
     const client = makeClient({ accessToken: 'not.a.token' });
     const stream = await open({ encoding: 'linear16', sample_rate: 16_000 }, client);
@@ -254,34 +218,6 @@ describe('§3-15 §3-20 refusals for the unmodified Deepgram client', () => {
     socket.on('error', () => {});
     socket.terminate();
     expect(answer).toEqual({ status: 401, error: 'The token is not valid here.' });
-  });
-
-  it.each<[string, string, Uint8Array, number, string]>([
-    // The client reconnects after every close but 1000, and such a file would be refused again and again.
-    [
-      'a file of another kind',
-      '',
-      readFileSync(clipPath(clip('balance.flac'))),
-      1000,
-      'DATA-0000 audio_live_unsupported',
-    ],
-    [
-      'packets that are none',
-      '&encoding=opus&sample_rate=48000',
-      new Uint8Array(40).fill(255),
-      1000,
-      'DATA-0000 audio_invalid',
-    ],
-  ])('sound that is none: %s', async (_, how, bytes, code, reason) => {
-    const socket = new WebSocket(`${running.stack.url.replace('http', 'ws')}/v1/listen?model=${model}${how}`, {
-      headers: { authorization: `Bearer ${running.stack.token}` },
-    });
-    const closed = new Promise<[number, string]>((resolve) => {
-      socket.on('close', (given, why) => resolve([given, why.toString()]));
-    });
-    await new Promise((resolve) => socket.on('open', resolve));
-    socket.send(bytes);
-    expect(await closed).toEqual([code, reason]);
   });
 });
 
@@ -380,7 +316,7 @@ describe('C10 short-lived tokens of the unmodified Deepgram client', () => {
 });
 
 describe('C1 C10 recordings of the unmodified Deepgram client', () => {
-  it.each(clips.map((one) => [one.file, one] as const))('%s: the words that were spoken', async (_, one) => {
+  it.each(containers.map((one) => [one.file, one] as const))('%s: the words that were spoken', async (_, one) => {
     const answer = await makeClient().listen.v1.media.transcribeFile(clipBytes(one), { model, utterances: true });
     if (!('results' in answer)) throw new Error('no results');
     const [alternative] = answer.results.channels[0]?.alternatives ?? [];
