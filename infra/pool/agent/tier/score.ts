@@ -1,0 +1,93 @@
+// The score of a model in a tier: predicted request rate × seconds that a request waits less ÷ bytes.
+import { expectedAt } from './profile.ts';
+import { countAt, perSecond } from './rate.ts';
+import type { Held, TierModel, TierState } from './state.ts';
+
+/** Every number that a decision about a model and a tier rests on. */
+export interface Weight {
+  /** Requests per second: of the recent past, as the language's profile expects (absent until known), and predicted. */
+  readonly observed: number;
+  readonly expected?: number;
+  readonly predicted: number;
+  /** Seconds that a request waits less because the model is in this tier. */
+  readonly saved: number;
+  readonly bytes: number;
+  /** Seconds of waiting saved per second. */
+  readonly value: number;
+  /** Value per GB. */
+  readonly score: number;
+}
+
+const GB = 1e9;
+/** A model in gpu needs its copy in ram only after it was dropped there. */
+const RAM_BELOW_GPU = 0.1;
+
+/** Weighs models of one state at one time. Rates are computed once for each model. */
+export class Scale {
+  readonly #state: TierState;
+  readonly #now: number;
+  readonly #slowOfLanguage = new Map<string, number>();
+  readonly #predicted = new Map<string, number>();
+
+  constructor(state: TierState, now: number) {
+    this.#state = state;
+    this.#now = now;
+    for (const { language, slowRate } of state.models) {
+      this.#slowOfLanguage.set(language, (this.#slowOfLanguage.get(language) ?? 0) + countAt(slowRate, now));
+    }
+  }
+
+  weigh(model: TierModel, tier: Held): Weight {
+    const slow = tier === 'ssd';
+    const observed = perSecond(slow ? model.slowRate : model.rate, this.#now);
+    const expected = slow ? undefined : this.#expected(model);
+    return {
+      observed,
+      ...(expected !== undefined && { expected }),
+      predicted: slow ? observed : this.predicted(model),
+      saved: secondsSaved(model, tier),
+      bytes: bytesIn(model, tier),
+      value: this.value(model, tier),
+      score: this.score(model, tier),
+    };
+  }
+
+  score(model: TierModel, tier: Held): number {
+    return (this.value(model, tier) * GB) / bytesIn(model, tier);
+  }
+
+  value(model: TierModel, tier: Held): number {
+    const rate = tier === 'ssd' ? perSecond(model.slowRate, this.#now) : this.predicted(model);
+    return rate * secondsSaved(model, tier);
+  }
+
+  /** Requests per second: what was observed, and a share of the rise that the profile expects. */
+  predicted(model: TierModel): number {
+    const known = this.#predicted.get(model.id);
+    if (known !== undefined) return known;
+    const observed = perSecond(model.rate, this.#now);
+    const rise = Math.max(0, (this.#expected(model) ?? 0) - observed);
+    const predicted = observed + rise * this.#state.settings.profileShare;
+    this.#predicted.set(model.id, predicted);
+    return predicted;
+  }
+
+  /** The model's share of what its language expects `leadMs` from now. */
+  #expected({ language, slowRate }: TierModel): number | undefined {
+    const { profiles, settings } = this.#state;
+    const profile = profiles.get(language);
+    const ofLanguage = profile && expectedAt(profile, this.#now + settings.leadMs);
+    if (ofLanguage === undefined) return undefined;
+    const all = this.#slowOfLanguage.get(language) ?? 0;
+    return all === 0 ? 0 : (ofLanguage * countAt(slowRate, this.#now)) / all;
+  }
+}
+
+export const bytesIn = ({ gpuBytes, fileBytes }: TierModel, tier: Held): number =>
+  tier === 'gpu' ? gpuBytes : fileBytes;
+
+function secondsSaved({ loadSeconds, inRam, inSsd, device }: TierModel, tier: Held): number {
+  if (tier === 'ssd') return loadSeconds.blob - loadSeconds.ssd;
+  if (tier === 'ram') return (loadSeconds.ssd - loadSeconds.ram) * (device === undefined ? 1 : RAM_BELOW_GPU);
+  return loadSeconds[inRam ? 'ram' : inSsd ? 'ssd' : 'blob'];
+}
