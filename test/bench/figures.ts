@@ -120,6 +120,25 @@ export const figures: Readonly<Record<string, readonly Figure[]>> = {
     { name: 'functions_mb_for_an_hour', what: 'memory of the functions for it', decimals: 1 },
     { name: 'dollars_per_1000', what: 'dollars for 1,000 uploads by public prices, without the pool', decimals: 2 },
   ],
+  tiers: [
+    {
+      name: 'stall_vs_lru',
+      what: 'tiers of the agent, simulated: seconds that requests wait for loads, over LRU, three machines (the target is 0.7)',
+      decimals: 2,
+    },
+    {
+      name: 'stall_vs_oracle',
+      what: 'the same over an oracle that loads on demand and has a page cache, as LRU has',
+      decimals: 2,
+    },
+    { name: 'stall_vs_gdsf', what: 'the same over GDSF', decimals: 2 },
+    { name: 'stall_vs_lru_without_ram', what: 'over LRU, the machine without memory for files', decimals: 2 },
+    {
+      name: 'stall_vs_lru_with_ram',
+      what: 'over LRU, the machine with 12 GB on its device and 20 GB of memory',
+      decimals: 2,
+    },
+  ],
   audit: [
     {
       name: 'events_per_s',

@@ -1,5 +1,5 @@
 // `npm run bench -- NAME [options]`: runs one benchmark, prints its table and writes a dated result; with options, which
-// are for trying things out, only when `--save` is one of them.
+// are for trying things out, only when `--save` is one of them. `--json` prints `{ "figures": … }` alone on stdout.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
@@ -17,8 +17,10 @@ export interface Bench {
 
 const here = import.meta.dirname;
 const [name, ...given] = process.argv.slice(2);
-const options = given.filter((option) => option !== '--save');
-const saved = given.length === 0 || given.includes('--save');
+const asJson = given.includes('--json');
+const options = given.filter((option) => option !== '--save' && option !== '--json');
+const saved = options.length === 0 || given.includes('--save');
+const note = (line: string) => (asJson ? console.error(line) : console.log(line));
 const known = readdirSync(here)
   .filter((file) => file.endsWith('.bench.ts'))
   .map((file) => file.replace('.bench.ts', ''));
@@ -29,10 +31,10 @@ if (name === undefined || !existsSync(path.join(here, `${name}.bench.ts`))) {
 
 const { measure } = (await import(`./${name}.bench.ts`)) as { measure(options: string[]): Promise<Bench> };
 const { table, figures, how } = await measure(options);
-console.table(table);
+if (!asJson) console.table(table);
 const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: here, encoding: 'utf8' }).trim();
 const machine = `${os.cpus().length} × ${os.cpus()[0]?.model ?? 'unknown'}, ${Math.round(os.totalmem() / 2 ** 30)} GiB, Node ${process.version}`;
-console.log(JSON.stringify(figures));
+console.log(JSON.stringify(asJson ? { figures } : figures));
 if (saved) {
   mkdirSync(path.join(here, 'results'), { recursive: true });
   const file = path.join(here, 'results', `${name}.json`);
@@ -41,5 +43,5 @@ if (saved) {
     `${JSON.stringify({ date: new Date().toISOString(), commit, machine, figures, how, table }, undefined, 2)}\n`,
   );
   writeReport();
-  console.log(`written: test/bench/results/${name}.json, test/bench/RESULTS.md`);
-} else console.log('not written: options were given without --save');
+  note(`written: test/bench/results/${name}.json, test/bench/RESULTS.md`);
+} else note('not written: options were given without --save');
