@@ -11,7 +11,6 @@ declare module 'cloudflare:workers' {
 interface DurableObjectState {
   readonly id: { readonly name?: string };
   readonly storage: DurableObjectStorage;
-  blockConcurrencyWhile<T>(work: () => Promise<T>): Promise<T>;
   waitUntil(work: Promise<unknown>): void;
   /** Ends the object and breaks its sockets. Later requests start another instance. */
   abort(reason: string): void;
@@ -37,7 +36,6 @@ type SqlValue = string | number | null | ArrayBuffer;
 interface SqlCursor<Row> extends Iterable<Row> {
   toArray(): Row[];
   one(): Row;
-  readonly rowsWritten: number;
 }
 
 /** A namespace of Durable Objects; `Methods` is what their class offers over RPC. */
@@ -54,7 +52,6 @@ type ObjectStub<Methods> = {
 
 interface WorkerContext {
   waitUntil(work: Promise<unknown>): void;
-  passThroughOnException(): void;
 }
 
 declare var WebSocketPair: new () => { 0: RuntimeSocket; 1: RuntimeSocket };

@@ -2,11 +2,11 @@ import { adviseRetry, type Refusal, refusals } from '../../shared/refusal.ts';
 import { errorObject } from './openai-stream.ts';
 
 /** The only place where a refusal becomes HTTP. The shape of the body is OpenAI's, which every caller's tools read. */
-export function refuseWith(refusal: Refusal, random: () => number = Math.random): Response {
+export function refuseWith(refusal: Refusal): Response {
   const { status } = refusals[refusal.reason];
   const headers = new Headers({ 'content-type': 'application/json', 'cache-control': 'no-store' });
 
-  const { seconds, automatic } = adviseRetry(refusal, random());
+  const { seconds, automatic } = adviseRetry(refusal, Math.random());
   if (seconds !== undefined) {
     headers.set('retry-after', String(seconds));
     headers.set('retry-after-ms', String(seconds * 1_000));

@@ -1,7 +1,7 @@
 // Roster entry of a double, attested and by signed heartbeats like any agent's.
 import { CompactSign, exportJWK, generateKeyPair } from 'jose';
 import { createAttest } from '../../infra/pool/agent/identity/attest.ts';
-import { createHeartbeat } from '../../infra/pool/agent/identity/heartbeat.ts';
+import { RosterHeartbeat } from '../../infra/pool/agent/identity/heartbeat.ts';
 import type { PoolDescription } from '../../shared/pool/description.ts';
 import { MODEL, REVISION } from './front/words.ts';
 
@@ -57,7 +57,7 @@ export async function joinRoster(told: Told, { sealKey, port, live, onAttested }
       },
     ],
   };
-  createHeartbeat({
+  new RosterHeartbeat({
     edgeUrl: told.edgeUrl,
     token: () => told.poolToken,
     keys: {

@@ -1,11 +1,11 @@
 // Entries of a log with proof of inclusion: reads one bundle, hashes it and follows the path to the signed
 // root.
 import type { Checkpoint } from '../../../shared/audit/checkpoint.ts';
-import type { Leaf } from '../../../shared/audit/leaf.ts';
+import { type Leaf, readLeaf } from '../../../shared/audit/leaf.ts';
 import { proveInclusion, verifyInclusion } from '../../../shared/audit/proof.ts';
 import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
 import { equalBytes, type Hash, hashLeaf, rootOf } from '../../../shared/audit/tree.ts';
-import { fetchEntries, fetchHashes, Invalid, type LogReader, leafOf } from './log.ts';
+import { fetchEntries, fetchHashes, Invalid, type LogReader } from './log.ts';
 
 export interface Entry {
   readonly index: number;
@@ -52,7 +52,7 @@ export class ProvenEntries {
     const entries = read.map((bytes, at) => {
       const [index, hash] = [bundle * TILE_WIDTH + at, hashLeaf(bytes)];
       if (!equalBytes(hash, hashes[at] as Hash)) throw new Invalid(`entry ${index} and its hash do not agree`);
-      return { index, hash, bytes, leaf: leafOf(bytes) };
+      return { index, hash, bytes, leaf: readLeaf(bytes) };
     });
     // The path of one entry covers all others of its tile: one proof shows the whole bundle.
     const last = entries.at(-1) as HashedEntry;

@@ -1,8 +1,8 @@
 // Holes of a log: missing numbers of an outbox or a tenant, and work of the functions that never ended.
 import { acceptanceIn, gapIn, isOverdue, isSameGap, type Missing, workIn } from '../../../shared/audit/gaps.ts';
 import type { Leaf } from '../../../shared/audit/leaf.ts';
+import { readLeaf } from '../../../shared/audit/leaf.ts';
 import { NextNumbers, readLoss } from '../../../shared/audit/next-numbers.ts';
-import { leafOf } from './log.ts';
 
 interface Hole {
   readonly index: number;
@@ -25,7 +25,7 @@ export class LogHoles {
   }
 
   see(entry: Uint8Array, index: number): void {
-    const leaf = leafOf(entry);
+    const leaf = readLeaf(entry);
     if (!leaf) return;
     // Numbering starts at 1 in the first log of a region; later logs continue it.
     if (index === 0 && leaf.type === 'shard.open' && !('previous' in leaf)) this.#first = 1;
@@ -51,7 +51,7 @@ export class LogHoles {
    * `by` names the entry.
    */
   decisionIn(entry: Uint8Array, by: string): (() => void) | undefined {
-    const leaf = leafOf(entry);
+    const leaf = readLeaf(entry);
     const work = leaf && workIn(leaf);
     if (work?.ends && this.#begun.has(work.request)) return () => void this.#begun.delete(work.request);
     return leaf && this.#acceptance(leaf, by);

@@ -1,9 +1,10 @@
 // Logs of later years, which finish work of a year or accept its gaps.
 import { isSameEnd, type LogEnd, previousOf, yearIn } from '../../../shared/audit/bundle/previous.ts';
+import { readLeaf } from '../../../shared/audit/leaf.ts';
 import { formatVerifierKey, readVerifierKey } from '../../../shared/audit/note-key.ts';
 import type { FoundLog } from './find.ts';
 import type { LogHoles } from './holes.ts';
-import { fetchCheckpoint, fetchIfThere, Invalid, leafOf, Refused, walkLog } from './log.ts';
+import { fetchCheckpoint, fetchIfThere, Invalid, Refused, walkLog } from './log.ts';
 import { recall } from './memory.ts';
 
 const LAST = /\d{4}$/;
@@ -57,7 +58,7 @@ async function readFollowing(
   const decisions: (() => void)[] = [];
   await walkLog(reader, checkpoint, [], (entry, index) => {
     if (index === 0) {
-      const named = previousOf(leafOf(entry) ?? {});
+      const named = previousOf(readLeaf(entry) ?? {});
       if (!named || !isSameEnd(named, previous)) throw new Invalid(`it does not go on from ${previous.origin}`);
     }
     const decision = holes.decisionIn(entry, `${index} of ${year}`);

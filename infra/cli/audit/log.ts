@@ -2,7 +2,6 @@
 // them.
 import { z } from 'zod';
 import { type Checkpoint, openCheckpoint } from '../../../shared/audit/checkpoint.ts';
-import { type Leaf, readLeaf } from '../../../shared/audit/leaf.ts';
 import { logYear } from '../../../shared/audit/logged-years.ts';
 import { openVerifier, type Verifier } from '../../../shared/audit/note.ts';
 import { readVerifierKey } from '../../../shared/audit/note-key.ts';
@@ -123,12 +122,6 @@ export const fetchEntries = (reader: LogReader, index: number, size: number): Pr
 
 export const fetchHashes = (reader: LogReader, level: number, at: number, size: number): Promise<Hash[]> =>
   fetchTile(reader, tileWith(level, at, size), unpackHashes);
-
-/**
- * Parses an entry as a leaf of this version. Other entries come from a newer version and count for the tree
- * all the same.
- */
-export const leafOf = (entry: Uint8Array): Leaf | undefined => readLeaf(entry);
 
 /**
  * Fetches and hashes a whole log, entries and every tile. Passes each entry in order, and returns the root

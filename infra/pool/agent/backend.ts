@@ -11,7 +11,7 @@ import { type Outbox, openOutbox } from './identity/record.ts';
 import { openReleaseMap } from './identity/release-map.ts';
 import { createModelSource, type Entry } from './models/model-source.ts';
 import type { ServedModel } from './models/served-model.ts';
-import { createEngineWatch } from './models/watch.ts';
+import { EngineWatch } from './models/watch.ts';
 import type { AgentContext } from './request/agent-context.ts';
 import type { Settings } from './settings/settings.ts';
 import type { Clock } from './stream/clock.ts';
@@ -52,7 +52,7 @@ function openWorkers(settings: Settings, log: ReturnType<typeof createLog>, keep
 interface MetricsParts {
   readonly settings: Settings;
   readonly dispatcher: Dispatcher;
-  readonly watch: ReturnType<typeof createEngineWatch>;
+  readonly watch: EngineWatch;
   readonly failures: ReturnType<typeof createLoadFailures>;
   readonly workers: StreamWorkers | undefined;
   readonly context: () => AgentContext;
@@ -100,7 +100,7 @@ export async function openBackend(settings: Settings, overrides: AgentOverrides,
   const models = await reload();
   const releaseMap = await openReleaseMap({ keys: serviceKeys, stateDir, now, log });
   const failures = createLoadFailures({ repository: createEngineRepository(engineUrl), now, log });
-  const watch = createEngineWatch({ engine, models, reload, failures, record: outbox.record, log, agent });
+  const watch = new EngineWatch({ engine, models, reload, failures, record: outbox.record, log, agent });
   const serviceTime = createServiceTime(now);
   const dispatcher = createDispatcher({
     engine,

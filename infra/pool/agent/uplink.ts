@@ -3,7 +3,7 @@ import type { ModelDescription, PoolDescription } from '../../../shared/pool/des
 import type { Load } from '../../../shared/pool/heartbeat.ts';
 import { LOAD_FAILURES_MAX } from '../../../shared/pool/heartbeat.ts';
 import type { Backend } from './backend.ts';
-import { createHeartbeat } from './identity/heartbeat.ts';
+import { RosterHeartbeat } from './identity/heartbeat.ts';
 import { openSuites } from './identity/keys.ts';
 import { createRenewal } from './identity/renewal.ts';
 import { openBatch } from './jobs/batch.ts';
@@ -63,7 +63,7 @@ export async function openUplink(backend: Backend, serving: Serving, url: () => 
   const { agent, edgeUrl } = settings;
   const taker = await openTaker(backend, serving);
   const reporter = openReporter(backend, serving);
-  const heartbeat = createHeartbeat({
+  const heartbeat = new RosterHeartbeat({
     ...{ edgeUrl, keys, outbox, log, now, release: releaseMap },
     token: () => readToken(backend),
     describe: () => describe(backend, url()),

@@ -56,7 +56,7 @@ type Unsigned = AgentMessage extends infer M ? (M extends AgentMessage ? Omit<M,
 const staleReasons: ReadonlySet<string> = new Set(['attestation_stale', 'attestation_invalid']);
 
 /** The socket to the roster: hello, a report each second, audit events until they are acknowledged. */
-class RosterHeartbeat implements Heartbeat {
+export class RosterHeartbeat implements Heartbeat {
   readonly #options: HeartbeatOptions;
   readonly #random: () => number;
   readonly #now: () => number;
@@ -265,5 +265,3 @@ class RosterHeartbeat implements Heartbeat {
     return old;
   }
 }
-
-export const createHeartbeat = (options: HeartbeatOptions): Heartbeat => new RosterHeartbeat(options);

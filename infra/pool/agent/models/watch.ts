@@ -40,7 +40,7 @@ const namesIn = (models: ReadonlyMap<string, ServedModel>): ReadonlySet<string> 
   );
 
 /** Knows whether the engine answers and which models it has loaded. */
-class EngineWatch {
+export class EngineWatch {
   readonly #options: EngineWatchOptions;
   #models: readonly ServedModel[];
   #ready = false;
@@ -241,5 +241,3 @@ class EngineWatch {
     this.#served = next;
   }
 }
-
-export const createEngineWatch = (options: EngineWatchOptions): EngineWatch => new EngineWatch(options);

@@ -34,7 +34,8 @@ interface Open extends Holding {
  * The bounded set of open requests, shared by class and tenant (`decideAdmission`). A request waits until the engine
  * works on one of its utterances; begun ones are never displaced, so each class's share is kept free for it.
  */
-export function createRequestSlots(now: () => number, total: number = REQUESTS_IN_FLIGHT_MAX): RequestSlots {
+export function createRequestSlots(now: () => number): RequestSlots {
+  const total = REQUESTS_IN_FLIGHT_MAX;
   const capacity = { total, reserved: Math.floor(total * CLASS_SHARE), lends: false };
   const open = new Set<Open>();
   return {

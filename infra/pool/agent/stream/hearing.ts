@@ -306,5 +306,3 @@ export class Hearing {
     this.#cutter.end(undefined);
   }
 }
-
-export const createHearing = (parts: HearingParts): Hearing => new Hearing(parts);

@@ -49,9 +49,7 @@ function encodeEvent(event: LinkEvent): Uint8Array {
   return eventBuffer.subarray(0, encoder.encodeInto(text, eventBuffer).written);
 }
 
-export const openLink = (parts: LinkParts): Link => new SocketLink(parts);
-
-class SocketLink implements Link {
+export class SocketLink implements Link {
   readonly #parts: LinkParts;
   /** Messages that wait to be opened, and their bytes. */
   #queue: Uint8Array[] = [];

@@ -3,7 +3,7 @@ import type { LinkEvent, StreamOptions } from '../../../../shared/stream/link.ts
 import type { Recogniser } from '../asr/segment.ts';
 import { MODEL_RATE } from '../audio/mono.ts';
 import type { Capture } from './hearing.ts';
-import { createSequence, type RebuildCause, type SequenceParts } from './sequence.ts';
+import { type RebuildCause, Sequence, type SequenceParts } from './sequence.ts';
 import { afterUtterance } from './stall.ts';
 import type { LiveUtterance, WindowShape } from './utterance.ts';
 import { createWords } from './words.ts';
@@ -182,7 +182,7 @@ export class Scribe {
   }
 
   async #transcribe(utterance: LiveUtterance): Promise<Result<undefined>> {
-    const sequence = createSequence(utterance, {
+    const sequence = new Sequence(utterance, {
       ...this.#parts,
       onRebuild: (cause) => this.#onRebuild(cause),
     });
@@ -279,5 +279,3 @@ export class Scribe {
     return result;
   }
 }
-
-export const createScribe = (parts: ScribeParts): Scribe => new Scribe(parts);

@@ -191,6 +191,3 @@ export class Sequence {
     }
   }
 }
-
-export const createSequence = (utterance: LiveUtterance, parts: SequenceParts): Sequence =>
-  new Sequence(utterance, parts);

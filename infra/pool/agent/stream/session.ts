@@ -11,12 +11,12 @@ import type { ServedModel } from '../models/served-model.ts';
 import type { Ticket } from '../request/ticket.ts';
 import { bugDetail } from '../telemetry/log.ts';
 import { readCheckpoint, writeCheckpoint } from './checkpoint.ts';
-import { createHearing, type Hearing } from './hearing.ts';
+import { Hearing } from './hearing.ts';
 import type { Link } from './link.ts';
 import { openSource } from './open-source.ts';
 import type { LiveParts } from './parts.ts';
 import { createReceiver } from './receiver.ts';
-import { createScribe, type Scribe } from './scribe.ts';
+import { Scribe } from './scribe.ts';
 import type { Source } from './source.ts';
 import { firstLimit } from './stall.ts';
 
@@ -85,7 +85,7 @@ export async function openSession(parts: SessionParts, open: Open): Promise<Resu
 function openScribe(parts: SessionParts, accepted: Accepted, time: () => number): Scribe {
   const { live, link, ticket, signal } = parts;
   const { open, liveModel, recogniser, resumption } = accepted;
-  return createScribe({
+  return new Scribe({
     ...live,
     ...live.tracks.of(liveModel.model),
     live: liveModel,
@@ -115,7 +115,7 @@ interface HearingSink {
 
 function openHearing({ link }: SessionParts, accepted: Accepted, { utterance, checkpoint }: HearingSink): Hearing {
   const { open, source, detector, resumption } = accepted;
-  return createHearing({
+  return new Hearing({
     source,
     detector,
     options: open.options,

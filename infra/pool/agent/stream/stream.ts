@@ -6,7 +6,7 @@ import { decodeLinkRecord } from '../../../../shared/stream/link-record.ts';
 import type { ServedModel } from '../models/served-model.ts';
 import type { Ticket } from '../request/ticket.ts';
 import { bugFields, type Log } from '../telemetry/log.ts';
-import { type Link, openLink } from './link.ts';
+import { type Link, SocketLink } from './link.ts';
 import type { LiveParts } from './parts.ts';
 import { openSession, type Session } from './session.ts';
 import type { StreamSocket } from './web-socket.ts';
@@ -62,7 +62,7 @@ class ServedStream {
     this.outcome = promise;
     this.#settle = resolve;
     this.#parts = parts;
-    this.#link = openLink({
+    this.#link = new SocketLink({
       ...{ socket: parts.socket, opener: parts.opener, sealer: parts.sealer, clock },
       keepaliveMs: Math.min(context.keepaliveMs, STREAM_KEEPALIVE_MS),
       onRecord: (plaintext, final) => this.#onRecord(plaintext, final),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Engine } from '../../../../infra/pool/agent/engine/engine.ts';
 import type { EngineQueue } from '../../../../infra/pool/agent/engine/level.ts';
-import { createEngineWatch, ENGINE_UNREACHABLE_POLLS } from '../../../../infra/pool/agent/models/watch.ts';
+import { ENGINE_UNREACHABLE_POLLS, EngineWatch } from '../../../../infra/pool/agent/models/watch.ts';
 import type { Speaker } from '../../../../infra/pool/agent/tts/speaker.ts';
 import type { ModelDescription } from '../../../../shared/pool/description.ts';
 import { refuse } from '../../../../shared/refusal.ts';
@@ -64,7 +64,7 @@ function begin(
     live: { model: `${name}-stream`, windowSamples: 4_800, hopSamples: 1_600 },
     unchanged: async () => !files.changed.has(name),
   });
-  const watch = createEngineWatch({
+  const watch = new EngineWatch({
     engine: engineOf(state),
     models: ['a', 'b'].map(model),
     async reload() {
@@ -114,7 +114,7 @@ describe('watching the engine', () => {
     const speaker: Speaker = { model: 'a', sampleRate: 16_000, speak: never };
     const lines: string[] = [];
     const look = async () => {
-      const watch = createEngineWatch({
+      const watch = new EngineWatch({
         engine: engineOf(state),
         models: [{ description: describeModel('a', 'synthesize'), speaker }],
         record: () => {},

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { KEEPALIVE_MS } from '../../../../infra/pool/agent/backend.ts';
 import { nodeAead } from '../../../../infra/pool/agent/identity/aead.ts';
 import type { Ticket } from '../../../../infra/pool/agent/request/ticket.ts';
-import { openLink, STREAM_QUEUE_BYTES } from '../../../../infra/pool/agent/stream/link.ts';
+import { SocketLink, STREAM_QUEUE_BYTES } from '../../../../infra/pool/agent/stream/link.ts';
 import { STREAM_KEEPALIVE_MS, serveStream } from '../../../../infra/pool/agent/stream/stream.ts';
 import { ANSWER_SILENCE_MS } from '../../../../shared/pool/limits.ts';
 import type { Refusal } from '../../../../shared/refusal.ts';
@@ -41,7 +41,7 @@ async function scene() {
   const records: number[] = [];
   let gone = 0;
   const control = { gate: Promise.resolve() };
-  const link = openLink({
+  const link = new SocketLink({
     socket,
     opener,
     sealer,
