@@ -71,7 +71,7 @@ describe('auricle transcribe --live', () => {
   it.each([
     ['a file that is no WAV', [clipPath(clipLike('.mp3'))], 'is a file of MP3'],
     ['a format of files', [clipPath(clip), '--format', 'srt'], '--format srt is for files'],
-    ['a pace that is none', [clipPath(clip), '--pace', 'warp'], 'there is no pace warp: it is realtime or max'],
+    ['an unknown pace', [clipPath(clip), '--pace', 'warp'], '--pace warp: use realtime or max'],
   ])('refuses %s in words', async (_, given, problem) => {
     const { code, err } = await auricle('transcribe', '--live', ...given);
     expect([code, err]).toEqual([2, expect.stringContaining(problem)]);
