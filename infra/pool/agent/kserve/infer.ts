@@ -94,7 +94,7 @@ function callEngine(
     const whole = answer.ok ? await readWhole(answer.value) : answer;
     if (timeout.aborted) return no(refuse('deadline_passed'));
     if (!answer.ok || !whole.ok) return whole as Result<never>;
-    const { status, headers: told } = answer.value;
+    const { status, headers: received } = answer.value;
     const sequence = checked.sequence && String(checked.sequence.id);
     if (status !== 200) {
       const own = checked.timeoutMicros;
@@ -102,7 +102,7 @@ function callEngine(
       const passedMicros = (context.now() - began + 1) * 1_000 >= own ? own : 0;
       return no(engineRefusal({ status, body: whole.value }, head, { sequence, passedMicros }));
     }
-    const decoded = decodeInferResponse(whole.value, told[HEADER_LENGTH] as string | undefined);
+    const decoded = decodeInferResponse(whole.value, received[HEADER_LENGTH] as string | undefined);
     return decoded.ok ? decoded : no(refuse('engine_failed', undefined, `engine answer: ${decoded.refusal.reason}`));
   });
 }
@@ -115,10 +115,10 @@ function makeAnswer({ request, sequence }: Checked, { parameters, ...answer }: I
   if (asJson > INFER_JSON_BYTES) {
     return no(refuse('tensors_invalid', { rule: 'the outputs are too large for JSON; ask for binary data' }));
   }
-  const told = { ...parameters, ...(sequence && { sequence_id: sequence.id }) };
+  const shown = { ...parameters, ...(sequence && { sequence_id: sequence.id }) };
   const { id: _, ...rest } = answer;
   const made = encodeInferResponse(
-    { ...rest, ...(id !== undefined && { id }), ...(Object.keys(told).length > 0 && { parameters: told }) },
+    { ...rest, ...(id !== undefined && { id }), ...(Object.keys(shown).length > 0 && { parameters: shown }) },
     isBinary,
   );
   return made.ok ? made : no(refuse('tensors_invalid', { rule: `the model's answer: ${made.refusal.reason}` }));

@@ -31,7 +31,7 @@ export class Beam {
   readonly #width: number;
   readonly #blank: number;
   readonly #wordBoundary: number;
-  readonly #onSettled: (heard: readonly DecodedToken[]) => void;
+  readonly #onSettled: (tokens: readonly DecodedToken[]) => void;
   #kept: number[];
   #frame = 0;
   /** Tokens that are likely enough in the frame, and how many. */
@@ -41,7 +41,7 @@ export class Beam {
   #fork: number;
   #trunk: number;
 
-  constructor(parts: BeamParts, onSettled: (heard: readonly DecodedToken[]) => void) {
+  constructor(parts: BeamParts, onSettled: (tokens: readonly DecodedToken[]) => void) {
     const { width, blank, wordBoundary, settings } = parts;
     const tree = this.#tree;
     this.#meanings = createMeanings(parts, tree);
@@ -75,8 +75,8 @@ export class Beam {
     let winner = this.#trunk;
     let top = NONE;
     for (const prefix of this.#kept) {
-      const heard = logAdd(tree.blank[prefix] as number, tree.sounding[prefix] as number);
-      const score = heard + (ended ? this.#meanings.endScore(prefix) : (tree.bias[prefix] as number));
+      const acoustic = logAdd(tree.blank[prefix] as number, tree.sounding[prefix] as number);
+      const score = acoustic + (ended ? this.#meanings.endScore(prefix) : (tree.bias[prefix] as number));
       if (score > top) [winner, top] = [prefix, score];
     }
     return this.#listTokens(winner, this.#trunk);
@@ -163,8 +163,8 @@ export class Beam {
   /** The candidates that go on as hypotheses, the best first. */
   #choose(): number[] {
     for (let slot = 0; slot < shared.size; slot++) {
-      const heard = logAdd(shared.blank[slot] as number, shared.sounding[slot] as number);
-      shared.score[slot] = heard + (shared.bias[slot] as number);
+      const acoustic = logAdd(shared.blank[slot] as number, shared.sounding[slot] as number);
+      shared.score[slot] = acoustic + (shared.bias[slot] as number);
     }
     const likely = shared.rank(this.#settings.giveUp);
     const chosen: number[] = [];
@@ -223,13 +223,13 @@ export class Beam {
   /** Tokens of the prefix behind `after`, which leads to it. */
   #listTokens(prefix: number, after: number): DecodedToken[] {
     const tree = this.#tree;
-    const heard: DecodedToken[] = [];
+    const tokens: DecodedToken[] = [];
     let trail = this.#bestTrail(prefix);
     for (let at = prefix; at !== after && tree.parent[at] !== NOBODY && trail; trail = trail.before) {
-      heard.push({ token: tree.token[at] as number, trail });
+      tokens.push({ token: tree.token[at] as number, trail });
       at = tree.parent[at] as number;
     }
-    return heard.reverse();
+    return tokens.reverse();
   }
 
   /** Moves the trunk up to where hypotheses part, reports what that settles, and cuts off what led there. */
@@ -310,5 +310,5 @@ export class Beam {
   }
 }
 
-export const createBeam = (parts: BeamParts, onSettled: (heard: readonly DecodedToken[]) => void): Beam =>
+export const createBeam = (parts: BeamParts, onSettled: (tokens: readonly DecodedToken[]) => void): Beam =>
   new Beam(parts, onSettled);
