@@ -4,7 +4,14 @@ import path from 'node:path';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import { isStorageFull } from '../../../../shared/storage-full.ts';
 import { digestFile, type KnownDigests, stampOf } from '../models/revision.ts';
-import { type FetchRefusal, type ModelFile, type Source, type StoreOptions, unlessMissing } from './contract.ts';
+import {
+  type FetchRefusal,
+  isCode,
+  type ModelFile,
+  type Source,
+  type StoreOptions,
+  unlessMissing,
+} from './contract.ts';
 import { download } from './download.ts';
 import { FileLock } from './lock.ts';
 import { dropAbandoned, lockName, partName, readUsage, type Usage } from './usage.ts';
@@ -76,8 +83,17 @@ export class FileStore {
 
   /** Returns whether a stored file has the bytes of its name. Reads it only when it changed since the last look. */
   async verify(digest: string): Promise<boolean> {
-    const file = path.join(this.#files, digest);
-    return (await unlessMissing(digestFile(file, this.#known))) === digest;
+    return (await this.#digestOf(digest)) === digest;
+  }
+
+  /** Digest of a stored file, `undefined` when it is not there. */
+  #digestOf(digest: string): Promise<string | undefined> {
+    const read = () => unlessMissing(digestFile(path.join(this.#files, digest), this.#known));
+    // Without a code of the system it changed while it was read: another process has just published it as well.
+    return read().catch((error: unknown) => {
+      if (error instanceof Error && 'code' in error) throw error;
+      return read();
+    });
   }
 
   /** Deletes a file that is neither pinned nor leased. Returns whether it was. */
@@ -127,9 +143,11 @@ export class FileStore {
 
   /** Reports whether the file is here; deletes one with other bytes. */
   async #isHere(digest: string): Promise<boolean> {
-    if (await this.verify(digest)) return true;
-    await unlessMissing(this.#options.disk.unlink(path.join(this.#files, digest)));
-    return false;
+    const found = await this.#digestOf(digest);
+    if (found !== undefined && found !== digest) {
+      await unlessMissing(this.#options.disk.unlink(path.join(this.#files, digest)));
+    }
+    return found === digest;
   }
 
   async #downloadLocked(file: ModelFile, source: Source, lock: FileLock) {
@@ -145,6 +163,8 @@ export class FileStore {
       if (!done.ok || done.value !== 'verified') return done;
       return (await this.#publish(file.digest, part)) ? done : ok('overtaken' as const);
     } catch (error) {
+      // Another process that believes to hold the lock took the part.
+      if (isCode(error, 'ENOENT') && !(await unlessMissing(disk.stat(part)))) return ok('overtaken' as const);
       keep = !isStorageFull(error);
       throw error;
     } finally {
@@ -152,17 +172,17 @@ export class FileStore {
     }
   }
 
-  /** Makes a verified part visible, for good. Returns false when another process has taken it over. */
+  /** Makes a verified part visible, for good. Returns false when another process has evicted it at once. */
   async #publish(digest: string, part: string): Promise<boolean> {
     const { disk } = this.#options;
     const file = path.join(this.#files, digest);
-    const publish = disk.chmod(part, 0o400).then(() => disk.rename(part, file));
-    if (!(await unlessMissing(publish.then(() => true)))) return false;
+    await disk.chmod(part, 0o400);
+    await disk.rename(part, file);
     const folder = await disk.open(this.#files, 'r');
     await folder.sync().finally(() => folder.close());
-    const { id, stamp } = await stampOf(file);
-    this.#known.set(id, { stamp, digest });
-    return true;
+    const found = await unlessMissing(stampOf(file));
+    if (found) this.#known.set(found.id, { stamp: found.stamp, digest });
+    return found !== undefined;
   }
 
   /**

@@ -81,9 +81,11 @@ it('fetches a stored file again after its bytes were swapped', async () => {
 });
 
 it('shares one download among callers and among stores of a node', async () => {
-  const [folder, file, time] = [await temporary(), makeFile(), createTime()];
+  const [folder, file] = [await temporary(), makeFile()];
   const { source, reads } = createSource([file]);
-  const shared = { folder, now: time.now, sleep: time.sleep };
+  // No time passes: the waiting store never finds the lock stale.
+  const start = Date.now();
+  const shared = { folder, now: () => start, sleep: createTime().sleep };
   const [one, other] = [await openStore(shared), await openStore(shared)];
   const all = await Promise.all([one, one, other].map((store) => store.fetch(file, source)));
   expect(all.every(({ ok }) => ok)).toBe(true);
@@ -100,6 +102,27 @@ it('takes a download over from a process that fell silent', async () => {
   expect((await store.fetch(file, source)).ok).toBe(true);
   expect(time.now() - begin).toBeGreaterThan(29_000);
   expect(reads.map(({ from }) => from)).toEqual([7_000]);
+});
+
+it('publishes the right bytes when it is overtaken at any operation', async () => {
+  for (let at = 1, reached = true; reached; at += 1) {
+    const [folder, file] = [await temporary(), makeFile(3_000)];
+    const { source } = createSource([file]);
+    // The clock of the other store makes every lock stale.
+    const other = await openStore({ folder, now: () => Date.now() + 60_000 });
+    let count = 0;
+    const disk = watchedDisk(async (_, act) => {
+      count += 1;
+      if (count === at) expect((await other.fetch(file, source)).ok).toBe(true);
+      return act();
+    });
+    const store = await openStore({ folder, disk });
+    const done = await store.fetch(file, source);
+    reached = count >= at;
+    expect(done.ok && sha256(await promises.readFile(done.value.path)), `operation ${at}`).toBe(file.digest);
+    expect((await parts(folder)).filter((name) => !name.endsWith('.lock'))).toEqual([]);
+    await promises.rm(folder, { recursive: true });
+  }
 });
 
 it('evicts in the policy order, but nothing pinned or leased', async () => {
@@ -164,11 +187,11 @@ it('stops a download with the store and resumes it later', async () => {
 
 it.each(['before', 'after'])('A11 recovers from a crash %s each operation of a fetch that evicts', async (moment) => {
   for (let at = 1; ; at += 1) {
-    const [folder, old, file] = [await temporary(), makeFile(2_000), makeFile(2_000)];
+    const [folder, old, file] = [await temporary(), makeFile(1_000), makeFile(1_000)];
     // A silent process is overtaken after few looks.
     const time = createTime(10_000);
     const { source } = createSource([old, file]);
-    const options = { folder, bytes: 3_000, now: time.now, sleep: time.sleep };
+    const options = { folder, bytes: 1_500, now: time.now, sleep: time.sleep };
     const done = await (await openStore(options)).fetch(old, source);
     if (done.ok) done.value.release();
     let count = 0;
