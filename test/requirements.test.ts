@@ -12,13 +12,16 @@ const listed = new Map(
   ),
 );
 
-/** Requirement IDs in titles of tests: the text of a call, or of a call over a table of cases. */
+/** Requirement IDs at the start of titles of tests: the text of a call, or of a call over a table of cases. */
 function namedByTests(): Set<string> {
   const named = new Set<string>();
   for (const file of globSync('test/**/*.ts', { cwd: root })) {
     if (file.endsWith('requirements.test.ts')) continue;
     const titles = read(file).matchAll(/(?:\b(?:describe|it|test)\b[.\w]*(?:\([^'"`\n]*\))?|\))\(\s*(['"`])(.*?)\1/g);
-    for (const [, , title = ''] of titles) for (const [id] of title.matchAll(/\b[CRTLMAU]\d{1,2}\b/g)) named.add(id);
+    for (const [, , title = ''] of titles) {
+      const [ids = ''] = /^(?:[CRTLMAU]\d{1,2}[,: ]*)+/.exec(title) ?? [];
+      for (const [id] of ids.matchAll(/[CRTLMAU]\d{1,2}/g)) named.add(id);
+    }
   }
   return named;
 }

@@ -122,7 +122,10 @@ interface Known {
 /** Candidates by request, of the last snapshots only. */
 const known = new Map<string, Known>();
 
-/** Cache key of the candidates of a request. A busy caller repeats the same request. */
+/**
+ * Cache key of the candidates of a request, which a busy caller repeats. Every field that `constrain` reads belongs
+ * here, or candidates of one request would serve another.
+ */
 function nameOf(request: RouteRequest): string {
   const { task, model, language, live, allowed, zones, suite } = request;
   const { of } = last;
@@ -146,7 +149,7 @@ export const candidatesFor = (
 function constrainKnown(request: RouteRequest, snapshots: readonly Snapshot[], now: number): Result<Candidate[]> {
   if (request.exclude) return constrain(request, snapshots, now);
   const name = nameOf(request);
-  // Number of entries that are too old to be believed.
+  // A bit for each snapshot: whether it is stale.
   let stale = 0;
   for (const { at } of snapshots) stale = 2 * stale + (now - at <= SNAPSHOT_STALE_MS ? 0 : 1);
   const before = known.get(name);
@@ -158,7 +161,7 @@ function constrainKnown(request: RouteRequest, snapshots: readonly Snapshot[], n
   return candidates;
 }
 
-/** Steps 1: one constraint after the other, so that an empty set says which one emptied it. */
+/** Step 1: one constraint after the other, so that an empty set says which one emptied it. */
 function constrain(request: RouteRequest, snapshots: readonly Snapshot[], now: number): Result<Candidate[]> {
   const { model, language, allowed = ['*'] } = request;
   const release = newestRelease(snapshots.map((snapshot) => snapshot.release))?.models[model];

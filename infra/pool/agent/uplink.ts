@@ -52,7 +52,6 @@ function describe({ settings, watch }: Backend, url: string): PoolDescription {
     ...{ agent, pool, zone, region, platform, accelerator, slots, streams },
     endpoint: settings.endpoint ?? url,
     suites: [...openSuites],
-    // Edges before 0.2.0 use a sealed session only with an agent that says so.
     models: watch.descriptions(),
   };
 }
