@@ -7,7 +7,7 @@ const read = (file: string) => readFileSync(path.join(root, file), 'utf8');
 
 /** Each requirement with its state, as `.github/REQUIREMENTS.md` lists it. */
 const listed = new Map(
-  [...read('.github/REQUIREMENTS.md').matchAll(/^\| ([CRTLMAU]\d+) \|.*\| (tested|open) \|$/gm)].map(
+  [...read('.github/REQUIREMENTS.md').matchAll(/^\| ([CRTLMAU]\d+) \|.*\| (tested|partly|open) \|$/gm)].map(
     ([, id = '', state = '']) => [id, state],
   ),
 );
@@ -26,7 +26,7 @@ function namedByTests(): Set<string> {
   return named;
 }
 
-it('lists every requirement that a test names, and calls it tested', () => {
-  const tested = [...listed].filter(([, state]) => state === 'tested').map(([id]) => id);
+it('lists every requirement that a test names as tested, whole or partly', () => {
+  const tested = [...listed].filter(([, state]) => state !== 'open').map(([id]) => id);
   expect(tested.sort()).toEqual([...namedByTests()].sort());
 });
