@@ -81,7 +81,10 @@ export function modelPaths() {
         operationId: 'listModelFiles',
         summary: 'Files of a revision, and whether the store has them',
         parameters: [model, revision],
-        responses: { ...success('The files', json('ModelFiles')), ...errors([...always, 'model_files_missing']) },
+        responses: {
+          ...success('The files', json('ModelFiles')),
+          ...errors([...always, 'revision_unknown', 'model_files_missing']),
+        },
       },
       post: {
         operationId: 'planModelFiles',
