@@ -13,7 +13,6 @@ const byType: ReadonlyMap<string, ReadonlySet<string>> = new Map(
     'producer.open': ['previous', 'previousLast'],
     'producer.close': ['last'],
     'inference.unknown': ['action', 'class', 'heard'],
-    breakglass: ['action', 'class', 'stage', 'reason', 'since'],
     'export.create': ['export', 'format', 'redaction', 'from', 'range'],
     'export.read': ['export', 'action', 'count'],
     'access.audit': ['action', 'zone', 'count', 'since'],

@@ -29,17 +29,4 @@ export const producerEvents = [
     /** Time of the worker's last sign of life, epoch ms. */
     heard: z.number().int().optional(),
   }),
-  /** A request of an earlier edge, served without its record because the token allowed that in an emergency. */
-  z.object({
-    ...origin,
-    ...request,
-    ...caller,
-    type: z.literal('breakglass'),
-    /** The record that was missing. */
-    stage: z.enum(['attempt', 'complete']),
-    /** Reason of the failed record. */
-    reason: z.string(),
-    /** Epoch ms. */
-    since: z.number().int(),
-  }),
 ] as const;

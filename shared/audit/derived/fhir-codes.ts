@@ -36,7 +36,6 @@ const kinds: readonly (readonly [RegExp, { readonly type: Coding; readonly subty
   [/^export\./, { type: dicom('110106', 'Export') }],
   [/^access\.audit$/, { type: dicom('110101', 'Audit Log Used') }],
   [/^keys$/, { type: dicom('110113', 'Security Alert'), subtype: dicom('110126', 'Node Authentication') }],
-  [/^breakglass$/, { type: dicom('110113', 'Security Alert'), subtype: dicom('110127', 'Emergency Override Started') }],
   [/^policy\.change$/, { type: dicom('110113', 'Security Alert'), subtype: dicom('110129', 'Security Configuration') }],
   [/^model\.stage$/, { type: dicom('110113', 'Security Alert'), subtype: dicom('110131', 'Software Configuration') }],
 ];

@@ -84,7 +84,7 @@ describe('A21 C12 FHIR R4 AuditEvent', () => {
     expect(['export.create', 'export.read', 'access.audit'].map(codeOf)).toEqual(['110106', '110106', '110101']);
     for (const type of ['hold.set', 'erasure.exec', 'shard.open', 'producer.close'])
       expect(codeOf(type)).toBe('110100');
-    for (const type of ['keys', 'breakglass', 'policy.change', 'model.stage']) expect(codeOf(type)).toBe('110113');
+    for (const type of ['keys', 'policy.change', 'model.stage']) expect(codeOf(type)).toBe('110113');
     const far = JSON.stringify(eventOf('route', 2 ** 40));
     expect(far).toContain(`"valueString":"${2 ** 40}"`);
   });
