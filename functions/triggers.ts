@@ -26,7 +26,7 @@ import { onLost, onStalled } from './jobs/on-timer.ts';
 import { createPost } from './jobs/post.ts';
 import { takeOutcome } from './jobs/take-outcome.ts';
 import { evaluateLive } from './registry/evaluate-live.ts';
-import { hashFile, hashForgotten } from './registry/model-files.ts';
+import { hashForgotten, hashUpload } from './registry/model-files.ts';
 import { onLive } from './registry/on-live.ts';
 import { onAgentFiles, onListFiles, onPlanFiles } from './registry/on-model-files.ts';
 import * as models from './registry/on-models.ts';
@@ -61,7 +61,7 @@ const privacyTables = {
 const exportContext = logContext && reports && openExports(logContext, settings, privacyTables.exports, reports);
 const privacyContext = logContext && reports && openPrivacy(logContext, { ...privacyTables, ...reports });
 const ticking = logContext && openTicker(logContext);
-const modelContext = openModelContext(settings, reports?.reporter);
+const modelContext = openModelContext(settings, stores.blobs, reports?.reporter);
 const post = createPost(settings.MODE === 'development');
 registerReferences();
 // Creates containers, tables and queues of a fresh account. The health check reports an account that does not answer.
@@ -126,8 +126,8 @@ const modelRoutes: readonly Route[] = [
   ['model-register', 'POST', `${model}/revisions`, models.onRevision(modelContext)],
   ['model-revision', 'GET', `${model}/revisions/{revision}`, models.onSeeRevision(modelContext)],
   ['model-retire', 'DELETE', `${model}/revisions/{revision}`, models.onRetire(modelContext)],
-  ['model-files', 'GET', `${model}/revisions/{revision}/files`, onListFiles(modelContext, stores.blobs)],
-  ['model-plan', 'POST', `${model}/revisions/{revision}/files`, onPlanFiles(modelContext, stores.blobs)],
+  ['model-files', 'GET', `${model}/revisions/{revision}/files`, onListFiles(modelContext)],
+  ['model-plan', 'POST', `${model}/revisions/{revision}/files`, onPlanFiles(modelContext)],
   ['model-evidence', 'GET', `${model}/revisions/{revision}/evidence`, models.onEvidence(modelContext)],
   ['model-move', 'POST', `${model}/transitions`, models.onTransition(modelContext)],
   ['model-log', 'GET', `${model}/transitions`, models.onLog(modelContext)],
@@ -139,7 +139,7 @@ const modelRoutes: readonly Route[] = [
 const jobRoutes: readonly Route[] = [
   ['job-open', 'POST', 'jobs/open', (request) => onOpenJob(jobContext, request)],
   ['agent-live', 'POST', 'agents/live', onLive(modelContext)],
-  ['agent-models', 'POST', 'agents/models', onAgentFiles(modelContext, stores.blobs)],
+  ['agent-models', 'POST', 'agents/models', onAgentFiles(modelContext)],
   ['job-replay', 'POST', 'jobs/replay', (request) => onReplay(jobContext, request)],
 ];
 
@@ -195,13 +195,12 @@ app.storageQueue('on-notice', {
 app.timer('on-stalled', { schedule: '0 * * * * *', handler: () => onStalled(jobContext) });
 app.timer('on-lost', { schedule: '20,40 * * * * *', handler: () => onLost(jobContext) });
 if (modelContext) {
-  const modelFiles = { ...modelContext, blobs: stores.blobs };
-  app.storageBlob('on-model-file', {
+  app.storageBlob('on-model-upload', {
     ...blob,
-    path: 'models/{name}',
-    handler: async (reference: unknown) => void (await hashFile(modelFiles, (reference as BlobReference).name)),
+    path: 'model-uploads/{name}',
+    handler: async (reference: unknown) => void (await hashUpload(modelContext, (reference as BlobReference).name)),
   });
-  app.timer('on-model-files', { schedule: '45 * * * * *', handler: () => hashForgotten(modelFiles) });
+  app.timer('on-model-uploads', { schedule: '45 * * * * *', handler: () => hashForgotten(modelContext) });
   app.timer('on-live', { schedule: '*/10 * * * * *', handler: () => evaluateLive(modelContext) });
   app.timer('on-release', { schedule: '30 * * * * *', handler: async () => void (await publishRelease(modelContext)) });
   app.hook.appStart(() => modelContext.rows.ensure(AbortSignal.timeout(AUDIT_START_MS)).catch(() => {}));

@@ -118,6 +118,8 @@ export function decideTransition(
   // Evidence that was signed for an earlier visit to this stage does not count.
   if (sent.at < found.since) return no(closed('it was written before the revision came to where it stands'));
   if (isSame(from, to)) return decideTakeover(known, sent, { people: signers, workers }, now);
+  const other = sent.evidence.find((one) => 'facts' in one && ![undefined, revision].includes(revisionIn(one.facts)));
+  if (other) return no(closed(`the evidence "${other.kind}" is of another revision`));
   const statement = { ...sent, evidence: sent.evidence.map((one) => underPromise(one, found.sla)) };
   const alias = Object.entries(known.aliases).find(([, { revision: named }]) => named === revision)?.[0];
   if (alias === STABLE && to.stage !== 'full') return no(closed(`the alias "${STABLE}" names it`));
@@ -195,3 +197,7 @@ export function decideAlias(
     ...(reason !== undefined && { reason }),
   });
 }
+
+/** Returns the revision that evidence was measured on, where it says so. */
+const revisionIn = ({ revision }: Readonly<Record<string, unknown>>): string | undefined =>
+  typeof revision === 'string' ? revision : undefined;

@@ -4,10 +4,13 @@ import type { SignerKey, SigningKey } from '../../shared/registry/signature-key.
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Reporter } from '../audit/report/report.ts';
 import type { Settings } from '../settings.ts';
+import type { PlainBlobs } from '../store/blobs.ts';
 import type { Rows } from '../store/rows.ts';
 
 export interface ModelContext {
   readonly rows: Rows;
+  /** Files of revisions; see `model-files.ts`. */
+  readonly blobs: Pick<PlainBlobs, 'find' | 'digest' | 'copy' | 'discard' | 'list' | 'address'>;
   readonly signers: readonly SignerKey[];
   /** Signing key of the functions, whose name is then among `signers`; absent where they have none. */
   readonly ownKey?: SigningKey | undefined;
@@ -26,7 +29,13 @@ export interface ModelContext {
 
 /** A log line: names and numbers only. */
 export interface ModelLogLine {
-  readonly what: 'release untold' | 'live unjudged' | 'live unreadable' | 'not withdrawn';
+  readonly what:
+    | 'release untold'
+    | 'live unjudged'
+    | 'live unreadable'
+    | 'not withdrawn'
+    | 'model upload discarded'
+    | 'model upload unhashed';
   readonly detail: string;
 }
 

@@ -1,11 +1,12 @@
-// The model store: files of revisions by digest. A file counts once a function has hashed it; the version that was
-// hashed is recorded, so that bytes written later through an address that is still valid are never handed out.
+// The model store: files of revisions by digest. Clients write to a container of uploads. A function hashes each upload
+// and copies it into the container of files, to which no address writes.
 import { fileHeaders } from '../../shared/jobs/blocks.ts';
 import { refuse } from '../../shared/refusal.ts';
 import {
   type FileAddresses,
   type FileList,
   type FilePlan,
+  MODEL_FILE_BYTES_MAX,
   MODEL_READ_MS,
   MODEL_WRITE_MS,
   type ModelFile,
@@ -13,19 +14,15 @@ import {
 } from '../../shared/registry/model-files.ts';
 import { digestOfFiles } from '../../shared/registry/revision.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import { MODELS, type PlainBlobs } from '../store/blobs.ts';
+import { type BlobFacts, MODEL_UPLOADS, MODELS } from '../store/blobs.ts';
 import type { ModelContext } from './model-context.ts';
 import { readModel } from './stored-model.ts';
 
-/** Partition of the rows of files; no model can have this name. */
-const FILES = '!files';
 const listKey = (revision: string): string => `f!${revision}`;
 
 const wrong = (rule: string) => no(refuse('model_files_invalid', { rule }));
 
-export interface FileContext extends Pick<ModelContext, 'rows' | 'now'> {
-  readonly blobs: Pick<PlainBlobs, 'find' | 'digest' | 'list' | 'remove' | 'address'>;
-}
+export type FileContext = Pick<ModelContext, 'rows' | 'blobs' | 'now' | 'log'>;
 
 /**
  * Records the files of a registered revision and returns the state of each, with an address for every missing
@@ -42,79 +39,93 @@ export async function planFiles(
   if (digestOfFiles(files) !== revision) return wrong('they make another revision');
   const sizes = new Map(files.map(({ digest, bytes }) => [digest, bytes]));
   if (files.some(({ digest, bytes }) => sizes.get(digest) !== bytes)) return wrong('one digest has two sizes');
-  const expires = context.now() + MODEL_WRITE_MS;
-  const plan = async ([digest, bytes]: [string, number]): Promise<FilePlan['files'][number]> => {
-    const state = await stateOf(context, digest);
-    if (state !== 'missing') return { digest, bytes, state };
-    return { digest, bytes, state, url: await context.blobs.address(MODELS, digest, 'write', expires) };
-  };
-  const planned = await Promise.all([...sizes].map(plan));
-  const complete = planned.every(({ state }) => state === 'stored');
-  const change = { type: 'put', key: listKey(revision), value: { files: [...files], complete } } as const;
+  const found = await Promise.all([...sizes].map(([digest]) => find(context, digest)));
+  const other = found.find(({ digest, stored }) => stored && stored.bytes !== sizes.get(digest));
+  if (other) return wrong(`the stored file ${other.digest} has ${other.stored?.bytes} bytes`);
+  const change = { type: 'put', key: listKey(revision), value: { files: [...files] } } as const;
   if (!(await context.rows.commit(model, [change]))) return no(refuse('models_unavailable'));
+  const expires = context.now() + MODEL_WRITE_MS;
+  const plan = async ({ digest, state }: FoundFile): Promise<FilePlan['files'][number]> => ({
+    ...{ digest, bytes: sizes.get(digest) ?? 0, state },
+    ...(state === 'missing' && { url: await context.blobs.address(MODEL_UPLOADS, digest, 'write', expires) }),
+  });
+  const planned = await Promise.all(found.map(plan));
+  const complete = planned.every(({ state }) => state === 'stored');
   return ok({ revision, complete, files: planned, headers: { ...fileHeaders }, expires });
 }
 
-/** Hashes an uploaded file and records its version. Removes a file with other bytes than its name says. */
-export async function hashFile(context: FileContext, digest: string): Promise<'stored' | 'removed' | 'changed'> {
-  const found = await context.blobs.find(MODELS, digest);
-  if (!found) return 'changed';
-  const actual = await context.blobs.digest(MODELS, found);
+/** Hashes an upload and copies it into the store. Discards one with other bytes than its name says. */
+export async function hashUpload(context: FileContext, digest: string): Promise<'stored' | 'discarded' | 'changed'> {
+  const { blobs } = context;
+  const upload = await blobs.find(MODEL_UPLOADS, digest);
+  if (!upload) return 'changed';
+  const actual = upload.bytes > MODEL_FILE_BYTES_MAX ? 'too long' : await blobs.digest(MODEL_UPLOADS, upload);
   if (actual === undefined) return 'changed';
-  if (actual !== digest) {
-    await context.blobs.remove(MODELS, digest);
-    return 'removed';
-  }
-  await context.rows.commit(FILES, [{ type: 'put', key: digest, value: { bytes: found.bytes, etag: found.etag } }]);
-  return 'stored';
+  const isGood = actual === digest;
+  if (isGood && !(await blobs.copy(MODEL_UPLOADS, MODELS, upload))) return 'changed';
+  if (!isGood) context.log({ what: 'model upload discarded', detail: `${digest}, ${upload.bytes} bytes` });
+  await blobs.discard(MODEL_UPLOADS, upload);
+  return isGood ? 'stored' : 'discarded';
 }
 
-/** Hashes uploaded files whose event was lost. */
+/** Hashes uploads whose event was lost. A failure of one keeps no other waiting. */
 export async function hashForgotten(context: FileContext): Promise<void> {
-  for (const { name, etag } of await context.blobs.list(MODELS, '')) {
-    if ((await context.rows.read(FILES, name))?.value.etag !== etag) await hashFile(context, name);
+  for (const { name } of await context.blobs.list(MODEL_UPLOADS, '')) {
+    await hashUpload(context, name).catch((error: unknown) => {
+      const detail = `${name}: ${error instanceof Error ? error.name : 'unknown'}`;
+      context.log({ what: 'model upload unhashed', detail });
+    });
   }
 }
 
-/** Returns the files of a revision as listed, and whether the store has them all. */
+/** Returns the listed files of a revision, and whether the store has them all. */
 export async function listFiles(context: FileContext, model: string, revision: string): Promise<Result<FileList>> {
-  const listed = await readList(context, model, revision);
-  if (!listed) return no(refuse('model_files_missing', { model }));
-  return ok({ revision, ...listed });
+  const { registry } = await readModel(context, model);
+  if (!Object.hasOwn(registry.revisions, revision)) return no(refuse('revision_unknown', { model }));
+  const files = await readList(context, model, revision);
+  if (!files) return no(refuse('model_files_missing', { model }));
+  return ok({ revision, complete: await areStored(context, files), files });
 }
 
-/** Reports whether the store has every file of a revision, as its last plan found. */
-export const hasFiles = async (
-  context: Pick<ModelContext, 'rows'>,
-  model: string,
-  revision: string,
-): Promise<boolean> => (await readList(context, model, revision))?.complete === true;
+/** Reports whether the store has every file of a revision. */
+export async function hasFiles(context: FileContext, model: string, revision: string): Promise<boolean> {
+  const files = await readList(context, model, revision);
+  return files !== undefined && areStored(context, files);
+}
 
-/** Returns addresses that read the files of a complete revision. */
+/** Returns addresses that read the files of a revision whose files are all stored. */
 export async function addressFiles(
   context: FileContext,
   model: string,
   revision: string,
 ): Promise<Result<FileAddresses>> {
   const listed = await readList(context, model, revision);
-  if (!listed?.complete) return no(refuse('model_files_missing', { model }));
+  if (!listed || !(await areStored(context, listed))) return no(refuse('model_files_missing', { model }));
   const expires = context.now() + MODEL_READ_MS;
-  const files: FileAddresses['files'] = [];
-  for (const file of listed.files) {
-    if ((await stateOf(context, file.digest)) !== 'stored') return no(refuse('model_files_missing', { model }));
-    files.push({ ...file, url: await context.blobs.address(MODELS, file.digest, 'read', expires) });
-  }
-  return ok({ revision, expires, files });
+  const address = async (file: ModelFile) => ({
+    ...file,
+    url: await context.blobs.address(MODELS, file.digest, 'read', expires),
+  });
+  return ok({ revision, expires, files: await Promise.all(listed.map(address)) });
 }
 
 async function readList({ rows }: Pick<ModelContext, 'rows'>, model: string, revision: string) {
   const row = await rows.read(model, listKey(revision));
-  return row && { files: modelFile.array().parse(row.value.files), complete: row.value.complete === true };
+  return row && modelFile.array().parse(row.value.files);
 }
 
-/** Returns the state of a file. A version that was never hashed is not stored. */
-async function stateOf({ rows, blobs }: FileContext, digest: string): Promise<FilePlan['files'][number]['state']> {
-  const found = await blobs.find(MODELS, digest);
-  if (!found) return 'missing';
-  return (await rows.read(FILES, digest))?.value.etag === found.etag ? 'stored' : 'hashing';
+const areStored = async ({ blobs }: FileContext, files: readonly ModelFile[]): Promise<boolean> =>
+  (await Promise.all(files.map(({ digest }) => blobs.find(MODELS, digest)))).every((stored) => stored !== undefined);
+
+/** State of a file, with the facts of a stored one. */
+interface FoundFile {
+  readonly digest: string;
+  readonly state: FilePlan['files'][number]['state'];
+  readonly stored?: BlobFacts;
+}
+
+async function find({ blobs }: FileContext, digest: string): Promise<FoundFile> {
+  const stored = await blobs.find(MODELS, digest);
+  if (stored) return { digest, state: 'stored', stored };
+  return { digest, state: (await blobs.find(MODEL_UPLOADS, digest)) ? 'hashing' : 'missing' };
 }

@@ -7,28 +7,25 @@ import { verifyAgent } from '../caller/agent-caller.ts';
 import type { EdgeHandler } from '../caller/from-edge.ts';
 import { answerNo, answerResult, answerUnlike } from '../http/answer.ts';
 import { readJson } from '../http/read-json.ts';
-import type { PlainBlobs } from '../store/blobs.ts';
 import { type ModelContext, requireModels } from './model-context.ts';
 import { addressFiles, listFiles, planFiles } from './model-files.ts';
 import { ofRevision } from './on-models.ts';
 
 /** POST /api/models/{model}/revisions/{revision}/files */
-export const onPlanFiles = (context: ModelContext | undefined, blobs: PlainBlobs): EdgeHandler =>
+export const onPlanFiles = (context: ModelContext | undefined): EdgeHandler =>
   ofRevision(context, async (known, model, revision, { request }) => {
     const sent = newFiles.safeParse(await readJson(request));
     if (!sent.success) return answerUnlike(sent.error);
-    return answerResult(await planFiles({ ...known, blobs }, model, revision, sent.data.files));
+    return answerResult(await planFiles(known, model, revision, sent.data.files));
   });
 
 /** GET /api/models/{model}/revisions/{revision}/files */
-export const onListFiles = (context: ModelContext | undefined, blobs: PlainBlobs): EdgeHandler =>
-  ofRevision(context, async (known, model, revision) =>
-    answerResult(await listFiles({ ...known, blobs }, model, revision)),
-  );
+export const onListFiles = (context: ModelContext | undefined): EdgeHandler =>
+  ofRevision(context, async (known, model, revision) => answerResult(await listFiles(known, model, revision)));
 
 /** POST /api/agents/models: addresses that read the files of one revision, for an attested agent. */
 export const onAgentFiles =
-  (context: ModelContext | undefined, blobs: PlainBlobs) =>
+  (context: ModelContext | undefined) =>
   async (request: HttpRequest): Promise<HttpResponseInit> => {
     const needed = requireModels(context);
     if (!needed.ok) return answerNo(needed.refusal);
@@ -41,5 +38,5 @@ export const onAgentFiles =
     if (!caller.ok) return answerNo(caller.refusal);
     const read = fileRequest.safeParse(jsonOf(sent.data.request));
     if (!read.success) return answerNo(refuse('json_invalid'));
-    return answerResult(await addressFiles({ ...known, blobs }, read.data.model, read.data.revision));
+    return answerResult(await addressFiles(known, read.data.model, read.data.revision));
   };

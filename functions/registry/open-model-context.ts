@@ -8,12 +8,17 @@ import { openOwnKey, ownSigner } from './sign-as-functions.ts';
 const MODEL_TABLE = 'models';
 
 /** Opens the context; `undefined` without MODEL_SIGNERS, since no revision could be registered then. */
-export function openModelContext(settings: Settings, audit: ModelContext['audit']): ModelContext | undefined {
+export function openModelContext(
+  settings: Settings,
+  blobs: ModelContext['blobs'],
+  audit: ModelContext['audit'],
+): ModelContext | undefined {
   const { MODEL_SIGNERS, STORAGE_CONNECTION, ZONES } = settings;
   if (!MODEL_SIGNERS) return undefined;
   const ownKey = openOwnKey(settings);
   return {
     rows: openTable(STORAGE_CONNECTION, MODEL_TABLE),
+    blobs,
     signers: ownKey ? [...MODEL_SIGNERS, ownSigner(ownKey)] : MODEL_SIGNERS,
     ownKey,
     zone: ZONES[0] as string,

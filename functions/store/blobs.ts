@@ -6,14 +6,17 @@ import { OUTCOMES, UPLOADS } from '../../shared/jobs/paths.ts';
 import { STORAGE_PAUSE_MS, STORAGE_TRIES_MAX } from '../limits.ts';
 import { callStorage } from './storage-call.ts';
 
+/** Validity of the address that a copy reads, ms. */
+const COPY_MS_MAX = 3_600_000;
 /** Time before now from which a signed address is valid, since clocks differ. */
 const BLOB_SKEW_MS = 60_000;
 
-/** Files of models; each is named by the SHA-256 of its bytes in hex. */
+/** Files of models, each named by the SHA-256 of its bytes in hex, and uploads of them. */
 export const MODELS = 'models';
+export const MODEL_UPLOADS = 'model-uploads';
 
 /** Containers that the functions own. */
-export const containers = [UPLOADS, OUTCOMES, MODELS] as const;
+export const containers = [UPLOADS, OUTCOMES, MODELS, MODEL_UPLOADS] as const;
 export type ContainerName = (typeof containers)[number];
 
 export interface BlobFacts {
@@ -49,11 +52,15 @@ export interface Blobs {
 export interface PlainBlobs extends Blobs {
   /** Returns the SHA-256 in hex of that version; `undefined` when it is gone. Holds one chunk at a time. */
   digest(container: ContainerName, found: BlobFacts): Promise<string | undefined>;
+  /** Copies that version into another container, unless the name exists there. `false` when it is gone. */
+  copy(from: ContainerName, to: ContainerName, found: BlobFacts): Promise<boolean>;
+  /** Removes that version, if it is still there; a lease on it is broken. */
+  discard(container: ContainerName, found: BlobFacts): Promise<void>;
 }
 
 const permissions: Record<Right, string> = { read: 'r', create: 'c', write: 'cw' };
 
-export function openBlobs(connection: string): PlainBlobs {
+export function openBlobs(connection: string): Blobs {
   const account = BlobServiceClient.fromConnectionString(connection, {
     retryOptions: { maxTries: STORAGE_TRIES_MAX, retryDelayInMs: STORAGE_PAUSE_MS },
   });
@@ -84,19 +91,6 @@ export function openBlobs(connection: string): PlainBlobs {
         return await callStorage('read', (options) =>
           blob(container, name).downloadToBuffer(0, Math.min(bytes, length), { conditions, ...options }),
         );
-      } catch (error) {
-        if (isStatus(error, 404) || isStatus(error, 412)) return undefined;
-        throw error;
-      }
-    },
-    async digest(container, { name, etag }) {
-      try {
-        const { readableStreamBody } = await blob(container, name).download(0, undefined, {
-          conditions: { ifMatch: etag },
-        });
-        const hash = createHash('sha256');
-        for await (const chunk of readableStreamBody ?? []) hash.update(chunk);
-        return hash.digest('hex');
       } catch (error) {
         if (isStatus(error, 404) || isStatus(error, 412)) return undefined;
         throw error;
@@ -138,3 +132,52 @@ export function openBlobs(connection: string): PlainBlobs {
 const quoted = (etag: string): string => (etag.startsWith('"') || etag === '' ? etag : `"${etag}"`);
 
 const isStatus = (error: unknown, status: number): boolean => error instanceof RestError && error.statusCode === status;
+
+/** Opens blobs that the functions may read whole. */
+export function openPlainBlobs(connection: string): PlainBlobs {
+  const blobs = openBlobs(connection);
+  const account = BlobServiceClient.fromConnectionString(connection);
+  const blob = (container: ContainerName, name: string) => account.getContainerClient(container).getBlobClient(name);
+  return {
+    ...blobs,
+    async digest(container, { name, etag }) {
+      try {
+        const { readableStreamBody } = await blob(container, name).download(0, undefined, {
+          conditions: { ifMatch: etag },
+        });
+        const hash = createHash('sha256');
+        for await (const chunk of readableStreamBody ?? []) hash.update(chunk);
+        return hash.digest('hex');
+      } catch (error) {
+        if (isStatus(error, 404) || isStatus(error, 412)) return undefined;
+        throw error;
+      }
+    },
+    async copy(from, to, { name, etag }) {
+      const source = await blobs.address(from, name, 'read', Date.now() + COPY_MS_MAX);
+      try {
+        const copying = await blob(to, name).beginCopyFromURL(source, {
+          sourceConditions: { ifMatch: etag },
+          conditions: { ifNoneMatch: '*' },
+        });
+        return (await copying.pollUntilDone()).copyStatus === 'success';
+      } catch (error) {
+        if (isStatus(error, 409)) return true;
+        if (isStatus(error, 404) || isStatus(error, 412)) return false;
+        throw error;
+      }
+    },
+    async discard(container, { name, etag }) {
+      const upload = blob(container, name);
+      const remove = () => upload.deleteIfExists({ conditions: { ifMatch: etag } });
+      try {
+        await remove();
+      } catch (error) {
+        if (!isStatus(error, 412)) throw error;
+        if ((error as RestError).code !== 'LeaseIdMissing') return;
+        await upload.getBlobLeaseClient().breakLease(0);
+        await remove();
+      }
+    },
+  };
+}

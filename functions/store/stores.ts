@@ -1,7 +1,7 @@
 // Storage clients of the functions. STORAGE.md lists contents and lifetimes.
 
 import type { Settings } from '../settings.ts';
-import { type Blobs, openBlobs, type PlainBlobs } from './blobs.ts';
+import { type Blobs, openPlainBlobs, type PlainBlobs } from './blobs.ts';
 import { type Jobs, openJobs } from './jobs.ts';
 import { type Notices, openNotices } from './notices.ts';
 import type { Rows } from './rows.ts';
@@ -19,7 +19,7 @@ export interface Stores {
 export function openStores(settings: Settings): Stores & { readonly blobs: PlainBlobs } {
   const { STORAGE_CONNECTION, JOBS_QUEUE, SQS_REGION, SQS_ENDPOINT, ZONES } = settings;
   return {
-    blobs: openBlobs(STORAGE_CONNECTION),
+    blobs: openPlainBlobs(STORAGE_CONNECTION),
     jobs: openJobs({ prefix: JOBS_QUEUE, region: SQS_REGION, endpoint: SQS_ENDPOINT, zones: ZONES }),
     rows: openTable(STORAGE_CONNECTION, 'uploads'),
     notices: openNotices(STORAGE_CONNECTION),

@@ -5,18 +5,19 @@
 //  POST /agents/models                               sentFileRequest of an agent → fileAddresses
 //
 // A file is stored once, under the SHA-256 of its bytes, whichever revisions contain it. The functions hash each
-// uploaded file and remove one with other bytes.
+// upload and copy it into the store, where no address writes.
 import { z } from 'zod';
 import { toHex } from '../hex.ts';
 import { sha256 } from '../sha256.ts';
 import { modelName, revisionDigest } from './revision.ts';
+import { filePath } from './signature-manifest.ts';
 
 /** Files of one revision: a row of the table names them all. */
 export const MODEL_FILES_MAX = 500;
 /** 16 GiB, which a function hashes in about a minute. */
 export const MODEL_FILE_BYTES_MAX = 16 * 2 ** 30;
-/** Validity of an address for writing: a file of the largest size at 40 Mbit/s. */
-export const MODEL_WRITE_MS = 3_600_000;
+/** Validity of an address for writing: a revision of 100 GiB at 40 Mbit/s. */
+export const MODEL_WRITE_MS = 6 * 3_600_000;
 /** Validity of an address for reading, which agents renew when a download resumes. */
 export const MODEL_READ_MS = 900_000;
 /** Bytes of an agent's signed request. */
@@ -29,7 +30,7 @@ export const fileDigest = z.string().regex(/^[0-9a-f]{64}$/);
 const size = z.number().int().nonnegative().max(MODEL_FILE_BYTES_MAX);
 
 /** A file of a revision; `name` is its path in the model repository, with `/`. */
-export const modelFile = z.object({ name: z.string().min(1).max(512), digest: fileDigest, bytes: size });
+export const modelFile = z.object({ name: filePath, digest: fileDigest, bytes: size });
 export type ModelFile = z.infer<typeof modelFile>;
 
 export const newFiles = z.object({ files: z.array(modelFile).min(1).max(MODEL_FILES_MAX) });

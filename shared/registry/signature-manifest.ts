@@ -16,12 +16,15 @@ const MODEL_FILES_MAX = 1_000;
 
 const SIGNATURE_TYPE = 'https://model_signing/signature/v1.0';
 
-/** Path below the folder of the model, with slashes; never outside it. */
-const filePath = z
+/** Path below the folder of the model, with slashes; never outside it, without control characters. */
+export const filePath = z
   .string()
   .min(1)
   .max(512)
-  .refine((name) => !/[\\\n]/.test(name) && name.split('/').every((part) => !['', '.', '..'].includes(part)), 'leaves');
+  .refine(
+    (name) => !/[\\\p{Cc}]/u.test(name) && name.split('/').every((part) => !['', '.', '..'].includes(part)),
+    'leaves',
+  );
 
 const hashName = z.enum(['sha256', 'sm3']);
 const hex = z.string().regex(/^[0-9a-f]{64}$/);

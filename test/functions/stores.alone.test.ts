@@ -35,7 +35,7 @@ describe('blobs', () => {
     const names: string[] = [];
     const account = BlobServiceClient.fromConnectionString(connection);
     for await (const container of account.listContainers()) names.push(container.name);
-    expect(names).toEqual(['models', 'outcomes', 'uploads']);
+    expect(names).toEqual(['model-uploads', 'models', 'outcomes', 'uploads']);
   });
 
   it('fails within the deadline when storage does not answer', async () => {

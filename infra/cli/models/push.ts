@@ -4,9 +4,11 @@ import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type RevisionRow, revisionRow } from '../../../shared/registry/contract.ts';
-import { type FilePlan, filePlan, MODEL_WRITE_MS, type ModelFile } from '../../../shared/registry/model-files.ts';
+import { type FilePlan, filePlan, type ModelFile } from '../../../shared/registry/model-files.ts';
 import { digestOfFiles } from '../../../shared/registry/revision.ts';
-import { SIGNATURE_FILES } from '../../../shared/registry/signature-manifest.ts';
+import { bundle as bundleSchema } from '../../../shared/registry/signature-bundle.ts';
+import { readPayload } from '../../../shared/registry/signature-envelope.ts';
+import { readManifest, SIGNATURE_FILES } from '../../../shared/registry/signature-manifest.ts';
 import { type Answer, impossible, wrong } from '../answer.ts';
 import { realEnv, type UploadEnv } from '../jobs/upload-env.ts';
 import { SendProblem, sendFile } from '../jobs/upload-file.ts';
@@ -59,10 +61,13 @@ export async function pushRevision(
   const files = await hashFiles(folder, parts);
   const revision = digestOfFiles(files);
   const route = `${encodeURIComponent(model)}/revisions`;
+  const signed = signedRevision(bundle);
+  if (signed !== revision)
+    return wrong(
+      `the files make ${revision}, and ${signed ?? 'no revision'} was signed: name the PARTs that were signed, or sign again`,
+    );
   const registered = await callRegistry(caller, route, revisionRow, { method: 'POST', body: { bundle } });
   if ('exit' in registered) return registered;
-  if (registered.value.revision !== revision)
-    return wrong(`the files in ${folder} are not those that were signed: they make ${revision}`);
   const listed = { files: files.map(({ name, digest, bytes }) => ({ name, digest, bytes })) };
   const plan = () => callRegistry(caller, `${route}/${revision}/files`, filePlan, { method: 'POST', body: listed });
   const first = await plan();
@@ -71,13 +76,22 @@ export async function pushRevision(
     await sendMissing(caller.edge, files, first.value, world);
   } catch (error) {
     if (!(error instanceof SendProblem)) throw error;
-    return impossible(`${error.message}${error.again ? '; run the same command to go on' : ''}`);
+    return impossible(`${error.message}; run the same command to go on`);
   }
   const problem = await untilStored(plan, first.value, world);
   if (problem) return problem;
   const missing = first.value.files.filter(({ state }) => state === 'missing');
   const bytes = missing.reduce((sum, one) => sum + one.bytes, 0);
   return { value: { ...registered.value, files: files.length, sent: missing.length, bytes } };
+}
+
+/** Returns the revision that a signature names; `undefined` for what is no signature of a revision. */
+function signedRevision(sent: unknown): string | undefined {
+  const read = bundleSchema.safeParse(sent);
+  const manifest = read.success
+    ? readManifest(readPayload(Buffer.from(read.data.dsseEnvelope.payload, 'base64')))
+    : undefined;
+  return manifest?.revision;
 }
 
 /** Numbers of files of the revision and of those sent, and the bytes of these. */
@@ -119,7 +133,7 @@ async function sendMissing(edge: string, files: readonly LocalFile[], plan: File
     for (const { place, bytes, digest, url } of waiting) {
       // The place of the file is its digest: a file with other bytes has another journal.
       const name = { edge, file: digest, bytes, modified: 0, asked: { push: true } };
-      const begun = { id: digest, url, headers: plan.headers, expires: world.now() + MODEL_WRITE_MS };
+      const begun = { id: digest, url, headers: plan.headers, expires: plan.expires };
       const journal = findJournal(world.folder, name, world.now()) ?? beginJournal(world.folder, name, begun);
       let sent = 0;
       const progress = (now: number) => {
@@ -128,7 +142,12 @@ async function sendMissing(edge: string, files: readonly LocalFile[], plan: File
         show();
       };
       const target = { url: journal.begun.url, headers: plan.headers, envelope: undefined };
-      await sendFile(place, bytes, { target, journal, fetch: world.fetch, pause: world.pause, progress });
+      const sending = { target, journal, fetch: world.fetch, pause: world.pause, progress };
+      await sendFile(place, bytes, sending).catch((error: unknown) => {
+        // The next run asks for another address.
+        if (error instanceof SendProblem && !error.again) journal.remove();
+        throw error;
+      });
       journal.remove();
     }
   };

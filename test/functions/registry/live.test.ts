@@ -34,6 +34,7 @@ import { type LiveReport, liveProofOf } from '../../../shared/registry/live-repo
 import { seeded } from '../../../shared/registry/seeded.ts';
 import type { Standing } from '../../../shared/registry/stage.ts';
 import { ok } from '../../../shared/result.ts';
+import { ModelBlobs } from '../../fake/model-blobs.ts';
 import { RowsWithFiles } from '../../fake/rows-with-files.ts';
 import { firstSeed, seeds } from '../../seeds.ts';
 import {
@@ -80,6 +81,7 @@ beforeEach(() => {
   seq = 0;
   desk = {
     rows: new RowsWithFiles(),
+    blobs: new ModelBlobs(),
     signers: [...people.map(signerOf), ownSigner(own.key)],
     ownKey: own.key,
     zone: 'eu',

@@ -5,19 +5,19 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { ModelContext } from '../../../functions/registry/model-context.ts';
 import {
   addressFiles,
-  type FileContext,
-  hashFile,
   hashForgotten,
+  hashUpload,
   listFiles,
   planFiles,
 } from '../../../functions/registry/model-files.ts';
-import { onAgentFiles } from '../../../functions/registry/on-model-files.ts';
+import { onAgentFiles, onPlanFiles } from '../../../functions/registry/on-model-files.ts';
 import * as models from '../../../functions/registry/on-models.ts';
+import type { Evidence } from '../../../shared/registry/evidence.ts';
 import { digestOfFiles } from '../../../shared/registry/revision.ts';
 import { makeBundle } from '../../../shared/registry/signature-bundle.ts';
 import { signPayload } from '../../../shared/registry/signature-envelope.ts';
 import { writeManifest } from '../../../shared/registry/signature-manifest.ts';
-import { MemoryBlobs } from '../../fake/model-blobs.ts';
+import { ModelBlobs } from '../../fake/model-blobs.ts';
 import { MemoryRows } from '../../fake/rows.ts';
 import { forGrey, makeP256, type Person, signerOf, signMove } from '../../shared/registry/people.ts';
 import { makeCallers } from '../callers.ts';
@@ -34,11 +34,11 @@ const shared = fileOf('reference-en/tokens.txt', 'a b c');
 const first = [fileOf('reference-en/1/model.onnx', 'first network'), shared];
 const second = [fileOf('reference-en/1/model.onnx', 'second network'), shared];
 
-let blobs: MemoryBlobs;
-let context: ModelContext & FileContext;
+let blobs: ModelBlobs;
+let context: ModelContext;
 
 beforeEach(() => {
-  blobs = new MemoryBlobs();
+  blobs = new ModelBlobs();
   context = {
     ...{ rows: new MemoryRows(), blobs, signers: [signerOf(author)], zone: 'eu', audit: undefined, edge: undefined },
     ...{ settings: callers.settings, log: () => {}, now: () => Date.now() },
@@ -64,7 +64,7 @@ async function push(revision: string, files: typeof first, contents: Record<stri
   for (const { digest, url } of (await plan(revision, files)).files) {
     if (url === undefined) continue;
     blobs.write(url, contents[digest] ?? '');
-    await hashFile(context, digest);
+    await hashUpload(context, digest);
   }
   return plan(revision, files);
 }
@@ -81,7 +81,7 @@ describe('C7: the model store', () => {
     const { files, complete } = await plan(two, second);
     expect(complete).toBe(false);
     expect(files.map(({ digest, state, url }) => [digest, state, url])).toEqual([
-      [digestOf('second network'), 'missing', `write:${digestOf('second network')}`],
+      [digestOf('second network'), 'missing', `write:model-uploads/${digestOf('second network')}`],
       [shared.digest, 'stored', undefined],
     ]);
   });
@@ -93,24 +93,50 @@ describe('C7: the model store', () => {
     expect(await planFiles(context, MODEL, unknown, second)).toMatchObject({ refusal: { reason: 'revision_unknown' } });
   });
 
-  it('removes a file with other bytes than its digest names', async () => {
+  it('refuses a list that names one file as two by a line break', async () => {
+    const one = await register(first);
+    const [network, vocabulary] = first as [(typeof first)[0], (typeof first)[0]];
+    const name = `${network.name}\n${vocabulary.digest} ${vocabulary.name}`;
+    const body = { files: [{ ...network, name }] };
+    expect(digestOfFiles(body.files)).toBe(one);
+    expect(await askModels(callers, context, onPlanFiles, { params: { revision: one }, body })).toMatchObject({
+      status: 400,
+    });
+  });
+
+  it('discards an upload with other bytes than its digest names', async () => {
     const one = await register(first);
     const [network] = (await plan(one, first)).files;
     blobs.write(network?.url ?? '', 'other network');
     expect((await plan(one, first)).files[0]?.state).toBe('hashing');
-    expect(await hashFile(context, digestOf('first network'))).toBe('removed');
+    expect(await hashUpload(context, digestOf('first network'))).toBe('discarded');
     expect((await plan(one, first)).files[0]?.state).toBe('missing');
   });
 
-  it('hands out no address for bytes written after hashing', async () => {
+  it('keeps stored bytes when the address writes again', async () => {
     const one = await register(first);
     const [network] = (await plan(one, first)).files;
     await push(one, first, contents);
-    expect(await addressFiles(context, MODEL, one)).toMatchObject({ ok: true });
     blobs.write(network?.url ?? '', 'swapped network');
-    expect(await addressFiles(context, MODEL, one)).toMatchObject({ refusal: { reason: 'model_files_missing' } });
     await hashForgotten(context);
-    expect((await plan(one, first)).files[0]?.state).toBe('missing');
+    expect(await addressFiles(context, MODEL, one)).toMatchObject({ ok: true });
+    expect(await plan(one, first)).toMatchObject({ complete: true });
+  });
+
+  it('stores nothing of an upload that is replaced while it is hashed', async () => {
+    const one = await register(first);
+    const [network] = (await plan(one, first)).files;
+    blobs.write(network?.url ?? '', 'first network');
+    blobs.onDigest = () => blobs.write(network?.url ?? '', 'other network');
+    expect(await hashUpload(context, digestOf('first network'))).toBe('changed');
+    expect((await plan(one, first)).files[0]?.state).toBe('hashing');
+  });
+
+  it('refuses another size than that of a stored file', async () => {
+    const one = await register(first);
+    await push(one, first, contents);
+    const wrong = first.map((file) => ({ ...file, bytes: 0 }));
+    expect(await planFiles(context, MODEL, one, wrong)).toMatchObject({ refusal: { reason: 'model_files_invalid' } });
   });
 
   it('hashes a file whose event was lost', async () => {
@@ -133,6 +159,24 @@ describe('C7: the model store', () => {
     expect(await move()).toMatchObject({ status: 200 });
   });
 
+  it('opens no gate by evidence that was measured on another revision', async () => {
+    const revision = await register(first);
+    await push(revision, first, contents);
+    const [scan, ...others] = forGrey();
+    const evidence = [{ ...scan, facts: { revision: digestOfFiles(second) } } as Evidence, ...others];
+    const asked = {
+      revision,
+      from: { stage: 'develop-verify' },
+      to: { stage: 'grey' },
+      at: Date.now(),
+      evidence,
+    } as const;
+    const moved = await askModels(callers, context, models.onTransition, {
+      body: { envelope: await signMove(asked, author) },
+    });
+    expect(moved).toMatchObject({ status: 422, body: { error: { reason: 'gate_closed' } } });
+  });
+
   it('gives addresses to attested agents alone', async () => {
     const body = JSON.stringify({ request: JSON.stringify({ v: 1, model: MODEL, revision: 'x' }), proof: 'x.y.z' });
     const request = new HttpRequest({
@@ -140,6 +184,6 @@ describe('C7: the model store', () => {
       method: 'POST',
       body: { string: body },
     });
-    expect((await onAgentFiles(context, blobs as never)(request)).status).toBe(401);
+    expect((await onAgentFiles(context)(request)).status).toBe(401);
   });
 });

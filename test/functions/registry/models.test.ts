@@ -18,6 +18,7 @@ import type { Bundle } from '../../../shared/registry/signature-bundle.ts';
 import { MODEL_SIGNATURES_MAX } from '../../../shared/registry/signature-envelope.ts';
 import type { Standing } from '../../../shared/registry/stage.ts';
 import { no, ok } from '../../../shared/result.ts';
+import { ModelBlobs } from '../../fake/model-blobs.ts';
 import { RowsWithFiles } from '../../fake/rows-with-files.ts';
 import {
   forCanary,
@@ -80,6 +81,7 @@ beforeEach(() => {
   lost = false;
   desk = {
     rows,
+    blobs: new ModelBlobs(),
     signers: [ann, bob, cleo].map(signerOf),
     zone: 'eu',
     audit: {

@@ -9,6 +9,7 @@ import { REGISTRY_MESSAGE_BYTES } from '../../../infra/pool/agent/identity/heart
 import { RELEASE_BYTES, releaseMap, sentRelease } from '../../../shared/registry/release.ts';
 import type { Bundle } from '../../../shared/registry/signature-bundle.ts';
 import type { Standing } from '../../../shared/registry/stage.ts';
+import { ModelBlobs } from '../../fake/model-blobs.ts';
 import { RowsWithFiles } from '../../fake/rows-with-files.ts';
 import {
   forGrey,
@@ -38,6 +39,7 @@ beforeEach(() => {
   rows = new RowsWithFiles();
   now = Date.now();
   desk = {
+    blobs: new ModelBlobs(),
     ...{ rows, signers: [ann, bob, cleo].map(signerOf), zone: 'eu', audit: undefined, edge: undefined },
     ...{ settings: callers.settings, log: () => {}, now: () => now },
   };

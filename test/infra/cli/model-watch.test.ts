@@ -20,6 +20,7 @@ import type { EventDraft } from '../../../shared/audit/event.ts';
 import type { Evidence } from '../../../shared/registry/evidence.ts';
 import type { SignerKey } from '../../../shared/registry/signature-key.ts';
 import { ok } from '../../../shared/result.ts';
+import { ModelBlobs } from '../../fake/model-blobs.ts';
 import { RowsWithFiles } from '../../fake/rows-with-files.ts';
 import { type Callers, makeCallers } from '../../functions/callers.ts';
 import { forGrey } from '../../shared/registry/people.ts';
@@ -135,6 +136,7 @@ async function begin(widths: readonly [number, number] = [48, 16]) {
   const told: EventDraft[] = [];
   const desk: ModelContext = {
     rows: new RowsWithFiles(),
+    blobs: new ModelBlobs(),
     signers,
     zone: 'eu',
     audit: {

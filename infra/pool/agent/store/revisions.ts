@@ -163,4 +163,4 @@ const isUnchanged = ({ path: folder, stamp }: Entry): Promise<boolean> =>
   );
 
 const isInside = (name: string): boolean =>
-  !name.includes('\\') && name.split('/').every((part) => part !== '' && part !== '.' && part !== '..');
+  !/[\\\p{Cc}]/u.test(name) && name.split('/').every((part) => part !== '' && part !== '.' && part !== '..');

@@ -21,13 +21,15 @@ export async function readConfig(folder: string): Promise<ModelConfig | undefine
   return parsed.value;
 }
 
-/** Returns the models and, recursively, the steps of ensembles. Rejects unreadable ones. */
+/** Returns the models and, recursively, the steps of ensembles and the models of live streams. Rejects unreadable ones. */
 export async function followSteps(repository: string, models: readonly string[]): Promise<string[]> {
   // Iteration of a Set includes later additions.
   const found = new Set(models);
   for (const model of found) {
     const config = await readConfig(path.join(repository, model));
-    for (const { model_name: step } of config?.ensemble_scheduling?.step ?? []) {
+    const live = config?.parameters?.stream_model?.string_value;
+    const steps = (config?.ensemble_scheduling?.step ?? []).map(({ model_name: step }) => step);
+    for (const step of live === undefined ? steps : [...steps, live]) {
       if (step === '' || step.startsWith('.') || step !== path.basename(step))
         throw new Error(`${model}: the step ${JSON.stringify(step)} is no name of a model`);
       found.add(step);
