@@ -1,4 +1,4 @@
-/** One of the things that run. */
+/** A held slot. */
 export interface Slot {
   /** Extends the slot's lifetime from `now`, epoch ms. */
   renew(now: number): void;

@@ -110,7 +110,7 @@ export function kservePaths(): Record<string, unknown> {
   return { ...serverPaths(), ...Object.fromEntries(described) };
 }
 
-/** The same operations with an id, and with parameters of the address before their own. */
+/** Gives operations an id, and the parameters of the address before their own. */
 const named = (operationId: string, path: Readonly<Record<string, object>>, address: readonly object[]) =>
   Object.fromEntries(
     Object.entries(path).map(([method, operation]) => {

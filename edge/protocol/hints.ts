@@ -15,7 +15,7 @@ export interface Hints {
   readonly class: string | undefined;
 }
 
-/** The same as far as query and headers name it. A language may still be `auto` or empty. */
+/** Model, language and class as query and headers name them. A language may still be `auto` or empty. */
 export interface RequestHints {
   readonly model: string | undefined;
   readonly language: string | undefined;

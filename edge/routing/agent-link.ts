@@ -1,7 +1,7 @@
 import { compactVerify, decodeJwt, importJWK } from 'jose';
 import { type AuditEvent, auditEvent } from '../../shared/audit/event.ts';
 import { describeOffset } from '../../shared/clock-offset.ts';
-import type { PoolDescription } from '../../shared/pool/description.ts';
+import type { AgentDescription } from '../../shared/pool/description.ts';
 import { type AgentMessage, agentMessage, type Load } from '../../shared/pool/heartbeat.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { HEARTBEAT_BYTES } from '../../shared/registry/live-report.ts';
@@ -10,11 +10,11 @@ import type { Attested } from '../../shared/seal/attestation.ts';
 import { createEvent } from '../ledger/create-event.ts';
 
 /** Distinguishable starts of an agent within one second; more are a fault. */
-export const REGISTRY_BOOTS_MAX = 8;
+export const ROSTER_BOOTS_MAX = 8;
 
 /** An agent whose hello was verified. */
 export interface Agent {
-  readonly description: PoolDescription;
+  readonly description: AgentDescription;
   readonly attestation: string;
   readonly signKey: Awaited<ReturnType<typeof importJWK>>;
   readonly boot: string;
@@ -44,7 +44,7 @@ export type Attest = (token: string) => Promise<Result<Attested>>;
 
 /**
  * Last boot and sequence number of an agent, over all its connections. Each boot has an attestation of its
- * own, whose issue time orders boots. `earlier`: boots of the same second, at most `REGISTRY_BOOTS_MAX`.
+ * own, whose issue time orders boots. `earlier`: boots of the same second, at most `ROSTER_BOOTS_MAX`.
  */
 export type LastMessage = Readonly<Pick<Agent, 'boot' | 'seq' | 'issued' | 'earlier'>>;
 
@@ -112,7 +112,7 @@ function readEarlier(hello: Omit<LastMessage, 'earlier'>, last: LastMessage | un
   if (issued > last.issued) return ok([]);
   if (issued < last.issued || last.earlier.includes(boot)) return stale('hello of an earlier boot');
   const { length } = last.earlier;
-  return length < REGISTRY_BOOTS_MAX ? ok([...last.earlier, last.boot]) : stale('too many boots in a second');
+  return length < ROSTER_BOOTS_MAX ? ok([...last.earlier, last.boot]) : stale('too many boots in a second');
 }
 
 /** Verifies a later message and returns the agent's new state and, for an audit message, its events. */

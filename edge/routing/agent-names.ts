@@ -1,14 +1,14 @@
-import type { PoolDescription } from '../../shared/pool/description.ts';
+import type { AgentDescription } from '../../shared/pool/description.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 
 /** Names that belong to one pool: twice the agents of a zone, so that restarting pods keep theirs. */
-export const REGISTRY_NAMES_MAX = 1_024;
+export const ROSTER_NAMES_MAX = 1_024;
 /**
  * Time without a hello after which another pool may take a name: a week, as pools get renamed and pauses are
  * shorter.
  */
-export const REGISTRY_NAME_MS = 7 * 86_400_000;
+export const ROSTER_NAME_MS = 7 * 86_400_000;
 
 /** The current use of an agent's name. */
 export interface NameUse {
@@ -46,11 +46,11 @@ export class AgentNames {
    * when the name belongs to another pool.
    */
   claim(
-    { agent, pool }: Pick<PoolDescription, 'agent' | 'pool'>,
+    { agent, pool }: Pick<AgentDescription, 'agent' | 'pool'>,
     boot: string,
     { now, connected }: { readonly now: number; readonly connected: boolean },
   ): Result<string | undefined> {
-    this.#sql.exec('DELETE FROM names WHERE seen < ?', now - REGISTRY_NAME_MS);
+    this.#sql.exec('DELETE FROM names WHERE seen < ?', now - ROSTER_NAME_MS);
     const [row] = this.#sql
       .exec<{ pool: string; boot: string }>('SELECT pool, boot FROM names WHERE agent = ?', agent)
       .toArray();
@@ -69,7 +69,7 @@ export class AgentNames {
     this.#sql.exec(
       'DELETE FROM names WHERE agent IN (SELECT agent FROM names WHERE pool = ? ORDER BY seen DESC LIMIT -1 OFFSET ?)',
       pool,
-      REGISTRY_NAMES_MAX,
+      ROSTER_NAMES_MAX,
     );
     return ok(row?.boot);
   }

@@ -1,11 +1,11 @@
 import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
-import { HEARTBEAT_GONE_MS, REGISTRY_AGENTS_MAX } from '../../shared/pool/limits.ts';
+import { HEARTBEAT_GONE_MS, ROSTER_AGENTS_MAX } from '../../shared/pool/limits.ts';
 import type { LastMessage } from './agent-link.ts';
 
 /** Time a departed agent is listed as gone: its models are missing meanwhile, not unknown. */
-export const REGISTRY_GONE_MS = 600_000;
+export const ROSTER_GONE_MS = 600_000;
 /** Agents whose last number is stored against replays, about 3 MiB; at most as long as their attestation. */
-const REGISTRY_SEQUENCES_MAX = 16_384;
+const ROSTER_SEQUENCES_MAX = 16_384;
 
 interface Remembered extends LastMessage {
   /** End of its attestation, ms since 1970: after it, an earlier hello is refused by age alone. */
@@ -19,7 +19,7 @@ export class LastMessages {
   readonly #messages = new Map<string, Remembered>();
   readonly #bound: number;
 
-  constructor(bound: number = REGISTRY_SEQUENCES_MAX) {
+  constructor(bound: number = ROSTER_SEQUENCES_MAX) {
     this.#bound = bound;
   }
 
@@ -57,16 +57,16 @@ export class ClosedAgents {
     const { agent } = entry.description;
     const heard = Math.min(entry.heard, now - HEARTBEAT_GONE_MS - 1);
     this.#gone.delete(agent);
-    this.#gone.set(agent, { entry: { ...entry, heard, attestation: '' }, until: now + REGISTRY_GONE_MS });
+    this.#gone.set(agent, { entry: { ...entry, heard, attestation: '' }, until: now + ROSTER_GONE_MS });
     const [first] = this.#gone.keys();
-    if (first !== undefined && this.#gone.size > REGISTRY_AGENTS_MAX) this.#gone.delete(first);
+    if (first !== undefined && this.#gone.size > ROSTER_AGENTS_MAX) this.#gone.delete(first);
   }
 
   delete(agent: string): void {
     this.#gone.delete(agent);
   }
 
-  /** Returns the newest `most` that left in the last `REGISTRY_GONE_MS`. */
+  /** Returns the newest `most` that left in the last `ROSTER_GONE_MS`. */
   list(now: number, most: number): RosterEntry[] {
     for (const [agent, { until }] of this.#gone) if (until <= now) this.#gone.delete(agent);
     return most > 0 ? [...this.#gone.values()].slice(-most).map(({ entry }) => entry) : [];

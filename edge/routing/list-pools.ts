@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { poolDescription } from '../../shared/pool/description.ts';
+import { agentDescription } from '../../shared/pool/description.ts';
 import { load } from '../../shared/pool/heartbeat.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { admit } from '../auth/admit.ts';
@@ -12,7 +12,7 @@ import type { RefusedAgent } from './refused-agents.ts';
 import { readSnapshots, SNAPSHOT_WAIT_MS } from './snapshot.ts';
 
 /** An agent as operators see it: without keys or attestation. */
-export const listedPool = poolDescription.extend({
+export const listedPool = agentDescription.extend({
   load,
   health: z.enum(healths),
   /** Milliseconds since its last message. */

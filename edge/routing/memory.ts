@@ -1,4 +1,4 @@
-import { ANSWER_START_MS, REGISTRY_AGENTS_MAX } from '../../shared/pool/limits.ts';
+import { ANSWER_START_MS, ROSTER_AGENTS_MAX } from '../../shared/pool/limits.ts';
 import { type Reason, refusals } from '../../shared/refusal.ts';
 
 /** Failures in a row after which an agent is ejected. */
@@ -87,7 +87,7 @@ export function finished(memory: RouteMemory, agent: string, work: FinishedWork)
   return next;
 }
 
-/** The same for one agent, and for a memory that is changed in place. */
+/** Counts a started request in the memory of one agent. */
 export const startedOne = (known: AgentMemory = fresh): AgentMemory => ({
   ...known,
   outstanding: known.outstanding + 1,
@@ -124,7 +124,7 @@ const smooth = (known: number | undefined, sample: number): number =>
 
 /** Agents come and go; what is idle for long has nothing to say, and the memory stays as small as the fleet. */
 export function forgetIdle(memory: Map<string, AgentMemory>, now: number): void {
-  if (memory.size <= REGISTRY_AGENTS_MAX) return;
+  if (memory.size <= ROSTER_AGENTS_MAX) return;
   for (const [agent, { outstanding, seen }] of memory)
     if (outstanding === 0 && now - seen > EJECT_MAX_MS) memory.delete(agent);
 }

@@ -145,7 +145,7 @@ export const candidatesFor = (
   now: number,
 ): Result<readonly (Omit<Attempt, 'why'> & { readonly part: Part })[]> => constrainKnown(request, snapshots, now);
 
-/** The same as `constrain`: between two snapshots the same requests have the same candidates. */
+/** Caches `constrain`: between two snapshots equal requests have equal candidates. */
 function constrainKnown(request: RouteRequest, snapshots: readonly Snapshot[], now: number): Result<Candidate[]> {
   if (request.exclude) return constrain(request, snapshots, now);
   const name = nameOf(request);
@@ -262,7 +262,7 @@ function inCohort(
   return stable.length > 0 ? stable : able.filter(({ part }) => part === 'older');
 }
 
-/** Instead of step 3, for what has its state in one agent. Load must not move it; of A9 only what never changes counts. */
+/** Step 3 for requests with state in one agent: a rendezvous hash, GPUs first (A9), whatever the load. */
 function chooseSticky({ tenant, model, ...request }: RouteRequest, key: string, rest: readonly Candidate[]): Attempt[] {
   const wantsFast = request.realtime || request.class === 'realtime';
   const fast = rest.filter(({ entry }) => wantsFast && entry.description.accelerator === 'gpu');

@@ -1,5 +1,5 @@
 // Agents refused lately, by pool, for operators: a refused agent is in no other list.
-import { RECONNECT_MAX_MS, REGISTRY_AGENTS_MAX } from '../../shared/pool/limits.ts';
+import { RECONNECT_MAX_MS, ROSTER_AGENTS_MAX } from '../../shared/pool/limits.ts';
 
 export interface RefusedAgent {
   readonly pool: string;
@@ -20,7 +20,7 @@ export class RefusedAgents {
     this.#last.delete(refused.pool);
     this.#last.set(refused.pool, { ...refused, at: now });
     for (const pool of this.#last.keys()) {
-      if (this.#last.size <= REGISTRY_AGENTS_MAX) break;
+      if (this.#last.size <= ROSTER_AGENTS_MAX) break;
       this.#last.delete(pool);
     }
   }

@@ -2,7 +2,7 @@ import { DurableObject } from 'cloudflare:workers';
 import { createHash } from 'node:crypto';
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import type { Load, RosterEntry, RosterMessage, Snapshot } from '../../shared/pool/heartbeat.ts';
-import { HEARTBEAT_MS, REGISTRY_AGENTS_MAX } from '../../shared/pool/limits.ts';
+import { HEARTBEAT_MS, ROSTER_AGENTS_MAX } from '../../shared/pool/limits.ts';
 import { publicText, type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import type { ReleaseMap } from '../../shared/registry/release.ts';
 import { verifyAttestation } from '../../shared/seal/attestation.ts';
@@ -16,16 +16,16 @@ import type { RosterMethods } from '../objects.ts';
 import { type Bindings, readSettings } from '../settings.ts';
 import { type Admission, type Agent, readHello, readMessage } from './agent-link.ts';
 import { AgentNames } from './agent-names.ts';
-import { ClosedAgents, LastMessages, REGISTRY_GONE_MS } from './known-agents.ts';
+import { ClosedAgents, LastMessages, ROSTER_GONE_MS } from './known-agents.ts';
 import { type RefusedAgent, RefusedAgents } from './refused-agents.ts';
 import { StoredRelease } from './stored-release.ts';
 
 /** Queued messages of one socket; an agent sends one a second. */
-const REGISTRY_WAITING_MAX = 16;
+const ROSTER_WAITING_MAX = 16;
 /** Sockets of a zone without a hello; a whole zone that reconnects sends them within a few round trips. */
-export const REGISTRY_STRANGERS_MAX = 64;
+export const ROSTER_STRANGERS_MAX = 64;
 /** Longest wait for a hello: an agent sends it at once. */
-export const REGISTRY_HELLO_MS = 10_000;
+export const ROSTER_HELLO_MS = 10_000;
 
 interface Link {
   readonly socket: RuntimeSocket;
@@ -80,7 +80,7 @@ export class Roster extends DurableObject<Bindings> implements RosterMethods {
     };
     const now = Date.now();
     this.#dropSilentStrangers(now);
-    if (this.#strangers.size >= REGISTRY_STRANGERS_MAX) {
+    if (this.#strangers.size >= ROSTER_STRANGERS_MAX) {
       return refuseWith(refuse('pool_busy', undefined, 'too many sockets that have not said hello'));
     }
     const pair = new WebSocketPair();
@@ -109,12 +109,12 @@ export class Roster extends DurableObject<Bindings> implements RosterMethods {
     const now = Date.now();
     const entries: RosterEntry[] = [];
     for (const { agent } of this.#links.values()) {
-      if (!agent?.load || now - agent.heard > REGISTRY_GONE_MS) continue;
+      if (!agent?.load || now - agent.heard > ROSTER_GONE_MS) continue;
       if (agent.expires * 1_000 <= now) this.#gone.add(entryOf(agent, agent.load), now);
       else entries.push(entryOf(agent, agent.load));
     }
     this.#dropSilentStrangers(now);
-    entries.push(...this.#gone.list(now, REGISTRY_AGENTS_MAX - entries.length));
+    entries.push(...this.#gone.list(now, ROSTER_AGENTS_MAX - entries.length));
     const release = this.#release.map;
     return { zone: this.ctx.id.name ?? '', at: now, began: this.#began, entries, ...(release && { release }) };
   }
@@ -164,14 +164,14 @@ export class Roster extends DurableObject<Bindings> implements RosterMethods {
    */
   #dropSilentStrangers(now: number): void {
     for (const link of this.#strangers) {
-      if (now - link.opened <= REGISTRY_HELLO_MS) continue;
+      if (now - link.opened <= ROSTER_HELLO_MS) continue;
       this.#strangers.delete(link);
       this.#refuse(link, refuse('heartbeat_invalid', { rule: 'no hello in time' }, 'no hello in time'));
     }
   }
 
   #queue(link: Link, data: string | ArrayBuffer): void {
-    if (typeof data !== 'string' || link.waiting >= REGISTRY_WAITING_MAX) {
+    if (typeof data !== 'string' || link.waiting >= ROSTER_WAITING_MAX) {
       link.socket.close(refusals.heartbeat_invalid.close, 'heartbeat_invalid');
       this.#drop(link, 'flooded or not text');
       return;
@@ -199,7 +199,7 @@ export class Roster extends DurableObject<Bindings> implements RosterMethods {
     if (!hello.ok) return this.#refuse(link, hello.refusal);
     const agent = hello.value;
     const { agent: name } = agent.description;
-    if (!this.#links.has(name) && this.#links.size >= REGISTRY_AGENTS_MAX) {
+    if (!this.#links.has(name) && this.#links.size >= ROSTER_AGENTS_MAX) {
       return this.#refuse(link, { reason: 'pool_busy', detail: 'the roster is full' });
     }
     const claim = this.#names.claim(agent.description, agent.boot, { now, connected: this.#links.has(name) });

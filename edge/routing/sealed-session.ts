@@ -1,5 +1,5 @@
 import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
-import { REGISTRY_AGENTS_MAX } from '../../shared/pool/limits.ts';
+import { ROSTER_AGENTS_MAX } from '../../shared/pool/limits.ts';
 import { ok, type Result } from '../../shared/result.ts';
 import type { Opener, PackingSealer } from '../../shared/seal/records.ts';
 import {
@@ -104,7 +104,7 @@ async function makeSession(
   sessions.delete(agent);
   // Maps keep the order of insertion, so the first entry is the oldest.
   const [oldest] = sessions.keys();
-  if (oldest !== undefined && sessions.size >= REGISTRY_AGENTS_MAX) sessions.delete(oldest);
+  if (oldest !== undefined && sessions.size >= ROSTER_AGENTS_MAX) sessions.delete(oldest);
   sessions.set(agent, session);
   return ok({ session, fresh });
 }

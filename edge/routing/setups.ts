@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
-import { REGISTRY_AGENTS_MAX } from '../../shared/pool/limits.ts';
+import { ROSTER_AGENTS_MAX } from '../../shared/pool/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { verifyAttestation } from '../../shared/seal/attestation.ts';
@@ -50,7 +50,7 @@ export async function sealFor(
   const setup = await setupSender(attested.value.sealKey, suite, attestation);
   const until = Math.min(now + SEAL_SETUP_MS, attested.value.expires * 1_000);
   const seal = { setup, enc: digest(setup.enc), att: digest(attestation), attestation, until };
-  if (!setups.has(agent) && setups.size >= REGISTRY_AGENTS_MAX) {
+  if (!setups.has(agent) && setups.size >= ROSTER_AGENTS_MAX) {
     const oldest = setups.keys().next();
     if (!oldest.done) setups.delete(oldest.value);
   }

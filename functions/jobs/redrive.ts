@@ -16,7 +16,7 @@ import { takeOutcomes } from './take-outcome.ts';
 /** Uploads of a tenant whose waiting jobs one sweep counts; the next one continues. */
 const SWEEP_QUEUED_UPLOADS_MAX = 1_000;
 
-/** Keeps a failure from ending the look at everything else. */
+/** Runs work and collects its failure, so that other work goes on. */
 export type Attempt = (work: Promise<unknown>) => Promise<unknown>;
 
 /** An `Attempt` that adds what failed to `failures`. */

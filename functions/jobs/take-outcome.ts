@@ -1,4 +1,4 @@
-// An agent has written something: what does it say of its upload?
+// Turns an outcome that an agent wrote into an event of its upload.
 
 import { readOutcome } from '../../shared/jobs/outcome.ts';
 import {
@@ -50,7 +50,7 @@ export async function takeOutcome(context: JobContext, name: string): Promise<vo
   const event = eventOf(place, found.metadata);
   if (event === undefined) return isOver(record.state.status) ? settle(context, place) : undefined;
   if (event === 'unreadable') {
-    // Away with it: the next agent could not write the name otherwise.
+    // Names are created and never replaced: the next agent writes the same one.
     context.log({ what: 'unreadable', tenant: place.tenant, upload: place.id, detail: place.name });
     await context.blobs.remove(OUTCOMES, name);
     return;
@@ -58,7 +58,7 @@ export async function takeOutcome(context: JobContext, name: string): Promise<vo
   await happen(context, place, [event]);
 }
 
-/** Everything that lies there of this run, as if it had just come. */
+/** Replays all outcomes of the run. */
 export async function takeOutcomes(
   context: JobContext,
   place: { tenant: string; id: string },

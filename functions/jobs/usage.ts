@@ -28,7 +28,7 @@ export function usageOf({ tenant, id, request, state, created, updated }: Upload
     tenant,
     upload: id,
     run: state.run,
-    // An edge that does not say so yet keeps it where the tenant's uploads lie, in all but mixed tokens.
+    // The zone of the upload, where the edge named none.
     home: request.home ?? request.zone,
     ...(request.subject !== undefined && { subject: request.subject }),
     class: request.class,

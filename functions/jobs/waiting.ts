@@ -8,7 +8,7 @@ import { isReported } from './decide-redrive.ts';
 import { UPLOAD_WINDOW } from './limits.ts';
 import { type JobRecord, readJobRecord, type UploadRecord, uploadJobsPrefix } from './record.ts';
 
-/** Wait that comes last on the way of a job first: what is behind it is not held up by the others. */
+/** Kinds of wait, the last stage of a job first. */
 const ORDER: readonly Waiting['for'][] = ['pool', 'queue', 'slot', 'upload'];
 
 /** Returns the wait of an upload or a document with these jobs; `undefined` while an agent works on one, and at the end. */
@@ -36,7 +36,7 @@ export function longestOf(waits: readonly Waiting[]): Waiting | undefined {
     .reduce<Waiting | undefined>((oldest, wait) => (oldest && oldest.since <= wait.since ? oldest : wait), undefined);
 }
 
-/** The same of what lies in the table. */
+/** Reads the jobs of an upload and returns its wait. */
 export async function readWaiting(context: JobContext, record: UploadRecord): Promise<Waiting | undefined> {
   const scan = async (place: 'q' | 'w', limit: number) => {
     const prefix = uploadJobsPrefix(place, record);

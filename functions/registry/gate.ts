@@ -35,7 +35,7 @@ const free: Gate = { needs: [], signers: 1, author: true };
 
 /** A higher share is no promotion: it needs enough streams and no harm, not a PASS. */
 const stepGate: Gate = { needs: ['rates'], signers: 1, author: true };
-/** The same gate when people report the rates: an author alone moves nothing on numbers of their own. */
+/** Gate of a step whose rates people report: an author alone moves nothing on numbers of their own. */
 const reportedStepGate: Gate = { ...stepGate, author: false };
 
 const closed = (rule: string) => no(refuse('gate_closed', { rule }));

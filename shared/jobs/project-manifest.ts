@@ -10,7 +10,7 @@ const manifestSegment = z.object({
   /** Start and length of its sound, in samples of the file. */
   start_sample: z.number().int().nonnegative(),
   samples: z.number().int().nonnegative(),
-  /** The same in seconds. */
+  /** Begin and end in seconds. */
   start: z.number().nonnegative(),
   end: z.number().nonnegative(),
   /** Edition of the document that gave the segment this text; 0 for the first one. */

@@ -20,7 +20,7 @@ export const modelDescription = z.object({
 });
 
 /** Description of an agent, fixed from its boot to its end. */
-export const poolDescription = z.object({
+export const agentDescription = z.object({
   /** This agent instance, unique in the fleet. */
   agent: name,
   /** The regional pool it belongs to, for example `aks-westeurope`. */
@@ -42,4 +42,4 @@ export const poolDescription = z.object({
 });
 
 export type ModelDescription = z.infer<typeof modelDescription>;
-export type PoolDescription = z.infer<typeof poolDescription>;
+export type AgentDescription = z.infer<typeof agentDescription>;

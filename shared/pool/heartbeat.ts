@@ -4,7 +4,7 @@ import { MODEL_BODY_BYTES } from '../registry/limits.ts';
 import type { ReleaseMap } from '../registry/release.ts';
 import { ATTESTATION_CHARACTERS } from '../seal/limits.ts';
 import { classes } from '../tenant/claims.ts';
-import { modelDescription, poolDescription } from './description.ts';
+import { agentDescription, modelDescription } from './description.ts';
 
 /** Failed models in one report of an agent: a shared part fails few ensembles. */
 export const LOAD_FAILURES_MAX = 16;
@@ -57,7 +57,7 @@ export const agentMessage = z.discriminatedUnion('type', [
     boot: z.string().min(16).max(64),
     seq: z.number().int().nonnegative(),
     attestation: z.string().max(ATTESTATION_CHARACTERS),
-    description: poolDescription,
+    description: agentDescription,
     at,
   }),
   z.object({
@@ -111,7 +111,7 @@ export type RosterMessage = z.infer<typeof rosterMessage>;
  * clock).
  */
 export interface RosterEntry {
-  readonly description: z.infer<typeof poolDescription>;
+  readonly description: z.infer<typeof agentDescription>;
   /** Attestation token the edge verified; its SHA-256 is bound into every seal. */
   readonly attestation: string;
   readonly load: Load;

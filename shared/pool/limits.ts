@@ -9,7 +9,7 @@ export const HEARTBEAT_UNKNOWN_MS = 3_000;
 /** Silence after which an agent is no candidate. */
 export const HEARTBEAT_GONE_MS = 10_000;
 /** Agents of one zone; a snapshot must stay small enough to read every second. */
-export const REGISTRY_AGENTS_MAX = 512;
+export const ROSTER_AGENTS_MAX = 512;
 /**
  * Longest wait for the start of an agent's answer, which precedes reading the body; a slower agent is lost.
  */

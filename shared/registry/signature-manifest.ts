@@ -16,15 +16,11 @@ const MODEL_FILES_MAX = 1_000;
 
 const SIGNATURE_TYPE = 'https://model_signing/signature/v1.0';
 
-/** Path below the folder of the model, with slashes; never outside it, without control characters. */
-export const filePath = z
-  .string()
-  .min(1)
-  .max(512)
-  .refine(
-    (name) => !/[\\\p{Cc}]/u.test(name) && name.split('/').every((part) => !['', '.', '..'].includes(part)),
-    'leaves',
-  );
+/** A segment that is empty, `.` or `..`, or any backslash or control character, would leave the folder. */
+const FILE_PATH = '^(?!(?:[\\s\\S]*/)?\\.{0,2}(?:/|$))[^\\\\\\u0000-\\u001f\\u007f-\\u009f]+$';
+
+/** Path of a file below the folder of the model, with slashes. */
+export const filePath = z.string().max(512).regex(new RegExp(FILE_PATH), 'no path below the folder of the model');
 
 const hashName = z.enum(['sha256', 'sm3']);
 const hex = z.string().regex(/^[0-9a-f]{64}$/);

@@ -31,7 +31,7 @@ export async function sealFile(
   return sealInto(await createEnvelope(facts, zone), body, aead);
 }
 
-/** The same into an envelope that was made before, so that its length is known. */
+/** Seals into an existing envelope, so that its length is known. */
 export async function sealInto(
   envelope: Envelope,
   body: ReadableStream<Uint8Array>,

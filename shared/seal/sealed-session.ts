@@ -53,7 +53,7 @@ export const agentCounters = (lane: SessionKeys, number: number): { sealer: Pack
 /** Bytes of a body that are enough to tell its number; every record is longer. */
 export const NUMBER_BYTES = 18;
 
-/** With which number a body begins; nothing has vouched for it yet. `undefined`: no request on a lane begins so. */
+/** Returns the unauthenticated request number of a body; `undefined` when no request of a session begins so. */
 export function numberAt(start: Uint8Array): number | undefined {
   const length = 1 << ((start[0] ?? 0) >> 6);
   const header = decodeHeader(start.subarray(length + 1));

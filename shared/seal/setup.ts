@@ -30,7 +30,7 @@ export interface SealSetup {
   readonly suite: SuiteId;
   /** Keys bound to this set-up and to every byte of the ticket (a compact JWS). Equal tickets give equal keys. */
   keysFor(ticket: string): Promise<RequestKeys>;
-  /** The same for the ticket of a lane, whose keys serve all its requests; never equal to those of `keysFor`. */
+  /** Derives the keys of a sealed session from its ticket; never equal to those of `keysFor`. */
   laneKeysFor(ticket: string): Promise<RequestKeys>;
 }
 

@@ -27,7 +27,7 @@ export function headerLength(counter: number): number {
   return length;
 }
 
-/** The same bytes as `encodeHeader`, at a tenth of its cost, written where there is room; gives the place behind them. */
+/** Writes the bytes of `encodeHeader` at `at`, at a tenth of its cost, and returns the offset after them. */
 export function writeHeader(into: Uint8Array, at: number, counter: number): number {
   const end = at + headerLength(counter);
   into[at] = end - at === 1 ? counter : 0x08 | (end - at - 2);
@@ -100,7 +100,7 @@ export function frameNonce(salt: Uint8Array, counter: bigint): Uint8Array {
   return bigEndian(counter, salt.length).map((byte, at) => byte ^ (salt[at] ?? 0));
 }
 
-/** The same for a counter that is an exact number, written where there is room for it. */
+/** Writes the nonce of a counter that is an exact number. */
 export function writeNonce(into: Uint8Array, salt: Uint8Array, counter: number): Uint8Array {
   into.set(salt);
   for (let at = salt.length - 1, rest = counter; rest > 0; at -= 1, rest = Math.floor(rest / 256)) {

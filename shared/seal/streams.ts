@@ -22,7 +22,7 @@ export function sealStream(
   return sealAfter(head && (() => sealer.seal(head, false)), body, sealer);
 }
 
-/** The same with a first record that the caller seals. */
+/** Seals a stream after a first record that the caller seals. */
 export function sealAfter(
   first: SealFirst | undefined,
   body: ReadableStream<Uint8Array>,
@@ -104,7 +104,7 @@ export function openStream(body: ReadableStream<Uint8Array>, opener: Opener): As
   return openRead(body.getReader(), opener);
 }
 
-/** The same over a reader, so that the caller can cancel it during a read; `start` was read from it before. */
+/** Opens what a reader returns, so that the caller can cancel it during a read; `start` was read from it before. */
 export async function* openRead(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   opener: Opener,

@@ -103,7 +103,7 @@ export const figures: Readonly<Record<string, readonly Figure[]>> = {
   streams: [
     {
       name: 'agent_streams_held',
-      what: 'live streams that one agent on one core held for a minute without a lost frame, engine double (the target is 500)',
+      what: 'live streams that one worker of an agent held for a minute without a lost frame, engine double (the target is 300)',
       decimals: 0,
     },
     { name: 'agent_added_p50_ms', what: 'time added to their interims at the median, ms', decimals: 1 },

@@ -2,7 +2,7 @@
 import { CompactSign, exportJWK, generateKeyPair } from 'jose';
 import { createAttest } from '../../infra/pool/agent/identity/attest.ts';
 import { RosterHeartbeat } from '../../infra/pool/agent/identity/heartbeat.ts';
-import type { PoolDescription } from '../../shared/pool/description.ts';
+import type { AgentDescription } from '../../shared/pool/description.ts';
 import { MODEL, REVISION } from './front/words.ts';
 
 export const AGENT = 'bench-0';
@@ -34,7 +34,7 @@ export async function joinRoster(told: Told, { sealKey, port, live, onAttested }
   const keys = [sealKey, { kty, crv, x, y, use: 'sig' } as JsonWebKey];
   const attested = await attest({ keys, suites: [5], agent: AGENT }, Date.now());
   onAttested(attested.token);
-  const description: PoolDescription = {
+  const description: AgentDescription = {
     agent: AGENT,
     pool: told.pool,
     zone: told.zone,

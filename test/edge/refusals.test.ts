@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { REGISTRY_GONE_MS } from '../../edge/routing/known-agents.ts';
+import { ROSTER_GONE_MS } from '../../edge/routing/known-agents.ts';
 import { SNAPSHOT_AGE_MS } from '../../edge/routing/snapshot.ts';
 import { CLOCK_SKEW_S } from '../../shared/clock-offset.ts';
 import { HEARTBEAT_GONE_MS } from '../../shared/pool/limits.ts';
@@ -316,7 +316,7 @@ describe('A21 C6 refused requests', () => {
   });
 
   it('no agent at all', async () => {
-    passTime(REGISTRY_GONE_MS + HEARTBEAT_GONE_MS);
+    passTime(ROSTER_GONE_MS + HEARTBEAT_GONE_MS);
     const answer = await upload({ fields: [['model', 'reference-en']] });
     await expectRefusal(answer, 503, 'no_pool', 'soon', 'No pool can take the request at the moment.');
   });

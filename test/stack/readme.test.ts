@@ -37,6 +37,7 @@ const elsewhere: [RegExp, string][] = [
   [/npm ci && npm (start|test)/, 'installs; .ci/run does it on a clean checkout'],
   [/^npm (start|test|run)\b/, 'starts stacks and suites of its own; .ci/run runs them'],
   [/wrangler|func |helm|kubectl|az /, 'deploys to a cloud'],
+  [/REVISION|PORT/, 'names a revision and an engine of the reader'],
 ];
 const isElsewhere = (command: string) => elsewhere.find(([pattern]) => pattern.test(command));
 

@@ -116,7 +116,7 @@ function isAlive(
   return stored;
 }
 
-/** Puts rows, of a key the last one: a transaction with a key twice is refused, each time it is tried. */
+/** Writes rows, the last of each key: a transaction must not repeat a key. */
 async function writeRows(rows: Rows, found: readonly IndexRow[]): Promise<void> {
   const partitions = new Map<string, Map<string, Change>>();
   for (const { partition, key, value = {} } of found) {

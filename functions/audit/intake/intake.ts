@@ -74,7 +74,7 @@ async function draft(event: unknown, t: number, hide: Hide): Promise<{ draft: Le
   return { draft, hidden: await hide(draft, disclosures) };
 }
 
-/** The same events have the same name, so that sending them again changes nothing. */
+/** Name of a delivery: equal events have an equal name, so that a repeat changes nothing. */
 export function nameOfReceived(zone: string, { producer, epoch, oldest, from, drafts }: Received): string {
   const outbox = toBase64Url(createHash('sha256').update(producer).digest().subarray(0, 12));
   // That nothing before it will come any more is news, too.

@@ -116,7 +116,7 @@ const reporting = (signer: Signer, unsigned: (origin: string, error: unknown) =>
     }),
 });
 
-/** The same as a file, to be read by people as well. */
+/** Writes a policy as a file that people can read, too. */
 export function writePolicy(policy: Policy): Uint8Array {
   const [first] = policy.logs;
   const head = [

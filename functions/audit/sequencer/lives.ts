@@ -60,7 +60,7 @@ export interface Silent {
   readonly last: number;
 }
 
-/** Ends the lives of processes that are gone without a word. One that speaks after all goes on where it was. */
+/** Closes the epochs of silent processes; a later event opens its epoch again. */
 export function endSilent(
   lives: Record<string, number>,
   upTo: Readonly<Record<string, number>>,

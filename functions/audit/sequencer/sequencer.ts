@@ -136,7 +136,7 @@ export class Sequencer {
     };
   }
 
-  /** The log to write to; or, as when it was ended or begun just now, here or elsewhere, what the round came to. */
+  /** Returns the open log, or the result of the round if a year was just opened or closed. */
   async #open(): Promise<Opened | Round> {
     const { store, zone, base, now } = this.#parts;
     const name = stateName(zone);

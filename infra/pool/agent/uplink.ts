@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { ModelDescription, PoolDescription } from '../../../shared/pool/description.ts';
+import type { AgentDescription, ModelDescription } from '../../../shared/pool/description.ts';
 import type { Load } from '../../../shared/pool/heartbeat.ts';
 import { LOAD_FAILURES_MAX } from '../../../shared/pool/heartbeat.ts';
 import type { Backend } from './backend.ts';
@@ -46,7 +46,7 @@ function loadOf({ failures, dispatcher, serviceTime, watch }: Backend, { context
   };
 }
 
-function describe({ settings, watch }: Backend, url: string): PoolDescription {
+function describe({ settings, watch }: Backend, url: string): AgentDescription {
   const { agent, pool, zone, region, platform, accelerator, slots, streams } = settings;
   return {
     ...{ agent, pool, zone, region, platform, accelerator, slots, streams },

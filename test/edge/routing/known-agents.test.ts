@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { ClosedAgents, LastMessages } from '../../../edge/routing/known-agents.ts';
 import type { RosterEntry } from '../../../shared/pool/heartbeat.ts';
-import { REGISTRY_AGENTS_MAX } from '../../../shared/pool/limits.ts';
+import { ROSTER_AGENTS_MAX } from '../../../shared/pool/limits.ts';
 
 const entryOf = (agent: string) =>
   ({ description: { agent }, attestation: 'long', heard: 0 }) as unknown as RosterEntry;
@@ -10,11 +10,11 @@ const entryOf = (agent: string) =>
 describe('C5 C6 agents that the roster remembers', () => {
   it('newest first to be kept, and bounded', () => {
     const known = new ClosedAgents();
-    for (let n = 0; n <= REGISTRY_AGENTS_MAX; n += 1) known.add(entryOf(`agent-${n}`), 1_000_000);
+    for (let n = 0; n <= ROSTER_AGENTS_MAX; n += 1) known.add(entryOf(`agent-${n}`), 1_000_000);
     const names = (most: number) => known.list(1_000_000, most).map(({ description }) => description.agent);
-    expect(names(10_000)).toHaveLength(REGISTRY_AGENTS_MAX);
+    expect(names(10_000)).toHaveLength(ROSTER_AGENTS_MAX);
     expect(names(10_000)).not.toContain('agent-0');
-    expect(names(1)).toEqual([`agent-${REGISTRY_AGENTS_MAX}`]);
+    expect(names(1)).toEqual([`agent-${ROSTER_AGENTS_MAX}`]);
     expect(names(0)).toEqual([]);
     expect(known.list(1_000_000, 1)[0]).toMatchObject({ attestation: '' });
   });

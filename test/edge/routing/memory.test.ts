@@ -12,7 +12,7 @@ import {
   started,
   withoutEjected,
 } from '../../../edge/routing/memory.ts';
-import { ANSWER_START_MS, REGISTRY_AGENTS_MAX } from '../../../shared/pool/limits.ts';
+import { ANSWER_START_MS, ROSTER_AGENTS_MAX } from '../../../shared/pool/limits.ts';
 import { now } from './fleet.ts';
 
 const none: RouteMemory = new Map();
@@ -142,7 +142,7 @@ describe('C6 memory of an isolate', () => {
   });
 
   it('forgets agents that are idle for long', () => {
-    const many = Array.from({ length: REGISTRY_AGENTS_MAX + 10 }).reduce<RouteMemory>(
+    const many = Array.from({ length: ROSTER_AGENTS_MAX + 10 }).reduce<RouteMemory>(
       (sum, _, at) => finished(sum, `agent-${at}`, { outcome: 'healthy', ms: 5, now }),
       none,
     );

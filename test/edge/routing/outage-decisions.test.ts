@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { agentsHaveReconnected, REGISTRY_GATHER_MS } from '../../../edge/routing/have-reconnected.ts';
+import { agentsHaveReconnected, ROSTER_GATHER_MS } from '../../../edge/routing/have-reconnected.ts';
 import { ATTEMPTS_MAX, pick } from '../../../edge/routing/pick.ts';
 import { answerTimeLeft, attemptsLeft, REACH_MS } from '../../../edge/routing/retry.ts';
 import type { RosterEntry, Snapshot } from '../../../shared/pool/heartbeat.ts';
@@ -42,7 +42,7 @@ describe('C6 attempts that are left after a failure', () => {
 });
 
 describe('C6 rosters that list every agent that is connected', () => {
-  const began = now - REGISTRY_GATHER_MS;
+  const began = now - ROSTER_GATHER_MS;
   const roster = (zone: string, change: Partial<Snapshot> = {}): Snapshot => ({
     ...snapshot([], zone),
     began,

@@ -4,11 +4,11 @@ import { decodeJwt } from 'jose';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createEvent } from '../../../edge/ledger/create-event.ts';
 import { healthOf } from '../../../edge/routing/agent-health.ts';
-import { type LastMessage, REGISTRY_BOOTS_MAX, readHello } from '../../../edge/routing/agent-link.ts';
-import { AgentNames, mayUseName, REGISTRY_NAME_MS, REGISTRY_NAMES_MAX } from '../../../edge/routing/agent-names.ts';
-import { REGISTRY_GONE_MS } from '../../../edge/routing/known-agents.ts';
+import { type LastMessage, ROSTER_BOOTS_MAX, readHello } from '../../../edge/routing/agent-link.ts';
+import { AgentNames, mayUseName, ROSTER_NAME_MS, ROSTER_NAMES_MAX } from '../../../edge/routing/agent-names.ts';
+import { ROSTER_GONE_MS } from '../../../edge/routing/known-agents.ts';
 import type { Roster } from '../../../edge/routing/roster.ts';
-import { REGISTRY_HELLO_MS, REGISTRY_STRANGERS_MAX } from '../../../edge/routing/roster.ts';
+import { ROSTER_HELLO_MS, ROSTER_STRANGERS_MAX } from '../../../edge/routing/roster.ts';
 import type { AuditEvent } from '../../../shared/audit/event.ts';
 import type { AgentMessage } from '../../../shared/pool/heartbeat.ts';
 import { HEARTBEAT_GONE_MS, HEARTBEAT_MS } from '../../../shared/pool/limits.ts';
@@ -141,7 +141,7 @@ describe('C5 C6 the roster lists recently left agents', () => {
     agent.leave();
     await agent.closed;
     expect(await gone()).toContain(agent.name);
-    passTime(REGISTRY_GONE_MS - 1_000);
+    passTime(ROSTER_GONE_MS - 1_000);
     expect(await gone()).toContain(agent.name);
     passTime(1_001);
     expect(await gone()).not.toContain(agent.name);
@@ -166,7 +166,7 @@ describe('C5 sockets that do not say hello', () => {
     const [silent, talking] = [await make(), await make()];
     await silent.connect();
     await talking.join();
-    passTime(REGISTRY_HELLO_MS + 1);
+    passTime(ROSTER_HELLO_MS + 1);
     await env.ROSTER.getByName('eu').snapshot();
     expect(await silent.closed).toMatchObject({ code: 4403 });
     await talking.send(talking.report());
@@ -174,11 +174,11 @@ describe('C5 sockets that do not say hello', () => {
   });
 
   it('are bounded, and room comes back', async () => {
-    const agents = await Promise.all(Array.from({ length: REGISTRY_STRANGERS_MAX }, () => make({ zone: 'us' })));
+    const agents = await Promise.all(Array.from({ length: ROSTER_STRANGERS_MAX }, () => make({ zone: 'us' })));
     for (const agent of agents) expect((await agent.connect()).status).toBe(101);
     const late = await make({ zone: 'us' });
     expect((await late.connect()).status).toBe(503);
-    passTime(REGISTRY_HELLO_MS + 1);
+    passTime(ROSTER_HELLO_MS + 1);
     expect((await late.connect()).status).toBe(101);
   });
 });
@@ -263,12 +263,12 @@ describe('C5 A21 an agent name belongs to a pool', () => {
       const refusal = { reason: 'heartbeat_invalid' };
       expect(names.claim(other, 'boot 2', at(1))).toMatchObject({ ok: false, refusal });
       expect(new AgentNames(state.storage.sql).claim(pool, 'boot 3', at(2))).toEqual({ ok: true, value: 'boot 1' });
-      const later = 3 + REGISTRY_NAME_MS;
+      const later = 3 + ROSTER_NAME_MS;
       expect(names.claim(other, 'boot 4', at(later))).toEqual({ ok: true, value: undefined });
-      for (let n = 0; n < REGISTRY_NAMES_MAX; n += 1) {
+      for (let n = 0; n < ROSTER_NAMES_MAX; n += 1) {
         names.claim({ agent: `flood-${n}`, pool: 'flood' }, 'boot', at(later + n));
       }
-      names.claim({ agent: 'flood-last', pool: 'flood' }, 'boot', at(later + REGISTRY_NAMES_MAX));
+      names.claim({ agent: 'flood-last', pool: 'flood' }, 'boot', at(later + ROSTER_NAMES_MAX));
       expect(names.claim(pool, 'boot 5', at(later))).toMatchObject({ ok: false });
       expect(names.claim({ agent: 'flood-0', pool: 'aks-west' }, 'boot', at(later))).toMatchObject({ ok: true });
     });
@@ -476,7 +476,7 @@ describe('C5 A4 the roster refuses with close code 4403', () => {
     expect(await read({ ...last, issued: issued + 1 })).toMatchObject(refused);
     const older = { ...last, issued: issued - 1, earlier: [agent.boot] };
     expect(await read(older)).toMatchObject({ ok: true, value: { earlier: [] } });
-    const full = Array.from({ length: REGISTRY_BOOTS_MAX }, (_, n) => `boot ${n}`);
+    const full = Array.from({ length: ROSTER_BOOTS_MAX }, (_, n) => `boot ${n}`);
     expect(await read({ ...last, earlier: full })).toMatchObject(refused);
   });
 

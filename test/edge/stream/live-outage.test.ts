@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { REGISTRY_GATHER_MS } from '../../../edge/routing/have-reconnected.ts';
+import { ROSTER_GATHER_MS } from '../../../edge/routing/have-reconnected.ts';
 import { SNAPSHOT_AGE_MS } from '../../../edge/routing/snapshot.ts';
 import { STREAM_MOVE_MS } from '../../../edge/stream/upstream.ts';
 import { ENGINE_SILENT_MS } from '../../../infra/pool/agent/engine/patience.ts';
@@ -21,7 +21,7 @@ const busy = () => Response.json({ reason: 'pool_busy' }, { status: 503 });
 /** Both rosters have run for long enough to be called by all agents. */
 beforeEach(async () => {
   await ask('/v1/models', { headers: await bearer() });
-  passTime(REGISTRY_GATHER_MS);
+  passTime(ROSTER_GATHER_MS);
 });
 
 /** An agent whose engine is away, as its roster knows. */

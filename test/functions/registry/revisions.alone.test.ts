@@ -5,7 +5,7 @@ import type { ModelContext } from '../../../functions/registry/model-context.ts'
 import * as models from '../../../functions/registry/on-models.ts';
 import { openReleaseEdge } from '../../../functions/registry/publish-release.ts';
 import { PROPERTIES_PER_VALUE_MAX, PROPERTY_CHARACTERS } from '../../../functions/store/table-rows.ts';
-import { REGISTRY_MESSAGE_BYTES } from '../../../infra/pool/agent/identity/heartbeat.ts';
+import { ROSTER_MESSAGE_BYTES } from '../../../infra/pool/agent/identity/heartbeat.ts';
 import { RELEASE_BYTES, releaseMap, sentRelease } from '../../../shared/registry/release.ts';
 import type { Bundle } from '../../../shared/registry/signature-bundle.ts';
 import type { Standing } from '../../../shared/registry/stage.ts';
@@ -112,7 +112,7 @@ describe('C7, T1: the release map', () => {
     answer.mockRestore();
     expect(sentRelease.safeParse(JSON.parse(body)).success).toBe(true);
     expect(body.length).toBeLessThanOrEqual(RELEASE_BYTES);
-    expect(body.length + 1_000).toBeLessThan(REGISTRY_MESSAGE_BYTES);
+    expect(body.length + 1_000).toBeLessThan(ROSTER_MESSAGE_BYTES);
     expect(JSON.stringify(map).length).toBeLessThanOrEqual(PROPERTIES_PER_VALUE_MAX * PROPERTY_CHARACTERS);
   });
 });

@@ -5,7 +5,7 @@ import type { EngineQueue } from './level.ts';
 
 export interface Inference {
   readonly model: string;
-  /** Their bytes stay as they are until the answer has come, or the signal has aborted; then they may change. */
+  /** Tensors whose bytes must not change before the answer or the abort of the signal. */
   readonly inputs: readonly Tensor[];
   readonly outputs: readonly string[];
   /** Level in the engine's queues, 1 the most urgent; 0 where they have none. Not told of a request of a sequence. */

@@ -14,7 +14,7 @@ export const ENGINE_SILENT_TIMES = 8;
 /** Weight of the newest inference in the mean of its model. */
 const SMOOTHING = 0.1;
 
-/** How long an engine may say nothing, by the usual time of an inference; of a model that has answered none yet that is not known. */
+/** Returns the limit of an engine's silence from the mean time of an inference; `undefined` before the first answer. */
 export function silentAfter(usualMs: number | undefined): number {
   if (usualMs === undefined) return ENGINE_MS;
   return Math.min(Math.max(usualMs * ENGINE_SILENT_TIMES, ENGINE_SILENT_MS), ENGINE_MS);

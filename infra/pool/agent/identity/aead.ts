@@ -30,7 +30,7 @@ export const nodeAead: AeadFactory = (suite, bytes) => {
         // No mode of the suites keeps bytes back until here, and copying costs as much as the cipher.
         return rest.length > 0 ? Buffer.concat([plaintext, rest]) : plaintext;
       } catch {
-        // OpenSSL says "wrong tag" by failing, and says nothing else about it.
+        // `final` throws on a wrong tag.
         return undefined;
       }
     },

@@ -1,7 +1,7 @@
 import WebSocket from 'ws';
 import { backOffMs } from '../../../../shared/back-off.ts';
 import { KiB } from '../../../../shared/bytes.ts';
-import type { PoolDescription } from '../../../../shared/pool/description.ts';
+import type { AgentDescription } from '../../../../shared/pool/description.ts';
 import { type AgentMessage, type Load, rosterMessage } from '../../../../shared/pool/heartbeat.ts';
 import { HEARTBEAT_GONE_MS, HEARTBEAT_MS, RECONNECT_MAX_MS } from '../../../../shared/pool/limits.ts';
 import { RECONNECT_MS } from '../settings/limits.ts';
@@ -13,7 +13,7 @@ import type { ReleaseMapStore } from './release-map.ts';
 /** Longest closing handshake with a registry; a lost one would hold up the end of the process. */
 const RECONNECT_CLOSE_MS = 200;
 /** Message of the registry: a release map of RELEASE_BYTES, and its envelope. */
-export const REGISTRY_MESSAGE_BYTES = 196 * KiB;
+export const ROSTER_MESSAGE_BYTES = 196 * KiB;
 
 export interface HeartbeatOptions {
   /** Base URL of the edge. */
@@ -21,7 +21,7 @@ export interface HeartbeatOptions {
   /** Reads the pool token at each connection, so that it can be renewed underneath. */
   readonly token: () => string;
   readonly keys: Keys;
-  readonly describe: () => PoolDescription;
+  readonly describe: () => AgentDescription;
   readonly load: () => Load;
   readonly outbox: Outbox;
   readonly onDrain: () => void;
@@ -202,7 +202,7 @@ export class RosterHeartbeat implements Heartbeat {
       headers: { authorization: `Bearer ${token}` },
       perMessageDeflate: false,
       handshakeTimeout: RECONNECT_MAX_MS,
-      maxPayload: REGISTRY_MESSAGE_BYTES,
+      maxPayload: ROSTER_MESSAGE_BYTES,
     });
     this.#socket = next;
     next.on('open', () => {

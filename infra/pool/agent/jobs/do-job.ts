@@ -23,7 +23,7 @@ const JOB_WANTED_MS = 10_000;
 type Kinds = Readonly<Record<JobKind, (task: Task) => Promise<Verdict>>>;
 
 const kinds: Kinds = { plan: planUpload, work: workPiece, merge: mergeResults };
-/** The same of a document, of which sound is made. */
+/** Kinds of job of a document, which becomes sound. */
 const speechKinds: Kinds = { plan: planDocument, work: speakSegment, merge: assembleDocument };
 
 /** Outcome of a job for the queue: only a failed one stays there. */

@@ -39,7 +39,7 @@ const streamParameters = z.object({
 
 export type ModelParameters = z.infer<typeof parameters>;
 
-/** The same for a model, ensemble or not, that only computes: `task` "infer". */
+/** Parameters of a model, ensemble or not, that only computes: `task` "infer". */
 const inferParameters = z.object({
   task: z.literal('infer'),
   /** `zxx` when its tensors are not speech, so that no list of languages forbids it. */

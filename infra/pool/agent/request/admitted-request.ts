@@ -19,7 +19,7 @@ export interface AdmittedRequest {
   readonly onStart?: (() => void) | undefined;
 }
 
-/** The same with its head: JSON of any shape. */
+/** An admitted request with its head, JSON of any shape. */
 export interface AgentRequest extends AdmittedRequest {
   readonly head: unknown;
 }

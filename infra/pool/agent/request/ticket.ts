@@ -70,7 +70,7 @@ export function createTicketReader(agent: string, edgeKeys: JSONWebKeySet) {
   return (token: string, now: number): Promise<Result<Ticket>> => verify(token, payload, TICKET_S, now);
 }
 
-/** The same for the ticket of a sealed session. */
+/** Returns a reader of tickets of sealed sessions. */
 export function createSessionTicketReader(agent: string, edgeKeys: JSONWebKeySet) {
   const verify = createVerifier(agent, edgeKeys);
   return (token: string, now: number): Promise<Result<SessionTicket>> =>

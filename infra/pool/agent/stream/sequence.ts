@@ -58,7 +58,7 @@ export class Sequence {
   #current: { readonly id: number; next: number; begun: boolean } | undefined;
   #cause: RebuildCause | undefined;
   #failures = 0;
-  /** Milliseconds that went by with steps that failed and with pauses behind them, since a new window was answered. */
+  /** Time lost to failed steps and the pauses after them since the last answered window, ms. */
   #lostMs = 0;
   #unpark = () => {};
   /** Leaves the semaphore of rebuilds, where this sequence has entered it. */

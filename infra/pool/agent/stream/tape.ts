@@ -38,7 +38,7 @@ function write(into: Int16Array, at: number, samples: Sound): void {
  */
 export function createTape() {
   const units: Int16Array[] = [];
-  /** Number of the first of those. */
+  /** Number of the first buffered unit. */
   let first = 0;
   let open = takeSpare();
   let filled = 0;
@@ -63,7 +63,7 @@ export function createTape() {
     },
     /** Samples behind the last whole unit, in memory of their own. */
     rest: () => open.slice(0, filled),
-    /** Forgets those. */
+    /** Drops the samples of the open unit. */
     clear() {
       filled = 0;
     },

@@ -146,7 +146,7 @@ export class Beam {
 
   #grow(prefix: number, token: number, both: number, chance: number): void {
     const tree = this.#tree;
-    // The same token twice is two letters only when blank parts them.
+    // Two equal tokens are two letters only with a blank between them.
     const parted = token === tree.token[prefix];
     const reach = parted ? (tree.blank[prefix] as number) : both;
     if (reach === NONE) return;

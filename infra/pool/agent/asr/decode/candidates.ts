@@ -29,7 +29,7 @@ export class Candidates {
   readonly held: Uint8Array;
   /** Ranks it. */
   readonly score: Float64Array;
-  /** Those that are likely enough, the best first. */
+  /** Candidates that are likely enough, the best first. */
   readonly order: Int32Array;
 
   constructor(capacity: number) {

@@ -118,7 +118,7 @@ export class Prefixes {
   /** Log probability of the frames so far, over all paths, ending in blank or in the last token. */
   blank: Float64Array;
   sounding: Float64Array;
-  /** The same of the likeliest path alone, and where its tokens sound. */
+  /** Scores of the likeliest path alone, and the frames of its tokens. */
   blankPath: Float64Array;
   soundingPath: Float64Array;
   readonly blankTrail: (Trail | undefined)[] = [];

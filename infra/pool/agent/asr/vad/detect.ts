@@ -54,7 +54,7 @@ function writeFloats(heap: Int16Array, at: number, unit: Float32Array): void {
   }
 }
 
-/** The same of samples in 16 bits, to the last bit: scaling takes one off every loudness but 0. */
+/** Writes samples of 16 bits with the scaling of the float path, which takes one off every loudness but 0. */
 function writeInts(heap: Int16Array, at: number, unit: Int16Array): void {
   for (let i = 0; i < unit.length; i++) {
     const sample = unit[i] as number;

@@ -37,7 +37,7 @@ function readLine<T extends z.ZodType>(line: string, schema: T): z.infer<T> {
   try {
     return schema.parse(JSON.parse(line));
   } catch {
-    // Their messages may quote what was said.
+    // Messages of the parser may quote speech.
     throw new LineError('line is not understood');
   }
 }

@@ -116,7 +116,7 @@ export async function writeOutcomeFile(
   return writeContent(task, name, content, facts);
 }
 
-/** The same for content that is made while it is written. */
+/** Writes content that is made while it is written. */
 export async function writeContent(
   task: Task,
   name: OutcomeName,

@@ -10,5 +10,5 @@ export class Unreadable extends Error {
   }
 }
 
-/** The same for what is no trouble of storage: a bug, or the work of another version. */
+/** Returns the failure of content that storage delivered and this version cannot read. */
 export const unreadable = (detail: string) => new Unreadable(refuse('internal', undefined, detail));

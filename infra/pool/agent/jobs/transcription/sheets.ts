@@ -45,7 +45,7 @@ export const resultLine = z.discriminatedUnion('type', [segment, totalsLine]);
 export const transcriptLine = z.discriminatedUnion('type', [aboutLine, segment, final]);
 const round = (seconds: number) => Math.round(seconds * 1_000) / 1_000;
 
-/** The same segment in the whole recording: `offset` seconds later, with another number. */
+/** Moves a segment of a piece into the whole recording: `offset` seconds later, with another number. */
 export function moveSegment(given: Segment, offset: number, index: number): Segment {
   const at = (seconds: number) => round(seconds + offset);
   return {
