@@ -124,8 +124,10 @@ interface FoundFile {
   readonly stored?: BlobFacts;
 }
 
+/** Looks for the upload first: it is discarded after the copy, so one that is gone is in the store by then. */
 async function find({ blobs }: FileContext, digest: string): Promise<FoundFile> {
+  const upload = await blobs.find(MODEL_UPLOADS, digest);
   const stored = await blobs.find(MODELS, digest);
   if (stored) return { digest, state: 'stored', stored };
-  return { digest, state: (await blobs.find(MODEL_UPLOADS, digest)) ? 'hashing' : 'missing' };
+  return { digest, state: upload ? 'hashing' : 'missing' };
 }

@@ -73,6 +73,21 @@ const contents = Object.fromEntries(
 );
 
 describe('C7: the model store', () => {
+  it('calls a file that is stored between two looks stored', async () => {
+    const one = await register(first);
+    const [network] = (await plan(one, first)).files;
+    const { digest, url } = network!;
+    blobs.write(url ?? '', contents[digest] ?? '');
+    // The function copies the upload and discards it after the first look.
+    const find = blobs.find.bind(blobs);
+    blobs.find = async (container, name) => {
+      const found = await find(container, name);
+      if (name === digest) await hashUpload(context, digest);
+      return found;
+    };
+    expect((await plan(one, first)).files[0]).toMatchObject({ digest, state: 'stored' });
+  });
+
   it('names an address for each missing file and none for stored ones', async () => {
     const one = await register(first);
     expect((await plan(one, first)).files.map(({ state }) => state)).toEqual(['missing', 'missing']);
