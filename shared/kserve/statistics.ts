@@ -34,3 +34,16 @@ const modelStatistics = z.object({
 export type ModelStatistics = z.infer<typeof modelStatistics>;
 
 export const statisticsMessage = z.object({ model_stats: z.array(modelStatistics) });
+
+/** Bytes that a loaded model takes. `measured`, an extension: derived from files and threads, not from an allocator. */
+const memoryUsage = z.object({
+  type: z.string(),
+  byte_size: z.coerce.number().nonnegative(),
+  source: z.literal('measured').optional(),
+});
+export type MemoryUsage = z.infer<typeof memoryUsage>;
+
+/** Memory in the statistics of loaded versions: `memory_usage` of Triton's statistics extension. */
+export const memoryMessage = z.object({
+  model_stats: z.array(z.object({ memory_usage: z.array(memoryUsage).optional() })),
+});

@@ -128,6 +128,11 @@ export function createSequenceEngine() {
     queues: async (model) => ({ ok: true, value: [{ model, levels: 0 }] }),
     infer,
     statistics: async () => ({ ok: true, value: { requests: requests.length, computeNs: 0, queueNs: 0 } }),
+    loaded: async () => ({ ok: true, value: new Map() }),
+    load: async () => ({ ok: true, value: undefined }),
+    unload: async () => ({ ok: true, value: undefined }),
+    memory: async () => undefined,
+    retriesLoads: async () => true,
     close: () => {},
   };
   return Object.assign(double, { engine });

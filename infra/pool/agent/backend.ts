@@ -3,7 +3,6 @@ import type { Engine } from './engine/engine.ts';
 import { createKserveEngine } from './engine/kserve.ts';
 import { createLoadFailures } from './engine/load-failures.ts';
 import { createEngineMetrics } from './engine/metrics-page.ts';
-import { createEngineRepository } from './engine/repository.ts';
 import { createServiceTime } from './engine/serving-time.ts';
 import { createAttest } from './identity/attest.ts';
 import { createKeys } from './identity/keys.ts';
@@ -99,7 +98,7 @@ export async function openBackend(settings: Settings, overrides: AgentOverrides,
   };
   const models = await reload();
   const releaseMap = await openReleaseMap({ keys: serviceKeys, stateDir, now, log });
-  const failures = createLoadFailures({ repository: createEngineRepository(engineUrl), now, log });
+  const failures = createLoadFailures({ engine, now, log });
   const watch = new EngineWatch({ engine, models, reload, failures, record: outbox.record, log, agent });
   const serviceTime = createServiceTime(now);
   const dispatcher = createDispatcher({

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { createEngineRepository } from '../../../infra/pool/agent/engine/repository.ts';
+import { createKserveEngine } from '../../../infra/pool/agent/engine/kserve.ts';
 import {
   askInfer,
   counter,
   errorOf,
-  eventually,
   get,
   infer,
   jsonOf,
@@ -167,17 +166,25 @@ export const repositoryContract: Contract = (implementation, engine) =>
       'A1: the index names a failed load until a later one succeeds',
       async (expected) => {
         const good = testModels.identity_fp16!;
-        const repository = createEngineRepository(engine().url);
-        const state = async () => (await repository.states())?.get('fragile');
+        const client = createKserveEngine(engine().url, 1);
+        const { signal } = new AbortController();
+        const state = async () => {
+          const states = await client.loaded(signal);
+          return states.ok ? states.value.get('fragile') : undefined;
+        };
         await engine().put({ fragile: { ...good, config: good.config.replaceAll('TYPE_FP16', 'TYPE_FP64') } });
-        expect(await repository.load('fragile')).toBe('http_400');
+        expect(await client.load('fragile', signal)).toMatchObject({
+          ok: false,
+          refusal: { reason: 'engine_failed', detail: expect.stringContaining('fragile') },
+        });
         expect(await state()).toEqual({ is: 'failed', reason: expect.stringMatching(/./) });
-        expect(await repository.retries()).toBe(expected === 'by itself');
+        expect(await client.retriesLoads(signal)).toBe(expected === 'by itself');
         await engine().put({ fragile: good });
-        expect(await repository.load('fragile')).toBe('http_200');
+        expect((await client.load('fragile', signal)).ok).toBe(true);
         expect(await state()).toEqual({ is: 'ready' });
-        await unload(engine(), 'fragile');
-        await eventually(state, (seen) => seen?.is === 'idle');
+        expect((await client.unload('fragile', signal)).ok).toBe(true);
+        expect(await state()).toEqual({ is: 'idle' });
+        client.close();
       },
     );
 

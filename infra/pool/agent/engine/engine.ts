@@ -23,14 +23,26 @@ export interface EngineTensor {
   readonly shape: readonly number[];
 }
 
+/** State of one model in the index of an engine; `idle`: not loaded, without a failure. */
+export type ModelState =
+  | { readonly is: 'ready' | 'loading' | 'unloading' | 'idle' }
+  | { readonly is: 'failed'; readonly reason: string };
+
+/** Memory of a loaded model, on whichever device holds it. */
+export interface ModelMemory {
+  readonly bytes: number;
+  /** `reported`: counted by the allocator of the engine's backend; `measured`: derived from the files and threads. */
+  readonly source: 'reported' | 'measured';
+}
+
 /**
- * An inference server. Outside a sequence inference is a pure function of its inputs, so repeating it is
- * safe; the caller decides.
+ * An inference server and its model repository. Outside a sequence inference is a pure function of its inputs, so
+ * repeating it is safe; the caller decides. Refuses with `engine_failed`; the detail names the engine's reason.
  */
 export interface Engine {
-  /** The server and everything it was told to load is ready; `onFailure` hears the class of what went wrong. Never rejects. */
+  /** Reports whether the server and every wanted model is ready; `onFailure` gets the class of a failure. Never rejects. */
   ready(signal: AbortSignal, onFailure?: (reason: string) => void): Promise<boolean>;
-  /** Whether one model can be asked. Never rejects. */
+  /** Reports whether one model accepts requests. Never rejects. */
   modelReady(model: string, signal: AbortSignal): Promise<boolean>;
   /** Names and shapes, for the check that a model takes what the agent sends. */
   metadata(model: string, signal: AbortSignal): Promise<Result<{ inputs: EngineTensor[]; outputs: EngineTensor[] }>>;
@@ -39,6 +51,22 @@ export interface Engine {
   /** Refuses with `engine_failed`; the detail says how, and `retryable` whether another try may help. */
   infer(inference: Inference): Promise<InferOutcome>;
   statistics(model: string, signal: AbortSignal): Promise<Result<EngineStatistics>>;
+  /** Returns the state of each model of the repository, by name. */
+  loaded(signal: AbortSignal): Promise<Result<ReadonlyMap<string, ModelState>>>;
+  /**
+   * Loads a model and the steps of an ensemble, or takes over their changed files. Concurrent loads of one model are one.
+   * An abort ends only the wait: an engine finishes the load that it has begun.
+   */
+  load(model: string, signal: AbortSignal): Promise<Result<void>>;
+  /**
+   * Unloads a model and the steps that were loaded for it; resolves when their memory is free. Running requests finish.
+   * Succeeds for a model that is not loaded. An abort ends only the wait.
+   */
+  unload(model: string, signal: AbortSignal): Promise<Result<void>>;
+  /** Returns the memory of a loaded model and its steps; `undefined` where the engine does not say. Never rejects. */
+  memory(model: string, signal: AbortSignal): Promise<ModelMemory | undefined>;
+  /** Reports whether the engine retries a failed load by itself. Never rejects. */
+  retriesLoads(signal: AbortSignal): Promise<boolean>;
   close(): void;
 }
 

@@ -30,11 +30,11 @@ export interface EngineRequest {
   readonly signal: AbortSignal;
 }
 
-/** Connections beside those of inference, for readiness checks. */
+/** Connections beside those of inference, for readiness checks, loads and unloads. */
 const SPARE_CONNECTIONS = 4;
 
 /** Settles as `work` does, or rejects as soon as `signal` aborts: undici keeps a queued request until it is its turn. */
-function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+export function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(Object.assign(new Error('aborted'), { code: 'ABORT_ERR' }));
     if (signal.aborted) onAbort();

@@ -8,6 +8,7 @@ import { no, ok } from '../../../../shared/result.ts';
 import type { Engine, Inference, InferOutcome } from './engine.ts';
 import { createEngineClient, type EngineResponse } from './http.ts';
 import { readQueues } from './queues.ts';
+import { createRepositoryCalls } from './repository.ts';
 
 /** Statuses of an engine that is restarting, full or gone: it has not understood the request. */
 const RETRYABLE = new Set([408, 429, 500, 502, 503, 504]);
@@ -108,6 +109,7 @@ export function createKserveEngine(url: string, connections: number): Engine {
         return failed('engine statistics');
       }
     },
+    ...createRepositoryCalls({ request: client.request, getJson }),
     close: client.close,
   };
 }

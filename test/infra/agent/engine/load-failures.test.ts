@@ -1,20 +1,25 @@
 import { describe, expect, it } from 'vitest';
+import type { ModelState } from '../../../../infra/pool/agent/engine/engine.ts';
 import { createLoadFailures } from '../../../../infra/pool/agent/engine/load-failures.ts';
-import { type ModelState, readStates } from '../../../../infra/pool/agent/engine/repository.ts';
+import { readStates } from '../../../../infra/pool/agent/engine/repository.ts';
 import { backOffMs } from '../../../../shared/back-off.ts';
 import { MODEL_RELOAD_MAX_MS, MODEL_RELOAD_MS } from '../../../../shared/kserve/limits.ts';
+import { refuse } from '../../../../shared/refusal.ts';
+import { no, ok, type Result } from '../../../../shared/result.ts';
 
 const bounds = { firstMs: MODEL_RELOAD_MS, maxMs: MODEL_RELOAD_MAX_MS };
 
+const refused: Result<void> = no(refuse('engine_failed', undefined, 'no memory'));
+
 /** An engine whose model `a` is in `state`; `retries`: it loads failed models again by itself. */
 function begin(state: ModelState | undefined, retries = false) {
-  const engine = { state, requests: [] as number[], loads: async () => 'http_500' };
+  const engine = { state, requests: [] as number[], loads: async () => refused };
   const lines: string[] = [];
   let time = 0;
   const failures = createLoadFailures({
-    repository: {
-      states: async () => new Map(engine.state ? [['a', engine.state]] : []),
-      retries: async () => retries,
+    engine: {
+      loaded: async () => ok(new Map(engine.state ? [['a', engine.state]] : [])),
+      retriesLoads: async () => retries,
       load: async () => {
         engine.requests.push(time);
         return engine.loads();
@@ -49,7 +54,7 @@ describe('A model that the engine failed to load', () => {
     expect(lines.slice(0, 3)).toEqual([
       'model-load-failed a out of memory',
       'model-load-requested a 1',
-      'model-load-failed a http_500 1',
+      'model-load-failed a no memory 1',
     ]);
   });
 
@@ -57,7 +62,7 @@ describe('A model that the engine failed to load', () => {
     const { engine, failures, lines, look } = begin(failed);
     engine.loads = async () => {
       engine.state = { is: 'ready' };
-      return 'http_200';
+      return ok(undefined);
     };
     await look(5);
     expect([engine.requests.length, failures.list()]).toEqual([1, []]);
@@ -70,7 +75,7 @@ describe('A model that the engine failed to load', () => {
 
   it('is requested once at a time, however long the load takes', async () => {
     const { engine, failures, look } = begin(failed);
-    engine.loads = () => new Promise<string>(() => {});
+    engine.loads = () => new Promise<Result<void>>(() => {});
     await look(300);
     expect([engine.requests.length, failures.list().length]).toEqual([1, 1]);
   });
