@@ -17,6 +17,7 @@ export const listedModel = z.object({
   owned_by: z.string(),
   task: modelDescription.shape.task,
   languages: z.array(z.string()),
+  hears: modelDescription.shape.hears.describe('Speech that it was trained on; absent when its author does not say.'),
   zones: z.array(z.string()),
   pools: z.array(z.string()),
 });
@@ -63,9 +64,15 @@ function mergeModels(snapshots: readonly Snapshot[]): ListedModel[] {
   return [...merged.values()].sort((one, other) => (one.id < other.id ? -1 : 1));
 }
 
+function leastOf(known: ListedModel | undefined, hears: ModelDescription['hears']): Pick<ListedModel, 'hears'> {
+  const both = known ? [known.hears, hears] : [hears];
+  if (both.includes('synthetic')) return { hears: 'synthetic' };
+  return both.every((one) => one === 'people') ? { hears: 'people' } : {};
+}
+
 function mergeModel(
   known: ListedModel | undefined,
-  { name, task, languages, loaded }: ModelDescription,
+  { name, task, languages, loaded, hears }: ModelDescription,
   { zone, pool }: { zone: string; pool: string },
 ): ListedModel {
   const join = (before: readonly string[] = [], more: readonly string[]) => [...new Set([...before, ...more])].sort();
@@ -76,6 +83,8 @@ function mergeModel(
     owned_by: 'auricle',
     task,
     languages: join(known?.languages, languages),
+    // Two agents may serve different revisions: people are promised only where all of them hear people.
+    ...leastOf(known, hears),
     zones: join(known?.zones, [zone]),
     pools: join(known?.pools, [pool]),
   };

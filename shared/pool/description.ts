@@ -17,6 +17,8 @@ export const modelDescription = z.object({
   loaded: z.number().int().nonnegative(),
   /** The model serves live streams, too. */
   live: z.boolean().optional(),
+  /** Speech that it was trained on: recordings of people, or synthetic voices only. Absent: its author does not say. */
+  hears: z.enum(['people', 'synthetic']).optional(),
 });
 
 /** Description of an agent, fixed from its boot to its end. */

@@ -32,6 +32,17 @@ describe('C10 the models', () => {
     });
   });
 
+  it('U4: are promised to hear people only where every agent of theirs does', async () => {
+    const [both, one] = [unique(), unique()];
+    await startAgent(both, { zone: 'eu', hears: 'people' });
+    await startAgent(both, { zone: 'us', hears: 'people' });
+    await startAgent(one, { zone: 'eu', hears: 'people' });
+    await startAgent(one, { zone: 'us', hears: 'synthetic' });
+    const shown = async (name: string) =>
+      (await ask(`/v1/models/${name}`, { headers: await bearer() })).json() as Promise<{ hears?: string }>;
+    expect([(await shown(both)).hears, (await shown(one)).hears]).toEqual(['people', 'synthetic']);
+  });
+
   it('show only zones of the token', async () => {
     const name = unique();
     await startAgent(name, { zone: 'us' });

@@ -83,6 +83,8 @@ export class FakeAgent {
   readonly unary: { readonly ticket: string; readonly number: number }[] = [];
   /** Its models accept live streams. */
   live = false;
+  /** Speech that its models were trained on. */
+  hears: 'people' | 'synthetic' | undefined;
   /** Revision that it serves. */
   revision = REVISION;
   /** Task of its models. */
@@ -195,6 +197,7 @@ export class FakeAgent {
           stage: 'full' as const,
           loaded: 1_700_000_000,
           ...(this.live && { live: true }),
+          ...(this.hears && { hears: this.hears }),
         })),
       },
     };

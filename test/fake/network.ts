@@ -52,6 +52,7 @@ export async function startAgent(
   options: Options & {
     languages?: string[];
     live?: boolean;
+    hears?: FakeAgent['hears'];
     task?: FakeAgent['task'];
     accelerator?: FakeAgent['accelerator'];
     revision?: string;
@@ -60,6 +61,7 @@ export async function startAgent(
   const agent = await FakeAgent.make(options);
   agents.set(new URL(agent.endpoint).hostname, agent);
   agent.live = options.live ?? false;
+  agent.hears = options.hears;
   agent.task = options.task ?? 'transcribe';
   agent.revision = options.revision ?? agent.revision;
   agent.accelerator = options.accelerator ?? 'cpu';

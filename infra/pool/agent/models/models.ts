@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
-import type { ModelDescription } from '../../../../shared/pool/description.ts';
+import { type ModelDescription, modelDescription } from '../../../../shared/pool/description.ts';
 import { followSteps, readConfig } from '../../models/config/read-parts.ts';
 import type { ModelConfig } from '../../models/config/schema.ts';
 import { MODEL_RATE } from '../audio/mono.ts';
@@ -19,6 +19,7 @@ const parameters = z.object({
   language: z.string().min(2),
   precision: z.enum(['fp32', 'fp16', 'int8']).default('fp32'),
   stage: z.enum(['develop-verify', 'grey', 'canary', 'full', 'retired']).default('full'),
+  hears: modelDescription.shape.hears,
   sample_rate: z.literal('16000'),
   /** Length of one frame of log probabilities. */
   frame_milliseconds: z.coerce.number().positive(),
@@ -125,8 +126,9 @@ async function makeModel(
   { repository, now, digests, enter }: Place,
   [folder, ...others]: readonly [string, ...string[]],
   named: readonly string[],
-  { task, language, precision, stage }: ModelParameters | SpeakParameters | z.infer<typeof inferParameters>,
+  read: ModelParameters | SpeakParameters | z.infer<typeof inferParameters>,
 ): Promise<RepositoryModel> {
+  const { task, language, precision, stage } = read;
   const files = named.map((file) => path.join(repository, folder, file));
   const parts = await followSteps(repository, [folder, ...others]);
   // Before they are read: what changes meanwhile has changed.
@@ -144,6 +146,7 @@ async function makeModel(
       precision,
       stage,
       loaded: Math.floor(now / 1_000),
+      ...('hears' in read && read.hears && { hears: read.hears }),
     },
     unchanged: () =>
       stampRevision(repository, parts, files).then(

@@ -52,6 +52,17 @@ describe('A18: models that the agent serves', () => {
     ]);
   });
 
+  it('U4: say what speech they hear, if their author does', async () => {
+    write('speech/config.pbtxt', ensemble(parameter('hears', 'synthetic')));
+    write('people/config.pbtxt', ensemble(parameter('hears', 'people')));
+    write('silent/config.pbtxt', ensemble());
+    expect((await read()).map(({ description }) => [description.name, description.hears])).toEqual([
+      ['people', 'people'],
+      ['silent', undefined],
+      ['speech', 'synthetic'],
+    ]);
+  });
+
   it('have a revision that any of their files changes, wherever they lie', async () => {
     const first = await revision();
     const copy = path.join(folder, 'copy');
