@@ -1,5 +1,3 @@
 #!/usr/bin/env node
-// Starts the command line under a Node that reads TypeScript; see infra/local/node.cjs.
-const path = require('node:path');
-process.argv.splice(2, 0, path.join(__dirname, 'main.ts'));
-require('../local/node.cjs');
+// Starts the command line from the bundle of the source, under a Node that runs it; see infra/local/node.cjs.
+require('../local/run-bundled.cjs').run('infra/cli/main.ts');

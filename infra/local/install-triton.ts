@@ -21,7 +21,7 @@ const tritonFolder = (): string => path.resolve(process.env.AURICLE_TRITON ?? pa
  */
 export function ensureTriton(signal: AbortSignal, log: (line: string) => void): Promise<Installed> {
   const folder = tritonFolder();
-  const child = fork(path.join(import.meta.dirname, 'part/install-triton.ts'), [], {
+  const child = fork(new URL('./part/install-triton.ts', import.meta.url), [], {
     cwd: ROOT,
     // Settings of pip and of proxies are in the user's own environment.
     env: { ...process.env, AURICLE_TRITON: folder },

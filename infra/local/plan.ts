@@ -5,6 +5,7 @@ import type { Installed } from '../pool/triton/install.ts';
 import { AUDIT_ORIGIN, WITNESS_NAME } from './identity/audit-keys.ts';
 import { ATTESTATION_ISSUER, type Identity } from './identity/make.ts';
 import { AUDIENCE, ISSUER } from './identity/tokens.ts';
+import type { LocalWorker } from './part/edge.ts';
 import type { Part } from './part.ts';
 import { HOST } from './ports.ts';
 
@@ -80,7 +81,6 @@ export function planParts(plan: PartsPlan): Part[] {
     ...planStores(state, ports),
     planFunctions(plan, edgeUrl, sqs),
     planRelease(ports, identity),
-    planWitness(state, ports, identity),
     ...pools.flatMap((pool) => {
       const agent = planAgent(pool, plan, edgeUrl, sqs);
       return triton
@@ -123,7 +123,7 @@ function planStores(state: string, ports: Ports): Part[] {
   ];
 }
 
-function planFunctions({ state, ports, identity }: PartsPlan, edgeUrl: string, sqs: Variables): Part {
+function planFunctions({ ports, identity }: PartsPlan, edgeUrl: string, sqs: Variables): Part {
   const storage = storageConnection(ports);
   return {
     name: 'functions',
@@ -144,7 +144,6 @@ function planFunctions({ state, ports, identity }: PartsPlan, edgeUrl: string, s
       AUDIT_P256_KEY_FILE: identity.audit.p256KeyFile,
       AUDIT_WITNESSES: `witness local ${identity.audit.witnessKey} http://${HOST}:${ports.witness}\nquorum local\n`,
       AUDIT_SIDECAR_KEY_FILE: identity.audit.sidecarKeyFile,
-      AUDIT_VERIFIER: path.join(state, 'verifier'),
       EDGE_URL: edgeUrl,
       SERVICE_KEY_FILE: identity.service.privateFile,
       MODEL_SIGNERS: JSON.stringify(identity.signers),
@@ -201,25 +200,18 @@ function planRelease(ports: Ports, identity: Identity): Part {
   };
 }
 
-/** Plans the witness, a Worker of its own; no part waits for it. */
-function planWitness(state: string, ports: Ports, { audit }: Identity): Part {
+/** Plans the witness, a Worker of its own beside the edge. */
+function planWitness(ports: Ports, { audit }: Identity): LocalWorker {
   const logs = zonesOf().map((zone) => {
     const origin = `${AUDIT_ORIGIN}/${zone}`;
     return { origin, yearly: true, keys: audit.logKeys(origin) };
   });
   return {
     name: 'witness',
-    entry: 'infra/local/part/edge.ts',
-    env: {
-      PORT: String(ports.witness),
-      DATA: path.join(state, 'witness'),
-      ENTRY: 'edge/witness/worker.ts',
-      BINDINGS: JSON.stringify({ WITNESS_NAME, LOGS: JSON.stringify(logs) }),
-      SECRET_FILES: JSON.stringify({ WITNESS_KEY: audit.witnessKeyFile }),
-    },
-    after: [],
-    ready: 'message',
-    stopTurn: 4,
+    folder: 'edge/witness',
+    port: ports.witness as number,
+    bindings: { WITNESS_NAME, LOGS: JSON.stringify(logs) },
+    secretFiles: { WITNESS_KEY: audit.witnessKeyFile },
   };
 }
 
@@ -323,21 +315,21 @@ function planEdge(state: string, port: number, ports: Ports, identity: Identity)
     AUDIT_WAIT_MS: '5000',
     MODE: 'development',
   };
+  const edge: LocalWorker = {
+    name: 'edge',
+    folder: 'edge',
+    port,
+    bindings,
+    secretFiles: {
+      TICKET_KEY: identity.ticket.privateFile,
+      GRANT_KEY: identity.grant.privateFile,
+      EDGE_KEY: identity.edge.privateFile,
+    },
+  };
   return {
     name: 'edge',
     entry: 'infra/local/part/edge.ts',
-    env: {
-      PORT: String(port),
-      DATA: path.join(state, 'edge'),
-      ENTRY: 'edge/worker.ts',
-      BINDINGS: JSON.stringify(bindings),
-      // Secrets travel as files: other programs of the same user can read an environment.
-      SECRET_FILES: JSON.stringify({
-        TICKET_KEY: identity.ticket.privateFile,
-        GRANT_KEY: identity.grant.privateFile,
-        EDGE_KEY: identity.edge.privateFile,
-      }),
-    },
+    env: { DATA: path.join(state, 'edge'), WORKERS: JSON.stringify([edge, planWitness(ports, identity)]) },
     after: [],
     ready: 'message',
     stopTurn: 1,

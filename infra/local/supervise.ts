@@ -1,8 +1,11 @@
 // Supervisor of one part: starts it, detects readiness, restarts it after a death, stops it within a bound.
 // It owns the part's process group; no other code may signal it.
 import { type ChildProcess, fork } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import { bundledEntry } from './bundle-entry.ts';
 import type { Log } from './logs.ts';
 import type { Part } from './part.ts';
 import { type Deaths, decideRestart } from './restart.ts';
@@ -97,12 +100,21 @@ export function supervise(part: Part, log: Log, onLaunch: () => void): Supervise
   };
 }
 
+/** Lowered limits replace constants of single files, so that such a part runs the source, not the bundle. */
+const isBundled = ({ entry, env }: Part): boolean => !path.isAbsolute(entry) && env.AURICLE_LIMITS === undefined;
+
 function launch(part: Part, log: Log): ChildProcess {
-  const before = ['./leash.ts', ...(part.env.AURICLE_LIMITS === undefined ? [] : ['./lower-limits.ts'])];
-  const child = fork(path.resolve(ROOT, part.entry), [], {
+  const bundled = isBundled(part) && existsSync(bundledEntry(part.entry));
+  const preloaded = bundled
+    ? [bundledEntry('infra/local/leash.ts')]
+    : ['infra/local/leash.ts', ...(part.env.AURICLE_LIMITS === undefined ? [] : ['infra/local/lower-limits.ts'])];
+  const child = fork(bundled ? bundledEntry(part.entry) : path.resolve(ROOT, part.entry), [], {
     cwd: ROOT,
     env: { ...inherited(process.env), ...part.env },
-    execArgv: before.flatMap((file) => ['--import', new URL(file, import.meta.url).href]),
+    execArgv: [
+      '--enable-source-maps',
+      ...preloaded.flatMap((file) => ['--import', pathToFileURL(path.resolve(ROOT, file)).href]),
+    ],
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     // Its own process group: Ctrl-C reaches the supervisor alone, and the group dies as a whole.
     detached: process.platform !== 'win32',

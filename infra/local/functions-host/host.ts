@@ -17,7 +17,7 @@ import { listenToTimer, type RunNow } from './timer.ts';
 export type HostOptions = {
   /** The app: this folder holds host.json. */
   folder: string;
-  /** The file that registers the functions, relative to `folder`. */
+  /** The file that registers the functions, absolute or relative to `folder`. */
   entry: string;
   port: number;
   /** Application settings: connection strings and values of `%NAME%` in bindings. */
@@ -47,7 +47,7 @@ const CAPABILITIES = {
 
 export async function startHost(options: HostOptions): Promise<Host> {
   registry.log = options.log;
-  await import(pathToFileURL(path.join(options.folder, options.entry)).href);
+  await import(pathToFileURL(path.resolve(options.folder, options.entry)).href);
   await runHooks('appStart', {
     hookData: registry.appLevelHookData,
     appHookData: registry.appHookData,

@@ -1,10 +1,12 @@
-// The edge: workerd below this process, running the bundle of edge/worker.ts on the one fixed port of the stack.
-import { readFileSync } from 'node:fs';
+// The edge and the witness: workerd below this process, which runs their bundles. The edge has the one fixed port of
+// the stack.
+import { readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import path from 'node:path';
 import process from 'node:process';
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from 'miniflare';
-import { bundleWorker } from '../bundle.ts';
+import { bundleFolder } from '../bundle-entry.ts';
+import { ROOT } from '../root.ts';
 import { readWorkerConfig } from '../worker-config.ts';
 import { holdLifeline } from './lifeline.ts';
 
@@ -13,23 +15,44 @@ const LOOK_MS = 500;
 /** Silent checks after which workerd counts as dead: Miniflare restarts a crashed one within one or two. */
 const SILENT_LOOKS_MAX = 6;
 
-holdLifeline();
-const folder = process.env.DATA ?? '';
-const port = Number(process.env.PORT);
-const entry = process.env.ENTRY ?? '';
-const bindings: Record<string, string> = JSON.parse(process.env.BINDINGS ?? '{}');
-for (const [name, file] of Object.entries<string>(JSON.parse(process.env.SECRET_FILES ?? '{}'))) {
-  bindings[name] = readFileSync(file, 'utf8').trim();
+/** A Worker of this process: the edge first, with the port of the part; others listen on their own. */
+export interface LocalWorker {
+  readonly name: string;
+  /** Folder of worker.ts and wrangler.jsonc, relative to the repository. */
+  readonly folder: string;
+  readonly port: number;
+  readonly bindings: Readonly<Record<string, string>>;
+  /** Files of secrets, by binding: other programs of the same user can read an environment. */
+  readonly secretFiles: Readonly<Record<string, string>>;
 }
 
-const [bundle, config] = await Promise.all([
-  bundleWorker(entry, path.join(folder, 'bundle')),
-  readWorkerConfig(path.join(path.dirname(entry), 'wrangler.jsonc')),
-]);
+holdLifeline();
+const workers: readonly LocalWorker[] = JSON.parse(process.env.WORKERS ?? '[]');
+const port = workers[0]?.port ?? 0;
 
-const durableObjects: Record<string, { className: string; useSQLite: true }> = {};
-for (const { name, class_name } of config.durable_objects.bindings) {
-  durableObjects[name] = { className: class_name, useSQLite: true };
+function workerOptions({ name, folder, bindings, secretFiles, ...worker }: LocalWorker, index: number) {
+  const config = readWorkerConfig(path.join(ROOT, folder, 'wrangler.jsonc'));
+  const bundle = path.join(bundleFolder(), 'workers', folder);
+  const wasm = readdirSync(bundle).filter((file) => file.endsWith('.wasm'));
+  const secrets = Object.entries(secretFiles).map(([key, file]) => [key, readFileSync(file, 'utf8').trim()]);
+  return {
+    // The edge keeps the storage of stacks whose only Worker it was.
+    ...(index > 0 && { name, unsafeDirectSockets: [{ host: '127.0.0.1', port: worker.port }] }),
+    modulesRoot: bundle,
+    modules: [
+      { type: 'ESModule' as const, path: path.join(bundle, 'worker.js') },
+      ...wasm.map((file) => ({ type: 'CompiledWasm' as const, path: path.join(bundle, file) })),
+    ],
+    compatibilityDate: config.compatibility_date,
+    compatibilityFlags: config.compatibility_flags,
+    bindings: { ...bindings, ...Object.fromEntries(secrets) },
+    durableObjects: Object.fromEntries(
+      config.durable_objects.bindings.map((object) => [
+        object.name,
+        { className: object.class_name, useSQLite: true as const },
+      ]),
+    ),
+  };
 }
 
 const miniflare = new Miniflare(
@@ -38,16 +61,8 @@ const miniflare = new Miniflare(
     host: '127.0.0.1',
     port,
     cf: false,
-    modulesRoot: bundle.folder,
-    modules: [
-      { type: 'ESModule', path: bundle.script },
-      ...bundle.wasm.map((name) => ({ type: 'CompiledWasm' as const, path: path.join(bundle.folder, name) })),
-    ],
-    compatibilityDate: config.compatibility_date,
-    compatibilityFlags: config.compatibility_flags,
-    bindings,
-    durableObjects,
-    resourcePersistencePath: path.join(folder, 'durable-objects'),
+    resourcePersistencePath: path.join(process.env.DATA ?? '', 'durable-objects'),
+    workers: workers.map(workerOptions),
   }),
 );
 

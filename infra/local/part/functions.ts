@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
-import { writeVerifier } from '../../verify/build.ts';
+import { fileURLToPath } from 'node:url';
+import { bundleFolder } from '../bundle-entry.ts';
 import { deliveriesOf } from '../functions-host/deliveries.ts';
 import { startHost } from '../functions-host/host.ts';
 import { ROOT } from '../root.ts';
@@ -15,11 +16,11 @@ for (const name of ['WEBHOOK_KEY', 'SERVICE_KEY', 'AUDIT_KEY', 'AUDIT_P256_KEY',
 }
 
 // In the cloud the app package contains it (infra/azure/functions/pack.ts).
-if (process.env.AUDIT_VERIFIER) await writeVerifier(process.env.AUDIT_VERIFIER);
+process.env.AUDIT_VERIFIER = path.join(bundleFolder(), 'verifier');
 
 const host = await startHost({
   folder: path.join(ROOT, 'functions'),
-  entry: 'triggers.ts',
+  entry: fileURLToPath(new URL('../../../functions/triggers.ts', import.meta.url)),
   port: Number(process.env.PORT),
   settings: process.env,
   deliveries: deliveriesOf(process.env.AURICLE_BLOB_EVENTS),

@@ -114,7 +114,7 @@ describe.skipIf(process.platform === 'win32')('the stack leaves nothing behind',
 
   it('after SIGKILL of supervisor and edge at once: no process is left', async () => {
     const run = await startByLauncher();
-    const edge = run.parts.find((pid) => commandOf(pid).includes('part/edge.ts')) as number;
+    const edge = run.parts.find((pid) => commandOf(pid).includes('part/edge.js')) as number;
     process.kill(run.supervisor, 'SIGKILL');
     process.kill(edge, 'SIGKILL');
     await expectNothingLeft(run);
@@ -122,7 +122,7 @@ describe.skipIf(process.platform === 'win32')('the stack leaves nothing behind',
 
   it('restarts a killed edge on its port, without the former runtime', async () => {
     const run = await startByLauncher();
-    const edge = run.parts.find((pid) => commandOf(pid).includes('part/edge.ts')) as number;
+    const edge = run.parts.find((pid) => commandOf(pid).includes('part/edge.js')) as number;
     process.kill(edge, 'SIGKILL');
     const answers = () => fetch(`http://127.0.0.1:${run.port}/healthz`).then((response) => response.status);
     await expect.poll(() => isRunning(edge), PATIENCE).toBe(false);

@@ -1,6 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { Socket } from 'node:net';
-import path from 'node:path';
 import { HEARTBEAT_MS } from '../../../../shared/pool/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no } from '../../../../shared/result.ts';
@@ -16,7 +15,7 @@ interface Carried {
   taken: boolean;
 }
 
-const ENTRY = path.join(import.meta.dirname, 'worker.ts');
+const ENTRY = new URL('./worker.ts', import.meta.url);
 
 /** Returns the options of this process without its inspector: two processes cannot listen on one port. */
 const execArgv = () => process.execArgv.filter((option) => !option.startsWith('--inspect'));

@@ -1,0 +1,2 @@
+// `npm start`.
+require('./run-bundled.cjs').run('infra/local/main.ts');
