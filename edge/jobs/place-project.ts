@@ -1,4 +1,5 @@
 import type { Snapshot } from '../../shared/pool/heartbeat.ts';
+import { newestRelease, partOf } from '../../shared/registry/release.ts';
 import { ok, type Result } from '../../shared/result.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import type { RequestContext } from '../context.ts';
@@ -23,12 +24,13 @@ export async function placeProject(
   return ok({ zone: site, light: hasLight(snapshots, site, model) });
 }
 
-const hasLight = (snapshots: readonly Snapshot[], zone: string, model: string): boolean =>
-  snapshots
+/** A revision on trial takes no jobs. */
+function hasLight(snapshots: readonly Snapshot[], zone: string, model: string): boolean {
+  const release = newestRelease(snapshots.map((one) => one.release))?.models[model];
+  return snapshots
     .filter((one) => one.zone === zone)
-    .some(({ entries }) =>
-      entries.some(
-        ({ description: { accelerator, models } }) =>
-          accelerator === 'cpu' && models.some(({ name }) => name === model),
-      ),
-    );
+    .flatMap(({ entries }) => entries)
+    .filter(({ description }) => description.accelerator === 'cpu')
+    .flatMap(({ description }) => description.models)
+    .some((one) => one.name === model && ['full', 'older'].includes(partOf(release, one) ?? ''));
+}

@@ -95,7 +95,7 @@ export function describeVersion(
   const workers = snapshots.flatMap(({ at, entries }) =>
     entries.flatMap(({ description, load, heard }) => {
       const served = description.models.find((one) => one.name === model && one.revision === revision);
-      if (!served) return [];
+      if (!served || served.tier !== undefined) return [];
       const status = takesWork(healthOf({ load, heard }, at)) ? 'READY' : 'UNLOADING';
       const startTime = new Date(served.loaded * 1_000).toISOString();
       return [{ id: description.agent, startTime, status, gpu: description.accelerator === 'gpu' } as const];

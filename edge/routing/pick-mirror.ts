@@ -4,7 +4,8 @@ import { type Attempt, candidatesFor, type RouteRequest } from './pick.ts';
 
 /**
  * Picks an agent for a copy of the request: one with a revision on trial, under the same constraints as the
- * serving agent, for the share of requests in the release map. Returns `undefined` for all other requests.
+ * serving agent, for the share of requests in the release map. Returns `undefined` for all other requests. No
+ * agent loads a revision for a copy.
  */
 export function pickMirror(
   request: RouteRequest,
@@ -16,7 +17,8 @@ export function pickMirror(
   const grey = newestRelease(snapshots.map(({ release }) => release))?.models[request.model]?.grey;
   if (!grey || random() >= grey.share) return undefined;
   const found = candidatesFor(request, snapshots, now);
-  const trying = found.ok ? found.value.filter(({ part }) => part === 'grey') : [];
+  const able = found.ok ? found.value : [];
+  const trying = able.filter(({ part, model }) => part === 'grey' && model.tier === undefined);
   const one = trying[Math.floor(random() * trying.length)];
   return one && { entry: one.entry, model: one.model, why: `copy for ${one.model.revision.slice(0, 19)}` };
 }

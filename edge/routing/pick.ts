@@ -1,4 +1,4 @@
-import type { ModelDescription } from '../../shared/pool/description.ts';
+import { type ModelDescription, tiers } from '../../shared/pool/description.ts';
 import type { RosterEntry, Snapshot } from '../../shared/pool/heartbeat.ts';
 import { allowsModel, servesLanguage } from '../../shared/pool/language.ts';
 import { SNAPSHOT_STALE_MS } from '../../shared/pool/limits.ts';
@@ -45,6 +45,8 @@ export interface RouteRequest {
   readonly class: RequestClass;
   /** A person waits for each word: fastest accelerators first (A9). Class `realtime` implies it. */
   readonly realtime?: boolean | undefined;
+  /** Revision that the session began with; the session stays with it while an agent has its files. */
+  readonly revision?: string | undefined;
   /** Agents that were tried. */
   readonly exclude?: ReadonlySet<string> | undefined;
   /** Share of sessions that see a revision in stage `canary`, 0 to 1; overrides the release map. */
@@ -79,29 +81,31 @@ export interface PickContext {
 }
 
 /**
- * Decides the route of a request: attempts in order with their reasons, or a refusal. Hard constraints come
- * first and hold for every attempt; then the cohort, then load. Refusals: `model_unknown`,
- * `model_unfit`, `model_not_live`, `residency_mismatch`, `language_unknown`, `language_forbidden`, `no_pool`.
+ * Decides the route of a request: attempts in order with their reasons, or a refusal. Each attempt is one
+ * revision at one agent. Hard constraints come first and hold for every attempt; then the cohort, then the
+ * tier, then load. Refusals: `model_unknown`, `model_unfit`, `model_not_live`, `residency_mismatch`,
+ * `language_unknown`, `language_forbidden`, `no_pool`.
  */
 export function pick(request: RouteRequest, context: PickContext): Result<Attempt[]> {
   const { snapshots, memory, now } = context;
   const able = constrainKnown(request, snapshots, now);
   if (!able.ok) return able;
-  const cohort = inCohort(request, able.value);
+  const cohort = onePerAgent(inCohort(request, able.value));
   let rest = withoutEjected(cohort, memory, now);
   if (rest.length === 0) return no(refuse('no_pool', undefined, 'no agent serves the stable revision'));
   const [only] = rest;
   if (only && rest.length === 1 && request.sticky === undefined) {
-    return ok([{ entry: only.entry, model: only.model, why: 'the only one of 1' }]);
+    return ok([attemptAt(only, 'the only one of 1')]);
   }
   if (request.sticky !== undefined) return ok(chooseSticky(request, request.sticky, rest));
   const attempts: Attempt[] = [];
   while (rest.length > 0 && attempts.length < ATTEMPTS_MAX) {
     const pools = new Set(attempts.map(({ entry }) => entry.description.pool));
-    const elsewhere = rest.filter(({ entry }) => !pools.has(entry.description.pool));
-    const preferred = fastestFirst(request, elsewhere.length ? elsewhere : rest, memory, now);
+    const warm = warmest(rest);
+    const elsewhere = warm.filter(({ entry }) => !pools.has(entry.description.pool));
+    const preferred = fastestFirst(request, elsewhere.length ? elsewhere : warm, memory, now);
     const [choice, rule] = choose(request, preferred, context);
-    attempts.push({ entry: choice.entry, model: choice.model, why: `${rule} of ${preferred.length}` });
+    attempts.push(attemptAt(choice, `${rule} of ${preferred.length}`));
     rest = rest.filter(({ agent }) => agent !== choice.agent);
   }
   return ok(attempts);
@@ -138,7 +142,7 @@ function nameOf(request: RouteRequest): string {
 
 let last: { readonly of: RouteRequest | undefined; readonly name: string } = { of: undefined, name: '' };
 
-/** Returns all agents that satisfy the hard constraints, whatever the part of their revisions. */
+/** Returns the revisions at agents that satisfy the hard constraints, whatever their part and tier. */
 export const candidatesFor = (
   request: RouteRequest,
   snapshots: readonly Snapshot[],
@@ -249,34 +253,64 @@ function candidatesOf(
   });
 }
 
-/** Step 2. A canary session falls back to the stable revision; a stable session never meets a canary. */
+/**
+ * Step 2. A session stays with its own revision. A canary session falls back to the stable revision; a stable
+ * session never meets a canary. The former stable revision serves until an agent has the new one loaded. An
+ * agent loads a revision for a request only where no other revision that the session may get is loaded.
+ */
 function inCohort(
-  { tenant, session, sticky = session, canaryShare }: RouteRequest,
+  { tenant, session, sticky = session, canaryShare, revision }: RouteRequest,
   able: readonly Candidate[],
-): Candidate[] {
-  const canary = able.filter(({ part }) => part === 'canary');
-  const share = canaryShare ?? canary[0]?.share ?? 0;
-  if (canary.length > 0 && cohortOf(tenant, sticky, share) === 'canary') return canary;
-  const stable = able.filter(({ part }) => part === 'full');
-  // The former stable revision serves until an agent has the new one.
-  return stable.length > 0 ? stable : able.filter(({ part }) => part === 'older');
+): readonly Candidate[] {
+  const own = able.filter(({ model, part }) => model.revision === revision && part !== 'grey' && model.tier !== 'blob');
+  if (own.length > 0) return own;
+  const share = canaryShare ?? able.find(({ part }) => part === 'canary')?.share ?? 0;
+  const parts: readonly Part[] = ['canary', 'full', 'older'];
+  const allowed = cohortOf(tenant, sticky, share) === 'canary' ? parts : parts.slice(1);
+  const groups = allowed.map((part) => able.filter((candidate) => candidate.part === part));
+  const ready = groups.find((group) => group.some(({ model }) => model.tier === undefined));
+  return ready ?? groups.find((group) => group.length > 0) ?? [];
+}
+
+/** Returns how far a revision is from being served; 0 when it is loaded. */
+const coldness = ({ model }: Candidate): number => (model.tier === undefined ? 0 : 1 + tiers.indexOf(model.tier));
+
+/** Leaves one revision of each agent: the warmest, then the one that came last. */
+function onePerAgent(cohort: readonly Candidate[]): readonly Candidate[] {
+  const best = new Map<string, Candidate>();
+  for (const candidate of cohort) {
+    const known = best.get(candidate.agent);
+    const colder = known ? coldness(candidate) - coldness(known) : -1;
+    const isNewer = known !== undefined && candidate.model.loaded > known.model.loaded;
+    if (colder < 0 || (colder === 0 && isNewer)) best.set(candidate.agent, candidate);
+  }
+  return [...best.values()];
+}
+
+/** Returns the candidates in the warmest tier that any of them has. */
+function warmest(candidates: readonly Candidate[]): readonly Candidate[] {
+  const least = Math.min(...candidates.map(coldness));
+  return candidates.filter((candidate) => coldness(candidate) === least);
+}
+
+/** Explains a choice: the rule, the part of the revision unless it is `full`, and its tier unless it is loaded. */
+function attemptAt({ entry, model, part }: Candidate, rule: string): Attempt {
+  const why = [rule, part === 'full' ? '' : part, model.tier ? `in ${model.tier}` : ''].filter(Boolean).join(', ');
+  return { entry, model, why };
 }
 
 /** Step 3 for requests with state in one agent: a rendezvous hash, GPUs first (A9), whatever the load. */
 function chooseSticky({ tenant, model, ...request }: RouteRequest, key: string, rest: readonly Candidate[]): Attempt[] {
   const wantsFast = request.realtime || request.class === 'realtime';
-  const fast = rest.filter(({ entry }) => wantsFast && entry.description.accelerator === 'gpu');
-  const members = (fast.length ? fast : rest).map((candidate) => ({
+  const warm = warmest(rest);
+  const fast = warm.filter(({ entry }) => wantsFast && entry.description.accelerator === 'gpu');
+  const members = (fast.length ? fast : warm).map((candidate) => ({
     ...candidate,
     slots: candidate.entry.description.slots,
   }));
   return inOrderOf(`${tenant}\n${model}\n${key}`, members)
     .slice(0, ATTEMPTS_MAX)
-    .map(({ entry, model: served }, at) => ({
-      entry,
-      model: served,
-      why: `sticky, choice ${at + 1} of ${members.length}`,
-    }));
+    .map((choice, at) => attemptAt(choice, `sticky, choice ${at + 1} of ${members.length}`));
 }
 
 /** A9: for realtime speech accelerators come first, until all of them are saturated. */

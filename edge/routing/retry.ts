@@ -105,12 +105,13 @@ export function attemptsLeft(
   request: RouteRequest,
   { snapshots, memory, now, random }: Moment,
 ): readonly Attempt[] {
-  const agentOf = ({ entry }: Pick<Attempt, 'entry'>) => entry.description.agent;
-  const untried = { ...request, exclude: new Set(planned.slice(0, made).map(agentOf)) };
+  const pairOf = ({ entry, model }: Omit<Attempt, 'why'>) => `${entry.description.agent} ${model.revision}`;
+  const tried = planned.slice(0, made).map(({ entry }) => entry.description.agent);
+  const untried = { ...request, exclude: new Set(tried) };
   const able = candidatesFor(untried, snapshots, now);
   if (!able.ok) return [];
-  const names = new Set(able.value.map(agentOf));
-  const left = planned.slice(made).filter((attempt) => names.has(agentOf(attempt)));
+  const pairs = new Set(able.value.map(pairOf));
+  const left = planned.slice(made).filter((attempt) => pairs.has(pairOf(attempt)));
   if (left.length > 0) return left;
   const picked = pick(untried, { snapshots, memory, now, random });
   return picked.ok ? picked.value : [];

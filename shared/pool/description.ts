@@ -2,6 +2,10 @@ import { z } from 'zod';
 
 const name = z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/);
 
+/** Tiers of a revision that an engine has not loaded, the fastest first. `blob`: the agent has no file of it. */
+export const tiers = ['ram', 'ssd', 'blob'] as const;
+
+/** A revision of a model at an agent. */
 export const modelDescription = z.object({
   /** Name that callers use, an alias such as `reference-en`. */
   name,
@@ -13,12 +17,14 @@ export const modelDescription = z.object({
   revision: z.string().regex(/^sha256:[0-9a-f]{64}$/),
   precision: z.enum(['fp32', 'fp16', 'int8']),
   stage: z.enum(['develop-verify', 'grey', 'canary', 'full', 'retired']),
-  /** Seconds since 1970 at which the revision was loaded here; OpenAI's `created`. */
+  /** Seconds since 1970 at which the revision came to this agent; OpenAI's `created`. */
   loaded: z.number().int().nonnegative(),
   /** The model serves live streams, too. */
   live: z.boolean().optional(),
   /** Speech that it was trained on: recordings of people, or synthetic voices only. Absent: its author does not say. */
   hears: z.enum(['people', 'synthetic']).optional(),
+  /** Tier of the files while the engine has not loaded them. Absent: the revision is loaded. */
+  tier: z.enum(tiers).optional(),
 });
 
 /** Description of an agent, fixed from its boot to its end. */
@@ -40,6 +46,7 @@ export const agentDescription = z.object({
   streams: z.number().int().positive().optional(),
   /** SFrame cipher suites the agent opens (RFC 9605 registry). */
   suites: z.array(z.number().int()).min(1),
+  /** One entry for each revision: a name may occur several times. */
   models: z.array(modelDescription),
 });
 

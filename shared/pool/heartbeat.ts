@@ -67,7 +67,7 @@ export const agentMessage = z.discriminatedUnion('type', [
     /** Strictly growing within a boot; others are dropped. */
     seq: z.number().int().positive(),
     load,
-    /** Present when the set of loaded models changed. */
+    /** Present when the set of revisions or a tier has changed. */
     models: z.array(modelDescription).optional(),
     /** Generation of the release map it goes by, 0 for none yet. Agents that take none do not say. */
     release: z.number().int().nonnegative().optional(),
