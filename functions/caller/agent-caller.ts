@@ -17,27 +17,23 @@ export interface AgentCaller {
   readonly zone: string;
 }
 
-type AgentSettings = Pick<Settings, 'ISSUERS' | 'ATTESTATION'>;
+export type AgentSettings = Pick<Settings, 'ISSUERS' | 'ATTESTATION'>;
 
 const poolClaims = z.object({ pool: z.string(), zone: z.string(), scope: z.string() });
 const malformed = (detail: string) => no(refuse('token_invalid', undefined, detail));
 
-/** Credentials of a call of an agent. */
-export interface AgentCredentials {
-  readonly authorization: string | null;
+interface AgentProof {
   readonly proof: string;
   /** Key of the requested job. A proof for another job is refused. */
   readonly job: string;
 }
 
-/** Verifies token and proof of an agent. */
-export async function verifyAgent(
-  { authorization, proof, job }: AgentCredentials,
+/** Verifies the proof of an agent. */
+export async function verifyProof(
+  { proof, job }: AgentProof,
   settings: AgentSettings,
   now: number,
-): Promise<Result<AgentCaller>> {
-  const pool = await verifyPool(bearerOf(authorization), settings, now);
-  if (!pool.ok) return pool;
+): Promise<Result<string>> {
   if (!settings.ATTESTATION) return no(refuse('uploads_closed', undefined, 'no ATTESTATION'));
   try {
     // The proof is decoded before it is verified, to find its key; it counts only once its signature is good.
@@ -57,17 +53,19 @@ export async function verifyAgent(
       const rule = describeOffset("the agent's", iat * 1_000, now);
       return no(refuse('token_expired', rule === undefined ? undefined : { rule }));
     }
-    return ok({ agent, ...pool.value });
+    return ok(agent);
   } catch (error) {
     return malformed(error instanceof errors.JOSEError ? error.code : 'proof: unreadable');
   }
 }
 
-async function verifyPool(
-  token: string | undefined,
+/** Verifies the pool token of an agent. */
+export async function verifyPool(
+  authorization: string | null,
   { ISSUERS }: AgentSettings,
   now: number,
-): Promise<Result<{ pool: string; zone: string }>> {
+): Promise<Result<Omit<AgentCaller, 'agent'>>> {
+  const token = bearerOf(authorization);
   if (token === undefined) return no(refuse('token_missing'));
   if (!ISSUERS) return no(refuse('uploads_closed', undefined, 'no ISSUERS'));
   try {

@@ -1,27 +1,29 @@
 // HTTP calls of agents and operators about jobs.
 import type { HttpRequest, HttpResponseInit } from '@azure/functions';
+import type { z } from 'zod';
 import { jobKey } from '../../shared/jobs/job.ts';
-import { openJob } from '../../shared/jobs/upload-contract.ts';
+import { OPEN_JOB_BYTES_MAX, openJob } from '../../shared/jobs/upload-contract.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { ok } from '../../shared/result.ts';
-import { verifyAgent } from '../caller/agent-caller.ts';
 import type { EdgeCaller } from '../caller/edge-caller.ts';
 import { fromEdge } from '../caller/from-edge.ts';
+import { readAgentCall } from '../caller/read-agent-call.ts';
 import { answer, answerNo, answerResult } from '../http/answer.ts';
-import { readJson } from '../http/read-json.ts';
 import type { HttpContext } from './http.ts';
 import { openTakenJob } from './open-job.ts';
 import { replay } from './replay.ts';
 
+const body = {
+  schema: openJob,
+  bytesMax: OPEN_JOB_BYTES_MAX,
+  jobOf: ({ job }: z.infer<typeof openJob>) => jobKey(job),
+};
+
 /** POST /api/jobs/open */
 export async function onOpenJob(context: HttpContext, request: HttpRequest): Promise<HttpResponseInit> {
-  const parsed = openJob.safeParse(await readJson(request));
-  if (!parsed.success) return answerNo(refuse('json_invalid'));
-  const { job, proof } = parsed.data;
-  const authorization = request.headers.get('authorization');
-  const caller = await verifyAgent({ authorization, proof, job: jobKey(job) }, context.settings, context.now());
-  if (!caller.ok) return answerNo(caller.refusal);
-  return answerResult(await openTakenJob(context, job, caller.value));
+  const call = await readAgentCall(request, context, body);
+  if (!call.ok) return answerNo(call.refusal);
+  return answerResult(await openTakenJob(context, call.value.sent.job, call.value.caller));
 }
 
 /** POST /api/jobs/replay?zone=: moves dead jobs back into the queue. For operators, through the edge. */

@@ -15,7 +15,10 @@ import {
 import { digestOfFiles } from '../../shared/registry/revision.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type BlobFacts, MODEL_UPLOADS, MODELS } from '../store/blobs.ts';
+import { RETURN_MS } from '../tier/prices.ts';
+import { noteUse } from '../tier/use.ts';
 import type { ModelContext } from './model-context.ts';
+import { readSigned } from './register-revision.ts';
 import { readModel } from './stored-model.ts';
 
 const listKey = (revision: string): string => `f!${revision}`;
@@ -93,20 +96,29 @@ export async function hasFiles(context: FileContext, model: string, revision: st
   return files !== undefined && areStored(context, files);
 }
 
-/** Returns addresses that read the files of a revision whose files are all stored. */
+/**
+ * Returns the signature of a revision whose files are all stored, and addresses that read them. Counts as a use, which
+ * brings archived files back.
+ */
 export async function addressFiles(
   context: FileContext,
   model: string,
   revision: string,
 ): Promise<Result<FileAddresses>> {
-  const listed = await readList(context, model, revision);
-  if (!listed || !(await areStored(context, listed))) return no(refuse('model_files_missing', { model }));
-  const expires = context.now() + MODEL_READ_MS;
-  const address = async (file: ModelFile) => ({
-    ...file,
-    url: await context.blobs.address(MODELS, file.digest, 'read', expires),
-  });
-  return ok({ revision, expires, files: await Promise.all(listed.map(address)) });
+  const now = context.now();
+  const [signed, listed = []] = await Promise.all([
+    readSigned(context, model, revision),
+    readList(context, model, revision),
+  ]);
+  const found = await Promise.all(listed.map(({ digest }) => context.blobs.find(MODELS, digest)));
+  if (!signed || listed.length === 0 || found.includes(undefined)) return no(refuse('model_files_missing', { model }));
+  await noteUse(context.rows, model, revision, now);
+  const expires = now + MODEL_READ_MS;
+  const address = async (file: ModelFile, at: number) =>
+    found[at]?.placed?.tier === 'archive'
+      ? { ...file, expected: now + RETURN_MS }
+      : { ...file, url: await context.blobs.address(MODELS, file.digest, 'read', expires) };
+  return ok({ revision, expires, bundle: signed.bundle, files: await Promise.all(listed.map(address)) });
 }
 
 async function readList({ rows }: Pick<ModelContext, 'rows'>, model: string, revision: string) {

@@ -1,13 +1,19 @@
 // Endpoint for agents' reports of live traffic (shared/registry/live-report.ts).
 import type { HttpRequest, HttpResponseInit } from '@azure/functions';
+import type { z } from 'zod';
 import { jsonOf } from '../../shared/json-text.ts';
 import { refuse } from '../../shared/refusal.ts';
-import { liveProofOf, liveReport, sentLiveReport } from '../../shared/registry/live-report.ts';
-import { verifyAgent } from '../caller/agent-caller.ts';
+import { liveProofOf, liveReport, SENT_REPORT_BYTES_MAX, sentLiveReport } from '../../shared/registry/live-report.ts';
+import { readAgentCall } from '../caller/read-agent-call.ts';
 import { answer, answerNo } from '../http/answer.ts';
-import { readJson } from '../http/read-json.ts';
 import { type ModelContext, requireModels } from './model-context.ts';
 import { storeReport } from './stored-live.ts';
+
+const body = {
+  schema: sentLiveReport,
+  bytesMax: SENT_REPORT_BYTES_MAX,
+  jobOf: ({ report }: z.infer<typeof sentLiveReport>) => liveProofOf(report),
+};
 
 /** POST /api/agents/live */
 export const onLive =
@@ -16,15 +22,11 @@ export const onLive =
     const needed = requireModels(context);
     if (!needed.ok) return answerNo(needed.refusal);
     const known = needed.value;
-    const sent = sentLiveReport.safeParse(await readJson(request));
-    if (!sent.success) return answerNo(refuse('json_invalid'));
-    const { report, proof } = sent.data;
-    const authorization = request.headers.get('authorization');
-    const credentials = { authorization, proof, job: liveProofOf(report) };
-    const caller = await verifyAgent(credentials, known.settings, known.now());
-    if (!caller.ok) return answerNo(caller.refusal);
-    const read = liveReport.safeParse(jsonOf(report));
+    const call = await readAgentCall(request, known, body);
+    if (!call.ok) return answerNo(call.refusal);
+    const { sent, caller } = call.value;
+    const read = liveReport.safeParse(jsonOf(sent.report));
     if (!read.success) return answerNo(refuse('json_invalid'));
-    await storeReport(known, caller.value.agent, caller.value.zone, read.data);
+    await storeReport(known, caller.agent, caller.zone, read.data);
     return answer(200, { seq: read.data.seq });
   };

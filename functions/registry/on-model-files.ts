@@ -1,10 +1,17 @@
 // Endpoints of the model store (shared/registry/model-files.ts).
 import type { HttpRequest, HttpResponseInit } from '@azure/functions';
+import type { z } from 'zod';
 import { jsonOf } from '../../shared/json-text.ts';
 import { refuse } from '../../shared/refusal.ts';
-import { fileProofOf, fileRequest, newFiles, sentFileRequest } from '../../shared/registry/model-files.ts';
-import { verifyAgent } from '../caller/agent-caller.ts';
+import {
+  FILE_REQUEST_BYTES_MAX,
+  fileProofOf,
+  fileRequest,
+  newFiles,
+  sentFileRequest,
+} from '../../shared/registry/model-files.ts';
 import type { EdgeHandler } from '../caller/from-edge.ts';
+import { readAgentCall } from '../caller/read-agent-call.ts';
 import { answerNo, answerResult, answerUnlike } from '../http/answer.ts';
 import { readJson } from '../http/read-json.ts';
 import { type ModelContext, requireModels } from './model-context.ts';
@@ -23,6 +30,12 @@ export const onPlanFiles = (context: ModelContext | undefined): EdgeHandler =>
 export const onListFiles = (context: ModelContext | undefined): EdgeHandler =>
   ofRevision(context, async (known, model, revision) => answerResult(await listFiles(known, model, revision)));
 
+const body = {
+  schema: sentFileRequest,
+  bytesMax: FILE_REQUEST_BYTES_MAX,
+  jobOf: ({ request }: z.infer<typeof sentFileRequest>) => fileProofOf(request),
+};
+
 /** POST /api/agents/models: addresses that read the files of one revision, for an attested agent. */
 export const onAgentFiles =
   (context: ModelContext | undefined) =>
@@ -30,13 +43,9 @@ export const onAgentFiles =
     const needed = requireModels(context);
     if (!needed.ok) return answerNo(needed.refusal);
     const known = needed.value;
-    const sent = sentFileRequest.safeParse(await readJson(request));
-    if (!sent.success) return answerNo(refuse('json_invalid'));
-    const authorization = request.headers.get('authorization');
-    const credentials = { authorization, proof: sent.data.proof, job: fileProofOf(sent.data.request) };
-    const caller = await verifyAgent(credentials, known.settings, known.now());
-    if (!caller.ok) return answerNo(caller.refusal);
-    const read = fileRequest.safeParse(jsonOf(sent.data.request));
+    const call = await readAgentCall(request, known, body);
+    if (!call.ok) return answerNo(call.refusal);
+    const read = fileRequest.safeParse(jsonOf(call.value.sent.request));
     if (!read.success) return answerNo(refuse('json_invalid'));
     return answerResult(await addressFiles(known, read.data.model, read.data.revision));
   };

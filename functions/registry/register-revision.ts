@@ -63,9 +63,15 @@ export async function getRevision(
   revision: string,
 ): Promise<Result<StoredRevision>> {
   const { registry } = await readModel(context, model);
-  const row = registry.revisions[revision] && (await context.rows.read(model, bundleKey(revision)));
-  if (!row) return no(refuse('revision_unknown', { model }));
-  return ok({ ...revisionRowOf(registry, revision), ...newRevision.parse(row.value) });
+  const signed = Object.hasOwn(registry.revisions, revision) && (await readSigned(context, model, revision));
+  if (!signed) return no(refuse('revision_unknown', { model }));
+  return ok({ ...revisionRowOf(registry, revision), ...signed });
+}
+
+/** Returns the signature and description of a revision. */
+export async function readSigned({ rows }: Pick<ModelContext, 'rows'>, model: string, revision: string) {
+  const row = await rows.read(model, bundleKey(revision));
+  return row && newRevision.parse(row.value);
 }
 
 const makesRevision = ({ hash, method }: Manifest): boolean => hash === 'sha256' && method === 'files';

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import { BlobSASPermissions, BlobServiceClient, RestError } from '@azure/storage-blob';
 import { OUTCOMES, UPLOADS } from '../../shared/jobs/paths.ts';
+import { type BlobTier, blobTier, type RehydratePriority } from '../../shared/registry/model-files.ts';
 import { STORAGE_PAUSE_MS, STORAGE_TRIES_MAX } from '../limits.ts';
 import { callStorage } from './storage-call.ts';
 
@@ -25,6 +26,16 @@ export interface BlobFacts {
   /** Version; as in the header `etag`, with its quotes. */
   readonly etag: string;
   readonly metadata: Readonly<Record<string, string>>;
+  readonly placed?: Placement;
+}
+
+/** Access tier of a blob. */
+export interface Placement {
+  readonly tier: BlobTier;
+  /** Arrival in the tier, ms since 1970. */
+  readonly since: number;
+  /** Return from archive in progress; the bytes cannot be read until its end. */
+  readonly returning?: { readonly to: BlobTier; readonly priority: RehydratePriority };
 }
 
 /**
@@ -73,12 +84,9 @@ export function openBlobs(connection: string): Blobs {
     },
     async find(container, name) {
       try {
-        const {
-          contentLength = 0,
-          etag = '',
-          metadata = {},
-        } = await callStorage('read', (options) => blob(container, name).getProperties(options));
-        return { name, bytes: contentLength, etag: quoted(etag), metadata };
+        const found = await callStorage('read', (options) => blob(container, name).getProperties(options));
+        const { contentLength = 0, etag = '', metadata = {} } = found;
+        return { name, bytes: contentLength, etag: quoted(etag), metadata, placed: placementOf(found) };
       } catch (error) {
         if (isStatus(error, 404)) return undefined;
         throw error;
@@ -100,7 +108,8 @@ export function openBlobs(connection: string): Blobs {
       const found: BlobFacts[] = [];
       const items = account.getContainerClient(container).listBlobsFlat({ prefix, includeMetadata: true });
       for await (const { name, properties, metadata = {} } of items) {
-        found.push({ name, bytes: properties.contentLength ?? 0, etag: quoted(properties.etag), metadata });
+        const { contentLength: bytes = 0, etag } = properties;
+        found.push({ name, bytes, etag: quoted(etag), metadata, placed: placementOf(properties) });
       }
       return found;
     },
@@ -126,6 +135,26 @@ export function openBlobs(connection: string): Blobs {
       });
     },
   };
+}
+
+interface TierHeaders {
+  readonly accessTier?: string;
+  readonly archiveStatus?: string;
+  readonly rehydratePriority?: string;
+  readonly accessTierChangedOn?: Date;
+  readonly createdOn?: Date;
+}
+
+const RETURNING = 'rehydrate-pending-to-';
+
+/** Parses the headers of a tier; a blob without them is in the default tier of its account, hot. */
+function placementOf({ accessTier, archiveStatus, rehydratePriority, ...times }: TierHeaders): Placement {
+  const tier = blobTier.catch('hot').parse(accessTier?.toLowerCase());
+  const since = (times.accessTierChangedOn ?? times.createdOn)?.getTime() ?? 0;
+  if (!archiveStatus?.startsWith(RETURNING)) return { tier, since };
+  const to = blobTier.catch('hot').parse(archiveStatus.slice(RETURNING.length));
+  const priority = rehydratePriority?.toLowerCase() === 'high' ? 'high' : 'standard';
+  return { tier, since, returning: { to, priority } };
 }
 
 /** Adds quotes: lists give versions without them, headers with them. */

@@ -1,5 +1,6 @@
 // Expected cost of a blob in a tier, and the fees of a move.
-import type { BlobTier, Prices, RehydratePriority } from './prices.ts';
+import type { BlobTier, RehydratePriority } from '../../shared/registry/model-files.ts';
+import type { Prices } from './prices.ts';
 
 const DAYS_A_MONTH = 30;
 

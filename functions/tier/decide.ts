@@ -1,6 +1,7 @@
 // Decides the storage tier of each blob of a revision. Pure: blobs, prices and a time in, moves with reasons out.
+import { type BlobTier, blobTiers, type RehydratePriority } from '../../shared/registry/model-files.ts';
 import { costOf, type Fees, feesOf, monthly } from './cost.ts';
-import { azureEastUs, type BlobTier, blobTiers, type Prices, type RehydratePriority } from './prices.ts';
+import { azureEastUs, type Prices } from './prices.ts';
 
 /** Reasons that keep a blob near. */
 export type Need = 'alias' | 'rollback' | 'trial' | 'hold';

@@ -8,7 +8,7 @@
 //
 // The blob is read at `source` until the row is swapped and at `target` from then on; the other one is deleted only in a
 // state that does not read it. So some tier has the bytes at every point.
-import type { BlobTier, RehydratePriority } from './prices.ts';
+import type { BlobTier, RehydratePriority } from '../../shared/registry/model-files.ts';
 
 export type MoveState = 'requested' | 'copying' | 'verified' | 'committed';
 

@@ -1,8 +1,5 @@
 // Prices of blob tiers, as data: another region, redundancy or year is another table.
-
-export type BlobTier = 'hot' | 'cool' | 'cold' | 'archive';
-export const blobTiers: readonly BlobTier[] = ['hot', 'cool', 'cold', 'archive'];
-export type RehydratePriority = 'standard' | 'high';
+import type { BlobTier, RehydratePriority } from '../../shared/registry/model-files.ts';
 
 /** Dollars, and the days for which leaving earlier is charged. */
 export interface TierPrice {
@@ -45,3 +42,7 @@ export const azureEastUs: Prices = {
   },
   highGbPerHour: 10.7,
 };
+
+const HOUR_MS = 3_600_000;
+/** Wait to plan with for a return of high priority, from the request, which the next look of the timer finds. */
+export const RETURN_MS = (azureEastUs.rehydrate.high.hours + 0.1) * HOUR_MS;

@@ -14,7 +14,7 @@
 //   POST   /api/jobs/open                            openJob          → 200 openedJob, 409 when it is no longer wanted
 import { z } from 'zod';
 import { commitment } from '../audit/privacy.ts';
-import { MiB } from '../bytes.ts';
+import { KiB, MiB } from '../bytes.ts';
 import { tenantName, zoneName } from '../names.ts';
 import { isReason, type Reason } from '../refusal.ts';
 import { ATTESTATION_CHARACTERS } from '../seal/limits.ts';
@@ -172,6 +172,8 @@ export const openedTranscript = z.object({
 export type OpenedTranscript = z.infer<typeof openedTranscript>;
 
 /** `proof` is the compact JWS of callers.ts. */
+/** A job, which takes 1 KiB, and its proof. */
+export const OPEN_JOB_BYTES_MAX = 2 * ATTESTATION_CHARACTERS + 8 * KiB;
 export const openJob = z.object({ job: uploadJob, proof: z.string().max(2 * ATTESTATION_CHARACTERS) });
 
 export const openedJob = z.object({

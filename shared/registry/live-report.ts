@@ -14,6 +14,8 @@ export const LIVE_REPORT_REVISIONS_MAX = 32;
 const LIVE_REPORT_BYTES = 96 * KiB;
 /** Hello of an agent: an attestation of a few KiB and at most some hundred models. */
 export const HEARTBEAT_BYTES = 64 * KiB;
+/** JSON of `sentLiveReport`, in which each quote of the report takes two bytes. */
+export const SENT_REPORT_BYTES_MAX = 2 * LIVE_REPORT_BYTES + HEARTBEAT_BYTES;
 
 export const liveReport = z.object({
   v: z.literal(1),

@@ -10,6 +10,7 @@ import { z } from 'zod';
 import { toHex } from '../hex.ts';
 import { sha256 } from '../sha256.ts';
 import { modelName, revisionDigest } from './revision.ts';
+import { bundle } from './signature-bundle.ts';
 import { filePath } from './signature-manifest.ts';
 
 /** Files of one revision: a row of the table names them all. */
@@ -23,6 +24,8 @@ export const MODEL_READ_MS = 900_000;
 /** Bytes of an agent's signed request. */
 const REQUEST_BYTES_MAX = 1_024;
 const PROOF_BYTES_MAX = 32_768;
+/** JSON of `sentFileRequest`, with room for escapes. */
+export const FILE_REQUEST_BYTES_MAX = 2 * REQUEST_BYTES_MAX + PROOF_BYTES_MAX + 64;
 
 /** SHA-256 of a file in hex. */
 export const fileDigest = z.string().regex(/^[0-9a-f]{64}$/);
@@ -32,6 +35,15 @@ const size = z.number().int().nonnegative().max(MODEL_FILE_BYTES_MAX);
 /** A file of a revision; `name` is its path in the model repository, with `/`. */
 export const modelFile = z.object({ name: filePath, digest: fileDigest, bytes: size });
 export type ModelFile = z.infer<typeof modelFile>;
+
+/** Tiers of object storage, hottest first. */
+export const blobTier = z.enum(['hot', 'cool', 'cold', 'archive']);
+export type BlobTier = z.infer<typeof blobTier>;
+export const blobTiers: readonly BlobTier[] = blobTier.options;
+
+/** Priority of a return from archive. */
+export const rehydratePriority = z.enum(['standard', 'high']);
+export type RehydratePriority = z.infer<typeof rehydratePriority>;
 
 export const newFiles = z.object({ files: z.array(modelFile).min(1).max(MODEL_FILES_MAX) });
 
@@ -71,9 +83,20 @@ export const fileRequest = z.object({ v: z.literal(1), model: modelName, revisio
 /** Returns the `job` claim of the proof of a request for files. */
 export const fileProofOf = (request: string): string => `files ${toHex(sha256(new TextEncoder().encode(request)))}`;
 
+/** Answer to an agent, which verifies `bundle` itself before it trusts the list of files. */
 export const fileAddresses = z.object({
   revision: revisionDigest,
   expires: z.number().int().describe('End of the addresses, ms since 1970'),
-  files: z.array(modelFile.extend({ url: z.string() })),
+  bundle: bundle.describe('Signature of the files'),
+  files: z.array(
+    modelFile.extend({
+      url: z.string().optional().describe('Address that reads the file; absent while it is archived'),
+      expected: z
+        .number()
+        .int()
+        .optional()
+        .describe('Time by which an archived file is expected back, ms since 1970; its return has priority'),
+    }),
+  ),
 });
 export type FileAddresses = z.infer<typeof fileAddresses>;

@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { ModelContext } from '../../functions/registry/model-context.ts';
 
-type StoreBlobs = ModelContext['blobs'];
+import type { BlobFacts, Placement } from '../../functions/store/blobs.ts';
 
-import type { BlobFacts } from '../../functions/store/blobs.ts';
+type StoreBlobs = ModelContext['blobs'];
 
 /** Blobs of the model store in memory. An address names its right, container and blob. */
 export class ModelBlobs implements StoreBlobs {
   readonly #blobs = new Map<string, { readonly bytes: string; readonly etag: string }>();
+  readonly #placed = new Map<string, Placement>();
   #version = 0;
   /** Runs in the middle of hashing. */
   onDigest: () => void = () => {};
@@ -18,9 +19,14 @@ export class ModelBlobs implements StoreBlobs {
     this.#put(url.slice('write:'.length), bytes);
   }
 
+  /** Puts a file of the store into a tier. */
+  place(digest: string, placed: Placement): void {
+    this.#placed.set(`models/${digest}`, placed);
+  }
+
   async find(container: string, name: string): Promise<BlobFacts | undefined> {
     const blob = this.#blobs.get(`${container}/${name}`);
-    return blob && { name, bytes: blob.bytes.length, etag: blob.etag, metadata: {} };
+    return blob && this.#facts(`${container}/${name}`, name, blob);
   }
 
   async digest(container: string, found: BlobFacts): Promise<string | undefined> {
@@ -42,9 +48,17 @@ export class ModelBlobs implements StoreBlobs {
   async list(container: string): Promise<BlobFacts[]> {
     return [...this.#blobs]
       .filter(([place]) => place.startsWith(`${container}/`))
-      .map(([place, { bytes, etag }]) => {
-        return { name: place.slice(container.length + 1), bytes: bytes.length, etag, metadata: {} };
-      });
+      .map(([place, blob]) => this.#facts(place, place.slice(container.length + 1), blob));
+  }
+
+  #facts(place: string, name: string, { bytes, etag }: { readonly bytes: string; readonly etag: string }): BlobFacts {
+    return {
+      name,
+      bytes: bytes.length,
+      etag,
+      metadata: {},
+      placed: this.#placed.get(place) ?? { tier: 'hot', since: 0 },
+    };
   }
 
   async address(container: string, name: string, right: string): Promise<string> {

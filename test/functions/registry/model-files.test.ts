@@ -13,8 +13,9 @@ import {
 import { onAgentFiles, onPlanFiles } from '../../../functions/registry/on-model-files.ts';
 import * as models from '../../../functions/registry/on-models.ts';
 import type { Evidence } from '../../../shared/registry/evidence.ts';
+import { fileAddresses, fileProofOf } from '../../../shared/registry/model-files.ts';
 import { digestOfFiles } from '../../../shared/registry/revision.ts';
-import { makeBundle } from '../../../shared/registry/signature-bundle.ts';
+import { makeBundle, openBundle } from '../../../shared/registry/signature-bundle.ts';
 import { signPayload } from '../../../shared/registry/signature-envelope.ts';
 import { writeManifest } from '../../../shared/registry/signature-manifest.ts';
 import { ModelBlobs } from '../../fake/model-blobs.ts';
@@ -57,6 +58,17 @@ async function plan(revision: string, files: typeof first) {
   const planned = await planFiles(context, MODEL, revision, files);
   if (!planned.ok) throw new Error(planned.refusal.reason);
   return planned.value;
+}
+
+async function askAsAgent(revision: string, job?: string) {
+  const sent = JSON.stringify({ v: 1, model: MODEL, revision });
+  const body = JSON.stringify({ request: sent, proof: await callers.proofOf(job ?? fileProofOf(sent)) });
+  const headers = { authorization: `Bearer ${await callers.poolToken('eu')}` };
+  const url = 'http://functions/api/agents/models';
+  const answered = await onAgentFiles(context)(
+    new HttpRequest({ url, method: 'POST', headers, body: { string: body } }),
+  );
+  return { status: answered.status, body: answered.jsonBody };
 }
 
 /** Sends every missing file and has it hashed. */
@@ -194,13 +206,39 @@ describe('C7: the model store', () => {
     expect(moved).toMatchObject({ status: 422, body: { error: { reason: 'gate_closed' } } });
   });
 
-  it('gives addresses to attested agents alone', async () => {
-    const body = JSON.stringify({ request: JSON.stringify({ v: 1, model: MODEL, revision: 'x' }), proof: 'x.y.z' });
-    const request = new HttpRequest({
-      url: 'http://functions/api/agents/models',
-      method: 'POST',
-      body: { string: body },
-    });
-    expect((await onAgentFiles(context)(request)).status).toBe(401);
+  it('gives attested agents the signature and an address for each file', async () => {
+    const revision = await register(first);
+    await push(revision, first, contents);
+    const { status, body } = await askAsAgent(revision);
+    expect(status).toBe(200);
+    const { bundle, files } = fileAddresses.parse(body);
+    expect(await openBundle(bundle, [signerOf(author)])).toMatchObject({ ok: true, value: { manifest: { revision } } });
+    expect(files.map(({ url }) => url)).toEqual(first.map(({ digest }) => `read:models/${digest}`));
+  });
+
+  it('A11 answers the expected time instead of an address of an archived file', async () => {
+    const revision = await register(first);
+    await push(revision, first, contents);
+    blobs.place(digestOf('first network'), { tier: 'archive', since: 0 });
+    const { body } = await askAsAgent(revision);
+    const [network, vocabulary] = fileAddresses.parse(body).files;
+    expect(network).toMatchObject({ expected: expect.any(Number) });
+    expect(network).not.toHaveProperty('url');
+    expect(vocabulary).toMatchObject({ url: `read:models/${shared.digest}` });
+  });
+
+  it('refuses an agent without credentials before it reads the body', async () => {
+    const request = {
+      headers: new Headers(),
+      get body(): never {
+        throw new Error('read');
+      },
+    };
+    expect((await onAgentFiles(context)(request as unknown as HttpRequest)).status).toBe(401);
+  });
+
+  it('refuses a proof for another request', async () => {
+    const revision = await register(first);
+    expect(await askAsAgent(revision, 'files of another request')).toMatchObject({ status: 401 });
   });
 });

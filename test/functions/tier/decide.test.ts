@@ -8,7 +8,8 @@ import {
   type Need,
   type StoredBlob,
 } from '../../../functions/tier/decide.ts';
-import { azureEastUs, blobTiers } from '../../../functions/tier/prices.ts';
+import { azureEastUs } from '../../../functions/tier/prices.ts';
+import { blobTiers } from '../../../shared/registry/model-files.ts';
 import { runs } from '../../seeds.ts';
 
 const HOUR = 3_600_000;
