@@ -112,10 +112,16 @@ export async function openBackend(settings: Settings, overrides: AgentOverrides,
     },
   });
   const metrics = openMetrics({ settings, dispatcher, watch, failures, workers, context });
-  /** Returns a served model unless its revision was withdrawn: begun work ends, new work is refused. */
-  const model = (name: string) => {
-    const found = watch.model(name);
-    return found && releaseMap.part(found.description) !== undefined ? found : undefined;
+  /**
+   * Returns a served revision of a model, the one of the part `full` where none is named. A withdrawn one is not
+   * returned: begun work ends, new work is refused.
+   */
+  const model = (name: string, revision?: string): ServedModel | undefined => {
+    const parts = watch.revisions(name).map((one) => ({ one, part: releaseMap.part(one.description) }));
+    const found = parts.filter(
+      ({ one, part }) => part !== undefined && (revision === undefined || one.description.revision === revision),
+    );
+    return (found.find(({ part }) => part === 'full') ?? found[0])?.one;
   };
   return {
     ...{ settings, now, log, keepaliveMs, workers, engine, outbox, keys, releaseMap, failures, watch, serviceTime },

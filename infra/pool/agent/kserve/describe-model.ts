@@ -2,9 +2,11 @@ import type { CallHead } from '../../../../shared/kserve/call.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import { modelPath, readWhole } from '../engine/calls/client.ts';
 import { engineRefusal } from '../engine/calls/engine-refusal.ts';
+import { engineModelOf } from '../models/served-model.ts';
 import type { AgentRequest } from '../request/admitted-request.ts';
 import { respond } from '../request/respond.ts';
 import { ENGINE_MS } from '../settings/limits.ts';
+import { withoutRevision } from './without-revision.ts';
 
 /** Suffix of the model's address for each task. */
 const suffixes = { metadata: '', config: '/config', stats: '/stats' } as const;
@@ -14,12 +16,13 @@ export async function describeModel(work: AgentRequest, head: CallHead): Promise
   const suffix = suffixes[head.task as keyof typeof suffixes];
   const timeout = AbortSignal.timeout(ENGINE_MS);
   const signal = AbortSignal.any([work.signal, timeout]);
-  const path = `${modelPath(head.model, head.version)}${suffix}`;
+  const path = `${modelPath(engineModelOf(work.model), head.version)}${suffix}`;
   const answer = await work.context.calls.client.call({ method: 'GET', path, signal });
   const body = answer.ok ? await readWhole(answer.value) : answer;
   if (!answer.ok || !body.ok) return body as Result<never>;
   const { status } = answer.value;
-  if (status !== 200) return no(engineRefusal({ status, body: body.value }, head));
-  const sent = await respond(work.answer, { 'content-type': 'application/json' }, [body.value], head.accept);
+  const said = withoutRevision(body.value, work.model);
+  if (status !== 200) return no(engineRefusal({ status, body: said }, head));
+  const sent = await respond(work.answer, { 'content-type': 'application/json' }, [said], head.accept);
   return sent.ok ? ok(0) : sent;
 }

@@ -7,12 +7,14 @@ import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import { type EngineAnswer, modelPath, readWhole } from '../engine/calls/client.ts';
 import { engineRefusal } from '../engine/calls/engine-refusal.ts';
+import { engineModelOf } from '../models/served-model.ts';
 import type { AgentRequest } from '../request/admitted-request.ts';
 import { respond, sendPieces } from '../request/respond.ts';
 import { INFER_TIMEOUT_MS } from './infer.ts';
 import { readBody } from './read-body.ts';
 import { frames, isErrorFrame } from './server-sent.ts';
 import { soundSeconds } from './sound-seconds.ts';
+import { withoutRevision } from './without-revision.ts';
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -77,7 +79,7 @@ async function callEngine(work: AgentRequest, head: CallHead, body: Uint8Array):
   try {
     const called = await work.context.calls.client.call({
       method: 'POST',
-      path: `${modelPath(head.model, head.version)}/${head.task}`,
+      path: `${modelPath(engineModelOf(work.model), head.version)}/${head.task}`,
       headers: { 'content-type': 'application/json', accept: streams ? 'text/event-stream' : 'application/json' },
       chunks: [body],
       signal: AbortSignal.any([work.signal, silence.signal]),
@@ -97,13 +99,14 @@ async function callEngine(work: AgentRequest, head: CallHead, body: Uint8Array):
 async function passWhole(work: AgentRequest, head: CallHead, answer: EngineAnswer): Promise<Result<undefined>> {
   const whole = await readWhole(answer);
   if (!whole.ok) return whole;
-  if (answer.status !== 200) return no(engineRefusal({ status: answer.status, body: whole.value }, head));
-  return respond(work.answer, { 'content-type': 'application/json' }, [whole.value], head.accept);
+  const said = withoutRevision(whole.value, work.model);
+  if (answer.status !== 200) return no(engineRefusal({ status: answer.status, body: said }, head));
+  return respond(work.answer, { 'content-type': 'application/json' }, [said], head.accept);
 }
 
 /** Every frame is looked at: behind the first one, an engine says that it failed inside a stream that began well. */
 async function passFrames(
-  { answer }: AgentRequest,
+  { answer, model }: AgentRequest,
   { body }: EngineAnswer,
   touch: () => void,
 ): Promise<Result<undefined>> {
@@ -114,7 +117,8 @@ async function passFrames(
     if (isErrorFrame(frame.value)) return no(refuse('engine_failed', undefined, 'an error frame'));
     if (!begun) await answer.send({ type: 'answer', headers: { 'content-type': 'text/event-stream' } });
     begun = true;
-    const sent = await sendPieces(answer, new TextEncoder().encode(`${frame.value}\n\n`));
+    const frameBytes = new TextEncoder().encode(`${frame.value}\n\n`);
+    const sent = await sendPieces(answer, withoutRevision(frameBytes, model));
     if (!sent.ok) return sent;
   }
   return begun ? ok(undefined) : no(refuse('engine_failed', undefined, 'a stream without a frame'));

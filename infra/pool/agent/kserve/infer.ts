@@ -12,11 +12,13 @@ import { modelPath, readWhole } from '../engine/calls/client.ts';
 import { engineRefusal } from '../engine/calls/engine-refusal.ts';
 import type { EngineStep } from '../engine/calls/sequences.ts';
 import { levelOf } from '../engine/level.ts';
+import { engineModelOf } from '../models/served-model.ts';
 import type { AgentRequest } from '../request/admitted-request.ts';
 import { respond } from '../request/respond.ts';
 import { type Checked, readRequest } from './check-request.ts';
 import { readBody } from './read-body.ts';
 import { soundSeconds } from './sound-seconds.ts';
+import { withoutRevision } from './without-revision.ts';
 
 /** Longest inference of any model: a slow one is not a lost one. */
 export const INFER_TIMEOUT_MS = 120_000;
@@ -29,12 +31,12 @@ export async function infer(work: AgentRequest, head: CallHead): Promise<Result<
   const body = await readBody(work.records, head.encoding, calls.budget);
   if (!body.ok) return body;
   try {
-    const describe = () => calls.metadata(head.model, head.version, work.signal);
+    const describe = () => calls.metadata(engineModelOf(work.model), head.version, work.signal);
     const read = await readRequest(body.value.bytes, head, describe);
     if (!read.ok) return read;
     const answered = await run(work, head, read.value);
     if (!answered.ok) return answered;
-    const made = makeAnswer(read.value, answered.value);
+    const made = makeAnswer(read.value, { ...answered.value, model: head.model });
     if (!made.ok) return made;
     const { headers, chunks, byteLength } = made.value;
     // The slot is free, but the answer stays until the edge has read it.
@@ -51,7 +53,8 @@ function run(work: AgentRequest, head: CallHead, checked: Checked): Promise<Resu
   const { context, ticket, deadline } = work;
   const { sequence } = checked;
   if (!sequence) return callEngine(work, head, checked);
-  const { model, version, caller, session } = head;
+  const { version, caller, session } = head;
+  const model = engineModelOf(work.model);
   const step = { tenant: ticket.tenant, caller, session, model, version, ...sequence };
   // A step that was begun is finished: cancelling it would cancel the whole sequence, at some engines silently.
   const { signal: never } = new AbortController();
@@ -63,17 +66,18 @@ function run(work: AgentRequest, head: CallHead, checked: Checked): Promise<Resu
 
 /** Waits for a slot and calls the engine once: a caller's model need not be idempotent. */
 function callEngine(
-  { context, ticket, onStart, signal, deadline }: AgentRequest,
+  { context, model, ticket, onStart, signal, deadline }: AgentRequest,
   head: CallHead,
   checked: Checked,
   step?: EngineStep,
 ): Promise<Result<InferResponse>> {
+  const engineModel = engineModelOf(model);
   const place = { class: ticket.class, tenant: ticket.tenant, deadline, signal, onStart };
   return context.dispatcher.hold(place, async () => {
     const left = Math.min(deadline - context.now(), INFER_TIMEOUT_MS);
     if (left <= 0) return no(refuse('deadline_passed'));
     // Later than its class is the caller's choice, sooner is not, nor a level that does not exist.
-    const priority = levelOf(ticket.class, context.calls.levels(head.model), checked.priority);
+    const priority = levelOf(ticket.class, context.calls.levels(engineModel), checked.priority);
     const body = encodeInferRequest({
       inputs: checked.request.inputs,
       ...(checked.request.outputs.length > 0 && { outputs: checked.request.outputs.map(({ name }) => name) }),
@@ -88,7 +92,7 @@ function callEngine(
     const timeout = AbortSignal.timeout(left);
     const began = context.now();
     const { headers, chunks } = body.value;
-    const path = `${modelPath(head.model, head.version)}/infer`;
+    const path = `${modelPath(engineModel, head.version)}/infer`;
     const both = AbortSignal.any([signal, timeout]);
     const answer = await context.calls.client.call({ method: 'POST', path, headers, chunks, signal: both });
     const whole = answer.ok ? await readWhole(answer.value) : answer;
@@ -100,7 +104,8 @@ function callEngine(
       const own = checked.timeoutMicros;
       // The clock counts whole milliseconds.
       const passedMicros = (context.now() - began + 1) * 1_000 >= own ? own : 0;
-      return no(engineRefusal({ status, body: whole.value }, head, { sequence, passedMicros }));
+      const said = withoutRevision(whole.value, model);
+      return no(engineRefusal({ status, body: said }, head, { sequence, passedMicros }));
     }
     const decoded = decodeInferResponse(whole.value, received[HEADER_LENGTH] as string | undefined);
     return decoded.ok ? decoded : no(refuse('engine_failed', undefined, `engine answer: ${decoded.refusal.reason}`));

@@ -1,10 +1,11 @@
 import { shortened } from '../../../../shared/refusal.ts';
 import type { SignerKey } from '../../../../shared/registry/signature-key.ts';
+import type { Recogniser } from '../asr/segment.ts';
 import type { Dispatcher } from '../engine/dispatch.ts';
 import type { AgentEvent } from '../identity/record.ts';
 import type { Log } from '../telemetry/log.ts';
 import { createSpeaker } from '../tts/create-speaker.ts';
-import { type Enter, isSpeechModel, readRepository } from './models.ts';
+import { type Enter, isSpeechModel, type RepositoryModel, readRepository } from './models.ts';
 import { createRecognisers } from './recogniser.ts';
 import type { KnownDigests } from './revision.ts';
 import type { ServedModel } from './served-model.ts';
@@ -65,16 +66,7 @@ export function createModelSource({
       const same = models.find(({ description }) => description.name === name && description.revision === revision);
       try {
         const recogniser = isSpeechModel(model) && !same ? await recogniserOf(model) : undefined;
-        const { description, live, speech } = model;
-        const speaker = speech && createSpeaker({ model: name, parameters: speech, run, now });
-        const source = isSpeechModel(model) && { description, folder: model.folder, parameters: model.parameters };
-        const able = {
-          ...(recogniser && { recogniser }),
-          ...(source && { source }),
-          ...(live && { live }),
-          ...(speaker && { speaker }),
-        };
-        next.push({ ...(same ?? { description, ...able }), unchanged: model.unchanged });
+        next.push({ ...(same ?? serve(model, recogniser, { run, now })), unchanged: model.unchanged });
         logged.delete(name);
       } catch (error) {
         onBroken(name, error instanceof Error ? error.message : 'its decoder does not load');
@@ -82,6 +74,23 @@ export function createModelSource({
     }
     models = next;
     return models;
+  };
+}
+
+/** Joins a model of the repository with what recognises or speaks for it. */
+export function serve(
+  model: RepositoryModel,
+  recogniser: Recogniser | undefined,
+  { run, now }: Pick<ModelSourceOptions, 'run' | 'now'>,
+): ServedModel {
+  const { description, engineModel, folder, live, speech } = model;
+  const speaker = speech && createSpeaker({ model: engineModel, parameters: speech, run, now });
+  return {
+    ...{ description, engineModel, unchanged: model.unchanged },
+    ...(recogniser && { recogniser }),
+    ...(isSpeechModel(model) && { source: { description, engineModel, folder, parameters: model.parameters } }),
+    ...(live && { live }),
+    ...(speaker && { speaker }),
   };
 }
 

@@ -53,7 +53,11 @@ const inferParameters = z.object({
 export interface RepositoryModel {
   readonly folder: string;
   readonly description: ModelDescription;
-  /** Whether its files are still those that its revision names, by what the file system says of them. */
+  /** Its name at the engine. */
+  readonly engineModel: string;
+  /** Files of its revision; absent where the caller knows them. */
+  readonly files?: FoundRevision['files'];
+  /** Reports whether its files are those of its revision, by size, times and inode. */
   readonly unchanged: () => Promise<boolean>;
   /** How it recognises; absent when it only computes. */
   readonly parameters?: ModelParameters;
@@ -91,7 +95,7 @@ async function readLive(repository: string, model: string): Promise<LiveModel> {
   return { model, windowSamples: samples(window), hopSamples: samples(hop) };
 }
 
-/** A model for us, `undefined` when it is none. Rejects when it wants to be one and cannot. */
+/** Reads a model that carries parameters of the agent, `undefined` for another. Rejects a broken one. */
 export async function readModel(place: Place, folder: string): Promise<RepositoryModel | undefined> {
   const config = await readConfig(path.join(place.repository, folder));
   if (!config) return undefined;
@@ -121,46 +125,72 @@ class RefusedRevision extends Error {
   }
 }
 
-/** A model of its own folder, the first, and of others that it names. */
+/** Makes a model of its own folder, the first, and of others that it names. */
 async function makeModel(
-  { repository, now, digests, enter }: Place,
+  place: Place,
   [folder, ...others]: readonly [string, ...string[]],
   named: readonly string[],
   read: ModelParameters | SpeakParameters | z.infer<typeof inferParameters>,
 ): Promise<RepositoryModel> {
   const { task, language, precision, stage } = read;
-  const files = named.map((file) => path.join(repository, folder, file));
-  const parts = await followSteps(repository, [folder, ...others]);
-  // Before they are read: what changes meanwhile has changed.
-  const stamp = await stampRevision(repository, parts, files);
-  const found = await digestRevision(repository, parts, files, digests);
-  const refused = await enter?.(folder, found);
-  if (refused !== undefined) throw new RefusedRevision(found.revision, refused);
+  const { repository, now } = place;
+  const { name = folder, ...identity } = place.known ?? (await identify(place, [folder, ...others], named));
   return {
     folder: path.join(repository, folder),
+    engineModel: folder,
     description: {
-      name: folder,
+      name,
       task: task === 'speak' ? 'synthesize' : task,
       languages: language.split(',').map((tag) => tag.trim()),
-      revision: found.revision,
+      revision: identity.revision,
       precision,
       stage,
       loaded: Math.floor(now / 1_000),
       ...('hears' in read && read.hears && { hears: read.hears }),
     },
-    unchanged: () =>
-      stampRevision(repository, parts, files).then(
-        (now) => now === stamp,
-        () => false,
-      ),
+    ...(identity.files && { files: identity.files }),
+    unchanged: identity.unchanged,
   };
+}
+
+/** Revision of a model, and how its files are compared with it. */
+interface Identity {
+  /** Name of the model where it is not that of its folder. */
+  readonly name?: string;
+  readonly revision: string;
+  readonly files?: FoundRevision['files'];
+  readonly unchanged: () => Promise<boolean>;
+}
+
+/** Reads the files of a model, which may have to be signed. */
+async function identify(
+  { repository, digests, enter }: Place,
+  folders: readonly [string, ...string[]],
+  named: readonly string[],
+): Promise<Identity> {
+  const files = named.map((file) => path.join(repository, folders[0], file));
+  const parts = await followSteps(repository, folders);
+  // Taken before the files are read: a change during the read counts as one.
+  const stamp = await stampRevision(repository, parts, files);
+  const found = await digestRevision(repository, parts, files, digests);
+  const refused = await enter?.(folders[0], found);
+  if (refused !== undefined) throw new RefusedRevision(found.revision, refused);
+  const unchanged = () =>
+    stampRevision(repository, parts, files).then(
+      (now) => now === stamp,
+      () => false,
+    );
+  return { revision: found.revision, files: found.files, unchanged };
 }
 
 interface Place {
   readonly repository: string;
+  /** Epoch ms. */
   readonly now: number;
-  readonly digests: KnownDigests;
-  readonly enter: Enter | undefined;
+  readonly digests?: KnownDigests;
+  readonly enter?: Enter | undefined;
+  /** Identity of a revision whose files were verified before. */
+  readonly known?: Identity;
 }
 
 /** Asked of each revision whose files are here: why it is not let in, `undefined` when it is. */

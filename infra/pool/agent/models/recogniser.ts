@@ -7,7 +7,7 @@ import type { Recogniser } from '../asr/segment.ts';
 import type { SpeechModel } from './models.ts';
 
 /** Plain data that a recogniser is made of, in this process or in a worker. */
-export type RecogniserSource = Pick<SpeechModel, 'description' | 'folder' | 'parameters'>;
+export type RecogniserSource = Pick<SpeechModel, 'description' | 'engineModel' | 'folder' | 'parameters'>;
 
 /** Tokens of `tokens.txt` that do not stand for their own text. */
 const SPECIAL: Record<string, string> = { '<blank>': '', '<space>': ' ' };
@@ -46,7 +46,7 @@ export function createRecognisers(): (model: RecogniserSource) => Promise<Recogn
     const decoder = decoders.get(key) ?? loadDecoder(model);
     decoders.set(key, decoder);
     return {
-      model: model.description.name,
+      model: model.engineModel,
       frameSeconds: model.parameters.frame_milliseconds / 1_000,
       decoder: await decoder,
     };

@@ -13,7 +13,7 @@ export type KnownDigests = Map<string, { stamp: string; digest: string }>;
 export interface FoundRevision {
   readonly revision: string;
   /** By path inside the repository, SHA-256 in hex. */
-  readonly files: readonly { readonly name: string; readonly digest: string }[];
+  readonly files: readonly { readonly name: string; readonly digest: string; readonly bytes: number }[];
 }
 
 async function listFiles(repository: string, folder: string): Promise<string[]> {
@@ -72,10 +72,10 @@ export async function digestRevision(
   named: readonly string[],
   known: KnownDigests = new Map(),
 ): Promise<FoundRevision> {
-  const files: { name: string; digest: string }[] = [];
+  const files: FoundRevision['files'][number][] = [];
   for (const file of await filesOf(repository, folders, named)) {
     const name = path.relative(repository, file).split(path.sep).join('/');
-    files.push({ name, digest: await digestFile(file, known) });
+    files.push({ name, digest: await digestFile(file, known), bytes: (await stat(file)).size });
   }
   return { revision: digestOfFiles(files), files };
 }

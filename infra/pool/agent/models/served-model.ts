@@ -5,6 +5,8 @@ import type { LiveModel } from './live-model.ts';
 import type { RecogniserSource } from './recogniser.ts';
 export interface ServedModel {
   readonly description: ModelDescription;
+  /** Its name at the engine where that is another. */
+  readonly engineModel?: string;
   /** Absent when the model serves tensors only. */
   readonly recogniser?: Recogniser;
   /** Files that the recogniser was made of, for stream workers; absent in tests that make their own. */
@@ -16,3 +18,6 @@ export interface ServedModel {
   /** Whether its files are still those that its revision names; absent when it was made of none. */
   readonly unchanged?: () => Promise<boolean>;
 }
+
+/** Returns the name of a model at the engine. */
+export const engineModelOf = ({ description, engineModel }: ServedModel): string => engineModel ?? description.name;

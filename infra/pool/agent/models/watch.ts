@@ -7,7 +7,7 @@ import type { AgentEvent } from '../identity/record.ts';
 import type { EngineCounts } from '../telemetry/engine-counters.ts';
 import type { Log } from '../telemetry/log.ts';
 import { speakTensors } from '../tts/parameters.ts';
-import type { ServedModel } from './served-model.ts';
+import { engineModelOf, type ServedModel } from './served-model.ts';
 
 /** Failed polls before an agent logs that it never reached its engine; each next line takes twice as many. */
 export const ENGINE_UNREACHABLE_POLLS = 10;
@@ -34,8 +34,8 @@ const UNDESCRIBED = 'the engine does not describe it';
 /** Names at the engine of what is served, live halves included. */
 const namesIn = (models: ReadonlyMap<string, ServedModel>): ReadonlySet<string> =>
   new Set(
-    [...models.values()].flatMap(({ description, live }) =>
-      description.live && live ? [description.name, live.model] : [description.name],
+    [...models.values()].flatMap((model) =>
+      model.description.live && model.live ? [engineModelOf(model), model.live.model] : [engineModelOf(model)],
     ),
   );
 
@@ -47,12 +47,13 @@ export class EngineWatch {
   #wasReady = false;
   /** Models that were served once and are not loaded now. */
   readonly #gone = new Set<string>();
+  /** Served models by their names at the engine. */
   #served = new Map<string, ServedModel>();
   /** Queues of the engine in which requests wait, by the name of the model in the request. */
   readonly #queues = new Map<string, readonly EngineQueue[]>();
   /** Causes for which loaded models are not served; logged once per loading. */
   readonly #misfits = new Map<string, string>();
-  /** Names of models whose files have changed and which have not been read again since. */
+  /** Names at the engine of models whose files have changed and which have not been read again since. */
   readonly #changed = new Set<string>();
   /** Failed looks at an engine that was never ready, and the count at which the next line is due. */
   #inVain = 0;
@@ -88,8 +89,9 @@ export class EngineWatch {
 
   readonly ready = (): boolean => this.#ready;
 
-  model(name: string): ServedModel | undefined {
-    return this.#served.get(name);
+  /** Returns the served revisions of a model. */
+  revisions(name: string): ServedModel[] {
+    return [...this.#served.values()].filter(({ description }) => description.name === name);
   }
 
   /** Priority levels that requests of a model have at the engine; 0 while it was not looked at. */
@@ -155,9 +157,9 @@ export class EngineWatch {
 
   /** The model as it is served now: whole, without its live half, or not at all. */
   async #judge(model: ServedModel, signal: AbortSignal): Promise<ServedModel | undefined> {
-    const { name, revision } = model.description;
+    const name = engineModelOf(model);
     const known = this.#served.get(name);
-    const before = known?.description.revision === revision;
+    const before = known?.description.revision === model.description.revision;
     const [whole, live] = await Promise.all([
       this.#serves(model, name, before, signal),
       model.live ? this.#serves(model, model.live.model, before && known?.description.live === true, signal) : false,
@@ -169,22 +171,22 @@ export class EngineWatch {
   async #findServed(): Promise<Map<string, ServedModel>> {
     const signal = AbortSignal.timeout(HEARTBEAT_UNKNOWN_MS);
     const found = await Promise.all(this.#models.map((model) => this.#judge(model, signal)));
-    return new Map(found.flatMap((model) => (model ? [[model.description.name, model] as const] : [])));
+    return new Map(found.flatMap((model) => (model ? [[engineModelOf(model), model] as const] : [])));
   }
 
   /** An engine that starts or loads reads the repository again, so the agent does too, or it would name old revisions. */
   async #readAgain(): Promise<void> {
     const { reload, models } = this.#options;
     this.#models = reload ? await reload().catch(() => this.#models) : models;
-    for (const { description } of this.#models) this.#changed.delete(description.name);
+    for (const model of this.#models) this.#changed.delete(engineModelOf(model));
   }
 
   /** An engine loads in place without a word: a model whose files are others now is not offered as what they were. */
   async #withdrawChanged(): Promise<void> {
     const whole = await Promise.all(this.#models.map(({ unchanged }) => unchanged?.() ?? true));
-    for (const [at, { description }] of this.#models.entries()) if (!whole[at]) this.#changed.add(description.name);
+    for (const [at, model] of this.#models.entries()) if (!whole[at]) this.#changed.add(engineModelOf(model));
     if (this.#changed.size === 0) return;
-    this.#models = this.#models.filter(({ description }) => !this.#changed.has(description.name));
+    this.#models = this.#models.filter((model) => !this.#changed.has(engineModelOf(model)));
     this.#served = new Map([...this.#served].filter(([name]) => !this.#changed.has(name)));
   }
 
@@ -226,13 +228,10 @@ export class EngineWatch {
 
   /** Records and logs which models are loaded and unloaded since `before`, and serves `next`. */
   #replaceServed(before: ReadonlyMap<string, ServedModel>, next: Map<string, ServedModel>): void {
-    const revisionIn = (map: typeof before, name: string) => map.get(name)?.description.revision;
-    const old = [...before.values()].filter(
-      ({ description: { name, revision } }) => revisionIn(next, name) !== revision,
-    );
-    const fresh = [...next.values()].filter(
-      ({ description: { name, revision } }) => revisionIn(before, name) !== revision,
-    );
+    const isIn = (map: typeof before) => (model: ServedModel) =>
+      map.get(engineModelOf(model))?.description.revision === model.description.revision;
+    const old = [...before.values()].filter((model) => !isIn(next)(model));
+    const fresh = [...next.values()].filter((model) => !isIn(before)(model));
     for (const { description } of old) this.#record('unloaded', description);
     for (const { description } of fresh) this.#record('loaded', description);
     const now = namesIn(next);

@@ -31,7 +31,7 @@ export interface Source {
 }
 
 export interface FetchRefusal {
-  readonly reason: 'digest_mismatch' | 'source_failed' | 'store_full' | 'disk_full' | 'stopped';
+  readonly reason: 'digest_mismatch' | 'source_failed' | 'store_full' | 'disk_full' | 'unusable' | 'stopped';
   /** Digest of the file, or of the revision. */
   readonly digest: string;
   readonly detail: string;

@@ -97,7 +97,7 @@ describe('watching the engine', () => {
     state.loaded = new Set(['b']);
     await watch.look();
     expect([names(watch), told]).toEqual([['b'], ['loaded a a', 'unloaded a a', 'loaded b b']]);
-    expect([watch.model('a'), watch.model('b')?.description.name]).toEqual([undefined, 'b']);
+    expect([watch.revisions('a')[0], watch.revisions('b')[0]?.description.name]).toEqual([undefined, 'b']);
   });
 
   it('A21 records nothing of a poll that ends after the stop', async () => {
@@ -231,7 +231,7 @@ describe('watching the engine', () => {
     files.changed.add('a');
     files.refused.add('a');
     await watch.look();
-    expect([names(watch), watch.model('a'), told.slice(4)]).toEqual([['b'], undefined, ['unloaded a c']]);
+    expect([names(watch), watch.revisions('a')[0], told.slice(4)]).toEqual([['b'], undefined, ['unloaded a c']]);
     files.refused.clear();
     await watch.look();
     expect([names(watch), told.slice(5)]).toEqual([['a', 'b'], ['loaded a c']]);
