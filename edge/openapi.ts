@@ -49,7 +49,7 @@ import { clientSecretBody, grantBody } from './protocol/grant-request.ts';
 import { clientSecretAnswer, grantAnswer } from './protocol/issue-tokens.ts';
 import { sessionBody } from './protocol/openai-realtime-session.ts';
 import { describedVersion, listedVersions, statusAnswer, torchserveError } from './protocol/torchserve.ts';
-import { listedModel } from './registry/list-models.ts';
+import { edgeHealth, listedModel } from './registry/list-models.ts';
 import { aliasBody } from './registry/model-routes.ts';
 import { listedPools } from './routing/list-pools.ts';
 import { knownReleases, publishedRelease } from './routing/release.ts';
@@ -162,7 +162,7 @@ function describe() {
         ...rateLimitComponents,
       },
       schemas: {
-        Health: output(z.object({ status: z.literal('ok') })),
+        Health: output(edgeHealth),
         TranscriptionRequest: transcriptionBody(),
         Transcription: output(transcription),
         VerboseTranscription: output(verboseTranscription),

@@ -32,7 +32,7 @@ import { describeApi } from './openapi.ts';
 import { answerClientSecret, answerGrant } from './protocol/issue-tokens.ts';
 import { answerKserve } from './protocol/kserve/answer-kserve.ts';
 import { refuseAsTorchserve, TORCHSERVE } from './protocol/torchserve.ts';
-import { listModels, showModel } from './registry/list-models.ts';
+import { listModels, showHealth, showModel } from './registry/list-models.ts';
 import {
   createRevision,
   createTransition,
@@ -64,7 +64,7 @@ const projects = jobHandlers(PROJECTS);
 
 /** Handlers by path and method. Any other method of a path is refused with 405. */
 const routes: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
-  '/healthz': { GET: async () => Response.json({ status: 'ok' }) },
+  '/healthz': { GET: showHealth },
   '/v1/audio/transcriptions': { POST: transcribe },
   '/v1/auth/grant': { POST: answerGrant },
   '/v1/listen': { GET: openListen, POST: transcribeRecording },

@@ -29,6 +29,18 @@ export async function listModels(request: Request, context: RequestContext): Pro
   return models instanceof Response ? models : Response.json({ object: 'list', data: models });
 }
 
+/** Answer of `GET /healthz`. */
+export const edgeHealth = z.object({
+  status: z.literal('ok'),
+  serving: z.boolean().describe('An agent of some zone serves a model to callers now.'),
+});
+
+/** `GET /healthz`: the edge is up, with or without a model. Costs each zone one lookup a second at most. */
+export async function showHealth(_: Request, { settings, env, runtime }: RequestContext): Promise<Response> {
+  const models = mergeModels(await readSnapshots(settings.zones, env.ROSTER, runtime));
+  return Response.json({ status: 'ok', serving: models.length > 0 } satisfies z.infer<typeof edgeHealth>);
+}
+
 /** `GET /v1/models/{model}` */
 export async function showModel(
   request: Request,

@@ -7,7 +7,7 @@ export const requestRefusals = {
     close: 4404,
     type: 'invalid_request_error',
     retry: 'never',
-    text: 'This address does not exist.',
+    text: 'This address does not exist. GET /v1/openapi.json lists those that do.',
   },
   method_wrong: {
     status: 405,

@@ -252,7 +252,13 @@ describe('A21 C6 refused requests', () => {
       'hints_missing',
       'The field "model" is not in the first 1048576 bytes of the body. Put it before the file, or add ?model= to the address, or send the header x-auricle-model.',
     ],
-    ['an address that does not exist', () => ask('/v1/nothing'), 404, 'route_unknown', 'This address does not exist.'],
+    [
+      'an address that does not exist',
+      () => ask('/v1/nothing'),
+      404,
+      'route_unknown',
+      'This address does not exist. GET /v1/openapi.json lists those that do.',
+    ],
     [
       'a method the address does not answer',
       () => ask(path),

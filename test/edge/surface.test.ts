@@ -4,9 +4,11 @@ import { errorBody } from '../../edge/http/error-body.ts';
 import { outboxPage } from '../../edge/ledger/outbox.ts';
 import { listedModel } from '../../edge/registry/list-models.ts';
 import { listedPool } from '../../edge/routing/list-pools.ts';
+import { SNAPSHOT_AGE_MS } from '../../edge/routing/snapshot.ts';
+import { HEARTBEAT_UNKNOWN_MS } from '../../shared/pool/limits.ts';
 import { refusals } from '../../shared/refusal.ts';
 import { transcription, verboseTranscription } from '../../shared/speech/openai-answer.ts';
-import { ask, passTime, readRefusal, startAgent, upload } from '../fake/network.ts';
+import { ask, clearNetwork, passTime, readRefusal, startAgent, upload } from '../fake/network.ts';
 import { makeToken } from './authority.ts';
 
 const unique = () => `model-${crypto.randomUUID().slice(0, 8)}`;
@@ -340,7 +342,12 @@ describe('C10 the description of the interface', () => {
     expect(codes.sort()).toEqual(Object.keys(refusals).sort());
   });
 
-  it('is up', async () => {
-    expect(await (await ask('/healthz')).json()).toEqual({ status: 'ok' });
+  it('C10 health says whether a model is served', async () => {
+    const health = async () => (await ask('/healthz')).json();
+    clearNetwork();
+    passTime(HEARTBEAT_UNKNOWN_MS + SNAPSHOT_AGE_MS);
+    expect(await health()).toEqual({ status: 'ok', serving: false });
+    await startAgent(unique());
+    expect(await health()).toEqual({ status: 'ok', serving: true });
   });
 });

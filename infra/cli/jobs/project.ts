@@ -17,7 +17,7 @@ import { editProject } from './project-edit.ts';
 import { saveDocuments } from './project-save.ts';
 import { type ProjectState, progressOf, projectLine, projectState } from './project-state.ts';
 import { realEnv, type UploadEnv } from './upload-env.ts';
-import { follow } from './upload-follow.ts';
+import { follow, printChanges } from './upload-follow.ts';
 import { listLine } from './upload-print.ts';
 
 /** Tries of submitting a project: its id makes them idempotent. */
@@ -161,11 +161,13 @@ async function edit(url: string, given: Arguments, headers: Headers, world: Uplo
 /** Waits for the end and saves the audio. */
 async function saveWhenDone(url: string, given: Arguments, headers: Headers, world: UploadEnv): Promise<Answer> {
   const { fetch: send, pause } = world;
-  const changed = (now: ProjectState) => world.print(projectLine(now));
+  const print = printChanges(world.print);
+  const changed = (now: ProjectState) => print(projectLine(now));
   const end = await follow(url, headers, { fetch: send, pause, changed }, projectState);
   if (end instanceof Response) return refused(end);
   if (end.status !== 'done') return { exit: 1, text: projectLine(end), value: end };
   if (given.out === undefined) return { exit: 0, text: projectLine(end), value: end };
+  changed(end);
   const saved = await saveDocuments(end, given.out, { url, headers, fetch: send });
   if ('exit' in saved) return saved;
   return { exit: 0, text: saved.files.join('\n'), value: { ...end, files: saved.files } };

@@ -34,7 +34,17 @@ export type UploadState = z.infer<typeof uploadState>;
 export interface Following<T> {
   readonly fetch: typeof fetch;
   readonly pause: (attempt: number) => Promise<void>;
+  /** Receives each state before the end, which is the result. */
   readonly changed: (now: T) => void;
+}
+
+/** Returns a printer that drops a line equal to the one before: not every change of a job shows in its line. */
+export function printChanges(print: (line: string) => void): (line: string) => void {
+  let last: string | undefined;
+  return (line) => {
+    if (line !== last) print(line);
+    last = line;
+  };
 }
 
 /** Returns the ended upload, or the refusal. */
@@ -65,8 +75,8 @@ export async function follow<T>(
         if (!data) continue;
         silent = 0;
         last = event.id ?? last;
-        changed(data);
         if (event.name === 'end') return data;
+        changed(data);
       }
     } catch {
       // The connection broke. The next one begins with the current state.

@@ -5,7 +5,7 @@ import { transcriptFormats } from '../../../shared/jobs/upload-contract.ts';
 import { type Answer, refused } from '../answer.ts';
 import type { Arguments } from '../options.ts';
 import type { UploadEnv } from './upload-env.ts';
-import { followUpload, pendingWords, type UploadState, uploadState } from './upload-follow.ts';
+import { followUpload, pendingWords, printChanges, type UploadState, uploadState } from './upload-follow.ts';
 
 interface Listed {
   readonly id: string;
@@ -45,7 +45,8 @@ export async function printEnd(
   world: UploadEnv,
 ): Promise<Answer> {
   const { fetch: send, pause } = world;
-  const changed = (upload: UploadState) => world.print(line(upload));
+  const print = printChanges(world.print);
+  const changed = (upload: UploadState) => print(line(upload));
   const end = await followUpload(url, headers, { fetch: send, pause, changed });
   if (end instanceof Response) return refused(end);
   if (end.status !== 'done') return { exit: 1, text: line(end), value: end };

@@ -189,15 +189,15 @@ describe('C2 A21 T4 auricle upload', () => {
     expect(cloud.asked[0]?.body).toMatchObject({ sealed: false, bytes: 5 * MiB });
   });
 
-  it('waits for the end, and prints the words', async () => {
+  it('prints each state once while it waits, then the words', async () => {
     cloud.events = [
       cloud.frame('admitted', 2),
       '',
-      `: waiting\n\n${cloud.frame('working', 3)}${cloud.frame('done', 4)}`,
+      `: waiting\n\n${cloud.frame('working', 3)}${cloud.frame('working', 4)}${cloud.frame('done', 5)}`,
     ];
     const answer = await go(file(10), '--wait');
     expect(answer).toMatchObject({ exit: 0, text: 'hello', value: { status: 'done', text: 'hello' } });
-    expect(said.slice(1)).toEqual(['admitted', 'working', 'done'].map((one) => `${id(0)}: ${one} 1/3`));
+    expect(said.slice(1)).toEqual(['admitted', 'working'].map((one) => `${id(0)}: ${one} 1/3`));
     expect(cloud.asked.map(({ line }) => line).slice(-4)).toEqual([
       `GET /v1/uploads/${id(1)}/events`,
       `GET /v1/uploads/${id(1)}/events`,
