@@ -21,7 +21,7 @@ export async function expectInterims(logProbs: readonly number[], tokens: number
   const noEngine = () => Promise.reject(new Error('nobody speaks here'));
   const models = await createModelSource({ repository: REPOSITORY, now: Date.now, log: () => {}, run: noEngine })();
   const recogniser = models.find(({ description }) => description.name === 'reference-en')?.recogniser;
-  if (!recogniser) throw new Error('the reference model is not in the repository');
+  if (!recogniser || 'text' in recogniser) throw new Error('the reference model is not in the repository');
   const words = createWords(recogniser, 0);
   const expected: Record<string, Expected> = {};
   const frames = logProbs.length / tokens;

@@ -3,14 +3,45 @@ import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { Segment } from '../../../../shared/speech/transcript.ts';
 import type { RequestClass } from '../../../../shared/tenant/claims.ts';
+import { MODEL_RATE } from '../audio/mono.ts';
 import type { Dispatcher } from '../engine/dispatch.ts';
 import { UTTERANCES_IN_FLIGHT_MAX } from '../settings/limits.ts';
 import { bugDetail } from '../telemetry/log.ts';
-import { makeSegments, type Recogniser, type Scores } from './segment.ts';
+import { makeSegments, type Recogniser, type Scores, segmentsOf, TEXT_FRAME_SECONDS } from './segment.ts';
 import type { Utterance } from './vad/cut.ts';
 
 /** Tensors of a model for transcription, as the ensembles of the repository name them. */
 export const modelTensors = { inputs: ['AUDIO', 'AUDIO_LENGTH'], outputs: ['LOG_PROBS', 'FRAMES'] } as const;
+
+/** Tensors of a recogniser's model. */
+export const tensorsOf = (recogniser: Recogniser): { inputs: readonly string[]; outputs: readonly string[] } =>
+  'text' in recogniser
+    ? { inputs: modelTensors.inputs.slice(0, recogniser.takesLength ? 2 : 1), outputs: recogniser.text.outputs }
+    : modelTensors;
+
+/** Inputs of one utterance. */
+export function inputsOf(samples: Float32Array, takesLength = true): Tensor[] {
+  const audio = fp32Tensor('AUDIO', samples, [1, samples.length]);
+  return takesLength ? [audio, int32Tensor('AUDIO_LENGTH', Int32Array.of(samples.length), [1, 1])] : [audio];
+}
+
+/** Returns the segments in an answer of the engine, counted from `index`. */
+async function readSegments(
+  recogniser: Recogniser,
+  utterance: Utterance,
+  outputs: ReadonlyMap<string, Tensor>,
+  index: number,
+): Promise<Result<Segment[]>> {
+  if (!('text' in recogniser)) {
+    const scores = readScores(outputs, recogniser.decoder.width);
+    return scores.ok ? makeSegments(recogniser, utterance, scores.value, index) : scores;
+  }
+  const seconds = utterance.samples.length / MODEL_RATE;
+  const heard = recogniser.text.read(outputs, seconds);
+  const start = utterance.start / MODEL_RATE;
+  const place = { start, end: start + seconds, frameSeconds: TEXT_FRAME_SECONDS };
+  return heard.ok ? segmentsOf({ ...heard.value, ...place }, index) : heard;
+}
 
 export interface RecognitionOptions {
   readonly recogniser: Recogniser;
@@ -57,30 +88,28 @@ export function createRecognition(options: RecognitionOptions) {
   let wake = () => {};
   signal.addEventListener('abort', () => wake(), { once: true });
 
-  async function infer({ samples }: Utterance): Promise<Result<Scores>> {
-    const answer = await dispatcher.run({
+  async function infer({ samples }: Utterance): Promise<Result<ReadonlyMap<string, Tensor>>> {
+    const { inputs, outputs } = tensorsOf(recogniser);
+    return dispatcher.run({
       model: recogniser.model,
-      inputs: [
-        fp32Tensor('AUDIO', samples, [1, samples.length]),
-        int32Tensor('AUDIO_LENGTH', Int32Array.of(samples.length), [1, 1]),
-      ],
-      outputs: modelTensors.outputs,
+      inputs: inputsOf(samples, inputs.length > 1),
+      outputs,
       class: options.class,
       tenant: options.tenant,
       deadline: options.deadline,
       signal,
       onStart: options.onStart,
     });
-    return answer.ok ? readScores(answer.value, recogniser.decoder.width) : answer;
   }
 
-  async function emit(utterance: Utterance, scores: Promise<Result<Scores>>, before: Promise<void>): Promise<void> {
+  type Answer = ReturnType<typeof infer>;
+  async function emit(utterance: Utterance, answer: Answer, before: Promise<void>): Promise<void> {
     try {
-      const result = await scores;
+      const result = await answer;
       await before;
       if (!result.ok) refusal ??= result.refusal;
       if (!result.ok || refusal) return;
-      const made = await makeSegments(recogniser, utterance, result.value, segments);
+      const made = await readSegments(recogniser, utterance, result.value, segments);
       if (!made.ok) refusal = made.refusal;
       for (const segment of made.ok ? made.value : []) {
         segments++;

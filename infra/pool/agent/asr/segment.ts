@@ -5,17 +5,31 @@ import type { Segment } from '../../../../shared/speech/transcript.ts';
 import { MODEL_RATE } from '../audio/mono.ts';
 import { ANSWER_EVENT_BYTES } from '../settings/limits.ts';
 import type { Decoded, DecodedWord, WordDecoder } from './decode/decoder.ts';
+import type { TextReader } from './text/text-reader.ts';
 import type { Utterance } from './vad/cut.ts';
 
 /** Frames decoded in one turn of the event loop: 2 s of sound, some tens of milliseconds. */
 export const DECODE_TURN_FRAMES = 50;
 
 /** A model at the engine: its name, its decoder, and the duration of one output frame. */
-export interface Recogniser {
+export interface CtcRecogniser {
   readonly model: string;
   readonly decoder: WordDecoder;
   readonly frameSeconds: number;
 }
+
+/** A model at the engine whose answer is text. */
+export interface TextRecogniser {
+  readonly model: string;
+  readonly text: TextReader;
+  /** The model has an input `AUDIO_LENGTH`. */
+  readonly takesLength: boolean;
+}
+
+export type Recogniser = CtcRecogniser | TextRecogniser;
+
+/** Length of a frame of `HeardText`, seconds. */
+export const TEXT_FRAME_SECONDS = 0.001;
 
 /** Log probabilities of one utterance: `frames` rows of `tokens` columns. */
 export interface Scores {
@@ -124,7 +138,7 @@ const failed = (detail: string) => no(refuse('engine_failed', undefined, `engine
 
 /** One utterance as segments counted from `index`, as `segmentsOf`. Times count samples from the start. */
 export async function makeSegments(
-  { decoder, frameSeconds }: Recogniser,
+  { decoder, frameSeconds }: CtcRecogniser,
   utterance: Utterance,
   scores: Scores,
   index: number,

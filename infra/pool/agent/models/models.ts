@@ -9,6 +9,7 @@ import { UTTERANCE_S } from '../settings/limits.ts';
 import { type SpeakParameters, speakParameters } from '../tts/parameters.ts';
 import type { LiveModel } from './live-model.ts';
 import { digestRevision, type FoundRevision, type KnownDigests, stampRevision } from './revision.ts';
+import { type TextParameters, textOutputOf, textParameters } from './text-parameters.ts';
 
 /**
  * Required `parameters` of an ensemble that the agent serves. Paths are relative to the ensemble's folder.
@@ -60,14 +61,14 @@ export interface RepositoryModel {
   /** Reports whether its files are those of its revision, by size, times and inode. */
   readonly unchanged: () => Promise<boolean>;
   /** How it recognises; absent when it only computes. */
-  readonly parameters?: ModelParameters;
+  readonly parameters?: ModelParameters | TextParameters;
   readonly live?: LiveModel;
   /** How it speaks; absent when it is no voice. */
   readonly speech?: SpeakParameters;
 }
 
 /** One that recognises speech. */
-export type SpeechModel = RepositoryModel & { readonly parameters: ModelParameters };
+export type SpeechModel = RepositoryModel & { readonly parameters: ModelParameters | TextParameters };
 
 export const isSpeechModel = (model: RepositoryModel): model is SpeechModel => model.parameters !== undefined;
 
@@ -107,6 +108,7 @@ export async function readModel(place: Place, folder: string): Promise<Repositor
   }
   // The live half of another one.
   if (Object.keys(streamParameters.shape).some((key) => Object.hasOwn(given, key))) return undefined;
+  if (textOutputOf(config)) return readTextModel(place, folder, config);
   if (!config.ensemble_scheduling || !Object.keys(parameters.shape).some((key) => Object.hasOwn(given, key)))
     return undefined;
   const read = readParameters(parameters, given);
@@ -114,6 +116,19 @@ export async function readModel(place: Place, folder: string): Promise<Repositor
   const live = read.stream_model === undefined ? undefined : await readLive(place.repository, read.stream_model);
   const model = await makeModel(place, live ? [folder, live.model] : [folder], named, read);
   return { ...model, parameters: read, ...(live && { live }) };
+}
+
+/** A model whose output is text; it hears live streams itself, by decoding them again. */
+async function readTextModel(place: Place, folder: string, config: ModelConfig): Promise<RepositoryModel> {
+  const read = readParameters(textParameters, textsOf(config));
+  if (textOutputOf(config) === 'TOKENS' && read.vocabulary === undefined)
+    throw new Error('parameter vocabulary: TOKENS needs a token file');
+  const made = await makeModel(place, [folder], read.vocabulary === undefined ? [] : [read.vocabulary], read);
+  const [inputs, outputs] = [config.input, config.output].map((tensors) => tensors.map(({ name }) => name));
+  const hopSamples = Math.round((read.redecode_milliseconds / 1_000) * MODEL_RATE);
+  const live = { model: folder, windowSamples: UTTERANCE_S * MODEL_RATE, hopSamples };
+  const parameters = { ...read, inputs: inputs ?? [], outputs: outputs ?? [] };
+  return { ...made, parameters, ...(hopSamples > 0 && { live }) };
 }
 
 /** A revision that may not be served, and the reason. */
@@ -130,7 +145,7 @@ async function makeModel(
   place: Place,
   [folder, ...others]: readonly [string, ...string[]],
   named: readonly string[],
-  read: ModelParameters | SpeakParameters | z.infer<typeof inferParameters>,
+  read: ModelParameters | z.infer<typeof textParameters> | SpeakParameters | z.infer<typeof inferParameters>,
 ): Promise<RepositoryModel> {
   const { task, language, precision, stage } = read;
   const { repository, now } = place;

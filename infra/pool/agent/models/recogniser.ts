@@ -3,8 +3,11 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { createDecoder, type WordDecoder } from '../asr/decode/decoder.ts';
-import type { Recogniser } from '../asr/segment.ts';
-import type { SpeechModel } from './models.ts';
+import type { Recogniser, TextRecogniser } from '../asr/segment.ts';
+import { createTextReader } from '../asr/text/text-reader.ts';
+import { readTokenTexts } from '../asr/text/token-texts.ts';
+import type { ModelParameters, SpeechModel } from './models.ts';
+import type { TextParameters } from './text-parameters.ts';
 
 /** Plain data that a recogniser is made of, in this process or in a worker. */
 export type RecogniserSource = Pick<SpeechModel, 'description' | 'engineModel' | 'folder' | 'parameters'>;
@@ -20,7 +23,19 @@ async function readText(file: string): Promise<string> {
 
 const lines = (text: string) => text.trimEnd().split(/\r?\n/);
 
-async function loadDecoder({ folder, parameters }: RecogniserSource): Promise<WordDecoder> {
+async function loadText(
+  { engineModel: model, folder }: RecogniserSource,
+  parameters: TextParameters,
+): Promise<TextRecogniser> {
+  const { vocabulary, token_form, inputs, outputs } = parameters;
+  const tokens =
+    outputs.includes('TEXT') || vocabulary === undefined
+      ? undefined
+      : readTokenTexts(lines(await readText(path.join(folder, vocabulary))), token_form);
+  return { model, text: createTextReader(outputs, tokens), takesLength: inputs.includes('AUDIO_LENGTH') };
+}
+
+async function loadDecoder(folder: string, parameters: ModelParameters): Promise<WordDecoder> {
   const { vocabulary, lexicon, language_model: languageModel } = parameters;
   const read = (file: string | undefined) => (file === undefined ? undefined : readText(path.join(folder, file)));
   const [tokens = '', words, model] = await Promise.all([read(vocabulary), read(lexicon), read(languageModel)]);
@@ -40,14 +55,16 @@ async function loadDecoder({ folder, parameters }: RecogniserSource): Promise<Wo
 export function createRecognisers(): (model: RecogniserSource) => Promise<Recogniser> {
   const decoders = new Map<string, Promise<WordDecoder>>();
   return async (model) => {
-    const { vocabulary, lexicon = '', language_model: languageModel = '', blank, word_boundary } = model.parameters;
+    const { parameters } = model;
+    if ('outputs' in parameters) return loadText(model, parameters);
+    const { vocabulary, lexicon = '', language_model: languageModel = '', blank, word_boundary } = parameters;
     const files = [vocabulary, lexicon, languageModel].map((file) => path.resolve(model.folder, file));
     const key = [...files, blank, word_boundary].join('\n');
-    const decoder = decoders.get(key) ?? loadDecoder(model);
+    const decoder = decoders.get(key) ?? loadDecoder(model.folder, parameters);
     decoders.set(key, decoder);
     return {
       model: model.engineModel,
-      frameSeconds: model.parameters.frame_milliseconds / 1_000,
+      frameSeconds: parameters.frame_milliseconds / 1_000,
       decoder: await decoder,
     };
   };

@@ -1,6 +1,6 @@
 import type { ModelDescription } from '../../../../shared/pool/description.ts';
 import { HEARTBEAT_MS, HEARTBEAT_UNKNOWN_MS } from '../../../../shared/pool/limits.ts';
-import { modelTensors } from '../asr/recognise.ts';
+import { tensorsOf } from '../asr/recognise.ts';
 import type { Engine } from '../engine/engine.ts';
 import { commonLevels, type EngineQueue } from '../engine/level.ts';
 import type { AgentEvent } from '../identity/record.ts';
@@ -125,14 +125,14 @@ export class EngineWatch {
     const metadata = await this.#options.engine.metadata(name, signal);
     if (!metadata.ok) return UNDESCRIBED;
     if (!recogniser && !speaker) return undefined;
-    const wanted = recogniser ? modelTensors : speakTensors;
+    const wanted = recogniser ? tensorsOf(recogniser) : speakTensors;
     const { inputs, outputs } = metadata.value;
     const missing = [
       ...wanted.inputs.filter((name) => !inputs.some((tensor) => tensor.name === name)),
       ...wanted.outputs.filter((name) => !outputs.some((tensor) => tensor.name === name)),
     ];
     if (missing.length > 0) return `it has no ${missing.join(', ')}`;
-    if (!recogniser) return undefined;
+    if (!recogniser || 'text' in recogniser) return undefined;
     const columns = outputs.find(({ name }) => name === 'LOG_PROBS')?.shape.at(-1) ?? -1;
     const { width } = recogniser.decoder;
     // A free dimension is compared at each answer.

@@ -1,12 +1,13 @@
 import { ok, type Result } from '../../../../shared/result.ts';
 import type { LinkEvent, StreamOptions } from '../../../../shared/stream/link.ts';
-import type { Recogniser } from '../asr/segment.ts';
+import type { CtcRecogniser, Recogniser, TextRecogniser } from '../asr/segment.ts';
 import { MODEL_RATE } from '../audio/mono.ts';
 import type { Capture } from './hearing.ts';
+import { createRedecoding } from './redecode.ts';
 import { type RebuildCause, Sequence, type SequenceParts } from './sequence.ts';
 import { afterUtterance } from './stall.ts';
 import type { LiveUtterance, WindowShape } from './utterance.ts';
-import { createWords } from './words.ts';
+import { type createInterims, createWords, type LiveSegment } from './words.ts';
 
 /** Cut and unrecognised sound of a stream: over the longest utterance; beyond it the agent stops reading. */
 export const STREAM_BACKLOG_S = 30;
@@ -26,7 +27,7 @@ type Item =
   | { readonly type: 'capture'; readonly capture: Capture }
   | { readonly type: 'event'; readonly event: LinkEvent };
 
-export interface ScribeParts extends Omit<SequenceParts, 'onStep'> {
+export interface ScribeParts extends Omit<SequenceParts, 'onStep' | 'width'> {
   readonly recogniser: Recogniser;
   readonly options: StreamOptions;
   /** Number of the next segment. */
@@ -75,7 +76,7 @@ export class Scribe {
     this.#options = parts.options;
     this.#index = parts.index;
     this.#lastWord = parts.lastWord;
-    this.#scratch = new Float32Array(parts.live.windowSamples);
+    this.#scratch = new Float32Array('text' in parts.recogniser ? 0 : parts.live.windowSamples);
     parts.signal.addEventListener('abort', () => this.#endPause(), { once: true });
   }
 
@@ -182,15 +183,58 @@ export class Scribe {
   }
 
   async #transcribe(utterance: LiveUtterance): Promise<Result<undefined>> {
+    const { recogniser } = this.#parts;
+    const segments = await ('text' in recogniser
+      ? this.#redecode(utterance, recogniser)
+      : this.#decode(utterance, recogniser));
+    if (!segments.ok) return segments;
+    for (const segment of segments.value) {
+      this.#parts.send(segment);
+      this.#index++;
+      this.#lastWord = { end: segment.end, told: false };
+    }
+    return ok(undefined);
+  }
+
+  /** Returns the segments of an utterance by a model that takes whole recordings; none of a discarded one. */
+  async #redecode(utterance: LiveUtterance, recogniser: TextRecogniser): Promise<Result<LiveSegment[]>> {
+    const { live, onWindow, onUtterance } = this.#parts;
+    const redecoding = createRedecoding({ ...this.#parts, recogniser }, utterance.start);
+    for (;;) {
+      const shape = { windowSamples: this.#done + live.hopSamples, hopSamples: 0 };
+      if (!utterance.has(0, shape)) await this.#pause((resume) => utterance.whenReady(0, shape, resume));
+      if (this.#parts.signal.aborted || utterance.discarded()) return ok([]);
+      const closing = utterance.closing();
+      if (closing) {
+        onUtterance(closing.samples / MODEL_RATE);
+        const segments = await redecoding.finish(utterance.read, closing, this.#index);
+        onWindow(redecoding.until());
+        return segments;
+      }
+      const to = utterance.samples();
+      if (this.#wantsInterims()) {
+        const decoded = await redecoding.push(utterance.read, to);
+        if (!decoded.ok) return decoded;
+        if (utterance.discarded()) return ok([]);
+        onWindow(redecoding.until());
+        this.#send(redecoding.interim(this.#index), redecoding.until());
+      }
+      this.#done = to;
+      this.#resumeReaders();
+    }
+  }
+
+  async #decode(utterance: LiveUtterance, recogniser: CtcRecogniser): Promise<Result<LiveSegment[]>> {
     const sequence = new Sequence(utterance, {
       ...this.#parts,
+      width: recogniser.decoder.width,
       onRebuild: (cause) => this.#onRebuild(cause),
     });
-    const words = createWords(this.#parts.recogniser, utterance.start);
+    const words = createWords(recogniser, utterance.start);
     try {
       for (let number = 0; ; number++) {
         const window = await this.#nextWindow(utterance, number, this.#parts.live);
-        if (!window) return ok(undefined);
+        if (!window) return ok([]);
         const scores = await sequence.score(number, window);
         if (!scores.ok) return scores;
         const taken = words.push(scores.value);
@@ -200,7 +244,7 @@ export class Scribe {
         this.#done = number * this.#parts.live.hopSamples + window.samples.length;
         this.#parts.onWindow(words.until());
         this.#resumeReaders();
-        if (utterance.discarded()) return ok(undefined);
+        if (utterance.discarded()) return ok([]);
         if (window.last) break;
         this.#look(utterance, words);
       }
@@ -208,14 +252,7 @@ export class Scribe {
       const closing = utterance.closing();
       if (!closing) throw new Error('an utterance without an end');
       this.#parts.onUtterance(closing.samples / MODEL_RATE);
-      const segments = await words.finish(closing, utterance.samples(), this.#index);
-      if (!segments.ok) return segments;
-      for (const segment of segments.value) {
-        this.#parts.send(segment);
-        this.#index++;
-        this.#lastWord = { end: segment.end, told: false };
-      }
-      return ok(undefined);
+      return await words.finish(closing, utterance.samples(), this.#index);
     } finally {
       sequence.abandon();
     }
@@ -227,11 +264,21 @@ export class Scribe {
   }
 
   #look(utterance: LiveUtterance, words: ReturnType<typeof createWords>) {
-    const wanted = this.#options.interim && this.#parts.mayInterim();
-    if (!wanted && this.#options.utteranceEndMs === undefined) return;
-    const { event, lastWordEnd } = words.interim(this.#index, utterance.samples());
-    if (event && wanted) this.#parts.send(event);
-    if (lastWordEnd === undefined) this.#judgeSilence(words.until());
+    if (this.#wantsInterims()) this.#send(words.interim(this.#index, utterance.samples()), words.until());
+  }
+
+  #wantsInterims(): boolean {
+    return this.#mayInterim() || this.#options.utteranceEndMs !== undefined;
+  }
+
+  #mayInterim(): boolean {
+    return this.#options.interim && this.#parts.mayInterim();
+  }
+
+  /** Sends an interim. Without a word the silence up to `until`, in seconds, goes on. */
+  #send({ event, lastWordEnd }: ReturnType<ReturnType<typeof createInterims>['next']>, until: number) {
+    if (event && this.#mayInterim()) this.#parts.send(event);
+    if (lastWordEnd === undefined) this.#judgeSilence(until);
   }
 
   /** Returns undefined once the utterance is discarded or the stream ends. */

@@ -1,8 +1,7 @@
-import { fp32Tensor, int32Tensor } from '../../../../shared/kserve/tensor.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { RequestClass } from '../../../../shared/tenant/claims.ts';
-import { modelTensors, readScores } from '../asr/recognise.ts';
+import { inputsOf, modelTensors, readScores } from '../asr/recognise.ts';
 import type { Scores } from '../asr/segment.ts';
 import type { Semaphore } from '../engine/semaphore.ts';
 import type { LiveModel } from '../models/live-model.ts';
@@ -41,11 +40,6 @@ export interface SequenceParts {
 const failed = (detail: string) => no(refuse('engine_failed', undefined, detail));
 
 const over = no(refuse('pool_lost', undefined, 'stream is over'));
-
-const inputsOf = (samples: Float32Array) => [
-  fp32Tensor('AUDIO', samples, [1, samples.length]),
-  int32Tensor('AUDIO_LENGTH', Int32Array.of(samples.length), [1, 1]),
-];
 
 /**
  * The engine's half of one utterance: windows go out in order, one at a time, and come back as scores. The engine may lose

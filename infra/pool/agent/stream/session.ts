@@ -90,7 +90,6 @@ function openScribe(parts: SessionParts, accepted: Accepted, time: () => number)
     ...live.tracks.of(liveModel.model),
     live: liveModel,
     recogniser,
-    width: recogniser.decoder.width,
     class: ticket.class,
     signal,
     stall: { limit: firstLimit },

@@ -10,13 +10,13 @@ import type { Clock } from './clock.ts';
  */
 export const STREAM_PATIENCE_MS = 5_000;
 
-/** One request of a sequence. */
+/** One request of a stream: a step of a sequence, or a whole recording without one. */
 export interface Step {
   readonly model: string;
   readonly inputs: readonly Tensor[];
   readonly outputs: readonly string[];
   readonly class: RequestClass;
-  readonly sequence: { readonly id: number; readonly start: boolean; readonly end: boolean };
+  readonly sequence?: { readonly id: number; readonly start: boolean; readonly end: boolean };
   /** Milliseconds the engine may take for it, waiting for a place there not counted. */
   readonly stallMs: number;
   /**
@@ -121,11 +121,11 @@ function inferStep(engine: Pick<Engine, 'infer'>, clock: Clock, step: Step): Pro
         priority: classes.indexOf(step.class) + 1,
         timeoutMicros: step.stallMs * 1_000,
         signal: cancel.signal,
-        sequence: step.sequence,
+        ...(step.sequence && { sequence: step.sequence }),
       })
       .then((outcome) => {
         if (outcome.ok) settle(outcome);
-        else if (outcome.status === 400) settle(failed('forgotten', outcome.detail));
+        else if (outcome.status === 400 && step.sequence) settle(failed('forgotten', outcome.detail));
         else settle(failed(outcome.retryable ? 'lost' : 'wrong', outcome.detail));
       });
   });

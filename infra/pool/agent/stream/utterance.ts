@@ -45,6 +45,8 @@ export interface LiveUtterance {
    * until then. Its samples lie in `scratch`, if that is given.
    */
   window(number: number, shape: WindowShape, scratch?: Float32Array): Window | undefined;
+  /** Samples `from` to `to` of those that it has, in memory of their own. */
+  read(from: number, to: number): Float32Array;
   /** Whether `window` has that one. */
   has(number: number, shape: WindowShape): boolean;
   /** Calls back once when it has that window or is discarded; only the last caller. */
@@ -71,7 +73,7 @@ export function createUtterance(start: number): LiveUtterance {
     notify();
   }
 
-  function read(from: number, to: number, scratch: Float32Array | undefined): Float32Array {
+  function read(from: number, to: number, scratch?: Float32Array): Float32Array {
     const out = scratch ? scratch.subarray(0, to - from) : new Float32Array(to - from);
     for (let at = from; at < to; ) {
       const unit = units[Math.floor(at / UNIT_SAMPLES)] as Int16Array;
@@ -111,6 +113,7 @@ export function createUtterance(start: number): LiveUtterance {
       if (total > from + windowSamples) return { samples: read(from, from + windowSamples, scratch), last: false };
       return closing && { samples: read(Math.min(from, total), total, scratch), last: true };
     },
+    read,
     has: (number, { windowSamples, hopSamples }) => has(number * hopSamples + windowSamples),
     whenReady(number, { windowSamples, hopSamples }, notify) {
       wanted = number * hopSamples + windowSamples;

@@ -2,8 +2,15 @@ import { setImmediate } from 'node:timers/promises';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { LinkEvent } from '../../../../shared/stream/link.ts';
-import type { Decoded } from '../asr/decode/decoder.ts';
-import { DECODE_TURN_FRAMES, placeWords, type Recogniser, type Scores, segmentsOf, sumBest } from '../asr/segment.ts';
+import type { Decoded, DecodedSoFar } from '../asr/decode/decoder.ts';
+import {
+  type CtcRecogniser,
+  DECODE_TURN_FRAMES,
+  placeWords,
+  type Scores,
+  segmentsOf,
+  sumBest,
+} from '../asr/segment.ts';
 import { MODEL_RATE } from '../audio/mono.ts';
 import { ANSWER_EVENT_BYTES } from '../settings/limits.ts';
 import type { Closing } from './utterance.ts';
@@ -38,16 +45,47 @@ function isLong(event: Interim): boolean {
   return atMost > most && JSON.stringify(event).length > most;
 }
 
+/** Interims of one utterance that begins at `start`, seconds of the session. */
+export function createInterims(start: number, frameSeconds: number) {
+  let last: Interim | undefined;
+
+  return {
+    /** Returns the interim of what is decoded, when it is worth sending; `samples` of the utterance are there. */
+    next(
+      decoded: DecodedSoFar,
+      index: number,
+      samples: number,
+    ): { event: Interim | undefined; lastWordEnd: number | undefined } {
+      const words = placeWords({ words: decoded.words, start, end: start + samples / MODEL_RATE, frameSeconds });
+      const event: Interim = {
+        type: 'interim',
+        index,
+        start: words[0]?.start ?? start,
+        end: words.at(-1)?.end ?? start,
+        text: decoded.text,
+        words,
+        stable: decoded.stable,
+        whole: decoded.whole,
+        confidence: decoded.confidence,
+      };
+      const lastWordEnd = words.at(-1)?.end;
+      if (!isWorth(event, last) || isLong(event)) return { event: undefined, lastWordEnd };
+      last = event;
+      return { event, lastWordEnd };
+    },
+  };
+}
+
 /**
  * The words of one utterance while its scores come in. `start` is the place of its first sample, counted at 16 kHz.
  */
-export function createWords({ decoder, frameSeconds }: Recogniser, start: number) {
+export function createWords({ decoder, frameSeconds }: CtcRecogniser, start: number) {
   let decoding = decoder.begin();
   /** Kept because an utterance that became too long is decoded again up to its cut. */
   const scores: Scores[] = [];
   let frames = 0;
-  let last: Interim | undefined;
   const startSeconds = start / MODEL_RATE;
+  const interims = createInterims(startSeconds, frameSeconds);
 
   function place(decoded: Decoded, samples: number) {
     return { words: decoded.words, start: startSeconds, end: startSeconds + samples / MODEL_RATE, frameSeconds };
@@ -90,27 +128,7 @@ export function createWords({ decoder, frameSeconds }: Recogniser, start: number
     /** Seconds of the session up to which scores came in. */
     until: () => startSeconds + frames * frameSeconds,
     /** Returns the current interim when it is worth sending; `samples` of the utterance are there. */
-    interim(index: number, samples: number): { event: Interim | undefined; lastWordEnd: number | undefined } {
-      const decoded = decoding.partial();
-      const words = placeWords(place(decoded, samples));
-      const event: Interim = {
-        type: 'interim',
-        index,
-        start: words[0]?.start ?? startSeconds,
-        end: words.at(-1)?.end ?? startSeconds,
-        text: decoded.text,
-        words,
-        stable: decoded.stable,
-        whole: decoded.whole,
-        confidence: decoded.confidence,
-      };
-      const lastWordEnd = words.at(-1)?.end;
-      if (!isWorth(event, last) || isLong(event)) {
-        return { event: undefined, lastWordEnd };
-      }
-      last = event;
-      return { event, lastWordEnd };
-    },
+    interim: (index: number, samples: number) => interims.next(decoding.partial(), index, samples),
     /** All scores of the utterance's samples are there. */
     async finish({ ending, samples }: Closing, decoded: number, index: number): Promise<Result<LiveSegment[]>> {
       // Words that were cut off at its end begin the next utterance.

@@ -1,12 +1,13 @@
 // Transcription of recordings by a model at an engine, with the agent's own cutting, inference and decoding.
 import { createReadStream } from 'node:fs';
 import { ok, type Result } from '../../../../shared/result.ts';
-import { createRecognition, readScores } from '../../agent/asr/recognise.ts';
+import { createRecognition, inputsOf, readScores, tensorsOf } from '../../agent/asr/recognise.ts';
 import { recogniseRecording } from '../../agent/asr/recognise-recording.ts';
 import type { Recogniser } from '../../agent/asr/segment.ts';
 import type { Utterance } from '../../agent/asr/vad/cut.ts';
 import type { RecordingTotals } from '../../agent/asr/vad/listen.ts';
 import { decodeSound } from '../../agent/audio/decode.ts';
+import { MODEL_RATE } from '../../agent/audio/mono.ts';
 import { createDispatcher } from '../../agent/engine/dispatch.ts';
 import { createKserveEngine } from '../../agent/engine/kserve.ts';
 import type { SpeechModel } from '../../agent/models/models.ts';
@@ -78,9 +79,14 @@ export async function openListener(
   const dispatcher = createDispatcher({ engine, slots, now: Date.now });
   return {
     async infer(samples) {
-      const answered = await engine.infer(audioInference(name, samples));
+      const { inputs, outputs } = tensorsOf(recogniser);
+      const tensors = { inputs: inputsOf(samples, inputs.length > 1), outputs };
+      const answered = await engine.infer({ ...audioInference(name, samples), ...tensors });
       if (!answered.ok) return problem('engine', `${name}: ${answered.detail}`);
-      const scores = readScores(answered.value, recogniser.decoder.width);
+      const scores =
+        'text' in recogniser
+          ? recogniser.text.read(answered.value, samples.length / MODEL_RATE)
+          : readScores(answered.value, recogniser.decoder.width);
       return scores.ok ? ok(undefined) : problem('engine', `${name}: ${scores.refusal.detail}`);
     },
     begin(signal) {

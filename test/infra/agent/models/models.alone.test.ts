@@ -52,6 +52,23 @@ describe('A18: models that the agent serves', () => {
     ]);
   });
 
+  it('U2: are models whose output is text, too, live unless their author forbids it', async () => {
+    const text = (output: string, more = '') => `platform: "onnxruntime_onnx" max_batch_size: 1
+      input { name: "AUDIO" data_type: TYPE_FP32 dims: [ -1 ] } output { name: "${output}" dims: [ -1 ] data_type: TYPE_INT32 }
+      ${parameter('language', 'en')}${parameter('sample_rate', '16000')}${more}`;
+    write('words/config.pbtxt', text('TEXT'));
+    write('offline/config.pbtxt', text('TEXT', parameter('redecode_milliseconds', '0')));
+    write('tokens/config.pbtxt', text('TOKENS', parameter('vocabulary', '../shared-tokens.txt')));
+    write('wordless/config.pbtxt', text('TOKENS'));
+    expect((await read()).map(({ description, live }) => [description.name, live?.hopSamples])).toEqual([
+      ['offline', undefined],
+      ['speech', undefined],
+      ['tokens', 12_800],
+      ['words', 12_800],
+    ]);
+    expect(broken).toEqual(['wordless: parameter vocabulary: TOKENS needs a token file']);
+  });
+
   it('U4: say what speech they hear, if their author does', async () => {
     write('speech/config.pbtxt', ensemble(parameter('hears', 'synthetic')));
     write('people/config.pbtxt', ensemble(parameter('hears', 'people')));

@@ -1,0 +1,64 @@
+import type { DecodedSoFar, DecodedWord } from '../asr/decode/decoder.ts';
+
+/** Length of the sound that is decoded again, ms; beyond it the window begins at the last agreed word. */
+export const REDECODE_WINDOW_MS = 12_000;
+
+/** Overlap in time by which a word still counts as the last agreed one, ms. */
+const OVERLAP_MS = 150;
+
+const plain = (word: string) => word.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
+const same = (one: DecodedWord, other: DecodedWord) => plain(one.word) === plain(other.word);
+
+/**
+ * LocalAgreement-2 (Macháček et al., 2023): a word is stable once two successive decodings of growing sound begin with
+ * the same words up to it. Frames are milliseconds of the utterance.
+ */
+export function createAgreement() {
+  const agreed: DecodedWord[] = [];
+  let open: readonly DecodedWord[] = [];
+
+  /** Words behind the agreed ones: by their count where the text begins with them, by their times otherwise. */
+  function behind(words: readonly DecodedWord[], from: number): readonly DecodedWord[] {
+    const known = agreed.filter(({ startFrame }) => startFrame >= from);
+    if (known.every((word, i) => words[i] !== undefined && same(word, words[i]))) return words.slice(known.length);
+    const last = agreed.at(-1) as DecodedWord;
+    const rest = words.filter(({ startFrame, endFrame }) => (startFrame + endFrame) / 2 > last.endFrame);
+    const [first] = rest;
+    return first && same(first, last) && first.startFrame < last.endFrame + OVERLAP_MS ? rest.slice(1) : rest;
+  }
+
+  function state(): DecodedSoFar {
+    const words = [...agreed, ...open];
+    const sum = words.reduce((total, { confidence }) => total + confidence, 0);
+    return {
+      words,
+      text: words.map(({ word }) => word).join(' '),
+      confidence: words.length > 0 ? sum / words.length : 0,
+      stable: agreed.length,
+      // The sound may end inside of the last word.
+      whole: Math.max(agreed.length, words.length - 1),
+    };
+  }
+
+  return {
+    /** Returns the state after a decoding of the sound from `from` on. */
+    push(words: readonly DecodedWord[], from: number): DecodedSoFar {
+      const next = behind(words, from);
+      let count = 0;
+      while (count < open.length && count < next.length && next[count]?.word === open[count]?.word) count++;
+      agreed.push(...next.slice(0, count));
+      open = next.slice(count);
+      return state();
+    },
+    /** Returns the words after the last decoding; every word of it counts. */
+    finish(words: readonly DecodedWord[], from: number): DecodedSoFar {
+      open = behind(words, from);
+      return state();
+    },
+    /** Begin of the next decoding when there are `until` ms. */
+    from(until: number, before: number): number {
+      const last = agreed.at(-1);
+      return last && until - before > REDECODE_WINDOW_MS ? Math.max(before, last.startFrame) : before;
+    },
+  };
+}

@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest';
+import type { DecodedWord } from '../../../../infra/pool/agent/asr/decode/decoder.ts';
+import { dropRepeats } from '../../../../infra/pool/agent/asr/text/drop-repeats.ts';
+import { createTextReader } from '../../../../infra/pool/agent/asr/text/text-reader.ts';
+import { readTokenTexts, wordsOfTokens } from '../../../../infra/pool/agent/asr/text/token-texts.ts';
+import { fp32Tensor, int32Tensor, type Tensor } from '../../../../shared/kserve/tensor.ts';
+import { textTensor } from '../../../fake/text-engine.ts';
+
+const given = (...tensors: Tensor[]) => new Map(tensors.map((tensor) => [tensor.name, tensor]));
+const floats = (name: string, ...values: number[]) => fp32Tensor(name, Float32Array.from(values), [1, values.length]);
+const ids = (...values: number[]) => int32Tensor('TOKENS', Int32Array.from(values), [1, values.length]);
+
+describe('U2 tokens of a text model', () => {
+  it('become words by byte-level BPE, across characters of several bytes', () => {
+    const texts = readTokenTexts(['ĠGr', 'Ã¼', 'ÃŁ', 'Ġ', 'Gott', '.', '<|endoftext|>'], 'bytes');
+    expect(wordsOfTokens([0, 1, 2, 3, 4, 5, 6], texts)).toEqual([
+      { word: 'Grüß', first: 0, last: 2 },
+      { word: 'Gott.', first: 4, last: 5 },
+    ]);
+  });
+
+  it('become words by SentencePiece', () => {
+    const texts = readTokenTexts(['<blank>', '▁he', 'llo', '▁you'], 'pieces');
+    expect(wordsOfTokens([0, 1, 2, 3], texts).map(({ word }) => word)).toEqual(['hello', 'you']);
+  });
+
+  it('carry times and confidence to their words', () => {
+    const texts = readTokenTexts(['▁one', '▁two', '.', '<end>'], 'pieces');
+    const reader = createTextReader(['TOKENS', 'TOKEN_TIMES', 'TOKEN_LOG_PROBS'], texts);
+    const times = floats('TOKEN_TIMES', 0.1, 0.5, 0.8, 0.9);
+    const read = reader.read(given(ids(0, 1, 2, 3), times, floats('TOKEN_LOG_PROBS', 0, -1, -3, 0)), 2);
+    expect(read).toMatchObject({
+      ok: true,
+      value: {
+        words: [
+          { word: 'one', startFrame: 100, endFrame: 500, confidence: 1 },
+          { word: 'two.', startFrame: 500, endFrame: 900, confidence: Math.exp(-2) },
+        ],
+        logProbability: expect.closeTo(-4 / 3, 6),
+      },
+    });
+  });
+
+  it('are refused outside of the vocabulary', () => {
+    const reader = createTextReader(['TOKENS'], readTokenTexts(['a'], 'pieces'));
+    expect(reader.read(given(ids(1)), 1)).toMatchObject({ refusal: { reason: 'engine_failed' } });
+  });
+});
+
+describe('U2 text of a model', () => {
+  it('gets times by its letters when the model has none', () => {
+    const read = createTextReader(['TEXT']).read(given(textTensor('TEXT', ' Hi there ')), 0.9);
+    expect(read.ok && read.value.words).toEqual([
+      { word: 'Hi', startFrame: 0, endFrame: 300, confidence: 1 },
+      { word: 'there', startFrame: 300, endFrame: 900, confidence: 1 },
+    ]);
+  });
+
+  it('M9: keeps case and punctuation', () => {
+    const read = createTextReader(['TEXT']).read(given(textTensor('TEXT', 'Well, Dr. Who?')), 2);
+    expect(read.ok && read.value.words.map(({ word }) => word)).toEqual(['Well,', 'Dr.', 'Who?']);
+  });
+
+  it.each([
+    ['without its output', given()],
+    ['with too few times', given(textTensor('TEXT', 'one two'), floats('WORD_TIMES', 0, 1))],
+  ])('is refused %s', (_, answer) => {
+    const reader = createTextReader(['TEXT', 'WORD_TIMES']);
+    expect(reader.read(answer, 1)).toMatchObject({ ok: false, refusal: { reason: 'engine_failed' } });
+  });
+});
+
+describe('U4 repetitions of a decoder', () => {
+  const spoken = (text: string, ms = 300): DecodedWord[] =>
+    text.split(' ').map((word, i) => ({ word, startFrame: ms * i, endFrame: ms * (i + 1), confidence: 1 }));
+  const dropped = (text: string, ms?: number) =>
+    dropRepeats(spoken(text, ms), ms !== undefined)
+      .map(({ word }) => word)
+      .join(' ');
+
+  it.each([
+    ['a phrase three times', 'so thank you all. Thank you all. thank you all', 'so thank you all.'],
+    ['a word eight times', 'yes so so so so so so so so', 'yes so'],
+  ])('%s stays once', (_, text, left) => {
+    expect(dropped(text)).toBe(left);
+  });
+
+  it.each(['no no no', 'one two one two one two', 'bye bye', 'that is that is it'])('"%s" stays', (text) => {
+    expect(dropped(text, 300)).toBe(text);
+  });
+
+  it('a sentence that follows itself in no time stays once', () => {
+    expect(dropped('please hold the line please hold the line', 20)).toBe('please hold the line');
+  });
+});

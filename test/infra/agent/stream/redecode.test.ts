@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createTextEngine, textModel } from '../../../fake/text-engine.ts';
+import { silence, voice } from '../fixtures.ts';
+import { linear16, type StreamBench, startStreamBench } from './start-stream.ts';
+
+const { engine, lengths } = createTextEngine();
+let bench: StreamBench;
+beforeAll(async () => {
+  bench = await startStreamBench({}, { engine, models: [textModel('test-en', 0.5)] });
+});
+afterAll(() => bench.stop());
+
+describe('R1 live sound for a model that takes whole recordings', () => {
+  it('decodes growing sound until two decodings agree', async () => {
+    const link = await bench.dial();
+    await link.open({ options: { interim: true, endpointingMs: false } });
+    for (const count of [1, 2, 3]) {
+      await link.audio(linear16(voice(0.8)));
+      await link.until(() => link.all('interim').length >= count);
+    }
+    const interims = link.all('interim').map(({ text, stable }) => ({ words: text.split(' '), stable }));
+    expect(interims[0]?.stable).toBe(0);
+    for (const [i, { words, stable }] of interims.entries()) {
+      const before = interims[i - 1];
+      if (before) expect(stable).toBe(before.words.length - 1);
+      expect(words.slice(0, stable)).toEqual(before?.words.slice(0, stable) ?? []);
+    }
+    await link.audio(linear16(silence(0.2)));
+    await link.end();
+    await link.event('final');
+    const [segment] = link.all('segment');
+    expect(segment?.text).toMatch(/^alpha bravo charlie delta echo /);
+    expect(segment?.words[1]?.start).toBeCloseTo((segment?.words[0]?.start ?? 0) + 0.4, 3);
+  });
+
+  it('decodes an utterance once for a client without interims', async () => {
+    lengths.length = 0;
+    const link = await bench.dial();
+    await link.open({ options: { interim: false, endpointingMs: false } });
+    await link.audio(linear16(voice(2)));
+    await link.end();
+    await link.event('final');
+    expect(link.all('segment')).toHaveLength(1);
+    expect(lengths).toHaveLength(1);
+  });
+});
