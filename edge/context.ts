@@ -24,6 +24,8 @@ export interface RequestContext {
   discardBody: (() => Promise<void>) | undefined;
   /** The caller's remaining allowance after this request, for the rate-limit headers. */
   quota?: Quota | undefined;
+  /** Model that serves the request, for the header `x-auricle-model`. */
+  model?: string | undefined;
   /** Keeps the isolate alive after the response was sent. */
   readonly waitUntil: (work: Promise<unknown>) => void;
   /** Ends the request and its sockets without a close frame; absent in a Durable Object. */

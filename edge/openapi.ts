@@ -8,6 +8,7 @@ import {
   liveEvidence,
   logPage,
   modelState,
+  nameRow,
   newRevision,
   newTransition,
   revisionRow,
@@ -16,6 +17,7 @@ import {
   transitionRow,
 } from '../shared/registry/contract.ts';
 import { fileList, filePlan, newFiles } from '../shared/registry/model-files.ts';
+import { namedModel } from '../shared/registry/names.ts';
 import { sentRelease } from '../shared/registry/release.ts';
 import { transcription, verboseTranscription } from '../shared/speech/openai-answer.ts';
 import { repeatedFields, transcriptionFields } from '../shared/speech/openai-form.ts';
@@ -51,6 +53,7 @@ import { sessionBody } from './protocol/openai-realtime-session.ts';
 import { describedVersion, listedVersions, statusAnswer, torchserveError } from './protocol/torchserve.ts';
 import { edgeHealth, listedModel } from './registry/list-models.ts';
 import { aliasBody } from './registry/model-routes.ts';
+import { nameBody } from './registry/names.ts';
 import { listedPools } from './routing/list-pools.ts';
 import { knownReleases, publishedRelease } from './routing/release.ts';
 
@@ -89,6 +92,9 @@ function modelSchemas() {
     Transition: output(transitionRow),
     KeptTransition: output(storedTransition),
     ModelLog: output(logPage),
+    NameRequest: input(nameBody),
+    Name: output(nameRow),
+    NameList: list(namedModel),
     AliasRequest: input(aliasBody),
     Alias: output(aliasRow),
     AliasList: list(aliasRow),

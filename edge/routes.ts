@@ -46,6 +46,7 @@ import {
   showRevisions,
   showTransition,
 } from './registry/model-routes.ts';
+import { listNames, setName } from './registry/names.ts';
 import {
   describeDefault,
   describeVersions,
@@ -80,6 +81,7 @@ const routes: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   '/v1/models/:name/transitions/:id': { GET: showTransition },
   '/v1/models/:name/aliases': { GET: showAliases },
   '/v1/models/:name/aliases/:alias': { PUT: moveAlias },
+  '/v1/names': { GET: listNames, POST: setName },
   [`${TORCHSERVE}/models`]: { GET: listVersions },
   [`${TORCHSERVE}/models/:name`]: { GET: describeDefault },
   [`${TORCHSERVE}/models/:name/:version`]: { GET: describeVersions, DELETE: retireVersion },

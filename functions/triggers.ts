@@ -133,6 +133,8 @@ const modelRoutes: readonly Route[] = [
   ['model-log', 'GET', `${model}/transitions`, models.onLog(modelContext)],
   ['model-statement', 'GET', `${model}/transitions/{id}`, models.onSeeTransition(modelContext)],
   ['model-alias', 'PUT', `${model}/aliases/{alias}`, models.onAlias(modelContext)],
+  ['name-list', 'GET', 'names', models.onNames(modelContext)],
+  ['name-set', 'POST', 'names', models.onSetName(modelContext)],
 ];
 
 /** Calls of agents, and of operators through the edge. */

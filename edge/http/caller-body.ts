@@ -8,9 +8,11 @@ import { BODY_READ_BYTES, discardSource, openSource, type Source } from './body-
 import { type BodyOwner, BUFFERED_BYTES_IN_FLIGHT, type BufferedBody, bufferedInFlight } from './buffered-bytes.ts';
 
 /**
- * Longest wait for a form to name its model: BUFFERED_BODY_BYTES over 300 kbit/s take 28 s; slower clients
- * can use a header.
+ * Bytes of a form that the edge searches for its model: a recording of four minutes in front of it. Four such forms
+ * fill the buffer of an isolate.
  */
+export const HINTS_BYTES = 8 * MiB;
+/** Longest wait for a form to name its model: HINTS_BYTES over 1.5 Mbit/s; slower clients can use a header. */
 export const HINTS_MS = 45_000;
 /**
  * One read of a body that arrives at over 1.3 MB/s: 160 reads of 64 KiB cost 10 MB half again as much CPU as
@@ -102,16 +104,16 @@ export class CallerBody {
   }
 
   /**
-   * Yields the first `BUFFERED_BODY_BYTES` as they arrive, and no byte behind them, however they are cut. Ends early, with
+   * Yields the first `most` bytes as they arrive, and no byte behind them, however they are cut. Ends early, with
    * a `refusal`, when the body fails, takes longer than `HINTS_MS`, or has no share of the buffer.
    */
-  async *prefix(): AsyncGenerator<Uint8Array> {
+  async *prefix(most: number = BUFFERED_BODY_BYTES): AsyncGenerator<Uint8Array> {
     const alarm = this.#runtime.after(HINTS_MS);
-    let left = BUFFERED_BODY_BYTES;
+    let left = most;
     try {
       for (let index = 0; ; index += 1) {
         // At the bound it still matters whether anything follows: then the body cannot be sent again.
-        while (index >= this.#chunks.length && !this.#ended && this.replayable) {
+        while (index >= this.#chunks.length && !this.#ended && this.received <= most && !this.#isCrowded) {
           const step = await Promise.race([this.#more(), alarm.rings]);
           if (step === late) this.#break(refuse('hints_late', { limit: HINTS_MS / 1_000 }));
         }
@@ -127,7 +129,7 @@ export class CallerBody {
   }
 
   /**
-   * Opens the body from its first byte, for one agent, while it is `replayable`. An earlier stream ends without a further
+   * Opens the body from its first byte, for one agent, while it is `replayable` or was not opened before. An earlier stream ends without a further
    * byte. Cancelling a stream leaves the body as it is.
    */
   open(): ReadableStream<Uint8Array> {

@@ -30,7 +30,7 @@ const ALLOW_HEADERS = [
 
 const EXPOSE_HEADERS = [
   ...['x-request-id', 'retry-after', 'retry-after-ms', 'x-should-retry', 'www-authenticate', 'allow'],
-  ...['inference-header-content-length', 'dg-request-id', 'dg-error'],
+  ...['inference-header-content-length', 'dg-request-id', 'dg-error', 'x-auricle-model'],
   ...rateLimitNames,
 ].join(', ');
 

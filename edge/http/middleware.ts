@@ -42,13 +42,17 @@ export const provideContext: MiddlewareHandler<EdgeEnv> = async (c, next) => {
   await next();
 };
 
-/** Sets the headers of every response but an upgrade, which belongs to the runtime: request id, rate limits, CORS. */
+/**
+ * Sets the headers of every response but an upgrade, which belongs to the runtime: request id, model, rate
+ * limits, CORS.
+ */
 export const setHeaders: MiddlewareHandler<EdgeEnv> = async (c, next) => {
   await next();
   if (c.res.status === 101) return;
   const { headers } = c.res;
-  const { id, quota } = c.get('context');
+  const { id, quota, model } = c.get('context');
   headers.set('x-request-id', id);
+  if (model !== undefined) headers.set('x-auricle-model', model);
   for (const [name, value] of Object.entries(rateLimitHeaders(quota))) headers.set(name, value);
   setCors(headers);
 };

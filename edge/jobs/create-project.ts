@@ -42,7 +42,8 @@ export async function createProject(request: Request, context: RequestContext): 
   const run = await beginKeyedRequest(keyed, claims.value, context);
   if (!run.ok) return denied(run.refusal);
   const light = site.ok && site.value.light;
-  const made = await makeRun(requested.value, claims.value, { run: run.value, light }, context);
+  const served = site.ok ? { ...requested.value, body: { ...body, model: site.value.model } } : requested.value;
+  const made = await makeRun(served, claims.value, { run: run.value, light }, context);
   await run.value.end(made.ok ? undefined : made.refusal);
   if (!made.ok) return refuseWith(made.refusal);
   const { origin } = new URL(request.url);

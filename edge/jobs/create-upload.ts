@@ -69,7 +69,8 @@ export async function grantUpload(
   const newId = () => eventId(context.runtime.now(), crypto.getRandomValues(new Uint8Array(10)));
   const run = await beginKeyedRequest({ headers, request: [kind, body], newId, zone }, claims, context);
   if (!run.ok) return denied(run.refusal);
-  const granted = await grantRun(body, run.value, claims, context);
+  const served = placed.ok ? { ...body, model: placed.value.model } : body;
+  const granted = await grantRun(served, run.value, claims, context);
   if (granted.ok) return granted;
   await run.value.end(granted.refusal);
   return granted;

@@ -1,6 +1,7 @@
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import { BUFFERED_BODY_BYTES, FORM_FIELD_BYTES, FORM_FIELDS_MAX } from '../../shared/speech/limits.ts';
+import { FORM_FIELD_BYTES, FORM_FIELDS_MAX } from '../../shared/speech/limits.ts';
+import { HINTS_BYTES } from '../http/caller-body.ts';
 import { MultipartReader, type ReadBytes } from '../http/multipart.ts';
 
 export interface FilePart {
@@ -62,20 +63,20 @@ async function readField(form: MultipartReader, name: string): Promise<Result<st
 }
 
 /**
- * Reads a file of at most `BUFFERED_BODY_BYTES` to its end, so that the fields behind it are known, and returns it to be
- * read again. Refuses a longer one with `hints_missing`. Memory: less than the block that every upload buffers.
+ * Reads the first `HINTS_BYTES` of a file, so that the fields behind a shorter one are known, and returns it to be read
+ * from its first byte. `isWhole` reports that nothing follows. Memory: that of a block, which every upload buffers.
  */
-export async function bufferFile(file: FilePart): Promise<Result<FilePart>> {
-  const limit = BUFFERED_BODY_BYTES;
+export async function bufferFile(file: FilePart): Promise<Result<FilePart & { readonly isWhole: boolean }>> {
   const pieces: Uint8Array[] = [];
-  for (let length = 0; ; ) {
+  let isWhole = false;
+  for (let length = 0; length <= HINTS_BYTES && !isWhole; ) {
     const piece = await file.read();
     if (!piece.ok) return piece;
-    if (!piece.value) break;
-    length += piece.value.byteLength;
-    if (length > limit) return no(refuse('hints_missing', { limit }));
+    isWhole = !piece.value;
+    length += piece.value?.byteLength ?? 0;
     // A copy: a piece may be a small view of a large buffer.
-    pieces.push(piece.value.slice());
+    if (piece.value) pieces.push(piece.value.slice());
   }
-  return ok({ ...file, read: async () => ok(pieces.shift()) });
+  const read = async () => (pieces.length === 0 && !isWhole ? file.read() : ok(pieces.shift()));
+  return ok({ ...file, isWhole, read });
 }

@@ -8,6 +8,8 @@ import type { ProjectBody } from './project-body.ts';
 
 export interface ProjectSite {
   readonly zone: string;
+  /** Model of the requested name. */
+  readonly model: string;
   /** A pool without accelerators serves this voice there: such pools get the jobs first (T5). */
   readonly light: boolean;
 }
@@ -20,8 +22,8 @@ export async function placeProject(
 ): Promise<Result<ProjectSite>> {
   const placed = await placeWork({ task: 'synthesize', model, language, zone }, claims, context);
   if (!placed.ok) return placed;
-  const { zone: site, snapshots } = placed.value;
-  return ok({ zone: site, light: hasLight(snapshots, site, model) });
+  const { zone: site, model: voice, snapshots } = placed.value;
+  return ok({ zone: site, model: voice, light: hasLight(snapshots, site, voice) });
 }
 
 /** A revision on trial takes no jobs. */

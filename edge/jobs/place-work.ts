@@ -3,6 +3,7 @@ import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import type { RequestContext } from '../context.ts';
+import { modelNames } from '../routing/model-names.ts';
 import { pick } from '../routing/pick.ts';
 import { SUITE } from '../routing/setups.ts';
 import { readSnapshots } from '../routing/snapshot.ts';
@@ -21,21 +22,29 @@ export interface PlacedWork {
   readonly zone?: string | undefined;
 }
 
+export interface Placed {
+  readonly zone: string;
+  /** Model of the requested name. */
+  readonly model: string;
+  readonly snapshots: readonly Snapshot[];
+}
+
 /**
  * Chooses the zone of batch work: the requested one, or the first where an agent serves the model now. Work
  * waits for agents, so a momentary lack of them is no reason to refuse; an unknown model is.
  */
 export async function placeWork(
-  { task, model, language, zone }: PlacedWork,
+  { task, model: requested, language, zone }: PlacedWork,
   claims: Claims,
   { settings, env, runtime, id }: RequestContext,
-): Promise<Result<{ readonly zone: string; readonly snapshots: readonly Snapshot[] }>> {
+): Promise<Result<Placed>> {
   const zones = uploadZones(claims, { settings });
   const first = zone ?? zones[0];
   if (settings.functionsUrls.size === 0) return no(refuse('uploads_closed'));
   if (zones.length === 0) return no(refuse('residency_mismatch', undefined, 'no functions in the zones of the token'));
   if (first === undefined || !zones.includes(first)) return no(refuse('residency_mismatch'));
   const snapshots = await readSnapshots(settings.zones, env.ROSTER, runtime);
+  const model = modelNames(snapshots, claims.tenant)(requested) ?? requested;
   const request = {
     tenant: claims.tenant,
     session: claims.subject ?? id,
@@ -50,5 +59,5 @@ export async function placeWork(
   const picked = pick(request, { snapshots, memory: new Map(), now: runtime.now(), random: () => 0 });
   if (!picked.ok && picked.refusal.reason !== 'no_pool') return picked;
   const served = picked.ok ? picked.value[0]?.entry.description.zone : undefined;
-  return ok({ zone: served ?? first, snapshots });
+  return ok({ zone: served ?? first, model, snapshots });
 }

@@ -1,6 +1,7 @@
 import { FILENAME_CHARACTERS, uploadRow } from '../../shared/jobs/upload-contract.ts';
 import { isOpen } from '../../shared/pool/language.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { DEFAULT_NAME } from '../../shared/registry/names.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { CONTENT_TYPE_CHARACTERS } from '../../shared/speech/limits.ts';
 import { readKnownForm } from '../../shared/speech/openai-form.ts';
@@ -8,9 +9,11 @@ import type { Claims } from '../../shared/tenant/claims.ts';
 import { admit, recordDenial } from '../auth/admit.ts';
 import type { RequestContext } from '../context.ts';
 import { callFunctionsRoute } from '../functions/call-functions.ts';
+import { HINTS_BYTES } from '../http/caller-body.ts';
 import { readBoundary } from '../http/multipart.ts';
 import { refuseWith } from '../http/refuse.ts';
 import { type RequestHints, readRequestHints } from '../protocol/hints.ts';
+import { type ModelNames, readModelNames } from '../routing/model-names.ts';
 import { ACTION, grantUpload, SCOPE } from './create-upload.ts';
 import { bufferFile, type FilePart, openFilePart } from './file-part.ts';
 import { passThrough, readBody } from './pass-through.ts';
@@ -23,8 +26,8 @@ export const wantsUpload = (headers: Headers): boolean => headers.get('x-auricle
 /**
  * `POST /v1/audio/transcriptions` with `x-auricle-upload: true`: the file of the form becomes an upload, sealed while it
  * passes through, and the answer says which (202). Model and language are those of query and headers, or of fields
- * before the file, or behind a file of at most `BUFFERED_BODY_BYTES`. The other fields describe an answer and have no
- * effect.
+ * before the file, or behind a file of at most `HINTS_BYTES`; without a model the default serves. The other fields
+ * describe an answer and have no effect.
  */
 export async function takeForm(request: Request, context: RequestContext): Promise<Response> {
   const claims = await admit(request, SCOPE, context);
@@ -35,7 +38,8 @@ export async function takeForm(request: Request, context: RequestContext): Promi
   const opened = await openForm(request, claims.value, read);
   if (!opened.ok) return denied(opened.refusal);
   const named = !hints.ok || hints.value.model !== undefined || opened.value.fields.has('model');
-  const file = named ? opened : await bufferFile(opened.value);
+  const names = await readModelNames(claims.value, context);
+  const file = named ? opened : await findModel(opened.value, names);
   if (!file.ok) return denied(file.refusal);
   const requested = readUploadRequest(hints, file.value, claims.value);
   if (!requested.ok) return denied(requested.refusal);
@@ -52,6 +56,27 @@ export async function takeForm(request: Request, context: RequestContext): Promi
   // again.
   const body = row.ok && row.value ? renderUpload(row.value) : { object: 'upload', id };
   return Response.json(body, { status: 202, headers: { 'cache-control': 'no-store', location } });
+}
+
+/** Reads on for the model of a form whose file comes first; in front of a longer file the default serves. */
+async function findModel(opened: FilePart, names: ModelNames): Promise<Result<FilePart>> {
+  const buffered = await bufferFile(opened);
+  if (!buffered.ok) return buffered;
+  const { fields, isWhole, read } = buffered.value;
+  const byDefault = names(undefined);
+  if (fields.get('model') || (isWhole && byDefault === undefined)) return buffered;
+  if (byDefault === undefined) return no(refuse('hints_missing', { limit: HINTS_BYTES }));
+  return ok({
+    ...buffered.value,
+    fields: new Map([...fields, ['model', DEFAULT_NAME]]),
+    // The default is decided on: a model behind the file must be the same.
+    async read() {
+      const piece = await read();
+      const late = fields.get('model');
+      const isOther = late !== undefined && names(late) !== byDefault;
+      return piece.ok && !piece.value && isOther ? no(refuse('hints_conflict', { field: 'model' })) : piece;
+    },
+  });
 }
 
 async function openForm(

@@ -1,10 +1,12 @@
 import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { DEFAULT_NAME } from '../../shared/registry/names.ts';
 import { no } from '../../shared/result.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import { admit, recordDenial } from '../auth/admit.ts';
 import type { RequestContext } from '../context.ts';
 import { readRecordingQuery } from '../protocol/deepgram-query.ts';
 import { refuseAsDeepgram } from '../protocol/deepgram-refuse.ts';
+import { readModelNames } from '../routing/model-names.ts';
 import { ACTION, grantUpload, SCOPE } from './create-upload.ts';
 import { passThrough, readBody } from './pass-through.ts';
 import { readUploadBody } from './upload-body.ts';
@@ -25,7 +27,8 @@ export async function takeRecording(request: Request, context: RequestContext): 
   if (!claims.ok) return refuseAsDeepgram(claims.refusal, context.id);
   const denied = (refusal: Refusal) =>
     refuseAsDeepgram(recordDenial(claims.value, ACTION, refusal, context), context.id);
-  const requested = readUploadRequest(request, claims.value);
+  const names = await readModelNames(claims.value, context);
+  const requested = readUploadRequest(request, claims.value, names(undefined) && DEFAULT_NAME);
   if (!requested.ok) return denied(requested.refusal);
   const uploadRequest = { body: requested.value, headers: request.headers, kind: 'recording' } as const;
   const granted = await grantUpload(uploadRequest, claims.value, context);
@@ -37,7 +40,7 @@ export async function takeRecording(request: Request, context: RequestContext): 
   return Response.json({ request_id: id }, { headers });
 }
 
-function readUploadRequest({ url, headers }: Request, claims: Claims) {
+function readUploadRequest({ url, headers }: Request, claims: Claims, byDefault: string | undefined) {
   if (claims.sealing === 'client') return no(refuse('sealing_required'));
   const query = new URL(url).searchParams;
   const callback = readCallback(query);
@@ -49,7 +52,8 @@ function readUploadRequest({ url, headers }: Request, claims: Claims) {
     const rule = 'is not available: recordings are not fetched from addresses, send the file itself';
     return no(refuse('field_invalid', { field: 'url', rule }));
   }
-  const { model, language } = recording.value;
+  const { model = byDefault, language } = recording.value;
+  if (model === undefined) return no(refuse('field_missing', { field: 'model' }));
   return readUploadBody(
     {
       model,

@@ -1,7 +1,7 @@
 import { headerLengthField } from '../../shared/kserve/body.ts';
 import { INFER_NAME_CHARACTERS } from '../../shared/kserve/limits.ts';
 import type { Reason } from '../../shared/refusal.ts';
-import { bytes, hint, inPath, json, model, requestClass, requestId, success, text } from './parts.ts';
+import { bytes, hint, inPath, json, namedModel, requestClass, requestId, success, text } from './parts.ts';
 import { errors, identified } from './refusals.ts';
 import { text as characters, like } from './values.ts';
 
@@ -41,7 +41,7 @@ const parameters = [
 ];
 const headerLength = hint(
   headerLengthField,
-  'Bytes of the body that are JSON; binary tensors follow. 0: the body is the one input of the model, raw.',
+  'Bytes of the body that are JSON; binary tensors follow. 0: the body is the one input of the namedModel, raw.',
   digits,
 );
 
@@ -104,8 +104,8 @@ const operations: Readonly<Record<string, readonly [id: string, path: Readonly<R
 /** The Open Inference Protocol, for Triton's clients. */
 export function kservePaths(): Record<string, unknown> {
   const described = Object.entries(operations).flatMap(([suffix, [id, path]]) => [
-    [`/v2/models/{name}${suffix}`, named(`kserve${id}`, path, [model])],
-    [`/v2/models/{name}/versions/{version}${suffix}`, named(`kserve${id}OfVersion`, path, [model, version])],
+    [`/v2/models/{name}${suffix}`, named(`kserve${id}`, path, [namedModel])],
+    [`/v2/models/{name}/versions/{version}${suffix}`, named(`kserve${id}OfVersion`, path, [namedModel, version])],
   ]);
   return { ...serverPaths(), ...Object.fromEntries(described) };
 }

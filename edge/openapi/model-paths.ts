@@ -7,7 +7,8 @@ import { inPath, json, model, query, requestId, schema, success } from './parts.
 import { errors, identified } from './refusals.ts';
 import { input, like, whole } from './values.ts';
 
-const always = [...identified, 'models_closed', 'models_unavailable', 'field_invalid'] as const;
+const registryRefusals = ['models_closed', 'models_unavailable'] as const;
+const always = [...identified, ...registryRefusals, 'field_invalid'] as const;
 const body = ['json_invalid', 'body_too_large', 'client_slow', 'audit_unavailable'] as const;
 
 const revision = inPath('revision', 'Its digest', input(revisionDigest));
@@ -41,6 +42,7 @@ export function modelPaths() {
         },
       },
     },
+    ...namePaths(),
     '/v1/models/{name}/revisions': {
       get: {
         operationId: 'showRevisions',
@@ -98,6 +100,28 @@ export function modelPaths() {
       },
     },
     ...transitionPaths(),
+  };
+}
+
+/** Names under which requests find models. */
+function namePaths() {
+  return {
+    '/v1/names': {
+      get: {
+        operationId: 'listNames',
+        summary: 'Names for models, of the fleet and of its tenants',
+        responses: { ...success('Names', json('NameList')), ...errors([...identified, ...registryRefusals]) },
+      },
+      post: {
+        operationId: 'setName',
+        summary: 'Gives a name to another model than it names now, or removes it',
+        requestBody: sent('NameRequest'),
+        responses: {
+          ...success('The name', json('Name')),
+          ...errors([...always, ...body, 'alias_moved', 'gate_closed', 'model_unknown']),
+        },
+      },
+    },
   };
 }
 

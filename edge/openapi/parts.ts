@@ -1,4 +1,5 @@
 // Shared parts of the descriptions of addresses.
+import { requestedModel } from '../../shared/registry/names.ts';
 import { modelName } from '../../shared/registry/revision.ts';
 import { classes } from '../../shared/tenant/claims.ts';
 import { input } from './values.ts';
@@ -45,6 +46,7 @@ export const uploadKey = hint(KEY, `Of a request that becomes an upload, ${keyed
 export const needed = <T extends object>(parameter: T) => ({ ...parameter, required: true });
 
 export const model = inPath('name', 'Name of the model', input(modelName));
+export const namedModel = inPath('name', 'A model, or a name for one', input(requestedModel));
 
 /** A class above the token's is lowered to it, and a name that is no class counts as none, so that any text is accepted. */
 export const requestClass = hint(

@@ -8,7 +8,7 @@ import {
   bytes,
   hint,
   json,
-  model,
+  namedModel,
   query,
   requestClass,
   requestId,
@@ -121,7 +121,7 @@ function servicePaths() {
       get: {
         operationId: 'getModel',
         summary: 'One model',
-        parameters: [model],
+        parameters: [namedModel],
         responses: { ...success('The model', json('Model')), ...errors([...identified, 'model_unknown']) },
       },
     },

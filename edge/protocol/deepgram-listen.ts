@@ -54,6 +54,8 @@ class DeepgramListen implements LiveProtocol {
   readonly #container: Container | undefined;
   readonly #hash = createHash('sha256');
   #started = false;
+  /** Model and revision that serve. */
+  #model = '';
   #revision = '';
   /** End of the last final result, seconds. */
   #finalEnd = 0;
@@ -168,6 +170,7 @@ class DeepgramListen implements LiveProtocol {
   #renderEvent(event: SessionEvent): string | object | undefined {
     switch (event.type) {
       case 'ready':
+        this.#model = event.model;
         this.#revision = event.revision;
         return undefined;
       case 'speech_started':
@@ -239,11 +242,10 @@ class DeepgramListen implements LiveProtocol {
   }
 
   #metadata() {
-    const { model } = this.#query;
     return {
       request_id: this.#request,
-      model_info: showModel(model, this.#revision),
-      model_uuid: modelUuid(model, this.#revision),
+      model_info: showModel(this.#model, this.#revision),
+      model_uuid: modelUuid(this.#model, this.#revision),
     };
   }
 
@@ -252,8 +254,7 @@ class DeepgramListen implements LiveProtocol {
       const { refusal } = end;
       return { frames: [this.#error(refusal)], ...closing(refusal, this.#hasTranscript) };
     }
-    const { model } = this.#query;
-    const uuid = modelUuid(model, this.#revision);
+    const uuid = modelUuid(this.#model, this.#revision);
     const metadata = {
       type: 'Metadata',
       transaction_key: 'deprecated',
@@ -263,7 +264,7 @@ class DeepgramListen implements LiveProtocol {
       duration: milli(end.final.durationSeconds),
       channels: 1,
       models: [uuid],
-      model_info: { [uuid]: showModel(model, this.#revision) },
+      model_info: { [uuid]: showModel(this.#model, this.#revision) },
     };
     return { frames: [JSON.stringify(metadata)], code: 1000, reason: '' };
   }

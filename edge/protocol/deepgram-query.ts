@@ -15,7 +15,8 @@ export const ENDPOINTING_MIN_MS = 100;
 
 /** Query members of live streams and recordings on `/v1/listen`. */
 export interface ListenQuery {
-  readonly model: string;
+  /** Undefined for the default. */
+  readonly model: string | undefined;
   /** BCP 47 tag; undefined for `multi`, `auto` and `detect_language`. */
   readonly language: string | undefined;
 }
@@ -70,9 +71,8 @@ function readShared(query: URLSearchParams): Result<ListenQuery> {
   for (const [field, rule] of Object.entries(unavailable)) {
     if (query.getAll(field).some((value) => !isOff(value))) return invalid(field, rule);
   }
-  const model = query.get('model');
-  if (!model) return no(refuse('field_missing', { field: 'model' }));
-  const named = transcriptionFields.shape.model.safeParse(model);
+  const model = query.get('model') || undefined;
+  const named = transcriptionFields.shape.model.optional().safeParse(model);
   if (!named.success) return invalid('model', named.error.issues[0]?.message ?? 'is not understood');
   const tag = query.get('language') ?? '';
   const detects = query.getAll('detect_language').some((value) => !isOff(value));

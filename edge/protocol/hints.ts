@@ -3,8 +3,9 @@ import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { BUFFERED_BODY_BYTES, FORM_FIELD_BYTES } from '../../shared/speech/limits.ts';
 import { readKnownForm } from '../../shared/speech/openai-form.ts';
-import type { CallerBody } from '../http/caller-body.ts';
+import { type CallerBody, HINTS_BYTES } from '../http/caller-body.ts';
 import { MultipartReader } from '../http/multipart.ts';
+import type { ModelNames } from '../routing/model-names.ts';
 
 /** Facts for routing a request whose body the edge does not parse. */
 export interface Hints {
@@ -38,19 +39,22 @@ export function readRequestHints(address: string | URL, headers: Headers): Resul
 }
 
 /**
- * Completes what query and headers name from the first `BUFFERED_BODY_BYTES` of the form. Refuses with `hints_missing`,
- * `field_missing` or `field_invalid`, or as the body does.
+ * Completes what query and headers name from the first `HINTS_BYTES` of the form, and a form without a model by
+ * `byDefault`. Refuses with `hints_missing`, `field_missing` or `field_invalid`, or as the body does.
  */
-export async function readHints(hints: RequestHints, body: CallerBody, boundary: string): Promise<Result<Hints>> {
+export async function readHints(
+  hints: RequestHints,
+  body: CallerBody,
+  { boundary, byDefault }: { readonly boundary: string; readonly byDefault: string | undefined },
+): Promise<Result<Hints>> {
   if (hints.model !== undefined) return hintsOf(hints);
   const names = hints.language === undefined ? ['model', 'language'] : ['model'];
-  const { found, isCut } = await findFields(body.prefix(), boundary, names);
+  const { found, isCut } = await findFields(body.prefix(HINTS_BYTES), boundary, names);
   if (body.refusal) return no(body.refusal);
-  const model = found.get('model');
-  // A form that has ended names no model; one that is longer than the buffer may name it later.
-  if (model === undefined && isCut && !body.replayable) {
-    return no(refuse('hints_missing', { limit: BUFFERED_BODY_BYTES }));
-  }
+  const model = found.get('model') || byDefault;
+  // A form that has ended names no model; a longer one may name it later.
+  if (model === undefined && isCut && body.received > HINTS_BYTES)
+    return no(refuse('hints_missing', { limit: HINTS_BYTES }));
   return hintsOf({ class: hints.class, model, language: hints.language ?? found.get('language') });
 }
 
@@ -63,8 +67,9 @@ function hintsOf({ model, language, class: requested }: RequestHints): Result<Hi
 }
 
 /**
- * Finds the first value of each name among the text parts of a form, and reads no further than it has to. `isCut` reports
- * that `chunks` ended before the form. A value over `FORM_FIELD_BYTES` is not found: the agent refuses it.
+ * Finds the first value of each name among the text parts of a form, and reads no further than it has to: behind
+ * `BUFFERED_BODY_BYTES` for the model alone. `isCut` reports that it stopped before the end of the form. A value over
+ * `FORM_FIELD_BYTES` is not found: the agent refuses it.
  */
 export async function findFields(
   chunks: AsyncGenerator<Uint8Array>,
@@ -73,9 +78,12 @@ export async function findFields(
 ): Promise<{ readonly found: ReadonlyMap<string, string>; readonly isCut: boolean }> {
   const found = new Map<string, string>();
   let isCut = false;
+  let length = 0;
   const form = new MultipartReader(async () => {
-    const { value } = await chunks.next();
+    const enough = length >= BUFFERED_BODY_BYTES && found.has('model');
+    const { value } = enough ? { value: undefined } : await chunks.next();
     isCut ||= !value;
+    length += value?.byteLength ?? 0;
     return ok(value ?? undefined);
   }, boundary);
   while (found.size < names.length) {
@@ -92,9 +100,13 @@ export async function findFields(
 }
 
 /** Checks the form that the agent read against the hints: routing and permission were decided on them. */
-export function checkPromise(fields: Readonly<Record<string, readonly string[]>>, hints: Hints): Result<undefined> {
-  const model = fields.model?.[0];
-  if (model !== undefined && model !== hints.model) return no(refuse('hints_conflict', { field: 'model' }));
+export function checkPromise(
+  fields: Readonly<Record<string, readonly string[]>>,
+  hints: Hints,
+  names: ModelNames,
+): Result<undefined> {
+  const model = fields.model?.[0] || hints.model;
+  if (model !== hints.model && names(model) !== hints.model) return no(refuse('hints_conflict', { field: 'model' }));
   if (!agreesOnLanguage(hints.language, fields.language?.[0])) {
     return no(refuse('hints_conflict', { field: 'language' }));
   }

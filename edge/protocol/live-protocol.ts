@@ -6,7 +6,8 @@ import type { LinkEvent, StreamOptions } from '../../shared/stream/link.ts';
 
 /** A client's request for a session. */
 export interface LiveRequest {
-  readonly model?: string;
+  /** Absent or undefined for the default. */
+  readonly model?: string | undefined;
   readonly language?: string;
   readonly format: StreamFormat;
   readonly options: StreamOptions;

@@ -2,10 +2,13 @@ import { z } from 'zod';
 import { type ModelDescription, modelDescription } from '../../shared/pool/description.ts';
 import type { Snapshot } from '../../shared/pool/heartbeat.ts';
 import { refuse } from '../../shared/refusal.ts';
+import { nameOfKey } from '../../shared/registry/names.ts';
+import { newestRelease } from '../../shared/registry/release.ts';
 import { admit } from '../auth/admit.ts';
 import type { PathParams, RequestContext } from '../context.ts';
 import { refuseWith } from '../http/refuse.ts';
 import { healthOf, takesWork } from '../routing/agent-health.ts';
+import { modelNames } from '../routing/model-names.ts';
 import { readSnapshots } from '../routing/snapshot.ts';
 
 /** OpenAI's model object, and what choosing one for speech needs besides. */
@@ -20,6 +23,7 @@ export const listedModel = z.object({
   hears: modelDescription.shape.hears.describe('Speech that it was trained on; absent when its author does not say.'),
   zones: z.array(z.string()),
   pools: z.array(z.string()),
+  root: z.string().optional().describe('Model that serves requests for this name'),
 });
 export type ListedModel = z.infer<typeof listedModel>;
 
@@ -58,11 +62,26 @@ async function readModels(request: Request, context: RequestContext): Promise<Li
   if (!claims.ok) return refuseWith(claims.refusal);
   const { settings, env, runtime } = context;
   const zones = settings.zones.filter((zone) => claims.value.zones.includes(zone));
-  return mergeModels(await readSnapshots(zones, env.ROSTER, runtime));
+  const snapshots = await readSnapshots(zones, env.ROSTER, runtime);
+  return withNames(mergeModels(snapshots), snapshots, claims.value.tenant);
+}
+
+/** Adds the tenant's names for served models, as models with the `root` that serves them. */
+function withNames(models: ListedModel[], snapshots: readonly Snapshot[], tenant: string): ListedModel[] {
+  const { names = {} } = newestRelease(snapshots.map(({ release }) => release)) ?? {};
+  const resolve = modelNames(snapshots, tenant);
+  const own = Object.keys(names).flatMap((key) => nameOfKey(key, tenant) ?? []);
+  const named = [...new Set(own)].flatMap((id) => {
+    const root = resolve(id);
+    const found = root === id ? undefined : models.find((one) => one.id === root);
+    return found && root !== undefined ? [{ ...found, id, root }] : [];
+  });
+  const shadowed = new Set(named.map(({ id }) => id));
+  return [...models.filter(({ id }) => !shadowed.has(id)), ...named].sort((one, other) => (one.id < other.id ? -1 : 1));
 }
 
 /** One line for each name, whatever number of agents serve it. */
-function mergeModels(snapshots: readonly Snapshot[]): ListedModel[] {
+export function mergeModels(snapshots: readonly Snapshot[]): ListedModel[] {
   const merged = new Map<string, ListedModel>();
   for (const { at, entries } of snapshots) {
     for (const { description, load, heard } of entries) {

@@ -185,7 +185,7 @@ async function call<Row extends z.ZodType>(
   if (!query.ok) return query;
   const body = takes ? await readBody(request, context, takes) : ok(undefined);
   if (!body.ok) return body;
-  const question = { ...rest, path: `${path}${query.value}`, body: body.value };
+  const question = { ...rest, path: `/models${path}${query.value}`, body: body.value };
   return callModelFunctions(question, row, claims.value.tenant, context);
 }
 
@@ -205,7 +205,7 @@ function answer<T>(found: Result<T>, show: (value: T) => Response = (value) => R
 
 /** Calls the functions that store models: those of the first zone with functions, for the whole fleet. */
 export async function callModelFunctions<Row extends z.ZodType>(
-  { path, ...rest }: Pick<Question, 'method' | 'path' | 'body'>,
+  question: Pick<Question, 'method' | 'path' | 'body'>,
   row: Row,
   tenant: string,
   context: RequestContext,
@@ -213,12 +213,7 @@ export async function callModelFunctions<Row extends z.ZodType>(
   const { zones, functionsUrls } = context.settings;
   const zone = zones.find((one) => functionsUrls.has(one));
   if (zone === undefined) return no(refuse('models_closed'));
-  const found = await callFunctionsRoute(
-    { ...rest, zone, path: `/models${path}`, operate: true },
-    row,
-    tenant,
-    context,
-  );
+  const found = await callFunctionsRoute({ ...question, zone, operate: true }, row, tenant, context);
   if (found.ok) {
     const { value } = found;
     return value === undefined ? no(refuse('models_unavailable', undefined, 'an empty answer')) : ok(value);

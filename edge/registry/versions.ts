@@ -10,6 +10,7 @@ import { admit } from '../auth/admit.ts';
 import type { PathParams, RequestContext } from '../context.ts';
 import { refuseThrown } from '../http/refuse-thrown.ts';
 import { describeVersion, type listedVersions, refuseAsTorchserve, type statusAnswer } from '../protocol/torchserve.ts';
+import { readModelNames } from '../routing/model-names.ts';
 import { readSnapshots } from '../routing/snapshot.ts';
 import { callModelFunctions } from './model-routes.ts';
 
@@ -19,7 +20,7 @@ const LISTED_VERSIONS_MAX = 100;
 /** `GET …/models?limit=&next_page_token=` */
 export const listVersions = (request: Request, context: RequestContext): Promise<Response> =>
   byOperator(request, context, async (tenant) => {
-    const found = await callModelFunctions({ method: 'GET', path: '' }, modelNames, tenant, context);
+    const found = await callModelFunctions({ method: 'GET', path: '/models' }, modelNames, tenant, context);
     if (!found.ok) return found;
     const query = new URL(request.url).searchParams;
     const from = readNumber(query.get('next_page_token')) ?? 0;
@@ -61,9 +62,9 @@ export const setDefaultVersion = (request: Request, context: RequestContext, par
     if (!found) return unknownVersion(state);
     const from = state.aliases.find(({ alias }) => alias === STABLE)?.revision;
     const body = { revision: found.row.revision, ...(from !== undefined && { from }) };
-    const path = `/${encodeURIComponent(params.name)}/aliases/${STABLE}`;
+    const path = `/models/${encodeURIComponent(state.model)}/aliases/${STABLE}`;
     const moved = await callModelFunctions({ method: 'PUT', path, body }, aliasRow, tenant, context);
-    return moved.ok ? ok(statusOf(`Default version of model "${params.name}" is now "${found.version}"`)) : moved;
+    return moved.ok ? ok(statusOf(`Default version of model "${state.model}" is now "${found.version}"`)) : moved;
   });
 
 /** `DELETE …/models/{model}/{version}`: retires the revision. */
@@ -71,9 +72,9 @@ export const retireVersion = (request: Request, context: RequestContext, params:
   ofModel(request, context, params, async (state, tenant) => {
     const found = findVersion(state, params.version ?? '');
     if (!found) return unknownVersion(state);
-    const path = `/${encodeURIComponent(params.name)}/revisions/${encodeURIComponent(found.row.revision)}`;
+    const path = `/models/${encodeURIComponent(state.model)}/revisions/${encodeURIComponent(found.row.revision)}`;
     const retired = await callModelFunctions({ method: 'DELETE', path }, transitionRow, tenant, context);
-    return retired.ok ? ok(statusOf(`Model "${params.name}" version "${found.version}" unregistered`)) : retired;
+    return retired.ok ? ok(statusOf(`Model "${state.model}" version "${found.version}" unregistered`)) : retired;
   });
 
 const statusOf = (status: string): z.infer<typeof statusAnswer> => ({ status });
@@ -88,11 +89,12 @@ async function describe(state: ModelState, versions: readonly Version[], { setti
 const ofModel = (
   request: Request,
   context: RequestContext,
-  { name: model }: PathParams,
+  { name }: PathParams,
   then: (state: ModelState, tenant: string) => Promise<Result<object>>,
 ): Promise<Response> =>
   byOperator(request, context, async (tenant) => {
-    const path = `/${encodeURIComponent(model)}`;
+    const model = (await readModelNames({ tenant }, context))(name) ?? name;
+    const path = `/models/${encodeURIComponent(model)}`;
     const found = await callModelFunctions({ method: 'GET', path }, modelState, tenant, context);
     if (!found.ok) return found;
     const { value } = found;

@@ -7,6 +7,7 @@ import { auricleStream } from '../protocol/auricle-stream.ts';
 import { deepgramListen } from '../protocol/deepgram-listen.ts';
 import { refuseAsDeepgram } from '../protocol/deepgram-refuse.ts';
 import { CONFIG_HEADER, openaiRealtime, refusedRealtime } from '../protocol/openai-realtime.ts';
+import { readModelNames, resolveModel } from '../routing/model-names.ts';
 import { enterStream, isSessionName, refuseStream, refuseUpgrade } from './enter.ts';
 
 const ACTION = 'stream';
@@ -62,11 +63,15 @@ export async function openRealtime(request: Request, context: RequestContext): P
   const caller = { claims: claims.value, action: ACTION, subprotocol };
   const deny = (refusal: Refusal) => refuseStream(refusal, refusedRealtime, context, caller);
   if (claims.value.sealing === 'client') return deny(refuse('sealing_required'));
-  const protocol = openaiRealtime(new URL(request.url), configured.headers);
+  const url = new URL(request.url);
+  const protocol = openaiRealtime(url, configured.headers);
   if (!protocol.ok) return deny(protocol.refusal);
+  // The session shows the default model, and the client may still name another one.
+  const byDefault = (await readModelNames(claims.value, context))(undefined);
+  if (protocol.value.route?.().model === undefined && byDefault) url.searchParams.set('model', byDefault);
   const wanted = requestedClass(request);
   const entrance = { claims: claims.value, protocol: 'openai-realtime', class: wanted, subprotocol } as const;
-  return enterStream(configured, entrance, context);
+  return enterStream(new Request(url, configured), entrance, context);
 }
 
 /** Answers `GET /v1/listen`. Deepgram's clients retry after every close but a normal one, and never a refused handshake. */
@@ -80,6 +85,9 @@ export async function openListen(request: Request, context: RequestContext): Pro
   if (claims.value.sealing === 'client') return deny(refuse('sealing_required'));
   const protocol = deepgramListen(new URL(request.url));
   if (!protocol.ok) return deny(protocol.refusal);
+  const names = await readModelNames(claims.value, context);
+  const model = resolveModel(protocol.value.route?.().model, names, context);
+  if (!model.ok) return deny(model.refusal);
   const wanted = requestedClass(request);
   const entrance = { claims: claims.value, protocol: 'deepgram-listen', class: wanted, subprotocol } as const;
   return enterStream(authorized, entrance, context);

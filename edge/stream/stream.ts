@@ -12,6 +12,7 @@ import { logBug } from '../http/refuse-thrown.ts';
 import { Recorder } from '../ledger/record.ts';
 import type { ClientCommand, ClientFrame, LiveProtocol, LiveRequest, LiveRoute } from '../protocol/live-protocol.ts';
 import { liveProtocols } from '../protocol/live-protocols.ts';
+import { modelNames } from '../routing/model-names.ts';
 import { readSnapshots } from '../routing/snapshot.ts';
 import { type Bindings, readSettings } from '../settings.ts';
 import { isTransient, refuseUnservable } from './agent-route.ts';
@@ -96,7 +97,6 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
   async #foresee(protocol: LiveProtocol, handover: Handover): Promise<Response | undefined> {
     const { claims, dialect: name, request } = handover;
     const isFirst = this.#live.size === 0;
-    if (isFirst && !protocol.route) return undefined;
     const context = this.#makeContext(request);
     const { settings, env, runtime } = context;
     const snapshots = await readSnapshots(settings.zones, env.ROSTER, runtime);
@@ -174,9 +174,15 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
   #foreseeRoute({ model, language }: LiveRoute, claims: Claims, unknown?: Refusal): Refusal | undefined {
     const { snapshots, at } = this.#rosters;
     const now = this.#runtime.now();
-    if (model === undefined || now - at > SNAPSHOT_STALE_MS) return unknown;
+    const served = this.#modelOf(model, claims);
+    if (served === undefined || now - at > SNAPSHOT_STALE_MS) return unknown;
     const { zones } = readSettings(this.env);
-    return refuseUnservable({ session: this.#name, model, language }, claims, { zones, snapshots }, now);
+    return refuseUnservable({ session: this.#name, model: served, language }, claims, { zones, snapshots }, now);
+  }
+
+  /** Returns the model for a requested name, by the release map of the last upgrade. */
+  #modelOf(requested: string | undefined, { tenant }: Claims): string | undefined {
+    return modelNames(this.#rosters.snapshots, tenant)(requested);
   }
 
   get #name(): string {
@@ -243,7 +249,9 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
 
   #readStart(request: LiveRequest, claims: Claims): Result<Resumable> {
     const now = this.#runtime.now();
-    const started = readStart(request, claims, { session: this.#name, settings: readSettings(this.env), now });
+    const model = this.#modelOf(request.model, claims);
+    const resolved = { ...request, ...(model !== undefined && { model }) };
+    const started = readStart(resolved, claims, { session: this.#name, settings: readSettings(this.env), now });
     if (!started.ok || request.resume === undefined || !this.#ended.wasDelivered(started.value.began)) return started;
     return no(refuse('resume_invalid', undefined, 'everything was said'));
   }

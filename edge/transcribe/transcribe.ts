@@ -1,5 +1,6 @@
 import { allowsLanguage, allowsSpoken, isOpen } from '../../shared/pool/language.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { DEFAULT_NAME } from '../../shared/registry/names.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { BODY_BYTES, CONTENT_TYPE_CHARACTERS } from '../../shared/speech/limits.ts';
 import type { AnswerEvent } from '../../shared/speech/transcript.ts';
@@ -14,6 +15,7 @@ import { takeForm, wantsUpload } from '../jobs/take-form.ts';
 import { refusedWith, Session } from '../ledger/session.ts';
 import { checkPromise, type Hints, type RequestHints, readHints, readRequestHints } from '../protocol/hints.ts';
 import { answerTranscription, type Source } from '../protocol/openai-audio.ts';
+import { type ModelNames, readModelNames, resolveModel } from '../routing/model-names.ts';
 import { readTranscriptEvent } from '../routing/read-event.ts';
 import { type AgentRequest, Relay } from '../routing/relay.ts';
 
@@ -33,14 +35,17 @@ export async function transcribe(request: Request, context: RequestContext): Pro
   const owner = { class: requestClass, tenant: claims.tenant, length: form.value.length };
   const body = new CallerBody(request.body, context.runtime, owner);
   context.discardBody = () => body.discard();
-  const requestHints = checkAllowed(readRequestHints(request.url, headers), claims);
-  if (!requestHints.ok) return denied(requestHints.refusal);
+  const read = checkAllowed(readRequestHints(request.url, headers), claims);
+  if (!read.ok) return denied(read.refusal);
+  const requestHints = read.value;
+  const names = await readModelNames(claims, context);
 
   // The allowance comes before the body: a request without a slot has no byte buffered.
-  const subject = { action: ACTION, ...named(requestHints.value), class: requestClass };
+  const model = requestHints.model && names(requestHints.model);
+  const subject = { action: ACTION, ...named({ ...requestHints, model }), class: requestClass };
   const session = await Session.begin(claims, subject, context);
   if (!session.ok) return refuseWith(session.refusal);
-  const serving = serve(request, { ...form.value, body, requestHints: requestHints.value }, session.value, context);
+  const serving = serve(request, { ...form.value, body, requestHints, names }, session.value, context);
   // A caller that goes away must not take the end of its request along.
   context.waitUntil(serving);
   return serving;
@@ -75,11 +80,12 @@ function readFormHeaders(headers: Headers, claims: Claims): Result<FormHeaders> 
 interface Form extends FormHeaders {
   readonly body: CallerBody;
   readonly requestHints: RequestHints;
+  readonly names: ModelNames;
 }
 
 async function serve(
   request: Request,
-  { contentType, boundary, body, requestHints }: Form,
+  { contentType, boundary, body, requestHints, names }: Form,
   session: Session,
   context: RequestContext,
 ): Promise<Response> {
@@ -89,7 +95,10 @@ async function serve(
   };
   let hints: Result<Hints>;
   try {
-    hints = checkAllowed(await readHints(requestHints, body, boundary), session.claims);
+    const byDefault = names(undefined) && DEFAULT_NAME;
+    const read = checkAllowed(await readHints(requestHints, body, { boundary, byDefault }), session.claims);
+    const model = read.ok ? resolveModel(read.value.model, names, context) : read;
+    hints = read.ok && model.ok ? ok({ ...read.value, model: model.value }) : read;
   } catch (error) {
     await fail(refuse('internal'));
     throw error;
@@ -103,7 +112,7 @@ async function serve(
   const head = { v: 1, task: 'transcribe', dialect: 'openai-audio', contentType, model, language };
   const relay = new Relay(session, body, transcription(hints.value, head), context);
   relay.watch(request.signal);
-  return answerTranscription(sourceOf(relay, session.claims, hints.value, context));
+  return answerTranscription(sourceOf(relay, { claims: session.claims, hints: hints.value, names }, context));
 }
 
 export function checkAllowed<T extends RequestHints>(hints: Result<T>, { languages }: Claims): Result<T> {
@@ -126,11 +135,17 @@ export const transcription = (hints: Hints, head: AgentRequest<AnswerEvent>['hea
   textOf: (event) => (event.type === 'segment' ? event.text : undefined),
 });
 
+/** Facts by which a form may be served. */
+interface Permitted {
+  readonly claims: Claims;
+  readonly hints: Hints;
+  readonly names: ModelNames;
+}
+
 /** Joins a relay and the caller's permissions for a protocol adapter. */
 export function sourceOf(
   relay: Relay<AnswerEvent>,
-  { languages }: Claims,
-  hints: Hints,
+  { claims: { languages }, hints, names }: Permitted,
   context: RequestContext,
 ): Source {
   const mayUse = (language: string | undefined, isAllowed: boolean): Result<undefined> =>
@@ -142,7 +157,7 @@ export function sourceOf(
     abandon: relay.abandon,
     next: () => relay.next(),
     check(fields) {
-      const kept = checkPromise(fields, hints);
+      const kept = checkPromise(fields, hints, names);
       if (!kept.ok) return kept;
       const language = fields.language?.[0];
       return mayUse(language, isOpen(language) || allowsLanguage(languages, language));

@@ -1,7 +1,7 @@
 // Endpoints of the edge for operators' model requests (shared/registry/contract.ts).
 import type { HttpRequest, HttpResponseInit } from '@azure/functions';
 import { refuse } from '../../shared/refusal.ts';
-import { aliasMove, newRevision, newTransition } from '../../shared/registry/contract.ts';
+import { aliasMove, nameMove, newRevision, newTransition } from '../../shared/registry/contract.ts';
 import { aliasName } from '../../shared/registry/registry.ts';
 import { modelName, revisionDigest } from '../../shared/registry/revision.ts';
 import type { EdgeCaller } from '../caller/edge-caller.ts';
@@ -18,6 +18,7 @@ import { getTransition, moveRevision } from './move-revision.ts';
 import { listModels } from './publish-release.ts';
 import { getRevision, registerRevision } from './register-revision.ts';
 import { retireRevision } from './retire-revision.ts';
+import { listNames, setName } from './set-name.ts';
 import { readEntries } from './stored-model.ts';
 
 const unlike = (field: string, rule = 'it is not as agreed') => answerNo(refuse('field_invalid', { field, rule }));
@@ -97,6 +98,17 @@ export const onAlias = (context: ModelContext | undefined): EdgeHandler =>
     const body = aliasMove.safeParse(await readJson(request));
     if (!body.success) return answerUnlike(body.error);
     return answerResult(await moveAlias(known, model, { alias: alias.data, ...body.data }));
+  });
+
+/** GET /api/names */
+export const onNames = (context: ModelContext | undefined): EdgeHandler =>
+  byOperator(context, async (known) => answer(200, { names: await listNames(known) }));
+
+/** POST /api/names */
+export const onSetName = (context: ModelContext | undefined): EdgeHandler =>
+  byOperator(context, async (known, request) => {
+    const body = nameMove.safeParse(await readJson(request));
+    return body.success ? answerResult(await setName(known, body.data)) : answerUnlike(body.error);
   });
 
 function ofModel(

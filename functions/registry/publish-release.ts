@@ -5,6 +5,8 @@ import { z } from 'zod';
 import { canonicalJson } from '../../shared/audit/canonical-json.ts';
 import { refuse } from '../../shared/refusal.ts';
 import type { modelNames } from '../../shared/registry/contract.ts';
+import { NAMES_LOG } from '../../shared/registry/names.ts';
+import type { Registry } from '../../shared/registry/registry.ts';
 import {
   MODEL_NAMES_MAX,
   RELEASE_TYPE,
@@ -24,7 +26,14 @@ const RELEASE_NOTIFY_MS = 3_000;
 /** Partition name that no model can have. */
 const PARTITION = '@release';
 const KEY = 'map';
-const EMPTY: ReleaseMap = { v: 1, generation: 0, models: {} };
+
+/** Row of the map. Names stay in the row of their log: both together exceed a row. */
+const storedMap = releaseMap.omit({ names: true }).extend({
+  /** Last entry of the names' log that the generation contains. */
+  named: z.number().int().default(0),
+});
+type StoredMap = z.infer<typeof storedMap>;
+const EMPTY: StoredMap = { v: 1, generation: 0, models: {}, named: 0 };
 
 type ReleaseContext = Pick<ModelContext, 'rows' | 'edge' | 'mirrorShare'>;
 
@@ -64,24 +73,30 @@ export async function publishRelease(context: ReleaseContext, only?: string): Pr
 async function updateMap({ rows, mirrorShare }: ReleaseContext, only: string | undefined): Promise<ReleaseMap> {
   for (let attempt = 0; attempt < MODEL_TRIES_MAX; attempt += 1) {
     const { map, version } = await readMap(rows);
-    const names = Object.keys(map.models).filter((name) => only === undefined || name === only);
+    const { registry } = await readModel({ rows }, NAMES_LOG);
+    const listed = Object.keys(map.models).filter((name) => only === undefined || name === only);
     const found = await Promise.all(
-      names.map(async (name) => [name, releaseOf((await readModel({ rows }, name)).registry, mirrorShare)]),
+      listed.map(async (name) => [name, releaseOf((await readModel({ rows }, name)).registry, mirrorShare)]),
     );
     const models: ReleaseMap['models'] = { ...map.models, ...Object.fromEntries(found) };
-    if (canonicalJson(models) === canonicalJson(map.models)) return map;
-    const next = { ...map, generation: map.generation + 1, models };
-    if (await writeMap(rows, next, version)) return next;
+    const changed = registry.seq > map.named || canonicalJson(models) !== canonicalJson(map.models);
+    const next = changed ? { ...map, generation: map.generation + 1, models, named: registry.seq } : map;
+    if (!changed || (await writeMap(rows, next, version))) return withNames(next, registry);
   }
   throw new Error('the release map changes all the time');
 }
 
-async function readMap(rows: ReleaseContext['rows']): Promise<{ map: ReleaseMap; version: string | undefined }> {
-  const row = await rows.read(PARTITION, KEY);
-  return row ? { map: releaseMap.parse(row.value), version: row.version } : { map: EMPTY, version: undefined };
+function withNames({ v, generation, models }: StoredMap, { names = {} }: Registry): ReleaseMap {
+  const byName = Object.fromEntries(Object.entries(names).map(([key, { model }]) => [key, model]));
+  return { v, generation, models, ...(Object.keys(byName).length > 0 && { names: byName }) };
 }
 
-const writeMap = (rows: ReleaseContext['rows'], value: ReleaseMap, version: string | undefined): Promise<boolean> =>
+async function readMap(rows: ReleaseContext['rows']): Promise<{ map: StoredMap; version: string | undefined }> {
+  const row = await rows.read(PARTITION, KEY);
+  return row ? { map: storedMap.parse(row.value), version: row.version } : { map: EMPTY, version: undefined };
+}
+
+const writeMap = (rows: ReleaseContext['rows'], value: StoredMap, version: string | undefined): Promise<boolean> =>
   rows.commit(PARTITION, [
     version === undefined ? { type: 'insert', key: KEY, value } : { type: 'replace', key: KEY, value, version },
   ]);

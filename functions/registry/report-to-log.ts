@@ -37,6 +37,19 @@ function draftOf(one: Entry): EventDraft {
     const origin = one.made ? `, made of ${one.made.from} with the method "${one.made.method}"` : '';
     return { ...about, revision: one.revision, to: 'develop-verify', reason: `signed by ${one.author}${origin}` };
   }
+  if (one.type === 'name') {
+    const { name, tenant, from, to, reason } = one;
+    return {
+      ...about,
+      model: to ?? from ?? 'none',
+      revision: 'none',
+      to: to ?? 'none',
+      alias: name,
+      ...(tenant !== undefined && { tenant }),
+      ...(from !== undefined && { from }),
+      ...(reason !== undefined && { reason }),
+    };
+  }
   if (one.type === 'rollout') {
     return {
       ...about,

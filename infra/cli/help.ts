@@ -41,6 +41,7 @@ export const helpOfGroup = (first: string): string =>
 const groups: Readonly<Record<string, string>> = {
   audit: 'the transparency log: shows, searches, exports, verifies, erases',
   model: 'revisions of models: builds, signs, promotes through the gates, rolls back',
+  name: 'names under which requests find models, such as whisper-1',
   uploads: 'uploaded files: lists, shows, waits, cancels',
   project: 'turns text into speech, a document at a time',
 };

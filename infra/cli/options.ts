@@ -64,6 +64,7 @@ export const options = {
   evidence: { value: 'FILE', means: 'evidence for the gate, as model measure writes it' },
   at: { value: 'TIME', means: 'as of then; ISO 8601, or ms since 1970' },
   sla: { value: 'WHAT=N,…', means: 'promise of the revision: latencyMs, memoryBytes, wordErrors' },
+  tenant: { value: 'TENANT', means: 'tenant that the name is for; default the whole fleet' },
   alias: { value: 'NAME', means: 'alias to move; default stable' },
 } as const satisfies Readonly<Record<string, Option>>;
 

@@ -2,6 +2,7 @@
 import process from 'node:process';
 import { announce } from './announce.ts';
 import { readArguments, USAGE } from './arguments.ts';
+import { setNames } from './names.ts';
 import { type Stack, startStack } from './stack.ts';
 import { StartProblem } from './start-problem.ts';
 
@@ -27,6 +28,7 @@ watchLauncher();
 
 try {
   stack = await startStack({ ...given, signal: starting.signal });
+  if (stack.parts.includes('edge') && stack.pools.length > 0) await setNames(stack.url, stack.token);
   if (leaving) await stack.stop().then(() => process.exit(0));
   process.stdout.write(`${announce(stack)}\n`);
 } catch (error) {

@@ -77,7 +77,7 @@ export const requestRefusals = {
     close: 4400,
     type: 'invalid_request_error',
     retry: 'never',
-    text: 'The field "{field}" of the body differs from the one in the header or query.',
+    text: 'The field "{field}" of the body differs from the one in the header or query, or from the default.',
   },
   form_invalid: {
     status: 400,

@@ -10,11 +10,15 @@
 //  GET  /models/{model}/transitions             ?after= → logPage: every entry of the log, the oldest first
 //  GET  /models/{model}/transitions/{id}        → keptTransition, with the signed statement
 //  PUT  /models/{model}/aliases/{alias}         aliasMove → aliasRow
+//  GET  /names                                  → nameList
+//  POST /names                                  nameMove → nameRow
 import { z } from 'zod';
+import { tenantName } from '../names.ts';
 import { evidence } from './evidence.ts';
 import { MODEL_REASON_CHARACTERS } from './limits.ts';
+import { namedModel, requestedModel } from './names.ts';
 import { entry } from './registry.ts';
-import { revisionDigest } from './revision.ts';
+import { modelName, revisionDigest } from './revision.ts';
 import { MODEL_PROPERTIES_MAX, made, rollout } from './rollout.ts';
 import { bundle } from './signature-bundle.ts';
 import { envelope } from './signature-envelope.ts';
@@ -122,3 +126,16 @@ export const aliasMove = z.object({
 });
 
 export const logPage = z.object({ entries: z.array(entry), next: z.number().int().optional() });
+
+export const nameList = z.object({ names: z.array(namedModel) });
+
+export const nameMove = z.object({
+  name: requestedModel.describe('`default` serves requests that name no model'),
+  tenant: tenantName.optional().describe('Absent: for the whole fleet'),
+  model: modelName.optional().describe('Absent: removes the name'),
+  from: modelName.optional().describe('Model that the name has now, for compare-and-set'),
+  reason: z.string().max(MODEL_REASON_CHARACTERS).optional(),
+});
+export type NameMove = z.infer<typeof nameMove>;
+
+export const nameRow = namedModel.partial({ model: true });

@@ -1,10 +1,12 @@
-// State of one model: its revisions, their stages and its aliases. It derives from the log alone, entry by
-// entry; the state at any time is the fold of the entries until then.
+// State of one model: its revisions, their stages and its aliases; and the names of the fleet, which have a log
+// of the same kind. It derives from the log alone, entry by entry; the state at any time is the fold of the entries until then.
 import { z } from 'zod';
 import { canonicalJson } from '../audit/canonical-json.ts';
 import { ascii } from '../bytes.ts';
 import { toHex } from '../hex.ts';
+import { tenantName } from '../names.ts';
 import { sha256 } from '../sha256.ts';
+import { keyOfName, NAMES_LOG, namedModel, requestedModel } from './names.ts';
 import { modelName, revisionDigest } from './revision.ts';
 import { isAwaited, made, type Rollout, rollout, rolloutEntry, sourceOf } from './rollout.ts';
 import { sla } from './sla.ts';
@@ -20,7 +22,7 @@ const place = {
   seq: z.number().int().positive(),
   /** Milliseconds since 1970; never before the preceding entry. */
   at: z.number().int().nonnegative(),
-  model: modelName,
+  model: modelName.or(z.literal(NAMES_LOG)),
   /** SHA-256 of the entry before (RFC 8785), in hex; absent in the first. */
   before: z.string().optional(),
 };
@@ -53,6 +55,17 @@ export const entry = z.discriminatedUnion('type', [
     revision: revisionDigest.optional(),
     reason: z.string().optional(),
   }),
+  z.object({
+    ...place,
+    type: z.literal('name'),
+    name: requestedModel,
+    /** Absent for a name of the whole fleet. */
+    tenant: tenantName.optional(),
+    /** Absent: the name had no model before, or has none now. */
+    from: modelName.optional(),
+    to: modelName.optional(),
+    reason: z.string().optional(),
+  }),
   z.object({ ...place, ...rolloutEntry }),
 ]);
 export type Entry = z.infer<typeof entry>;
@@ -64,7 +77,7 @@ export type EntryDraft = Entry extends infer One
   : never;
 
 export const registry = z.object({
-  model: modelName,
+  model: modelName.or(z.literal(NAMES_LOG)),
   seq: z.number().int().nonnegative(),
   at: z.number().int().nonnegative(),
   /** Digest of the last entry. */
@@ -92,6 +105,8 @@ export const registry = z.object({
       before: revisionDigest.optional(),
     }),
   ),
+  /** Names of the fleet by `keyOfName`, in their log. */
+  names: z.record(z.string(), namedModel).optional(),
 });
 export type Registry = z.infer<typeof registry>;
 
@@ -118,6 +133,7 @@ export function applyEntry(known: Registry, one: Entry): Registry {
   if (one.type === 'revision') return { ...next, revisions: withNew(known.revisions, one) };
   if (one.type === 'stage') return { ...next, revisions: withMoved(known.revisions, one) };
   if (one.type === 'rollout') return { ...next, revisions: withRollout(known.revisions, one) };
+  if (one.type === 'name') return { ...next, names: withName(known.names, one) };
   const { [one.alias]: _, ...others } = known.aliases;
   if (one.revision === undefined) return { ...next, aliases: others };
   const named = { revision: one.revision, since: one.at, ...(one.from !== undefined && { before: one.from }) };
@@ -126,6 +142,13 @@ export function applyEntry(known: Registry, one: Entry): Registry {
 
 type Revisions = Registry['revisions'];
 type EntryOf<Type extends Entry['type']> = Extract<Entry, { type: Type }>;
+
+function withName(names: Registry['names'] = {}, { name, tenant, to, at }: EntryOf<'name'>): Registry['names'] {
+  const key = keyOfName(name, tenant);
+  const { [key]: _, ...others } = names;
+  if (to === undefined) return others;
+  return { ...others, [key]: { name, ...(tenant !== undefined && { tenant }), model: to, since: at } };
+}
 
 const change = (revisions: Revisions, revision: string, to: Partial<Revisions[string]>): Revisions => ({
   ...revisions,

@@ -3,6 +3,7 @@
 // every snapshot.
 import { z } from 'zod';
 import { KiB } from '../bytes.ts';
+import { modelsByName } from './names.ts';
 import { type Registry, STABLE } from './registry.ts';
 import { modelName, revisionDigest } from './revision.ts';
 import { canaryShare } from './stage.ts';
@@ -19,8 +20,8 @@ const MIRROR_SHARE = 0.1;
  * canaries and grey revisions.
  */
 export const MODEL_NAMES_MAX = 200;
-/** Signed release map in base64, with the most models and everything it can state of each. */
-export const RELEASE_BYTES = 192 * KiB;
+/** Signed release map in base64, with the most models and names and everything it can state of each. */
+export const RELEASE_BYTES = 224 * KiB;
 
 /** `typ` of the compact JWS (ES256, key of the functions). */
 export const RELEASE_TYPE = 'auricle-release+jws';
@@ -47,6 +48,7 @@ export const releaseMap = z.object({
   models: z
     .record(modelName, modelRelease)
     .refine((models) => Object.keys(models).length <= MODEL_NAMES_MAX, 'has too many models'),
+  names: modelsByName.optional(),
 });
 export type ReleaseMap = z.infer<typeof releaseMap>;
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { refuse } from '../refusal.ts';
+import { requestedModel } from '../registry/names.ts';
 import { no, ok, type Result } from '../result.ts';
 
 /** Forms whose parse is cached: callers differ in model, language and format, and in little else. */
@@ -22,7 +23,7 @@ const languageTag = /^(?:auto|[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3})$/;
  * text of a failed rule.
  */
 export const transcriptionFields = z.object({
-  model: z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/, 'must be the name of a model, as GET /v1/models lists it'),
+  model: requestedModel,
   language: z.string().regex(languageTag, 'must be a BCP 47 tag such as "en", or "auto"').optional(),
   prompt: z.string().max(8_192, 'must be at most 8192 characters').optional(),
   response_format: z.enum(responseFormats, `must be one of ${responseFormats.join(', ')}`).default('json'),

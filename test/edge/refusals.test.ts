@@ -246,11 +246,11 @@ describe('A21 C6 refused requests', () => {
       'The body is over 134217728 bytes. Cut the recording into pieces.',
     ],
     [
-      '2 MB without hints',
-      () => upload({ file: new Uint8Array(2_000_000), fields: [['model', 'm']] }),
+      '9 MB without hints',
+      () => upload({ file: new Uint8Array(9_000_000), fields: [['model', 'm']] }),
       400,
       'hints_missing',
-      'The field "model" is not in the first 1048576 bytes of the body. Put it before the file, or add ?model= to the address, or send the header x-auricle-model.',
+      'The field "model" is not in the first 8388608 bytes of the body. Put it before the file, or add ?model= to the address, or send the header x-auricle-model.',
     ],
     [
       'an address that does not exist',
@@ -317,7 +317,7 @@ describe('A21 C6 refused requests', () => {
   });
 
   it('a body that hides its model is refused with three remedies', async () => {
-    const { message } = await readRefusal(await upload({ file: new Uint8Array(2_000_000), fields: [['model', 'm']] }));
+    const { message } = await readRefusal(await upload({ file: new Uint8Array(9_000_000), fields: [['model', 'm']] }));
     for (const way of ['before the file', '?model=', 'x-auricle-model']) expect(message).toContain(way);
   });
 

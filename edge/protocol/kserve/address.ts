@@ -1,5 +1,6 @@
 import type { CallTask } from '../../../shared/kserve/call.ts';
 import { refuse } from '../../../shared/refusal.ts';
+import { requestedModel } from '../../../shared/registry/names.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 
 /** A request below `/v2`. */
@@ -71,7 +72,7 @@ export function readAddress(method: string, pathname: string): Result<Question> 
   if (method !== allow) return no(refuse('method_wrong', { allow }));
   const model = decode(name);
   // A name that no model can have is not carried any further.
-  if (!/^[a-z0-9][a-z0-9_.-]{0,62}$/.test(model)) return no(refuse('model_unknown', { model: model.slice(0, 63) }));
+  if (!requestedModel.safeParse(model).success) return no(refuse('model_unknown', { model: model.slice(0, 63) }));
   return ok({ about: 'model', model, version, operation });
 }
 

@@ -3,6 +3,7 @@ import { admit } from '../../auth/admit.ts';
 import type { RequestContext } from '../../context.ts';
 import { refuseThrown } from '../../http/refuse-thrown.ts';
 import { healthOf, takesWork } from '../../routing/agent-health.ts';
+import { readModelNames } from '../../routing/model-names.ts';
 import { readSnapshots } from '../../routing/snapshot.ts';
 import { type Question, readAddress } from './address.ts';
 import { callModel, type ModelCall } from './call.ts';
@@ -48,7 +49,8 @@ async function isReady(request: Request, model: string, context: RequestContext)
   const claims = await admit(request, ['infer', 'models'], context);
   if (!claims.ok) return refuseKserve(claims.refusal);
   const zones = context.settings.zones.filter((zone) => claims.value.zones.includes(zone));
-  return ready(await isServed(context, zones, model));
+  const names = await readModelNames(claims.value, context);
+  return ready(await isServed(context, zones, names(model)));
 }
 
 /** Queries an agent for the version: descriptions name none. */

@@ -7,6 +7,7 @@ import { admit, recordDenial } from '../../auth/admit.ts';
 import type { RequestContext } from '../../context.ts';
 import { CallerBody } from '../../http/caller-body.ts';
 import { refusedWith, Session } from '../../ledger/session.ts';
+import { readModelNames } from '../../routing/model-names.ts';
 import { Relay } from '../../routing/relay.ts';
 import { type SequenceCaller, sequenceCaller } from './caller.ts';
 import { type Framing, findSequence } from './find-sequence.ts';
@@ -55,7 +56,7 @@ export async function callModel(request: Request, question: ModelCall, context: 
     tenant: claims.value.tenant,
   });
   context.discardBody = () => body.discard();
-  const { model } = question;
+  const model = (await readModelNames(claims.value, context))(question.model) ?? question.model;
   const subject = { action, model, language: undefined, class: requestClass };
   // The slot comes before the body: without one no byte is buffered.
   const session = await Session.begin(claims.value, subject, context);
@@ -70,7 +71,12 @@ export async function callModel(request: Request, question: ModelCall, context: 
   const authorization = request.headers.get('authorization');
   const caller = { claims: claims.value, authorization, session: name.value };
   const owned = id === undefined ? undefined : { id, ...sequenceCaller(caller, context.settings) };
-  const relay = new Relay(session.value, body, agentRequest(question, framing.value, owned, request), context);
+  const relay = new Relay(
+    session.value,
+    body,
+    agentRequest({ ...question, model }, framing.value, owned, request),
+    context,
+  );
   relay.watch(request.signal);
   return answerCall(relay);
 }

@@ -2,6 +2,7 @@
 import type { Command, Takes } from '../command.ts';
 
 const run: Command['run'] = async (given, headers) => (await import('./model.ts')).model(given, headers);
+const name: Command['run'] = async (given, headers) => (await import('./name.ts')).name(given, headers);
 const KEY = ['key', 'PEM file to sign with: P-256 or SM2', 'FILE'] as const satisfies Takes;
 const signs = [KEY, 'as'] as const;
 
@@ -77,6 +78,21 @@ export const modelCommands: readonly Command[] = [
     does: 'moves an alias back to the revision before',
     takes: ['alias', 'reason'],
     run,
+  },
+  {
+    name: 'name set',
+    operands: 'NAME MODEL',
+    does: 'serves requests for NAME by a model; `default` is for requests that name none',
+    takes: ['tenant', 'reason'],
+    run: name,
+  },
+  { name: 'name list', does: 'lists names and their models', run: name },
+  {
+    name: 'name remove',
+    operands: 'NAME',
+    does: 'removes a name',
+    takes: ['tenant', 'reason'],
+    run: name,
   },
   { name: 'model log', operands: 'MODEL', does: 'shows the log of a model', takes: ['at'], run },
   {

@@ -208,6 +208,7 @@ function showEntry(one: Entry): string {
 
 function describe(one: Entry): string {
   if (one.type === 'alias') return `${one.alias}: ${shortOf(one.from)} → ${shortOf(one.revision)}`;
+  if (one.type === 'name') return `${one.name}: ${one.from ?? 'nothing'} → ${one.to ?? 'nothing'}`;
   if (one.type === 'revision') {
     const origin = one.made ? `, ${one.made.method} of ${shortOf(one.made.from)}` : '';
     return `${shortOf(one.revision)}  registered, signed by ${one.author}${origin}`;

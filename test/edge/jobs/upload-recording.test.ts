@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { realRuntime } from '../../../edge/clock.ts';
+import { HINTS_BYTES } from '../../../edge/http/caller-body.ts';
 import type { ReadBytes } from '../../../edge/http/multipart.ts';
 import { openFilePart } from '../../../edge/jobs/file-part.ts';
 import { readBody } from '../../../edge/jobs/pass-through.ts';
@@ -226,12 +227,12 @@ describe('C1 C2 T4 POST /v1/audio/transcriptions with x-auricle-upload', () => {
     expect(await open(kept.file, id, privateJwk)).toEqual(sound);
   });
 
-  it('needs the model, before a file over 1 MiB, and a whole form', async () => {
+  it('needs the model, before a file over 8 MiB, and a whole form', async () => {
     store();
     const model = unique();
     await startAgent(model);
     const code = async (answer: Response) => ((await answer.json()) as { error: { code: string } }).error.code;
-    const long = new Uint8Array(1_048_577);
+    const long = new Uint8Array(HINTS_BYTES + 1);
     expect(await code(await send([], [['model', model]], {}, {}, long))).toBe('hints_missing');
     expect(await code(await send([]))).toBe('field_missing');
     expect(await code(await send([['model', model]], [], {}, { scope: 'transcribe' }))).toBe('scope_missing');

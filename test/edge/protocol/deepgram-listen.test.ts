@@ -140,7 +140,7 @@ describe('C10 the address of a Deepgram stream', () => {
   });
 
   it.each([
-    ['encoding=linear16&sample_rate=16000', 'field_missing', 'model'],
+    ['model=a b&encoding=linear16&sample_rate=16000', 'field_invalid', 'model'],
     ['model=m&encoding=linear16', 'field_missing', 'sample_rate'],
     ['model=m&encoding=amr-nb&sample_rate=8000', 'field_invalid', 'encoding'],
     ['model=..%2f&encoding=mulaw', 'field_invalid', 'model'],

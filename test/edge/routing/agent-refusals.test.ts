@@ -130,7 +130,7 @@ describe('A21 C6 refusals from an agent', () => {
     const name = model();
     await startAgent(name);
     const answer = await upload({ headers: { 'x-auricle-model': name }, fields: [['model', 'other']] });
-    const message = 'The field "model" of the body differs from the one in the header or query.';
+    const message = 'The field "model" of the body differs from the one in the header or query, or from the default.';
     await expectRefusal(answer, 400, 'hints_conflict', 'never', message);
   });
 

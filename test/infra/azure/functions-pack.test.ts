@@ -82,6 +82,8 @@ it('registers every trigger', () => {
     'model-revision',
     'model-see',
     'model-statement',
+    'name-list',
+    'name-set',
     'on-lost',
     'on-notice',
     'on-outcome',

@@ -234,3 +234,27 @@ describe('auricle model', () => {
     expect(await at('model', verb, 'nosuch')).toEqual({ code: 1, out: '', err: served });
   });
 });
+
+describe('U3 auricle name', () => {
+  const names = [
+    { name: 'whisper-1', model: 'a', since: 1 },
+    { name: 'whisper-1', tenant: 'acme', model: 'b', since: 1 },
+  ];
+  const answerNames = (response: ServerResponse, { method }: IncomingMessage) =>
+    response.end(JSON.stringify(method === 'GET' ? { data: names } : { name: 'whisper-1', model: 'm', since: 2 }));
+
+  it('moves a name from the model that it has', async () => {
+    answer = answerNames;
+    expect((await at('name', 'set', 'whisper-1', 'm', '--tenant', 'acme')).out).toBe('whisper-1 for acme: b → m\n');
+    expect(JSON.parse(seen[1]?.body ?? '')).toEqual({ name: 'whisper-1', tenant: 'acme', from: 'b', model: 'm' });
+    expect((await at('name', 'list')).out).toBe('whisper-1 → a\nwhisper-1 for acme → b\n');
+  });
+
+  it('removes a name, and refuses one without a model', async () => {
+    answer = answerNames;
+    await at('name', 'remove', 'whisper-1');
+    expect(JSON.parse(seen[1]?.body ?? '')).toEqual({ name: 'whisper-1', from: 'a' });
+    expect((await at('name', 'remove', 'nova-3')).code).toBe(1);
+    expect(seen).toHaveLength(1);
+  });
+});

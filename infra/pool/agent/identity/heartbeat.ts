@@ -13,7 +13,7 @@ import type { ReleaseMapStore } from './release-map.ts';
 /** Longest closing handshake with a registry; a lost one would hold up the end of the process. */
 const RECONNECT_CLOSE_MS = 200;
 /** Message of the registry: a release map of RELEASE_BYTES, and its envelope. */
-export const ROSTER_MESSAGE_BYTES = 196 * KiB;
+export const ROSTER_MESSAGE_BYTES = 228 * KiB;
 
 export interface HeartbeatOptions {
   /** Base URL of the edge. */

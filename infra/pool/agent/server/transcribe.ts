@@ -47,18 +47,20 @@ function readHead(json: unknown, ticket: Pick<Ticket, 'model'>): Result<Head> {
   return ok(parsed.data);
 }
 
-/** Whether the form asks for what the request was routed by. The fields come back completed by the hints. */
+/**
+ * Checks that the form agrees with what the request was routed by, and returns its fields completed by the hints. The
+ * edge compares the model: it knows the names of the caller's tenant.
+ */
 export function checkForm(fields: Fields, hints: Pick<Head, 'model' | 'language'>, languages: readonly string[]) {
-  const completed: Fields = { ...fields, model: fields.model ?? [hints.model] };
+  const completed: Fields = { ...fields, model: fields.model?.join('') ? fields.model : [hints.model] };
   const form = readForm(completed);
   if (!form.ok) return form;
-  const { model, language } = form.value;
-  if (model !== hints.model) return no(refuse('hints_conflict', { field: 'model' }));
+  const { language } = form.value;
   if (!agreesOnLanguage(language, hints.language)) return no(refuse('hints_conflict', { field: 'language' }));
   const wanted = [language, hints.language].find((tag) => !isOpen(tag));
   const [first] = languages;
   if (!servesLanguage(languages, wanted) || first === undefined) {
-    return no(refuse('language_unknown', { model, language: String(wanted) }));
+    return no(refuse('language_unknown', { model: hints.model, language: String(wanted) }));
   }
   const { stream } = form.value;
   return ok({ fields: completed, language: wanted ?? first, stream, wordy: needsWords(form.value) });

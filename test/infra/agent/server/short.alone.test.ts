@@ -180,6 +180,12 @@ describe('C5 R1 a sealed unary request, offline', () => {
   });
 });
 
+it('U3 leaves the name of the model in a form to the edge', async () => {
+  const { events } = await ask({ body: audioForm(spoken, [{ name: 'model', value: 'Org/Whisper' }]) });
+  expect(only(events, 'form')[0]?.fields.model).toEqual(['Org/Whisper']);
+  expect(events.at(-1)?.type).toBe('final');
+});
+
 describe('refusals inside the sealed answer', () => {
   const sealed = async (changes: Partial<ShortRequest>) => {
     const { status, events, whole } = await ask(changes);
@@ -216,10 +222,6 @@ describe('refusals inside the sealed answer', () => {
       reason: 'field_missing',
       params: { field: 'file' },
     });
-  });
-  it('form that names another model than the request was routed by', async () => {
-    const body = audioForm(spoken, [{ name: 'model', value: 'other' }]);
-    expect(await sealed({ body })).toMatchObject({ reason: 'hints_conflict', params: { field: 'model' } });
   });
   it('language the model does not know', async () => {
     const fields = [
