@@ -56,8 +56,8 @@ export type StreamEvent =
   | { readonly type: 'speech_started'; readonly at: number }
   | { readonly type: 'speech_ended'; readonly at: number }
   | { readonly type: 'utterance_end'; readonly lastWordEnd: number }
-  /** The session has moved to another agent without loss. */
-  | { readonly type: 'moved'; readonly agent: string }
+  /** The session has moved to another agent without loss. `revision`: of the model, where it is another one. */
+  | { readonly type: 'moved'; readonly agent: string; readonly revision?: string }
   /** The session will end in `seconds`, at its maximum length. */
   | { readonly type: 'ending'; readonly seconds: number }
   /** From this client: the connection broke, and a new attempt begins. */

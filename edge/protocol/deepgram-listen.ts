@@ -173,6 +173,9 @@ class DeepgramListen implements LiveProtocol {
         this.#model = event.model;
         this.#revision = event.revision;
         return undefined;
+      case 'moved':
+        this.#revision = event.revision ?? this.#revision;
+        return undefined;
       case 'speech_started':
         if (!this.#query.vadEvents) return undefined;
         return { type: 'SpeechStarted', channel: CHANNEL, timestamp: milli(event.at) };

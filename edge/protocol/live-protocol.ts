@@ -53,8 +53,8 @@ export type SessionEvent =
   | Extract<LinkEvent, { type: AgentEvent | 'finalized' | 'cleared' }>
   /** Positioned audio that the full buffer did not take. The client sends it again from `position`. */
   | { readonly type: 'overflow'; readonly position: number; readonly bytes: number; readonly seconds: number }
-  /** Another agent goes on from the last checkpoint; nothing is missing. */
-  | { readonly type: 'moved'; readonly agent: string }
+  /** Another agent goes on from the last checkpoint; nothing is missing. `revision`: where it is another one. */
+  | { readonly type: 'moved'; readonly agent: string; readonly revision?: string }
   /** The socket resumes a session: audio is expected from `position`, which is `time`. */
   | { readonly type: 'resumed'; readonly position: number; readonly time: number }
   /** Only with `acknowledges`: the holder of the token may discard audio before `position`. */

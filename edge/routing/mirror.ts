@@ -55,12 +55,14 @@ export async function sendMirror(mirror: Mirror, context: RequestContext): Promi
 }
 
 async function send(
-  { to: { entry }, claims, model, head, body, text }: Mirror,
+  { to, claims, model, head, body, text }: Mirror,
   signal: AbortSignal,
   { id, settings, runtime }: RequestContext,
 ): Promise<void> {
+  const { entry } = to;
   const { agent } = entry.description;
-  const facts = { id: `${id}.copy`, agent, tenant: claims.tenant, class: 'batch', model };
+  const { revision } = to.model;
+  const facts = { id: `${id}.copy`, agent, tenant: claims.tenant, class: 'batch', model, revision };
   const call = { entry, facts, head: { ...head, mirror: { text } }, body, signal };
   const dialled = await dial(call, settings, runtime);
   if (!dialled.ok) return;

@@ -212,7 +212,7 @@ export class Relay<E extends { readonly type: string } | Ended> implements Relay
     }
   }
 
-  async #dial({ entry }: Attempt, abort: AbortController): Promise<Result<Answer<E>>> {
+  async #dial({ entry, model }: Attempt, abort: AbortController): Promise<Result<Answer<E>>> {
     const { runtime, settings, id } = this.#context;
     const { claims, subject } = this.#session;
     const { hints, head, read } = this.#agentRequest;
@@ -221,7 +221,8 @@ export class Relay<E extends { readonly type: string } | Ended> implements Relay
     const body = (await this.#body.gather()) ?? this.#body.open();
     if (this.#closed) return no(gone);
     this.#dialling = abort;
-    const facts = { id: `${id}.${this.#plan.made}`, agent, tenant, class: subject.class, model: hints.model };
+    const { revision } = model;
+    const facts = { id: `${id}.${this.#plan.made}`, agent, tenant, class: subject.class, model: hints.model, revision };
     const startMs = answerTimeLeft(this.#dialledMs);
     const dialled = await dial({ entry, facts, head, body, signal: abort.signal, startMs }, settings, runtime);
     if (!dialled.ok) return dialled;

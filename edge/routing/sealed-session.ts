@@ -79,6 +79,7 @@ function takeNumber(
     tenant: facts.tenant,
     class: facts.class,
     model: facts.model,
+    revision: facts.revision,
     iat: Math.floor(now / 1_000),
     deadlineMs: REQUEST_MS,
   });

@@ -13,6 +13,8 @@ export interface TicketFacts {
   readonly tenant: string;
   readonly class: string;
   readonly model: string;
+  /** Revision of the model that the agent serves the request with. */
+  readonly revision: string;
   /** Work budget in ms; `REQUEST_MS` unless told. */
   readonly deadlineMs?: number;
 }
@@ -32,6 +34,7 @@ export function signTicket(facts: TicketFacts, seal: AgentSeal, settings: Settin
       tenant: facts.tenant,
       class: facts.class,
       model: facts.model,
+      revision: facts.revision,
       ...sealed(seal),
       iat: issued,
       exp: issued + TICKET_S,

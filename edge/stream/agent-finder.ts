@@ -37,6 +37,8 @@ export interface Search {
   readonly open: () => OpenControl;
   /** Returns the deadline, epoch ms, which may change during the search. */
   readonly until: () => number;
+  /** Revision that the session has begun with. */
+  readonly revision: string | undefined;
   /** Whether to wait for a model that no roster knows. */
   readonly patient: boolean;
   /** Agents that the first round leaves out. */
@@ -94,7 +96,7 @@ export class AgentFinder {
   async #tryAll(search: Search, tried: Set<string>): Promise<Result<FoundAgent>> {
     let last: Refusal | undefined;
     for (;;) {
-      const picked = await this.#pick(tried);
+      const picked = await this.#pick(tried, search);
       if (!picked.ok) return no(last ?? picked.refusal);
       const [attempt] = picked.value;
       if (!attempt || search.signal.aborted) return no(last ?? refuse('no_pool'));
@@ -114,11 +116,12 @@ export class AgentFinder {
     return isComplete(await this.#rosters(), this.#admitted.claims, this.#context.runtime.now());
   }
 
-  async #pick(exclude: ReadonlySet<string>): Promise<Result<Attempt[]>> {
+  async #pick(exclude: ReadonlySet<string>, { revision }: Search): Promise<Result<Attempt[]>> {
     const { now, random } = this.#context.runtime;
     const { snapshots } = await this.#rosters();
     const { claims, subject } = this.#admitted;
-    const request = { ...routeRequest(this.#route, claims, subject.class), exclude };
+    const route = { ...this.#route, revision };
+    const request = { ...routeRequest(route, claims, subject.class), exclude };
     return pick(request, { snapshots, memory, now: now(), random });
   }
 
@@ -134,6 +137,7 @@ export class AgentFinder {
       tenant: claims.tenant,
       class: subject.class,
       model,
+      revision: attempt.model.revision,
       deadlineMs: Math.max(0, until - runtime.now()) + STREAM_FINISH_MS,
     };
     const finish = this.#account(attempt);

@@ -7,8 +7,10 @@ import { SUITE } from '../routing/setups.ts';
 
 /** Session whose stream an agent has to serve. */
 export interface StreamRoute {
-  /** Unique name; keeps the revision of the model. */
+  /** Unique name; decides which revision the session begins with. */
   readonly session: string;
+  /** Revision that the session has begun with. */
+  readonly revision?: string | undefined;
   readonly model: string;
   readonly language?: string | undefined;
 }
@@ -37,10 +39,10 @@ export const isTransient = ({ reason }: Refusal): boolean => reason === 'no_pool
 
 /** Returns the request to pick an agent for a session. */
 export function routeRequest(route: StreamRoute, claims: Claims, priority: RequestClass): RouteRequest {
-  const { session, model, language } = route;
+  const { session, model, language, revision } = route;
   const { tenant, languages: allowed, zones } = claims;
   const kind = { task: 'transcribe', live: true, realtime: true } as const;
-  return { ...kind, tenant, session, model, language, allowed, zones, suite: SUITE, class: priority };
+  return { ...kind, tenant, session, model, language, revision, allowed, zones, suite: SUITE, class: priority };
 }
 
 /** Rosters of the edge's zones, as one isolate read them. */

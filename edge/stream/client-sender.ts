@@ -41,6 +41,11 @@ export class ClientSender {
     this.#socket?.send(ready);
   }
 
+  /** Announces another agent to the sockets that come after this one. */
+  replaceReady(ready: Ready): void {
+    this.#ready = ready;
+  }
+
   /** Sends or buffers an event. Returns false when the buffer is full. */
   send(event: SessionEvent): boolean {
     if (event.type === 'segment') {

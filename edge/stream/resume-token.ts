@@ -15,6 +15,8 @@ const resumable = z.object({
   tenant: z.string(),
   subject: z.string().optional(),
   model: z.string(),
+  /** Revision of its last agent; absent before the first. */
+  revision: z.string().optional(),
   language: z.string().optional(),
   format: streamFormat,
   /** When the session began, and ends at the latest, ms since 1970. Going on with it makes it no longer. */

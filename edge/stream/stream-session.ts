@@ -229,7 +229,8 @@ export class StreamSession implements SocketHandler, UpstreamListener {
       return false;
     }
     this.#transition('ready');
-    if (!this.#sender.ready) {
+    if (this.#sender.ready) this.#sender.replaceReady(ready);
+    else {
       this.#sender.sendReady(ready);
       this.#sendAck();
     }
@@ -291,7 +292,9 @@ export class StreamSession implements SocketHandler, UpstreamListener {
     const { socket } = this.#sender;
     if (!socket?.protocol.acknowledges) return;
     const { checkpoint, start: position } = this.#buffer;
-    const token = { ...this.facts, sealed: this.#now(), ...(checkpoint && { checkpoint }) };
+    const { revision } = this.#upstream;
+    const progress = { ...(revision !== undefined && { revision }), ...(checkpoint && { checkpoint }) };
+    const token = { ...this.facts, sealed: this.#now(), ...progress };
     socket.send({ type: 'ack', position, resume: sealResume(token, this.#context.settings) });
   }
 

@@ -72,6 +72,8 @@ export class Upstream implements AgentListener {
   #losses = 0;
   /** Name of the last agent, and why it was lost. */
   #agent: string | undefined;
+  /** Revision of the current or last agent. */
+  #revision: string | undefined;
   #cause: Refusal | undefined;
   /** The edge has requested a `finalize` since the last checkpoint. */
   #finalizing = false;
@@ -85,6 +87,7 @@ export class Upstream implements AgentListener {
     this.#buffer = buffer;
     this.#context = context;
     this.#listener = listener;
+    this.#revision = facts.revision;
     this.#filter = new EventFilter(facts.checkpoint?.index ?? 0);
   }
 
@@ -103,6 +106,11 @@ export class Upstream implements AgentListener {
   /** Name of the current or last agent. */
   get agent(): string | undefined {
     return this.#agent;
+  }
+
+  /** Revision that the session goes on with. */
+  get revision(): string | undefined {
+    return this.#revision;
   }
 
   /** Index of the first segment that was not sent to the client. */
@@ -310,7 +318,8 @@ export class Upstream implements AgentListener {
     const until = () => this.#searchUntil;
     const { signal } = search;
     try {
-      const found = await this.#finder?.find({ open: () => this.#open(), until, patient, excluded, signal });
+      const revision = this.#revision;
+      const found = await this.#finder?.find({ open: () => this.#open(), until, revision, patient, excluded, signal });
       this.#search = undefined;
       this.#isPinned = false;
       if (!found) return;
@@ -352,9 +361,12 @@ export class Upstream implements AgentListener {
     if (hasMoved) this.#noteMove(agent, this.#cause?.reason ?? 'drain');
     this.#cause = undefined;
     this.#agent = agent;
+    const { revision } = found.ready;
+    const isOther = revision !== this.#revision;
+    this.#revision = revision;
     this.#buffer.rewind();
     if (!this.#listener.onReady(found.ready)) return;
-    if (hasMoved) this.#listener.onEvent({ type: 'moved', agent });
+    if (hasMoved) this.#listener.onEvent({ type: 'moved', agent, ...(isOther && { revision }) });
     this.pump();
     found.connection.start();
   }

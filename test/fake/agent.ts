@@ -4,6 +4,7 @@
 import { exports } from 'cloudflare:workers';
 import { CompactSign, compactVerify, exportJWK, generateKeyPair, importJWK } from 'jose';
 import { type BodyPiece, type CallEvent, encodeBody } from '../../shared/kserve/call.ts';
+import type { ModelDescription } from '../../shared/pool/description.ts';
 import type { AgentMessage } from '../../shared/pool/heartbeat.ts';
 import { createOpener, createSealer, type Opener } from '../../shared/seal/records.ts';
 import { agentCounters, numberAt, openSealedSession } from '../../shared/seal/sealed-session.ts';
@@ -87,6 +88,8 @@ export class FakeAgent {
   hears: 'people' | 'synthetic' | undefined;
   /** Revision that it serves. */
   revision = REVISION;
+  /** Further revisions of its models. */
+  beside: readonly Partial<ModelDescription>[] = [];
   /** Task of its models. */
   task: 'transcribe' | 'synthesize' = 'transcribe';
   accelerator: 'cpu' | 'gpu' = 'cpu';
@@ -188,17 +191,20 @@ export class FakeAgent {
         accelerator: this.accelerator,
         slots: 2,
         suites: [5],
-        models: models.map((name) => ({
-          name,
-          task: this.task,
-          languages,
-          revision: this.revision,
-          precision: 'int8' as const,
-          stage: 'full' as const,
-          loaded: 1_700_000_000,
-          ...(this.live && { live: true }),
-          ...(this.hears && { hears: this.hears }),
-        })),
+        models: models.flatMap((name) => {
+          const own = {
+            name,
+            task: this.task,
+            languages,
+            revision: this.revision,
+            precision: 'int8' as const,
+            stage: 'full' as const,
+            loaded: 1_700_000_000,
+            ...(this.live && { live: true }),
+            ...(this.hears && { hears: this.hears }),
+          };
+          return [own, ...this.beside.map((other) => ({ ...own, ...other }))];
+        }),
       },
     };
   }
@@ -256,6 +262,7 @@ export class FakeAgent {
   async takeCall(request: Request) {
     const ticketText = request.headers.get('auricle-ticket') ?? '';
     const ticket = await readTicket(ticketText);
+    if (!this.#serves(ticket.revision)) return Response.json({ reason: 'misdirected' }, { status: 421 });
     const enc = Buffer.from(request.headers.get('auricle-enc') ?? '', 'base64url');
     const setup = await this.#setUp(enc);
     if (!setup.ok) return Response.json({ reason: setup.refusal.reason }, { status: 400 });
@@ -280,7 +287,12 @@ export class FakeAgent {
     const first = await records.next();
     if (first.done || !first.value.ok) return Response.json({ reason: 'ticket_invalid' }, { status: 403 });
     const facts = JSON.parse(new TextDecoder().decode(first.value.value.plaintext)) as Record<string, unknown>;
+    if (!this.#serves(facts.revision)) return Response.json({ reason: 'misdirected' }, { status: 421 });
     return { ticket: { ...ticket, ...facts }, records, sealer };
+  }
+
+  #serves(revision: unknown): boolean {
+    return [this, ...this.beside].some((one) => one.revision === revision);
   }
 
   #setUp(enc: Uint8Array) {
@@ -297,7 +309,8 @@ export class FakeAgent {
     const { ticket, records, sealer } = taken;
     const script = this.script;
     const seen = this.seen;
-    const { name, revision } = this;
+    const { name } = this;
+    const revision = String(ticket.revision);
 
     const events = (async function* (): AsyncGenerator<Event> {
       yield { type: 'ready', agent: name, model: String(ticket.model), revision };
@@ -305,7 +318,10 @@ export class FakeAgent {
       if (head.done || !head.value.ok) throw new Error('no head');
       const received = makeReceived(ticket, JSON.parse(new TextDecoder().decode(head.value.value.plaintext)), records);
       seen.push(received);
-      yield* script(received);
+      for await (const event of script(received)) {
+        const isFinal = event !== 'cut' && event.type === 'final' && event.revision === REVISION;
+        yield isFinal ? { ...event, revision } : event;
+      }
     })();
     const body = new ReadableStream<Uint8Array>(
       {

@@ -101,7 +101,7 @@ export async function makeSession({ agent, attestation, edge, claims }: Omit<Cal
   return { setup, ticket: await edge.ticket(payload, key) };
 }
 
-const FACTS: ReadonlySet<string> = new Set(['jti', 'tenant', 'class', 'model', 'iat', 'deadlineMs']);
+const FACTS: ReadonlySet<string> = new Set(['jti', 'tenant', 'class', 'model', 'revision', 'iat', 'deadlineMs']);
 
 /** Sends one unary request in a sealed session. The first record holds its facts and its head. */
 export async function askShort(request: ShortRequest): Promise<ShortAnswer> {

@@ -56,6 +56,7 @@ export async function startAgent(
     task?: FakeAgent['task'];
     accelerator?: FakeAgent['accelerator'];
     revision?: string;
+    beside?: FakeAgent['beside'];
   } = {},
 ): Promise<FakeAgent> {
   const agent = await FakeAgent.make(options);
@@ -64,6 +65,7 @@ export async function startAgent(
   agent.hears = options.hears;
   agent.task = options.task ?? 'transcribe';
   agent.revision = options.revision ?? agent.revision;
+  agent.beside = options.beside ?? [];
   agent.accelerator = options.accelerator ?? 'cpu';
   await agent.join([model], options.languages ?? ['en']);
   // Past the age at which the isolate asks the roster again.

@@ -7,7 +7,6 @@ import { bytesPerSecond } from '../../shared/stream/format.ts';
 import type { Checkpoint, LinkControl, LinkEvent } from '../../shared/stream/link.ts';
 import { decodeLinkRecord } from '../../shared/stream/link-record.ts';
 import type { FakeAgent } from './agent.ts';
-import { REVISION } from './agent.ts';
 
 type Open = Extract<LinkControl, { type: 'open' }>;
 type Received = { readonly kind: 'audio'; readonly position: number; readonly text: string } | LinkControl;
@@ -58,6 +57,11 @@ export class AgentStream {
     this.#socket = socket;
     this.#sealer = sealer;
     this.habits = habits;
+  }
+
+  /** Revision that the edge wants. */
+  get revision(): string {
+    return String(this.ticket.revision);
   }
 
   get position(): number {
@@ -203,12 +207,12 @@ export class AgentStream {
   }
 
   ready(model: string): void {
-    this.send({ type: 'ready', agent: this.agent, model, revision: REVISION, language: 'en' });
+    this.send({ type: 'ready', agent: this.agent, model, revision: this.revision, language: 'en' });
   }
 
   final(): void {
     const { time, index, opened } = this;
-    const about = { model: opened?.model ?? '', revision: REVISION, language: 'en' };
+    const about = { model: opened?.model ?? '', revision: this.revision, language: 'en' };
     this.send({ type: 'final', ...about, durationSeconds: time, speechSeconds: 0, segments: index });
   }
 }

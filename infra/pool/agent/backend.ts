@@ -8,6 +8,7 @@ import { createAttest } from './identity/attest.ts';
 import { createKeys } from './identity/keys.ts';
 import { type Outbox, openOutbox } from './identity/record.ts';
 import { openReleaseMap } from './identity/release-map.ts';
+import { findRevision } from './models/find-revision.ts';
 import { createModelSource, type Entry } from './models/model-source.ts';
 import type { ServedModel } from './models/served-model.ts';
 import { EngineWatch } from './models/watch.ts';
@@ -112,17 +113,7 @@ export async function openBackend(settings: Settings, overrides: AgentOverrides,
     },
   });
   const metrics = openMetrics({ settings, dispatcher, watch, failures, workers, context });
-  /**
-   * Returns a served revision of a model, the one of the part `full` where none is named. A withdrawn one is not
-   * returned: begun work ends, new work is refused.
-   */
-  const model = (name: string, revision?: string): ServedModel | undefined => {
-    const parts = watch.revisions(name).map((one) => ({ one, part: releaseMap.part(one.description) }));
-    const found = parts.filter(
-      ({ one, part }) => part !== undefined && (revision === undefined || one.description.revision === revision),
-    );
-    return (found.find(({ part }) => part === 'full') ?? found[0])?.one;
-  };
+  const model = (name: string, revision?: string) => findRevision(watch.revisions(name), releaseMap.part, revision);
   return {
     ...{ settings, now, log, keepaliveMs, workers, engine, outbox, keys, releaseMap, failures, watch, serviceTime },
     ...{ dispatcher, metrics, model, clock: overrides.clock },

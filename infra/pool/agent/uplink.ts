@@ -5,6 +5,7 @@ import { LOAD_FAILURES_MAX } from '../../../shared/pool/heartbeat.ts';
 import type { Backend } from './backend.ts';
 import { RosterHeartbeat } from './identity/heartbeat.ts';
 import { openSuites } from './identity/keys.ts';
+import { listModels } from './identity/listed-models.ts';
 import { createRenewal } from './identity/renewal.ts';
 import { openBatch } from './jobs/batch.ts';
 import { createLiveReporter } from './live-counts/report.ts';
@@ -19,7 +20,7 @@ async function openTaker(backend: Backend, { keyring }: Serving) {
   if (!batch || !keyring) return undefined;
   // A revision on trial gets no jobs.
   const takes = (one: ModelDescription) => ['full', 'older'].includes(releaseMap.part(one) ?? '');
-  const models = () => watch.descriptions().flatMap((one) => (takes(one) ? [one.name] : []));
+  const models = () => [...new Set(watch.descriptions().flatMap((one) => (takes(one) ? [one.name] : [])))];
   const parts = { settings, batch, keys, keyring, dispatcher, metrics, model, models, ready: watch.ready, log, now };
   return openBatch(parts);
 }
@@ -52,7 +53,7 @@ function describe({ settings, watch }: Backend, url: string): AgentDescription {
     ...{ agent, pool, zone, region, platform, accelerator, slots, streams },
     endpoint: settings.endpoint ?? url,
     suites: [...openSuites],
-    models: watch.descriptions(),
+    models: listModels(watch.descriptions()),
   };
 }
 

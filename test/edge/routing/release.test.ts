@@ -1,41 +1,26 @@
 // The release map on its way from the functions into every choice of the edge.
 import { env } from 'cloudflare:workers';
-import { CompactSign, importJWK } from 'jose';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { z } from 'zod';
 import type { knownReleases } from '../../../edge/routing/release.ts';
-import { SNAPSHOT_AGE_MS } from '../../../edge/routing/snapshot.ts';
-import { type ModelRelease, RELEASE_TYPE, type ReleaseMap } from '../../../shared/registry/release.ts';
+import type { ModelRelease, ReleaseMap } from '../../../shared/registry/release.ts';
 import { BUFFERED_BODY_BYTES } from '../../../shared/speech/limits.ts';
 import { final } from '../../fake/agent.ts';
-import { ask, passTime, readRefusal, startAgent, upload } from '../../fake/network.ts';
+import { ask, readRefusal, startAgent, upload } from '../../fake/network.ts';
 import { largestMap } from '../../shared/registry/releases.ts';
 import { keys, makeToken } from '../authority.ts';
+import { nextGeneration, publish, signRelease } from '../publish-release.ts';
 
 const [A, B] = ['b', 'c'].map((digit) => `sha256:${digit.repeat(64)}`) as [string, string];
 
-/** Rosters outlive tests, and their generations never fall. */
 let generation = 0;
 let model = '';
 beforeEach(() => {
-  generation += 10;
+  generation = nextGeneration();
   model = `model-${crypto.randomUUID().slice(0, 8)}`;
 });
 
 const map = (one: ModelRelease, at = generation): ReleaseMap => ({ v: 1, generation: at, models: { [model]: one } });
-
-async function sign(payload: unknown, key = keys.service, typ = RELEASE_TYPE): Promise<string> {
-  return new CompactSign(new TextEncoder().encode(JSON.stringify(payload)))
-    .setProtectedHeader({ alg: 'ES256', typ, kid: 'service-1' })
-    .sign(await importJWK(key, 'ES256'));
-}
-
-async function tell(release: string): Promise<Response> {
-  const headers = { 'content-type': 'application/json' };
-  const answered = await ask('/v1/release', { method: 'PUT', headers, body: JSON.stringify({ release }) });
-  passTime(SNAPSHOT_AGE_MS);
-  return answered;
-}
 
 const transcribe = async (times: number) => {
   for (let time = 0; time < times; time += 1) {
@@ -46,28 +31,28 @@ const transcribe = async (times: number) => {
 describe('C7: the release map at the edge', () => {
   it('moves requests to another revision and back, within the age of a snapshot', async () => {
     const [one, two] = [await startAgent(model, { revision: A }), await startAgent(model, { revision: B })];
-    expect(await (await tell(await sign(map({ stable: A })))).json()).toEqual({ generation });
+    expect(await (await publish(await signRelease(map({ stable: A })))).json()).toEqual({ generation });
     await transcribe(6);
     expect([one.requests, two.requests]).toEqual([6, 0]);
-    await tell(await sign(map({ stable: B, before: A }, generation + 1)));
+    await publish(await signRelease(map({ stable: B, before: A }, generation + 1)));
     await transcribe(6);
     expect([one.requests, two.requests]).toEqual([6, 6]);
-    await tell(await sign(map({ stable: A, before: B }, generation + 2)));
+    await publish(await signRelease(map({ stable: A, before: B }, generation + 2)));
     await transcribe(6);
     expect([one.requests, two.requests]).toEqual([12, 6]);
   });
 
   it('A15: each recording is its own session, as the canary’s statistics assume', async () => {
     const [stable, canary] = [await startAgent(model, { revision: A }), await startAgent(model, { revision: B })];
-    await tell(await sign(map({ stable: A, canary: { revision: B, share: 0.5 } })));
+    await publish(await signRelease(map({ stable: A, canary: { revision: B, share: 0.5 } })));
     await transcribe(60);
     expect(Math.min(stable.requests, canary.requests)).toBeGreaterThan(5);
     expect(stable.requests + canary.requests).toBe(60);
   });
 
   it('a repeated older one changes nothing, and every zone has it', async () => {
-    await tell(await sign(map({ stable: B }, generation + 5)));
-    expect(await (await tell(await sign(map({ stable: A })))).json()).toEqual({ generation: generation + 5 });
+    await publish(await signRelease(map({ stable: B }, generation + 5)));
+    expect(await (await publish(await signRelease(map({ stable: A })))).json()).toEqual({ generation: generation + 5 });
     for (const zone of ['eu', 'us']) {
       const { release } = await env.ROSTER.getByName(zone).snapshot();
       expect(release?.models[model]).toEqual({ stable: B });
@@ -84,7 +69,7 @@ describe('C7: the release map at the edge', () => {
   /** One that answers, and one on trial that gets a copy of everything. */
   const tryOut = async () => {
     const both = [await startAgent(model, { revision: A }), await startAgent(model, { revision: B })] as const;
-    await tell(await sign(map({ stable: A, grey: { revisions: [B], share: 1 } })));
+    await publish(await signRelease(map({ stable: A, grey: { revisions: [B], share: 1 } })));
     return both;
   };
 
@@ -157,19 +142,26 @@ describe('C7: the release map at the edge', () => {
   });
 
   it('the largest that there can be is taken', async () => {
-    expect(await (await tell(await sign(largestMap(generation)))).json()).toEqual({ generation });
+    expect(await (await publish(await signRelease(largestMap(generation)))).json()).toEqual({ generation });
   });
 
   it('is believed by its signature only', async () => {
     const good = map({ stable: A });
-    const bent = (await sign(good)).replace(
+    const bent = (await signRelease(good)).replace(
       /\.[^.]+\./,
       `.${btoa(JSON.stringify(map({ stable: B }))).replaceAll('=', '')}.`,
     );
-    for (const release of [await sign(good, keys.grant), await sign(good, keys.service, 'JWT'), bent, 'nothing']) {
-      expect(await readRefusal(await tell(release))).toMatchObject({ status: 401, code: 'token_invalid' });
+    for (const release of [
+      await signRelease(good, keys.grant),
+      await signRelease(good, keys.service, 'JWT'),
+      bent,
+      'nothing',
+    ]) {
+      expect(await readRefusal(await publish(release))).toMatchObject({ status: 401, code: 'token_invalid' });
     }
-    expect(await readRefusal(await tell(await sign({ ...good, v: 2 })))).toMatchObject({ code: 'token_invalid' });
+    expect(await readRefusal(await publish(await signRelease({ ...good, v: 2 })))).toMatchObject({
+      code: 'token_invalid',
+    });
     const { release } = await env.ROSTER.getByName('eu').snapshot();
     expect(release?.models[model]).toBeUndefined();
   });

@@ -53,9 +53,9 @@ function run(work: AgentRequest, head: CallHead, checked: Checked): Promise<Resu
   const { context, ticket, deadline } = work;
   const { sequence } = checked;
   if (!sequence) return callEngine(work, head, checked);
-  const { version, caller, session } = head;
-  const model = engineModelOf(work.model);
-  const step = { tenant: ticket.tenant, caller, session, model, version, ...sequence };
+  const { model, version, caller, session } = head;
+  const engineModel = engineModelOf(work.model);
+  const step = { tenant: ticket.tenant, caller, session, model, engineModel, version, ...sequence };
   // A step that was begun is finished: cancelling it would cancel the whole sequence, at some engines silently.
   const { signal: never } = new AbortController();
   return context.calls.sequences.step({ ...step, inputs: checked.request.inputs }, (engine) => {

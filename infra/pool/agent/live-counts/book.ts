@@ -32,12 +32,13 @@ export class LiveBook {
     if (oldest !== undefined && this.#counted.size > LIVE_REPORT_REVISIONS_MAX) this.#counted.delete(oldest);
   }
 
-  /** All of it, and what is here and was not asked for yet. */
+  /** Returns all counts, and the loaded revisions that have none yet. */
   models(described: readonly ModelDescription[]): LiveReport['models'] {
     const counted = [...this.#counted.values()].map((one) => ({ ...one }));
     const known = new Set(this.#counted.keys());
     const idle = described
-      .filter(({ name, revision, task }) => task === 'transcribe' && !known.has(`${name} ${revision}`))
+      .filter(({ task, tier }) => task === 'transcribe' && tier === undefined)
+      .filter(({ name, revision }) => !known.has(`${name} ${revision}`))
       .map(({ name, revision }) => ({ model: name, revision }));
     return [...counted, ...idle].slice(-LIVE_REPORT_REVISIONS_MAX);
   }

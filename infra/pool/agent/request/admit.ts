@@ -42,7 +42,7 @@ export async function admit(
   const ticket = read.value;
   const enc = new Uint8Array(Buffer.from(encText, 'base64url'));
   if (sha256(enc) !== ticket.enc) return no(refuse('ticket_invalid', undefined, 'enc'));
-  const model = context.model(ticket.model);
+  const model = context.model(ticket.model, ticket.revision);
   if (!model || !serves(model)) return no(refuse('misdirected', undefined, 'model'));
   const entered = enter(ticket);
   if (!entered.ok) return entered;

@@ -33,8 +33,8 @@ export interface AgentContextOptions {
   readonly calls: Calls;
   readonly metrics: Metrics;
   readonly log: Log;
-  /** Returns the model of that name while the engine serves it. */
-  readonly model: (name: string) => ServedModel | undefined;
+  /** Returns a revision of a model while the agent serves it; without a digest the one of the part `full`. */
+  readonly model: (name: string, revision?: string) => ServedModel | undefined;
   readonly keepaliveMs: number;
   readonly pace: () => Pace;
   /** Live streams that may be open at once. */

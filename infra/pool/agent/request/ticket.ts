@@ -2,6 +2,7 @@ import { createLocalJWKSet, errors, type JSONWebKeySet, jwtVerify } from 'jose';
 import { z } from 'zod';
 import { CLOCK_SKEW_S, describeOffset } from '../../../../shared/clock-offset.ts';
 import { refuse } from '../../../../shared/refusal.ts';
+import { revisionDigest } from '../../../../shared/registry/revision.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import { ENCAPSULATED_CHARACTERS, TICKET_S } from '../../../../shared/seal/limits.ts';
 import { isSuite, type SuiteId } from '../../../../shared/seal/suites.ts';
@@ -25,6 +26,8 @@ const payload = z.object({
   tenant: z.string().min(1).max(63),
   class: z.enum(classes),
   model: z.string().min(1).max(63),
+  /** Revision of the model that serves the request. Edges of an earlier version name none. */
+  revision: revisionDigest.optional(),
   /** SHA-256 of the encapsulated key. */
   enc: digest,
   /** SHA-256 of the attestation sealed to. */
@@ -55,12 +58,13 @@ export const requestFacts = payload.pick({
   tenant: true,
   class: true,
   model: true,
+  revision: true,
   iat: true,
   deadlineMs: true,
 });
 
 /** Facts of a request or stream. */
-export type Facts = Pick<Ticket, 'jti' | 'tenant' | 'class' | 'model' | 'deadlineMs'>;
+export type Facts = Pick<Ticket, 'jti' | 'tenant' | 'class' | 'model' | 'revision' | 'deadlineMs'>;
 
 const invalid = (detail: string) => no(refuse('ticket_invalid', undefined, `ticket: ${detail}`));
 

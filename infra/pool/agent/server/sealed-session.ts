@@ -125,7 +125,7 @@ async function admitFirst({
   const expires = facts.iat + TICKET_S;
   const skew = CLOCK_SKEW_S;
   if (facts.iat > now / 1_000 + skew || expires + skew <= now / 1_000) return invalid('facts of another time');
-  const model = context.model(facts.model);
+  const model = context.model(facts.model, facts.revision);
   if (!model) return no(refuse('misdirected', undefined, 'model'));
   const entered = enter(facts);
   if (!entered.ok) return entered;

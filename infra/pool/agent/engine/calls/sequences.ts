@@ -26,7 +26,9 @@ export interface Step {
   readonly caller?: string | undefined;
   /** Digest of the caller's own name for a process of it. */
   readonly session?: string | undefined;
+  /** Name of the model as the caller knows it, and as the engine does. */
   readonly model: string;
+  readonly engineModel: string;
   readonly version: string | undefined;
   readonly id: string | number;
   readonly start: boolean;
@@ -77,9 +79,9 @@ interface Live {
 /** Refusals that an engine gives before a step begins: the state is what it was. */
 const untouched: ReadonlySet<Reason> = new Set(['tensors_invalid', 'tensors_unsupported', 'version_unknown']);
 
-/** Returns one key for each caller, session, model and id. A number and its digits are two ids, as to an engine. */
-const keyOf = ({ tenant, caller = '', session = '', model, id }: Step) =>
-  [tenant, caller, session, model, typeof id, id].join('\n');
+/** Returns one key for each caller, session, revision and id. A number and its digits are two ids, as to an engine. */
+const keyOf = ({ tenant, caller = '', session = '', engineModel, id }: Step) =>
+  [tenant, caller, session, engineModel, typeof id, id].join('\n');
 
 /**
  * The open sequences of callers. For each: START and END reach the engine once, steps run one after the
@@ -150,7 +152,7 @@ export class Sequences {
     }
     // A named session restarts its own sequence, as at Triton; steps of the one before that still wait find it lost.
     if (known) this.#endByUs(known);
-    const { tenant, model, version } = step;
+    const { tenant, engineModel: model, version } = step;
     const own = [...this.#live.values()].filter((live) => live.tenant === tenant).length;
     if (this.#live.size >= SEQUENCES_MAX || own >= SEQUENCES_PER_TENANT_MAX) {
       return refuse('pool_busy', undefined, 'sequences');

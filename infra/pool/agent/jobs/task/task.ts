@@ -30,7 +30,7 @@ export interface Workshop {
   /** Its share of the engine. */
   readonly dispatcher: Pick<Dispatcher, 'run' | 'hold' | 'queued' | 'busy'>;
   readonly metrics: Pick<Metrics, 'utterance' | 'recorded'>;
-  /** The model of that name, while the engine serves it. */
+  /** Returns the revision of a model that takes jobs, while the agent serves it. */
   readonly model: (name: string) => ServedModel | undefined;
   /** Samples of the longest piece; shorter in tests. */
   readonly pieceSamples?: number;

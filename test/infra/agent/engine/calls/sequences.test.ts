@@ -17,6 +17,7 @@ const inputs = [fp32Tensor('X', Float32Array.of(1, 2), [1, 2])];
 const stepOf = (change: Partial<Step> = {}): Step => ({
   tenant: 'acme',
   model: 'm',
+  engineModel: change.model ?? 'm',
   version: undefined,
   id: 7,
   start: false,
@@ -284,6 +285,15 @@ describe('C4 sequences of different callers', () => {
         },
       ),
     ));
+
+  it('A16 a step of another revision is unknown, in the caller’s words', async () => {
+    const { ended, step } = make();
+    await step({ engineModel: 'm.aaaaaaaaaaaa', start: true });
+    const other = await step({ engineModel: 'm.bbbbbbbbbbbb' });
+    expect(other).toMatchObject({ refusal: { reason: 'sequence_unknown', params: { sequence: 7, model: 'm' } } });
+    expect(reasonOf(await step({ engineModel: 'm.aaaaaaaaaaaa', end: true }))).toBe('ok');
+    expect(ended).toEqual([]);
+  });
 
   it('no tenant takes all places', async () => {
     const { step } = make();
