@@ -65,7 +65,11 @@ function transcriptionBody() {
     type: 'object',
     required: ['file', 'model'],
     properties: {
-      file: { type: 'string', format: 'binary', description: 'WAV, FLAC, MP3 or Ogg Opus' },
+      file: {
+        type: 'string',
+        format: 'binary',
+        description: 'WAV, FLAC, MP3, Ogg Opus, MP4 or M4A (AAC-LC, Opus), AAC (ADTS)',
+      },
       ...fields.properties,
       'timestamp_granularities[]': timestamp_granularities,
     },

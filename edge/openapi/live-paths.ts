@@ -153,7 +153,8 @@ function listenPaths() {
         ],
         requestBody: {
           required: true,
-          description: 'WAV, FLAC, MP3 or Ogg Opus; or samples, as `encoding` says. Any type but `application/json`.',
+          description:
+            'WAV, FLAC, MP3, Ogg Opus, MP4 or AAC; or samples, as `encoding` says. Any type but `application/json`.',
           content: {
             ...Object.fromEntries(audioTypes.map((type) => [type, bytes])),
             'application/octet-stream': bytes,

@@ -162,7 +162,10 @@ function readSamples(format: StreamFormat | undefined): Result<WavFormat | undef
   if (encoding === 'linear32') return ok({ rate, channels, bits: 32, float: true });
   // Ogg Opus is a file that names its own format.
   if (encoding === 'ogg-opus') return ok(undefined);
-  return invalid('encoding', 'must be linear16 or linear32, or the recording a WAV, FLAC, MP3 or Ogg Opus file');
+  return invalid(
+    'encoding',
+    'must be linear16 or linear32, or the recording a WAV, FLAC, MP3, Ogg Opus, MP4 or AAC file',
+  );
 }
 
 /** Reads the query of a recording. Refuses with `field_missing` or `field_invalid`. */

@@ -291,6 +291,7 @@ function planAgent(pool: Pool, { state, ports, identity }: PartsPlan, edgeUrl: s
       AURICLE_STATE_DIR: path.join(state, 'agents', pool.name),
       // A laptop carries a few streams in the agent's own process.
       AURICLE_WORKERS: '1',
+      AURICLE_AAC: 'on',
       AURICLE_MODE: 'development',
     },
     after: [],

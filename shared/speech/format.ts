@@ -1,6 +1,6 @@
 /** Containers an agent decodes. The caller's content type is only a hint ("application/octet-stream" is what many
  * clients send), so a file is known by its first bytes. */
-export type SoundFormat = 'wav' | 'flac' | 'mp3' | 'opus';
+export type SoundFormat = 'wav' | 'flac' | 'mp3' | 'opus' | 'mp4' | 'aac';
 
 /** Enough bytes to tell every format: an Ogg page header of one lacing value and the codec's name. */
 export const sniffBytes = 64;
@@ -18,6 +18,13 @@ function isMpegFrame(bytes: Uint8Array): boolean {
   );
 }
 
+/** ISO/IEC 13818-7 §6.2: sync word, layer 0, a rate that exists. */
+const isAdtsFrame = ([sync = 0, kind = 0, form = 0xff]: Uint8Array) =>
+  sync === 0xff && (kind & 0xf6) === 0xf0 && ((form >> 2) & 15) < 13;
+
+/** Types of the box that an MP4 or QuickTime file begins with (ISO/IEC 14496-12 §4.3). */
+const firstBoxes = ['ftyp', 'moov', 'mdat', 'styp', 'wide'];
+
 /** Returns the offset of the first packet of an Ogg page (RFC 3533 §6): 27 bytes and the lacing table. */
 const oggPacket = (bytes: Uint8Array) => 27 + (bytes[26] ?? 0);
 
@@ -29,6 +36,8 @@ const signatures: readonly { format: SoundFormat; matches: (bytes: Uint8Array) =
   { format: 'flac', matches: (bytes) => ascii(bytes, 0, 'fLaC') },
   { format: 'flac', matches: (bytes) => ascii(bytes, 0, 'OggS') && ascii(bytes, oggPacket(bytes), '\x7fFLAC') },
   { format: 'opus', matches: (bytes) => ascii(bytes, 0, 'OggS') && ascii(bytes, oggPacket(bytes), 'OpusHead') },
+  { format: 'mp4', matches: (bytes) => firstBoxes.some((type) => ascii(bytes, 4, type)) },
+  { format: 'aac', matches: isAdtsFrame },
   { format: 'mp3', matches: (bytes) => ascii(bytes, 0, 'ID3') || isMpegFrame(bytes) },
 ];
 

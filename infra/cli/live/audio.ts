@@ -14,7 +14,13 @@ export interface LiveAudio {
   readonly samples: Int16Array;
 }
 
-const names: Readonly<Record<Exclude<SoundFormat, 'wav'>, string>> = { flac: 'FLAC', mp3: 'MP3', opus: 'Ogg Opus' };
+const names: Readonly<Record<Exclude<SoundFormat, 'wav'>, string>> = {
+  flac: 'FLAC',
+  mp3: 'MP3',
+  opus: 'Ogg Opus',
+  mp4: 'MP4',
+  aac: 'AAC',
+};
 
 /** `problem` completes a sentence that begins with the name of the file. */
 type Read = { readonly audio: LiveAudio } | { readonly problem: string };

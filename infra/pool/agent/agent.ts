@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { enableAac } from './audio/aac.ts';
 import { type AgentOverrides, openBackend } from './backend.ts';
 import type { Keys } from './identity/keys.ts';
 import type { AgentContext } from './request/agent-context.ts';
@@ -29,6 +30,7 @@ async function listen(server: Server, { host, port }: Settings): Promise<string>
 
 /** Starts an agent: keys, attestation, engine watch, server, heartbeat. Resolves when it listens. */
 export async function startAgent(settings: Settings, overrides: AgentOverrides = {}): Promise<Agent> {
+  if (settings.aac) enableAac();
   const backend = await openBackend(settings, overrides, () => context);
   const serving = openServing(backend, () => context);
   const context: AgentContext = serving.context;

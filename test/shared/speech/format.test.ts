@@ -19,6 +19,8 @@ describe('telling a format by its first bytes', () => {
     ['mp3', bytes('ID3', [4, 0, 0])],
     ['mp3', bytes([0xff, 0xfb, 0x90, 0x64])],
     ['mp3', bytes([0xff, 0xf3, 0x40, 0xc4])],
+    ['mp4', bytes([0, 0, 0, 24], 'ftypM4A ')],
+    ['aac', bytes([0xff, 0xf1, 0x50, 0x80])],
   ])('%s', (format, head) => {
     expect(sniffFormat(head)).toBe(format);
   });
@@ -27,9 +29,8 @@ describe('telling a format by its first bytes', () => {
     ['AVI', bytes('RIFF', [4, 0, 0, 0], 'AVI LIST')],
     ['Vorbis', ogg('\x01vorbis')],
     ['Speex', ogg('Speex   ')],
-    ['MP4', bytes([0, 0, 0, 24], 'ftypM4A ')],
     ['WebM', bytes([0x1a, 0x45, 0xdf, 0xa3])],
-    ['AAC in ADTS', bytes([0xff, 0xf1, 0x50, 0x80])],
+    ['ADTS of a reserved rate', bytes([0xff, 0xf1, 0x7c, 0x80])],
     ['layer II', bytes([0xff, 0xfd, 0x90, 0x64])],
     ['MP3 of the reserved version', bytes([0xff, 0xeb, 0x90, 0x64])],
     ['MP3 of a reserved rate', bytes([0xff, 0xfb, 0x9c, 0x64])],

@@ -8,8 +8,11 @@ import {
   AUDIO_RATE_MIN_HZ,
   createWavReader,
 } from '../../../../shared/speech/wav.ts';
+import { createAdtsDemuxer } from './adts.ts';
+import { openContainer } from './container.ts';
 import { openFlac } from './flac.ts';
 import { openMp3 } from './mp3.ts';
+import { createMp4Demuxer } from './mp4.ts';
 import { openOpus } from './opus.ts';
 import { blocksOf } from './package-decoder.ts';
 import type { Blocks, SoundDecoder } from './sound-decoder.ts';
@@ -34,6 +37,8 @@ const openers: Record<SoundFormat, (head: Uint8Array) => SoundDecoder | Promise<
   flac: openFlac,
   mp3: openMp3,
   opus: openOpus,
+  mp4: () => openContainer(createMp4Demuxer()),
+  aac: () => openContainer(createAdtsDemuxer()),
 };
 
 function judge(block: SoundBlock): Result<SoundBlock> {

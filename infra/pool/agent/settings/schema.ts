@@ -73,6 +73,8 @@ export const environment = z.object({
   AURICLE_STREAMS: z.coerce.number().int().min(1).max(100_000).default(STREAMS_PER_AGENT),
   /** Processes that carry live streams, one for each core; 1 carries them in the agent's own process. */
   AURICLE_WORKERS: z.coerce.number().int().min(1).max(256).default(os.availableParallelism()),
+  /** Whether recordings of AAC are decoded (README, "AAC"). */
+  AURICLE_AAC: z.enum(['on', 'off']).default('off'),
   /** Time for work in flight after the order to stop, ms; below the platform's grace period. */
   AURICLE_DRAIN_MS: z.coerce.number().int().min(0).default(1_500),
 });
@@ -115,5 +117,6 @@ export const meanings: Record<keyof Environment, string> = {
   AURICLE_SLOTS: 'utterances at the engine at once, 1 to 1024',
   AURICLE_STREAMS: 'live streams open at once, 1 to 100000',
   AURICLE_WORKERS: 'processes that carry live streams, 1 to 256; as many as cores unless set',
+  AURICLE_AAC: 'on decodes AAC, whose patents the operator answers for; off refuses it',
   AURICLE_DRAIN_MS: 'milliseconds that work in flight may take after the order to stop',
 };

@@ -37,6 +37,8 @@ export interface Settings {
   readonly streams: number;
   /** Processes that carry live streams; 1 is the agent's own. */
   readonly workers: number;
+  /** Whether AAC is decoded. */
+  readonly aac: boolean;
   readonly drainMs: number;
 }
 
@@ -99,6 +101,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     slots: e.AURICLE_SLOTS,
     streams: e.AURICLE_STREAMS,
     workers: e.AURICLE_WORKERS,
+    aac: e.AURICLE_AAC === 'on',
     drainMs: e.AURICLE_DRAIN_MS,
   };
 }

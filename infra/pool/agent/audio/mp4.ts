@@ -1,0 +1,141 @@
+import { MiB } from '../../../../shared/bytes.ts';
+import { type ByteQueue, createByteQueue } from './byte-queue.ts';
+import { type Demuxer, invalid, type MediaItem, truncated, unsupported } from './demuxer.ts';
+import { readMp4Codec } from './mp4-codec.ts';
+import { createSampleCursor, damaged, guard } from './mp4-samples.ts';
+import { type Mp4Track, readFragment, readMoov, readSamples } from './mp4-tables.ts';
+
+/** Longest index that is read: four hours of AAC at 48 kHz have 2.7 MB of sample sizes. */
+const MP4_INDEX_BYTES = 16 * MiB;
+/**
+ * Sound held until an index behind it arrives: over two hours as phones record. A longer recording is written with its
+ * index in front.
+ */
+const MP4_HELD_BYTES = 64 * MiB;
+/** Boxes of such sound: recorders write one. */
+const MP4_HELD_BOXES = 64;
+
+interface OpenBox {
+  readonly type: string;
+  readonly start: number;
+  /** Offset behind the box; infinite for the last one of a file that gives no size. */
+  readonly end: number;
+}
+
+/** Boxes whose whole body is read. */
+const indexes: ReadonlySet<string> = new Set(['moov', 'moof']);
+
+/** Takes a box header of 8 or 16 bytes (§4.2); undefined while it is not there. */
+function openBox(queue: ByteQueue): OpenBox | 'broken' | undefined {
+  const head = queue.peek(8);
+  if (!head) return undefined;
+  const start = queue.position();
+  const size = new DataView(head.buffer, head.byteOffset, 8).getUint32(0);
+  const type = String.fromCharCode(...head.subarray(4));
+  if (size === 1) {
+    const long = queue.take(16);
+    if (!long) return undefined;
+    const length = Number(new DataView(long.buffer, long.byteOffset).getBigUint64(8));
+    return length < 16 || length > Number.MAX_SAFE_INTEGER ? 'broken' : { type, start, end: start + length };
+  }
+  queue.take(8);
+  if (size !== 0 && size < 8) return 'broken';
+  return { type, start, end: size === 0 ? Number.POSITIVE_INFINITY : start + size };
+}
+
+/** Holds the sound of a file whose index comes last. */
+function createHeld() {
+  const boxes: { readonly body: ByteQueue; readonly end: number }[] = [];
+  let held = 0;
+  return {
+    bytes: () => held,
+    /** Takes what is there of a box that ends at `end`. */
+    take(queue: ByteQueue, end: number): MediaItem | undefined {
+      let last = boxes.at(-1);
+      if (last?.end !== end) {
+        last = { body: createByteQueue(queue.position()), end };
+        boxes.push(last);
+      }
+      if (boxes.length > MP4_HELD_BOXES) return invalid('its sound is in too many boxes');
+      const bytes = queue.take(Math.min(queue.length(), end - queue.position())) ?? new Uint8Array(0);
+      held += bytes.length;
+      last.body.append(bytes);
+      if (held <= MP4_HELD_BYTES) return undefined;
+      return invalid(`its index comes after more than ${MP4_HELD_BYTES / MiB} MiB; write the index first (faststart)`);
+    },
+    release: () => boxes.splice(0),
+  };
+}
+
+/**
+ * Packets of the first track of sound in an MP4 file (ISO/IEC 14496-12), whole or fragmented. Holds one packet, one
+ * index, and up to `MP4_HELD_BYTES` where the index comes last.
+ */
+export function createMp4Demuxer(): Demuxer {
+  const queue = createByteQueue();
+  const cursor = createSampleCursor();
+  const held = createHeld();
+  let box: OpenBox | undefined;
+  let track: Mp4Track | undefined;
+
+  function* openMoov(moov: DataView): Generator<MediaItem> {
+    if (track) return yield invalid('it has two indexes');
+    const found = guard(() => readMoov(moov));
+    if (found === 'broken') return yield damaged;
+    if (!found) return yield unsupported('MP4 without a track of sound');
+    const codec = guard(() => readMp4Codec(found));
+    if (codec === 'broken') return yield damaged;
+    if ('found' in codec) return yield unsupported(codec.found);
+    track = found;
+    yield { type: 'track', track: codec };
+    const refused = cursor.open(readSamples(track));
+    if (refused) return yield refused;
+    for (const { body, end } of held.release()) yield* cursor.extract(body, end);
+    // Nothing before the index can be read any more.
+    if ((cursor.next() ?? queue.position()) < queue.position()) yield invalid('its index points outside its sound');
+  }
+
+  function* readIndex({ type, start }: OpenBox, body: Uint8Array): Generator<MediaItem> {
+    const view = new DataView(body.buffer, body.byteOffset, body.byteLength);
+    if (type === 'moov') return yield* openMoov(view);
+    if (!track) return yield invalid('a fragment comes before its index');
+    if (cursor.next() !== undefined) return yield invalid('its index points outside its sound');
+    const refused = cursor.open(readFragment(view, track, start));
+    if (refused) yield refused;
+  }
+
+  /** Continues in the open box as far as bytes are there. */
+  function* readBody(open: OpenBox): Generator<MediaItem> {
+    if (indexes.has(open.type)) {
+      const size = open.end - queue.position();
+      if (size > MP4_INDEX_BYTES) return yield invalid('its index is too long');
+      const body = queue.take(size);
+      if (body) yield* readIndex(open, body);
+    } else if (open.type === 'mdat' && !track) {
+      const refused = held.take(queue, open.end);
+      if (refused) yield refused;
+    } else if (open.type === 'mdat') yield* cursor.extract(queue, open.end);
+    else queue.skipTo(open.end);
+  }
+
+  return {
+    *push(bytes) {
+      queue.append(bytes);
+      for (;;) {
+        const opened: OpenBox | 'broken' | undefined = box ?? openBox(queue);
+        if (opened === 'broken') return yield invalid('a box has no valid size');
+        if (!opened) return;
+        box = opened;
+        yield* readBody(opened);
+        if (queue.position() < opened.end) return;
+        box = undefined;
+      }
+    },
+    *finish() {
+      if (box && box.end !== Number.POSITIVE_INFINITY) yield truncated(`mp4 ${box.type}`);
+      else if (!track) yield held.bytes() > 0 ? truncated('mp4 without an index') : invalid('it has no index');
+      else if (cursor.next() !== undefined || queue.length() > 0) yield truncated('mp4 packets');
+      else if (cursor.packets() === 0) yield invalid('it has no packets of sound');
+    },
+  };
+}

@@ -1,0 +1,182 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { enableAac } from '../../../../infra/pool/agent/audio/aac.ts';
+import { decodeSound } from '../../../../infra/pool/agent/audio/decode.ts';
+import { publicText, type Refusal } from '../../../../shared/refusal.ts';
+import { randomOf } from '../../../fake/random.ts';
+import { firstSeed, runs } from '../../../seeds.ts';
+
+const clip = (name: string) => new Uint8Array(readFileSync(path.join(import.meta.dirname, '../clips', name)));
+
+async function decode(bytes: Uint8Array, size = 65_536) {
+  async function* pieces() {
+    for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+  }
+  const channels: number[][] = [];
+  let rate = 0;
+  let refusal: Refusal | undefined;
+  for await (const block of decodeSound(pieces())) {
+    if (block.ok) {
+      rate = block.value.rate;
+      for (const [i, samples] of block.value.channels.entries()) {
+        channels[i] ??= [];
+        for (const sample of samples) channels[i].push(sample);
+      }
+    } else refusal = block.refusal;
+  }
+  return { rate, channels, seconds: (channels[0]?.length ?? 0) / (rate || 1), refusal };
+}
+
+const concat = (...parts: Uint8Array[]) => new Uint8Array(Buffer.concat(parts));
+
+beforeAll(() => {
+  vi.spyOn(console, 'error').mockImplementation(() => {});
+});
+
+it('U1 AAC is refused by name until it is turned on', async () => {
+  for (const [name, container] of [
+    ['index-first.m4a', 'MP4'],
+    ['mono-44k.aac', 'ADTS'],
+  ] as const) {
+    const { refusal } = await decode(clip(name));
+    expect(refusal && publicText(refusal)).toContain(`The file holds AAC in ${container}, which is not turned on here`);
+  }
+});
+
+describe('containers', () => {
+  beforeAll(enableAac);
+
+  it.each([
+    ['index-first.m4a', 44_100],
+    ['index-last.m4a', 44_100],
+    ['fragmented.mp4', 44_100],
+    ['mono-44k.aac', 44_100],
+    ['opus.mp4', 16_000],
+  ])('U1 %s is decoded, whatever the pieces', async (name, rate) => {
+    const whole = await decode(clip(name));
+    expect(whole.refusal).toBeUndefined();
+    expect([whole.rate, whole.channels.length]).toEqual([rate, 1]);
+    // All clips are the same 0.62 s of speech; encoders add padding.
+    expect(whole.seconds).toBeGreaterThan(0.61);
+    expect(whole.seconds).toBeLessThan(0.7);
+    const [samples = []] = whole.channels;
+    const loudness = Math.sqrt(samples.reduce((sum, sample) => sum + sample * sample, 0) / samples.length);
+    expect(loudness).toBeGreaterThan(0.02);
+    expect(loudness).toBeLessThan(0.5);
+    expect((await decode(clip(name), 61)).channels).toEqual(whole.channels);
+  });
+
+  it('U1 the same packets give the same samples in every container', async () => {
+    const [ogg, mp4] = [await decode(clip('mono.opus')), await decode(clip('opus.mp4'))];
+    const length = ogg.channels[0]?.length;
+    expect(mp4.channels[0]?.slice(0, length)).toEqual(ogg.channels[0]);
+    const last = await decode(clip('index-last.m4a'));
+    expect((await decode(clip('index-first.m4a'))).channels).toEqual(last.channels);
+  });
+
+  it.each(['index-first.m4a', 'index-last.m4a', 'fragmented.mp4', 'mono-44k.aac', 'opus.mp4'])(
+    'U1 a cut %s is refused',
+    async (name) => {
+      const bytes = clip(name);
+      for (const share of [0.3, 0.6, 0.9]) {
+        const { refusal } = await decode(bytes.subarray(0, Math.floor(bytes.length * share)));
+        expect(['audio_truncated', 'audio_invalid']).toContain(refusal?.reason);
+      }
+    },
+  );
+
+  /** Changes the first bytes equal to `from`. */
+  function replace(name: string, from: string | number[], to: string | number[]): Uint8Array {
+    const file = Buffer.from(clip(name));
+    const at = file.indexOf(typeof from === 'string' ? Buffer.from(from, 'latin1') : Uint8Array.from(from));
+    if (at < 0) throw new Error('fixture');
+    file.set(typeof to === 'string' ? Buffer.from(to, 'latin1') : to, at);
+    return new Uint8Array(file);
+  }
+
+  it.each([
+    [
+      'HE-AAC in MP4; record AAC-LC or Opus',
+      () => replace('index-first.m4a', [0x05, 0x80, 0x80, 0x80, 5, 0x12], [0x05, 0x80, 0x80, 0x80, 5, 0x2a]),
+    ],
+    ['Apple Lossless in MP4', () => replace('index-first.m4a', 'mp4a\0\0\0\0', 'alac\0\0\0\0')],
+    ['MP3 in MP4', () => replace('index-first.m4a', [0x40, 0x15], [0x6b, 0x15])],
+    ['MP4 without a track of sound', () => replace('index-first.m4a', 'soun', 'vide')],
+    [
+      'AAC Main in ADTS; record AAC-LC or Opus',
+      () => Uint8Array.from(clip('mono-44k.aac'), (byte, i) => (i === 2 ? byte & 0x3f : byte)),
+    ],
+  ])('U1 a refusal names %s', async (found, file) => {
+    const { refusal } = await decode(file());
+    expect(refusal && publicText(refusal)).toContain(`The file holds ${found}.`);
+  });
+
+  const u32 = (value: number) => [value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255];
+  const box = (type: string, ...body: (Uint8Array | number[])[]) => {
+    const bytes = Buffer.concat(body.map((part) => Uint8Array.from(part)));
+    return concat(Uint8Array.from(u32(bytes.length + 8)), Buffer.from(type), bytes);
+  };
+  const head = box('ftyp', [0, 0, 0, 0]);
+  const tableOf = (type: string, ...words: number[]) => box(type, words.flatMap(u32));
+
+  /** Replaces the table of a file whose index comes first. */
+  function withTable(type: string, table: Uint8Array): Uint8Array {
+    const file = Buffer.from(clip('index-first.m4a'));
+    const at = file.indexOf(type) - 4;
+    const size = file.readUInt32BE(at);
+    if (table.length > size) throw new Error('fixture');
+    return concat(
+      file.subarray(0, at),
+      table,
+      box('free', new Uint8Array(size - table.length)).subarray(0, size - table.length),
+      file.subarray(at + size),
+    );
+  }
+
+  it.each([
+    ['boxes without end', () => concat(head, ...Array.from({ length: 9_000 }, () => box('free'))), 'audio_invalid'],
+    ['a box of 4 bytes', () => concat(head, Uint8Array.from([...u32(4), 0x6d, 0x6f, 0x6f, 0x76])), 'audio_invalid'],
+    ['an index of 4 GB', () => concat(head, Uint8Array.from(u32(0xffff_ffff)), Buffer.from('moov')), 'audio_invalid'],
+    ['an index inside itself', () => concat(head, box('moov', box('moov', box('moov')))), 'audio_unsupported'],
+    [
+      'sound in too many boxes',
+      () => concat(head, ...Array.from({ length: 99 }, () => box('mdat', [1]))),
+      'audio_invalid',
+    ],
+    [
+      'four billion packets of nothing',
+      () => withTable('stsz', tableOf('stsz', 0, 0, 0xffff_ffff, 0)),
+      'audio_invalid',
+    ],
+    ['four billion packets of a byte', () => withTable('stsz', tableOf('stsz', 0, 1, 0xffff_ffff)), 'audio_invalid'],
+    ['packets of 4 GB', () => withTable('stsz', tableOf('stsz', 0, 0xffff_ffff, 9)), 'audio_invalid'],
+    ['a count beyond its table', () => withTable('stsz', tableOf('stsz', 0, 0, 0xffff_ffff, 300)), 'audio_invalid'],
+    ['packets outside the file', () => withTable('stco', tableOf('stco', 0, 1, 0x7fff_ffff)), 'audio_truncated'],
+    ['packets before the sound', () => withTable('stco', tableOf('stco', 0, 1, 8)), 'audio_invalid'],
+    [
+      'a frame without bytes',
+      () => Uint8Array.from(clip('mono-44k.aac'), (byte, i) => (i === 4 || i === 5 ? 0 : byte)),
+      'audio_invalid',
+    ],
+  ])('U1 %s is refused', async (_, file, reason) => {
+    expect((await decode(file())).refusal?.reason).toBe(reason);
+  });
+
+  it('U1 damage never throws and never gives more sound', async () => {
+    for (const name of ['index-first.m4a', 'index-last.m4a', 'fragmented.mp4', 'mono-44k.aac', 'opus.mp4']) {
+      const good = clip(name);
+      const seeds = runs(40, 2_000);
+      for (let seed = firstSeed; seed < firstSeed + seeds; seed++) {
+        const next = randomOf(seed);
+        const bytes = good.slice(0, next() < 0.3 ? Math.floor(next() * good.length) : good.length);
+        for (let i = 1 + Math.floor(next() * 8); i > 0; i--) {
+          // Half of the damage hits the index.
+          const at = Math.floor(next() * (next() < 0.5 ? 900 : bytes.length));
+          if (at < bytes.length) bytes[at] = next() < 0.3 ? 255 : Math.floor(next() * 256);
+        }
+        expect((await decode(bytes)).seconds, `${name}, seed ${seed}`).toBeLessThan(60);
+      }
+    }
+  });
+});
