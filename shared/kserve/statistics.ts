@@ -38,6 +38,8 @@ export const statisticsMessage = z.object({ model_stats: z.array(modelStatistics
 /** Bytes that a loaded model takes. `measured`, an extension: derived from files and threads, not from an allocator. */
 const memoryUsage = z.object({
   type: z.string(),
+  /** Number of the device of this type. */
+  id: z.coerce.number(),
   byte_size: z.coerce.number().nonnegative(),
   source: z.literal('measured').optional(),
 });

@@ -32,6 +32,7 @@ export class FakeEngineClock implements Clock {
 /** An instance whose runs the test finishes; a value of 13 fails the whole batch, 404 means a lost state. */
 export class FakeInstance implements Instance {
   readonly info = { inputs: [], outputs: [] };
+  readonly heapBytes = 0;
   readonly batches: number[][] = [];
   readonly rows: (readonly StateRow[])[] = [];
   readonly forgotten: number[] = [];

@@ -29,7 +29,7 @@ const differences: Differences = {
   generateParameters: { answer: 'ignored', why: "they are the model's own in a generate request" },
   generateType: { answer: 500, why: 'errors found while the JSON is read are internal errors to Triton' },
   generateFailure: { answer: 400, why: 'generate answers 400 to every error of a model' },
-  retries: { answer: 'on request', why: 'in explicit mode a load is made once; the agent requests the next one' },
+  memory: { answer: 'unknown', why: 'its Python backend reports no memory' },
   counters: { answer: 'start again', why: 'statistics live as long as the loaded model' },
 };
 

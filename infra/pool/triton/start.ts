@@ -19,6 +19,12 @@ const TRITON_PORT_TRIES_MAX = 3;
 /** Tail of its log in the message of a failure. */
 const TRITON_LOG_CHARACTERS = 32 * KiB;
 
+/**
+ * Threads of its HTTP server, 8 by default. A load over HTTP blocks one with all of its connections until the model is
+ * loaded (server#8958).
+ */
+const TRITON_HTTP_THREADS = 64;
+
 const HOST = '127.0.0.1';
 /** Distance of two looks, in milliseconds. */
 const LOOK_MS = 50;
@@ -77,6 +83,9 @@ function describeArguments(
     `--cache-directory=${installed.caches}`,
     `--backend-config=python,shm-region-prefix-name=${region}`,
     '--model-control-mode=explicit',
+    // One model that failed to load must not take the others from their callers.
+    '--strict-readiness=false',
+    `--http-thread-count=${TRITON_HTTP_THREADS}`,
     ...models.map((model) => `--load-model=${model}`),
     // No listener authenticates, so each binds to this machine; Triton's default is every address.
     `--http-address=${HOST}`,

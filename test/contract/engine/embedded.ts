@@ -11,10 +11,14 @@ const entry = path.resolve(import.meta.dirname, '../../../infra/pool/engine/main
 export async function startEmbedded(
   repository: string,
   models: readonly string[] = [],
+  mode: 'none' | 'explicit' = 'none',
 ): Promise<{ url: string; metricsUrl: string; stop(): Promise<number | null> }> {
   const child = fork(
     entry,
-    ['--repository', repository, '--port', '0', '--metrics-port', '0', ...models.flatMap((name) => ['--model', name])],
+    [
+      ...['--repository', repository, '--port', '0', '--metrics-port', '0', '--model-control-mode', mode],
+      ...models.flatMap((name) => ['--model', name]),
+    ],
     {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       execArgv: [],
@@ -44,7 +48,7 @@ export const embedded: Implementation = {
   async start(): Promise<Running> {
     const folder = await mkdtemp(path.join(tmpdir(), 'auricle-engine-'));
     await writeRepository(folder, testModels);
-    const engine = await startEmbedded(folder);
+    const engine = await startEmbedded(folder, Object.keys(testModels), 'explicit');
     return {
       ...engine,
       put: (models) => writeRepository(folder, models),

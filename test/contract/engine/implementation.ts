@@ -35,8 +35,8 @@ export interface Answers {
   readonly generateType: number;
   /** Status of a generate request that failed in the network. */
   readonly generateFailure: number;
-  /** Trigger of a new load after a failed one. */
-  readonly retries: 'by itself' | 'on request';
+  /** Source of the figure of a model's memory; `unknown`: its backend reports none. */
+  readonly memory: 'measured' | 'unknown';
   /** Counters of a model after an unload and a load. */
   readonly counters: 'go on' | 'start again';
 }
@@ -59,7 +59,7 @@ const wished: Answers = {
   generateParameters: 'understood',
   generateType: 400,
   generateFailure: 500,
-  retries: 'by itself',
+  memory: 'measured',
   counters: 'go on',
 };
 

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { createKserveEngine } from '../../../infra/pool/agent/engine/kserve.ts';
 import {
   askInfer,
   counter,
@@ -159,34 +158,6 @@ export const repositoryContract: Contract = (implementation, engine) =>
       await engine().put({ identity_fp16: good });
       expect((await load(engine(), 'identity_fp16')).status).toBe(200);
     });
-
-    differing(
-      implementation,
-      'retries',
-      'A1: the index names a failed load until a later one succeeds',
-      async (expected) => {
-        const good = testModels.identity_fp16!;
-        const client = createKserveEngine(engine().url, 1);
-        const { signal } = new AbortController();
-        const state = async () => {
-          const states = await client.loaded(signal);
-          return states.ok ? states.value.get('fragile') : undefined;
-        };
-        await engine().put({ fragile: { ...good, config: good.config.replaceAll('TYPE_FP16', 'TYPE_FP64') } });
-        expect(await client.load('fragile', signal)).toMatchObject({
-          ok: false,
-          refusal: { reason: 'engine_failed', detail: expect.stringContaining('fragile') },
-        });
-        expect(await state()).toEqual({ is: 'failed', reason: expect.stringMatching(/./) });
-        expect(await client.retriesLoads(signal)).toBe(expected === 'by itself');
-        await engine().put({ fragile: good });
-        expect((await client.load('fragile', signal)).ok).toBe(true);
-        expect(await state()).toEqual({ is: 'ready' });
-        expect((await client.unload('fragile', signal)).ok).toBe(true);
-        expect(await state()).toEqual({ is: 'idle' });
-        client.close();
-      },
-    );
 
     differing(implementation, 'gpuSettings', 'accepts and reports GPU-only settings', async (expected) => {
       const wishes = `instance_group [ { kind: KIND_GPU gpus: [ 0 ] } ]

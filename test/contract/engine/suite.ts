@@ -6,6 +6,7 @@ import { errorsContract } from './errors.contract.ts';
 import { generateContract } from './generate.contract.ts';
 import { healthContract } from './health.contract.ts';
 import type { Contract, Implementation, Running } from './implementation.ts';
+import { lifecycleContract } from './lifecycle.contract.ts';
 import { queueContract } from './queue.contract.ts';
 import { repositoryContract } from './repository.contract.ts';
 import { sequencesContract } from './sequences.contract.ts';
@@ -24,6 +25,7 @@ const contracts: readonly Contract[] = [
   sequencesContract,
   generateContract,
   repositoryContract,
+  lifecycleContract,
 ];
 
 /** Runs all tests of the promises that the agent relies on, against one implementation. */

@@ -4,7 +4,7 @@ import { VersionStatistics } from '../../../infra/pool/engine/batch/statistics.t
 import { planEnsemble } from '../../../infra/pool/engine/ensemble/plan.ts';
 import { serveEnsemble } from '../../../infra/pool/engine/ensemble/serve-ensemble.ts';
 import type { Call } from '../../../infra/pool/engine/model/check-request.ts';
-import type { Answer, Served } from '../../../infra/pool/engine/model/served.ts';
+import type { Answer, Lease, Served } from '../../../infra/pool/engine/model/served.ts';
 import { refuse } from '../../../infra/pool/engine/refuse.ts';
 import { parseText } from '../../../infra/pool/models/config/parse-text.ts';
 import { settle } from '../../../infra/pool/models/config/settle.ts';
@@ -57,8 +57,16 @@ class HandStep implements Served {
     this.#answers[index]!(ok({ outputs, durations: { queue: 0, input: 0, infer: 0, output: 0 } }));
     await settled();
   }
-  breakSequence(mark: Mark) {
-    this.broken.push(mark);
+  readonly memoryBytes = 0;
+  leases = 0;
+  lease(): Lease {
+    this.leases++;
+    return {
+      takesSequences: this.takesSequences,
+      breakSequence: (mark: Mark) => void this.broken.push(mark),
+      infer: (call) => this.infer(call),
+      release: () => void this.leases--,
+    };
   }
   async close() {}
 }

@@ -33,7 +33,7 @@ afterEach(async () => {
 });
 
 async function start(models?: readonly string[]): Promise<void> {
-  const settings = { repository: folder, host: '', port: 0, metricsPort: 0, intraThreads: 1, models };
+  const settings = { repository: folder, host: '', port: 0, metricsPort: 0, intraThreads: 1, models, explicit: false };
   repository = new Repository(settings, clock);
   await repository.start();
 }

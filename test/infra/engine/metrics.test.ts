@@ -12,7 +12,8 @@ const served = (name: string, sequences: number | undefined): Served => ({
   pending: 0,
   takesSequences: sequences !== undefined,
   sequences,
-  breakSequence: () => {},
+  memoryBytes: 0,
+  lease: () => expect.fail('not leased'),
   infer: () => Promise.reject(new Error('not asked')),
   close: async () => {},
 });

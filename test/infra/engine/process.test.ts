@@ -14,8 +14,8 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-async function start() {
-  const child = fork(entry, ['--repository', folder, '--port', '0', '--metrics-port', '0'], {
+async function start(flags: readonly string[] = []) {
+  const child = fork(entry, ['--repository', folder, '--port', '0', '--metrics-port', '0', ...flags], {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     execArgv: [],
   });
@@ -46,6 +46,21 @@ describe('the engine process', () => {
     expect(await ended).toBe(0);
   });
 
+  it('C8: starts empty in explicit mode and stays ready after a failed load', async () => {
+    const { child, ended, ready } = await start(['--model-control-mode', 'explicit']);
+    const url = `http://127.0.0.1:${ready.port}`;
+    const status = async (path: string, method = 'GET') => (await fetch(`${url}/v2/${path}`, { method })).status;
+    const index = async () => (await fetch(`${url}/v2/repository/index`, { method: 'POST' })).json();
+    expect([await status('health/ready'), await status('models/slow/ready')]).toEqual([200, 400]);
+    expect(await index()).toEqual([{ name: 'broken' }, { name: 'slow' }]);
+    expect(await status('repository/models/broken/load', 'POST')).toBe(400);
+    expect(await status('health/ready')).toBe(200);
+    expect(await status('repository/models/slow/load', 'POST')).toBe(200);
+    expect((await ask(ready.port, 1)).status).toBe(200);
+    child.kill('SIGTERM');
+    expect(await ended).toBe(0);
+  });
+
   it('finishes running and queued requests on SIGTERM and exits with 0', { timeout: 30_000 }, async () => {
     const { child, ended, ready, said } = await start();
     const host = 'http://127.0.0.1';
@@ -71,6 +86,7 @@ describe('the engine process', () => {
       ['--port', '0', '--metrics-port', '0', '--repository', path.join(tmpdir(), 'no such folder')],
       `there is no folder ${path.join(tmpdir(), 'no such folder')}: --repository or AURICLE_ENGINE_REPOSITORY must`,
     ],
+    ['the mode', ['--model-control-mode', 'poll'], "model control mode must be none or explicit, got 'poll'"],
     ['a flag', ['--prot', '1'], "Unknown option '--prot'; --help lists the flags"],
     ['a value', ['--port', '-1'], '--port wants a value that does not begin with a dash; --help'],
   ])('reports an error of %s in one line', (_, flags, expected) => {
@@ -83,7 +99,7 @@ describe('the engine process', () => {
   it('prints its options', () => {
     const run = spawnSync(process.execPath, [entry, '--help'], { encoding: 'utf8' });
     expect([run.status, run.stderr]).toEqual([0, '']);
-    for (const flag of ['repository', 'model', 'host', 'port', 'metrics-port', 'threads'])
+    for (const flag of ['repository', 'model', 'model-control-mode', 'host', 'port', 'metrics-port', 'threads'])
       expect(run.stdout).toContain(`\n  --${flag} `);
   });
 

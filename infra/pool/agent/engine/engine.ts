@@ -55,7 +55,8 @@ export interface Engine {
   loaded(signal: AbortSignal): Promise<Result<ReadonlyMap<string, ModelState>>>;
   /**
    * Loads a model and the steps of an ensemble, or takes over their changed files. Concurrent loads of one model are one.
-   * An abort ends only the wait: an engine finishes the load that it has begun.
+   * An abort ends only the wait: an engine finishes the load that it has begun. Unload an ensemble that was refused:
+   * some of its steps may be loaded.
    */
   load(model: string, signal: AbortSignal): Promise<Result<void>>;
   /**

@@ -40,11 +40,14 @@ export function readStates(entries: readonly IndexEntry[]): ReadonlyMap<string, 
   return new Map([...names].map((name) => [name, stateOf(entries.filter((entry) => entry.name === name))]));
 }
 
-/** Returns the engine's reason in a refusal of its repository: names and causes of models, never a request's content. */
+/**
+ * Returns the engine's reason in a refusal of its repository, in one line: names and causes of models, never a
+ * request's content.
+ */
 function reasonIn({ status, body }: EngineResponse): string {
   try {
     const { error } = errorBody.parse(JSON.parse(new TextDecoder().decode(body)));
-    return error.slice(0, LOAD_REASON_CHARACTERS);
+    return error.replaceAll(/\s+/g, ' ').trim().slice(0, LOAD_REASON_CHARACTERS);
   } catch {
     return `engine status ${status}`;
   }

@@ -2,18 +2,16 @@ import type { Tensor } from '../../../../shared/kserve/tensor.ts';
 import { ok, type Result } from '../../../../shared/result.ts';
 import type { ModelConfig } from '../../models/config/schema.ts';
 import type { Durations } from '../batch/job.ts';
-import { keyOf } from '../batch/sequence-mark.ts';
+import { keyOf, type Mark } from '../batch/sequence-mark.ts';
 import type { VersionStatistics } from '../batch/statistics.ts';
 import type { Clock } from '../clock.ts';
 import { type Call, type Checked, checkRequest } from '../model/check-request.ts';
-import type { Answer, Served } from '../model/served.ts';
+import type { Answer, Lease, Served } from '../model/served.ts';
 import { type EngineRefusal, refuse } from '../refuse.ts';
 import { neededSteps, type Plan, type Step } from './plan.ts';
 import { Turns } from './turns.ts';
 
-/**
- * Finds the model of a step at each request, so that a reloaded model is used without reloading the ensemble.
- */
+/** Finds the model of a step for each request, so that the ensemble uses a reloaded model. */
 export type Find = (name: string, version: number | undefined) => Result<Served, EngineRefusal>;
 
 export interface ServedEnsemble {
@@ -28,11 +26,49 @@ export interface ServedEnsemble {
 /** Serves an ensemble. It has no queue and no statistics of waiting: its steps have. */
 export function serveEnsemble({ config, version, plan, find, statistics, clock }: ServedEnsemble): Served {
   const turns = new Turns();
-  const keepers = () =>
-    plan.steps.flatMap((step) => {
-      const part = findStep(step, find);
-      return part.ok && part.value.takesSequences ? [part.value] : [];
-    });
+
+  /** Leases the steps' models at once: a model that is unloaded meanwhile still serves this request. */
+  function lease(): Lease {
+    const parts: Parts = new Map(
+      plan.steps.map((step) => {
+        const found = findStep(step, find);
+        return [step, found.ok ? ok(found.value.lease()) : found];
+      }),
+    );
+    const leased = [...parts.values()].flatMap((part) => (part.ok ? [part.value] : []));
+    const keepers = leased.filter((part) => part.takesSequences);
+    const takesSequences = keepers.length > 0;
+    const breakSequence = (mark: Mark) => {
+      for (const part of keepers) part.breakSequence(mark);
+    };
+    return {
+      takesSequences,
+      breakSequence,
+      async infer(call: Call): Promise<Answer> {
+        const began = clock.now();
+        const elapsedNs = () => (clock.now() - began) * 1000;
+        const checked = checkRequest(config, call);
+        const go = ({ outputs }: Checked) =>
+          walk({ name: config.name, steps: neededSteps(plan, outputs), outputs, parts }, call);
+        const inTurn = (wanted: Checked) => {
+          // Steps before the stateful one may have several instances, which would reorder a sequence.
+          const { mark } = call;
+          return mark && takesSequences ? turns.take(keyOf(mark), () => go(wanted)) : go(wanted);
+        };
+        const answer = checked.ok ? await inTurn(checked.value) : refuse('INVALID_ARG', checked.refusal.reason);
+        if (!answer.ok && answer.refusal.failure === 'CANCELED' && call.mark) breakSequence(call.mark);
+        if (answer.ok && checked.ok) {
+          statistics.executed(checked.value.size, answer.value.durations);
+          statistics.succeeded(checked.value.size, elapsedNs(), answer.value.durations);
+        } else statistics.failed(answer.ok ? 'OTHER' : answer.refusal.failure, elapsedNs());
+        return answer;
+      },
+      release() {
+        for (const part of leased) part.release();
+      },
+    };
+  }
+
   return {
     name: config.name,
     version,
@@ -41,33 +77,27 @@ export function serveEnsemble({ config, version, plan, find, statistics, clock }
     pending: 0,
     sequences: undefined,
     get takesSequences() {
-      return keepers().length > 0;
+      return plan.steps.some((step) => {
+        const part = findStep(step, find);
+        return part.ok && part.value.takesSequences;
+      });
     },
-    breakSequence(mark) {
-      for (const part of keepers()) part.breakSequence(mark);
-    },
+    memoryBytes: 0,
+    lease,
     async infer(call: Call): Promise<Answer> {
-      const began = clock.now();
-      const elapsedNs = () => (clock.now() - began) * 1000;
-      const checked = checkRequest(config, call);
-      const go = ({ outputs }: Checked) =>
-        walk({ name: config.name, steps: neededSteps(plan, outputs), outputs }, call, find);
-      const inTurn = (wanted: Checked) => {
-        // Steps before the stateful one may have several instances, which would reorder a sequence.
-        const { mark } = call;
-        return mark && this.takesSequences ? turns.take(keyOf(mark), () => go(wanted)) : go(wanted);
-      };
-      const answer = checked.ok ? await inTurn(checked.value) : refuse('INVALID_ARG', checked.refusal.reason);
-      if (!answer.ok && answer.refusal.failure === 'CANCELED' && call.mark) this.breakSequence(call.mark);
-      if (answer.ok && checked.ok) {
-        statistics.executed(checked.value.size, answer.value.durations);
-        statistics.succeeded(checked.value.size, elapsedNs(), answer.value.durations);
-      } else statistics.failed(answer.ok ? 'OTHER' : answer.refusal.failure, elapsedNs());
-      return answer;
+      const leased = lease();
+      try {
+        return await leased.infer(call);
+      } finally {
+        leased.release();
+      }
     },
     close: async () => {},
   };
 }
+
+/** Leases of the steps' models, or the refusals of missing ones. */
+type Parts = ReadonlyMap<Step, Result<Lease, EngineRefusal>>;
 
 /** Adds the work of steps, sequential or parallel; none of it is waiting. */
 const add = (a: Durations, b: Durations): Durations => ({
@@ -82,10 +112,11 @@ interface Walk {
   readonly name: string;
   readonly steps: readonly Step[];
   readonly outputs: readonly string[];
+  readonly parts: Parts;
 }
 
 /** Runs each step once its tensors exist; the first refusal stops steps that have not started. */
-async function walk({ name, steps, outputs }: Walk, call: Call, find: Find): Promise<Answer> {
+async function walk({ name, steps, outputs, parts }: Walk, call: Call): Promise<Answer> {
   const stop = new AbortController();
   const signal = call.signal ? AbortSignal.any([call.signal, stop.signal]) : stop.signal;
   const tensors = new Map(call.inputs.map((tensor) => [tensor.name, tensor]));
@@ -96,7 +127,7 @@ async function walk({ name, steps, outputs }: Walk, call: Call, find: Find): Pro
   const start = async (step: Step): Promise<void> => {
     await Promise.all(Object.values(step.input_map).map((tensor) => ready.get(tensor)));
     if (refusal) return;
-    const answer = await runStep(step, tensors, { ...call, signal }, find);
+    const answer = await runStep(step, tensors, { ...call, signal }, parts);
     if (!answer.ok) {
       refusal ??= answer.refusal;
       stop.abort();
@@ -120,11 +151,11 @@ async function walk({ name, steps, outputs }: Walk, call: Call, find: Find): Pro
 const findStep = ({ model_name, model_version }: Step, find: Find) =>
   find(model_name, model_version > 0 ? model_version : undefined);
 
-async function runStep(step: Step, tensors: ReadonlyMap<string, Tensor>, call: Call, find: Find): Promise<Answer> {
-  const served = findStep(step, find);
-  if (!served.ok) return served;
+async function runStep(step: Step, tensors: ReadonlyMap<string, Tensor>, call: Call, parts: Parts): Promise<Answer> {
+  const part = parts.get(step)!;
+  if (!part.ok) return part;
   const inputs = Object.entries(step.input_map).map(([name, tensor]) => ({ ...tensors.get(tensor)!, name }));
   // A model without sequences ignores the mark.
   const outputs = Object.keys(step.output_map);
-  return served.value.infer({ ...call, inputs, outputs });
+  return part.value.infer({ ...call, inputs, outputs });
 }

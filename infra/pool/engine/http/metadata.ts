@@ -4,13 +4,14 @@ import { LOAD_RETRY } from '../../../../shared/kserve/repository.ts';
 import type { Message } from '../../models/config/schema.ts';
 import type { Served } from '../model/served.ts';
 
-export const serverMetadata: ServerMetadata = {
+/** Describes the server; `retriesLoads`: it loads a failed model again by itself. */
+export const serverMetadata = (retriesLoads: boolean): ServerMetadata => ({
   name: 'auricle-engine',
   version: '0.1.0',
   extensions: [
     'model_repository',
     'model_repository(unload_dependents)',
-    LOAD_RETRY,
+    ...(retriesLoads ? [LOAD_RETRY] : []),
     'schedule_policy',
     'sequence',
     'model_configuration',
@@ -18,7 +19,7 @@ export const serverMetadata: ServerMetadata = {
     'parameters',
     'statistics',
   ],
-};
+});
 
 type Io = Message<'Input'> | Message<'Output'>;
 

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { describe } from '../../../../shared/kserve/infer-request.ts';
 import { indexRequest, loadRequest, unloadRequest } from '../../../../shared/kserve/repository.ts';
+import type { MemoryUsage } from '../../../../shared/kserve/statistics.ts';
 import { ok, type Result } from '../../../../shared/result.ts';
 import type { Served } from '../model/served.ts';
 import { type EngineRefusal, refuse } from '../refuse.ts';
@@ -31,12 +32,20 @@ const onModel =
     return served.ok ? act(served.value, repository) : refused(served.refusal);
   };
 
+const memoryUsage = (bytes: number): MemoryUsage[] =>
+  bytes > 0 ? [{ type: 'CPU', id: 0, byte_size: bytes, source: 'measured' }] : [];
+
 const statistics = (served: readonly Served[]): Answer =>
-  json({ model_stats: served.map(({ statistics: known, name, version }) => known.describe(name, version)) });
+  json({
+    model_stats: served.map(({ statistics: known, name, version, memoryBytes }) => ({
+      ...known.describe(name, version),
+      memory_usage: memoryUsage(memoryBytes),
+    })),
+  });
 
 /** Triton's routes (http_server.cc). Missing ones (shared memory, trace, logging) answer 404. */
 export const routes: readonly Route[] = [
-  { method: 'GET', path: at('/v2/?'), act: () => json(serverMetadata) },
+  { method: 'GET', path: at('/v2/?'), act: ({ retriesLoads }) => json(serverMetadata(retriesLoads)) },
   { method: 'GET', path: at('/v2/health/live'), act: () => empty(true) },
   { method: 'GET', path: at('/v2/health/ready'), act: (repository) => empty(repository.ready) },
   { method: 'GET', path: at('/v2/models/stats'), act: (repository) => statistics(repository.served) },

@@ -1,4 +1,4 @@
-import { access } from 'node:fs/promises';
+import { access, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { fault, type Read } from '../../../../shared/kserve/fault.ts';
 import { ok } from '../../../../shared/result.ts';
@@ -35,6 +35,23 @@ async function openAll(count: number, open: () => Promise<Read<Instance>>): Prom
   return failed;
 }
 
+/** Returns the bytes of a version's files: the network and weights beside it. */
+async function fileBytes(folder: string): Promise<number> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => path.join(parentPath, name));
+  const sizes = await Promise.all(files.map(async (file) => (await stat(file)).size));
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
+/**
+ * Returns the memory of a version: each instance has the weights and a thread of its own. ONNX Runtime tells no size of
+ * its buffers for activations, and the process' resident memory includes those of other models: neither is included.
+ */
+async function memoryOf(folder: string, instances: readonly Instance[]): Promise<number> {
+  const weights = await fileBytes(folder);
+  return instances.reduce((sum, { heapBytes }) => sum + weights + heapBytes, 0);
+}
+
 /** Opens every instance of one version, checks the file against its configuration, warms it up. */
 export async function loadNetwork(
   files: ModelFiles,
@@ -69,6 +86,7 @@ export async function loadNetwork(
     await Promise.all(instances.map((instance) => instance.close()));
     return warm.ok ? fault('unreachable') : warm;
   }
+  const memoryBytes = await memoryOf(path.dirname(modelPath), instances);
   statistics.loadSeconds = (performance.now() - began) / 1000;
-  return ok(serveNetwork(version, { config: config.value, instances, statistics, clock: systemClock }));
+  return ok(serveNetwork(version, { config: config.value, instances, statistics, clock: systemClock }, memoryBytes));
 }

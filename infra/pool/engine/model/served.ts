@@ -9,6 +9,19 @@ import type { Call } from './check-request.ts';
 
 export type Answer = Result<{ outputs: readonly Tensor[]; durations: Durations }, EngineRefusal>;
 
+/** A use of a served version. Its unload waits for the release, so requests under a lease are finished. */
+export interface Lease {
+  /** The model accepts sequence ids. */
+  readonly takesSequences: boolean;
+  /**
+   * Breaks the sequence of a request that was cancelled on its way: later requests must not continue over the
+   * gap.
+   */
+  breakSequence(mark: Mark): void;
+  infer(call: Call): Promise<Answer>;
+  release(): void;
+}
+
 /** A served version of a model: a network with its batcher, or an ensemble. */
 export interface Served {
   readonly name: string;
@@ -21,12 +34,10 @@ export interface Served {
   readonly takesSequences: boolean;
   /** Active sequences; undefined for a model without sequences of its own. */
   readonly sequences: number | undefined;
-  /**
-   * Breaks the sequence of a request that was cancelled on its way: later requests must not continue over the
-   * gap.
-   */
-  breakSequence(mark: Mark): void;
+  /** Memory of the weights and threads, measured at the load; 0 for an ensemble, whose steps have it. */
+  readonly memoryBytes: number;
   infer(call: Call): Promise<Answer>;
-  /** Drains queued and running requests, then frees the memory. */
+  lease(): Lease;
+  /** Waits for leases, drains queued and running requests, then frees the memory. */
   close(): Promise<void>;
 }

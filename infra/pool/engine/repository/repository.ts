@@ -27,7 +27,7 @@ const unreadable = (error: NodeJS.ErrnoException): string =>
 /**
  * Models of one directory and their loaded versions. Loads and unloads run one after the other: concurrent
  * ones would compete for memory in random order. A wanted model that serves nothing is reloaded until it
- * serves or is unloaded.
+ * serves or is unloaded, unless loads are explicit.
  */
 export class Repository {
   readonly #settings: Settings;
@@ -43,7 +43,8 @@ export class Repository {
 
   /** Loads the configured models. A failing model is unready with its reason; the others serve. */
   async start(): Promise<void> {
-    for (const name of this.#settings.models ?? (await this.#list())) {
+    const listed = await this.#list();
+    for (const name of this.#settings.models ?? listed) {
       // A configured model is wanted even while its folder is missing.
       if (isModelName(name)) this.#slotOf(name).wanted = true;
       await this.load(name);
@@ -66,7 +67,12 @@ export class Repository {
   }
 
   get ready(): boolean {
-    return this.#started && [...this.#slots.values()].every((slot) => slot.healthy);
+    return this.#started && (this.#settings.explicit || [...this.#slots.values()].every((slot) => slot.healthy));
+  }
+
+  /** Reports whether failed loads are repeated without a request. */
+  get retriesLoads(): boolean {
+    return !this.#settings.explicit;
   }
 
   get served(): Served[] {
@@ -93,9 +99,18 @@ export class Repository {
   }
 
   async index(readyOnly: boolean): Promise<IndexEntry[]> {
-    const names = new Set([...(await this.#list()), ...this.#slots.keys()]);
+    const listed = await this.#list();
+    this.#forget(listed);
+    const names = new Set([...listed, ...this.#slots.keys()]);
     const entries = [...names].sort().flatMap((name) => (this.#slots.get(name) ?? new Slot(name)).describe());
     return readyOnly ? entries.filter(({ state }) => state === 'READY') : entries;
+  }
+
+  /** Drops unloaded models whose folder is gone: revisions come and go as long as the process runs. */
+  #forget(listed: readonly string[]): void {
+    const present = new Set(listed);
+    for (const { name, wanted, state } of this.#slots.values())
+      if (!wanted && state === 'UNAVAILABLE' && !present.has(name)) this.#slots.delete(name);
   }
 
   #inTurn<T>(act: () => Promise<T>): Promise<T> {
@@ -124,6 +139,7 @@ export class Repository {
   /** Updates ensembles and retries after a load or an unload. */
   #settle(): void {
     this.#settleEnsembles();
+    if (this.#settings.explicit) return;
     // A step's model that serves nothing has its own retry, or was unloaded on purpose; its next load revives
     // the ensemble.
     this.#retries.update(this.#slots.values(), ({ files }) =>
@@ -157,7 +173,10 @@ export class Repository {
    */
   #fail(slot: Slot, reason: string): Done {
     log('load failed', { model: slot.name, reason });
-    if (slot.served.size === 0) slot.rest('UNAVAILABLE', reason);
+    if (slot.served.size === 0) {
+      slot.rest('UNAVAILABLE', reason);
+      slot.wanted = !this.#settings.explicit;
+    }
     return refuse('INVALID_ARG', `load failed for model '${slot.name}': ${reason}`);
   }
 

@@ -56,4 +56,7 @@ export interface Run {
 
 export type ToThread = { run: Run } | { forget: readonly number[] } | { close: true };
 /** `lost`: the sequence's state was lost with an earlier thread. */
-export type FromThread = { ready: ModelInfo } | { done: Executed } | { failed: string; lost?: boolean };
+export type FromThread =
+  | { ready: ModelInfo; heapBytes: number }
+  | { done: Executed }
+  | { failed: string; lost?: boolean };

@@ -57,7 +57,11 @@ try {
       post({ failed: reasonOf(error), ...(error instanceof LostState && { lost: true }) }),
     );
   });
-  post({ ready: { inputs: describe(session.inputMetadata), outputs: describe(session.outputMetadata) } });
+  const { heapTotal, external } = process.memoryUsage();
+  post({
+    ready: { inputs: describe(session.inputMetadata), outputs: describe(session.outputMetadata) },
+    heapBytes: heapTotal + external,
+  });
 } catch (error) {
   post({ failed: reasonOf(error) });
   port.close();

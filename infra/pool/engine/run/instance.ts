@@ -10,6 +10,8 @@ export type RunFault = Fault & { readonly lost?: boolean };
 /** A loaded copy of a model that runs one batch at a time. */
 export interface Instance {
   readonly info: ModelInfo;
+  /** JavaScript heap and buffers of its thread after the load; ONNX Runtime's memory is not among them. */
+  readonly heapBytes: number;
   /**
    * Runs a batch. The memory of `inputs` moves to the instance and must not be used afterwards. `rows` name
    * the states of the batch's items, which are updated only when the run succeeds.
@@ -51,6 +53,7 @@ export async function openInstance(data: ThreadData): Promise<Read<Instance>> {
 
   return ok({
     info: first.info,
+    heapBytes: first.heapBytes,
     forget: (slots) => thread.send({ forget: slots }),
     run(inputs, outputs, rows) {
       const answer = run(inputs, outputs, rows);

@@ -4,6 +4,8 @@ import type { FromThread, ModelInfo, ThreadData, ToThread } from './instance-mes
 /** A worker thread that answers one message at a time. After its end every request fails with the reason. */
 export interface Thread {
   readonly info: ModelInfo;
+  /** JavaScript heap and buffers of the thread after the load. */
+  readonly heapBytes: number;
   readonly alive: boolean;
   request(message: ToThread, transfer: ArrayBuffer[]): Promise<FromThread>;
   /** Sends a message without an answer. */
@@ -39,6 +41,7 @@ export async function startThread(data: ThreadData): Promise<Thread | string> {
   if (!('ready' in opened)) return 'failed' in opened ? opened.failed : 'the instance did not start';
   return {
     info: opened.ready,
+    heapBytes: opened.heapBytes,
     get alive() {
       return dead === undefined;
     },

@@ -198,10 +198,15 @@ export class Sequencer {
     this.#setAlarm(this.#lines.wakeAt());
   }
 
+  /** Stops delaying batches: no further sequences will come. */
+  hasten(): void {
+    for (const batcher of this.#batchers) batcher.hasten();
+  }
+
   /** Drains queued and running requests and ends all sequences. */
   async close(): Promise<void> {
     this.#closing = true;
-    for (const batcher of this.#batchers) batcher.hasten();
+    this.hasten();
     for (const line of this.#lines.all()) {
       this.#lines.end(line);
       this.#stir(line);
