@@ -53,7 +53,7 @@ export const lifecycleContract: Contract = (implementation, engine) =>
     });
     const done = { ok: true };
 
-    it('C8: a model that appears later is listed, loaded and unloaded on request', async () => {
+    it('A11: a model that appears later is listed, loaded and unloaded on request', async () => {
       await engine().put({ appears: base });
       expect(await statesOf('appears', 'never')).toEqual(['idle', undefined]);
       expect(await client.load('appears', signal)).toMatchObject(done);
@@ -64,7 +64,7 @@ export const lifecycleContract: Contract = (implementation, engine) =>
       expect(await statesOf('appears')).toEqual(['idle']);
     });
 
-    it('C8: a load of a missing model is refused with the reason', async () => {
+    it('A11: a load of a missing model is refused with the reason', async () => {
       expect(await client.load('never', signal)).toMatchObject(refused("failed to load 'never'"));
       expect(await client.unload('never', signal)).toMatchObject(done);
     });

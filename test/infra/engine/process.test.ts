@@ -46,7 +46,7 @@ describe('the engine process', () => {
     expect(await ended).toBe(0);
   });
 
-  it('C8: starts empty in explicit mode and stays ready after a failed load', async () => {
+  it('A11: starts empty in explicit mode and stays ready after a failed load', async () => {
     const { child, ended, ready } = await start(['--model-control-mode', 'explicit']);
     const url = `http://127.0.0.1:${ready.port}`;
     const status = async (path: string, method = 'GET') => (await fetch(`${url}/v2/${path}`, { method })).status;

@@ -24,7 +24,7 @@ function begin() {
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 describe('the model repository of an engine', () => {
-  it('C8: two loads of a model are one, and an unload waits for it', async () => {
+  it('A11: two loads of a model are one, and an unload waits for it', async () => {
     const { requests, repository, paths } = begin();
     const loads = [repository.load('a', signal), repository.load('a', signal)];
     const unload = repository.unload('a', signal);
@@ -41,7 +41,7 @@ describe('the model repository of an engine', () => {
     expect(await other).toMatchObject({ refusal: { detail: 'no memory' } });
   });
 
-  it('C8: an abort ends the wait and not the load', async () => {
+  it('A11: an abort ends the wait and not the load', async () => {
     const { requests, repository, paths } = begin();
     const stop = new AbortController();
     const first = repository.load('a', stop.signal);
