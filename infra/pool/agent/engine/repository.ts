@@ -8,7 +8,7 @@ import { LOAD_REASON_CHARACTERS } from '../../../../shared/pool/heartbeat.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { Engine, ModelState } from './engine.ts';
-import { type EngineRequest, type EngineResponse, orAborted } from './http.ts';
+import type { EngineRequest, EngineResponse } from './http.ts';
 import { readConfigs } from './queues.ts';
 
 /** Longest load of a model: compiling one for an accelerator takes minutes. */
@@ -53,6 +53,15 @@ function reasonIn({ status, body }: EngineResponse): string {
   }
 }
 
+/** Resolves as `work` does, or with `otherwise` as soon as `signal` aborts. */
+function orAborted<T>(work: Promise<T>, signal: AbortSignal, otherwise: T): Promise<T> {
+  const { promise, resolve } = Promise.withResolvers<T>();
+  const onAbort = () => resolve(otherwise);
+  signal.addEventListener('abort', onAbort, { once: true });
+  void work.then(resolve).finally(() => signal.removeEventListener('abort', onAbort));
+  return promise;
+}
+
 /**
  * Runs loads and unloads of one model one after the other; a second one of the kind that is last in line joins it. An
  * abort ends the wait of one caller.
@@ -68,7 +77,7 @@ function createTurns() {
       last.set(model, turn);
       void work.finally(() => last.get(model) === turn && last.delete(model));
     }
-    return orAborted(work, signal).catch(() => failed(`${kind}: aborted`));
+    return orAborted(work, signal, failed(`${kind}: aborted`));
   };
 }
 
