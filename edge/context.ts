@@ -16,6 +16,8 @@ export type Handler = (request: Request, context: RequestContext, params: PathPa
 export interface RequestContext {
   /** Also in the header `x-request-id` and in every audit event of the request. */
   readonly id: string;
+  /** Method and path; absent in a Durable Object. */
+  readonly address?: string;
   readonly env: Bindings;
   readonly settings: Settings;
   readonly runtime: Runtime;
@@ -26,6 +28,8 @@ export interface RequestContext {
   quota?: Quota | undefined;
   /** Model that serves the request, for the header `x-auricle-model`. */
   model?: string | undefined;
+  /** A session was admitted, which logs the request at its end. */
+  admitted?: boolean;
   /** Keeps the isolate alive after the response was sent. */
   readonly waitUntil: (work: Promise<unknown>) => void;
   /** Ends the request and its sockets without a close frame; absent in a Durable Object. */

@@ -14,6 +14,7 @@ import {
   answerThrown,
   drainRefused,
   type EdgeEnv,
+  logUnadmitted,
   provideContext,
   requireSettings,
   setHeaders,
@@ -122,7 +123,7 @@ const routes: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
 
 export const app = new Hono<EdgeEnv>();
 
-app.use(requireSettings, provideContext, setHeaders, drainRefused);
+app.use(requireSettings, provideContext, logUnadmitted, setHeaders, drainRefused);
 app.onError(answerThrown);
 
 for (const [path, handlers] of Object.entries(routes)) {

@@ -69,6 +69,8 @@ export const settingsSchema = z.object({
    * Longest wait of a strict tenant's request for its gate, in milliseconds; then it is refused with `audit_unavailable`.
    */
   AUDIT_WAIT_MS: z.coerce.number().int().min(50).max(10_000).default(AUDIT_WAIT_DEFAULT_MS),
+  /** `true` logs one line of JSON per request. */
+  LOG_REQUESTS: z.enum(['true', 'false']).default('false'),
   /** `development` also trusts self-issued attestations and plain-HTTP agents. */
   MODE: z.enum(['development', 'production']),
 });

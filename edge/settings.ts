@@ -23,6 +23,7 @@ export interface Bindings {
   readonly SERVICE_KEYS?: string | undefined;
   readonly AUDIT_LOGS?: string | undefined;
   readonly AUDIT_WAIT_MS?: string | undefined;
+  readonly LOG_REQUESTS?: string | undefined;
 }
 
 export interface Settings {
@@ -40,6 +41,7 @@ export interface Settings {
   readonly auditLogs: ReadonlyMap<string, AuditLog>;
   /** Milliseconds. */
   readonly auditWaitMs: number;
+  readonly logRequests: boolean;
   readonly mode: 'development' | 'production';
 }
 
@@ -106,6 +108,7 @@ function combine(data: EdgeValues): Settings {
     serviceKeys: data.SERVICE_KEYS as JSONWebKeySet | undefined,
     auditLogs: new Map(Object.entries(data.AUDIT_LOGS ?? {})),
     auditWaitMs: data.AUDIT_WAIT_MS,
+    logRequests: data.LOG_REQUESTS === 'true',
     mode: data.MODE,
   };
 }

@@ -3,6 +3,7 @@ import type { Context, ExecutionContext, MiddlewareHandler } from 'hono';
 import { realRuntime as runtime } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import { newId } from '../ledger/create-event.ts';
+import { logRequest } from '../ledger/log-request.ts';
 import { Recorder } from '../ledger/record.ts';
 import { type Bindings, readSettings, settingProblems } from '../settings.ts';
 import { setCors } from './cors.ts';
@@ -38,8 +39,17 @@ export const provideContext: MiddlewareHandler<EdgeEnv> = async (c, next) => {
   const { zones, auditWaitMs: waitMs } = settings;
   const recorder = new Recorder({ gates: env.GATE, zones, waitMs, runtime, waitUntil });
   const id = newId(Date.now());
-  c.set('context', { id, env, settings, runtime, recorder, waitUntil, abort, discardBody: undefined });
+  const address = `${c.req.method} ${c.req.path}`;
+  c.set('context', { id, address, env, settings, runtime, recorder, waitUntil, abort, discardBody: undefined });
   await next();
+};
+
+/** Logs a request without a session; a session logs its own. */
+export const logUnadmitted: MiddlewareHandler<EdgeEnv> = async (c, next) => {
+  const began = runtime.now();
+  await next();
+  const context = c.get('context');
+  if (!context.admitted) logRequest(context, { status: c.res.status, milliseconds: runtime.now() - began });
 };
 
 /**

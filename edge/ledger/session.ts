@@ -9,6 +9,7 @@ import type { RequestContext } from '../context.ts';
 import type { Work } from './allowance.ts';
 import { LEASE_MS } from './allowance.ts';
 import type { AuditDraft, DraftOf, Typed } from './create-event.ts';
+import { logRequest } from './log-request.ts';
 import {
   type Attempt,
   type AttemptFields,
@@ -62,7 +63,8 @@ export class Session {
    */
   static async begin(claims: Claims, subject: Subject, context: RequestContext): Promise<Result<Session>> {
     const begun = await Session.#begin(claims, subject, context);
-    if (!begun.ok) recordDenial(claims, subject.action, begun.refusal, context);
+    if (begun.ok) context.admitted = true;
+    else recordDenial(claims, subject.action, begun.refusal, context);
     return begun;
   }
 
@@ -140,6 +142,7 @@ export class Session {
    */
   end(ending: RequestOutcome): Promise<boolean> {
     if (!this.#ended) {
+      this.#log(ending);
       this.#ended = this.#settle(ending);
       if (this.claims.audit === 'strict') this.#context.waitUntil(this.#ended);
     }
@@ -171,6 +174,13 @@ export class Session {
     // first end all the same, the later one records what the caller got.
     const withheld = ending.reason === undefined ? settle({ ...ending, ...unrecorded }) : step;
     return recorder.append(this.claims, step, withheld);
+  }
+
+  #log({ status, reason, final, agent }: RequestOutcome): void {
+    const { action, model } = this.subject;
+    const milliseconds = this.#context.runtime.now() - this.#started;
+    const audioSeconds = final?.durationSeconds;
+    logRequest(this.#context, { status, milliseconds, action, reason, model, audioSeconds, agent });
   }
 
   #record({ status, reason, final, agent, bytes }: RequestOutcome): RequestRecord {

@@ -47,7 +47,7 @@ export function readArguments(
       given(name as OptionName) ?? (value === undefined ? false : otherwise),
     ]);
     const flags = Object.fromEntries(read) as OptionValues;
-    const place = readPlace(flags, environment);
+    const place = readPlace(flags, environment, command?.local === true);
     if ('problem' in place) return place;
     if (command && !flags.help && !isCounted(command, positionals))
       return { problem: `usage: auricle ${usageOf(command)}` };

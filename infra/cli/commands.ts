@@ -110,6 +110,18 @@ ${measured}`,
     },
   },
   {
+    name: 'logs',
+    operands: '[PART]',
+    does: 'shows the log of the local stack, or of one part',
+    takes: ['follow', 'state'],
+    local: true,
+    run: async (given) => {
+      const { untilInterrupted } = await import('./progress.ts');
+      const write = (text: string) => void process.stdout.write(text);
+      return (await import('./logs.ts')).showLogs(given, { write, signal: untilInterrupted() });
+    },
+  },
+  {
     name: 'models',
     does: 'lists the models that the pools serve now',
     run: async (given, headers) => (await import('./models/list.ts')).models(given, headers),

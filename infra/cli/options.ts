@@ -20,6 +20,7 @@ export const options = {
   json: { means: 'prints the answer as JSON; an error is JSON on stderr' },
   help: { short: 'h', means: 'explains the command and its options' },
   version: { means: 'prints the version' },
+  follow: { means: 'prints new lines until Ctrl-C' },
   model: { value: 'NAME', means: 'model to use; default reference-en' },
   language: { value: 'TAG', means: 'language that is spoken, as BCP 47' },
   format: { value: 'FORMAT', means: 'form of the transcript: json, text, srt or vtt' },

@@ -14,10 +14,11 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Members read from the file that a running local stack writes. */
 const stack = z.object({ url: z.string() });
 
-/** Selects state folder and edge: option, else environment, else default. */
+/** Selects state folder and edge: option, else environment, else default. A local command needs no edge. */
 export function readPlace(
   given: { readonly edge: string | undefined; readonly state: string | undefined },
   { AURICLE_EDGE }: Environment,
+  isLocal = false,
 ): Pick<Arguments, 'edge' | 'state' | 'isLocalEdge'> | { problem: string } {
   const state = given.state ?? LOCAL_STATE;
   const running = stack.safeParse(jsonOf(readText(path.join(state, 'stack.json')) ?? '')).data?.url;
@@ -28,6 +29,7 @@ export function readPlace(
       : given.state === undefined && AURICLE_EDGE
         ? ['AURICLE_EDGE', AURICLE_EDGE]
         : ['--state', local];
+  if (isLocal) return { state, edge: edge ?? DEFAULT_EDGE, isLocalEdge: false };
   if (edge === undefined) return { problem: `no stack runs in --state ${state}: start it, or name an --edge` };
   if (!URL.canParse(edge)) return { problem: `${source} ${edge} is not a URL` };
   if (!/^https?:$/.test(new URL(edge).protocol))

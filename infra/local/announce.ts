@@ -1,45 +1,95 @@
-// Announcement of a serving stack: its address, and one command that works when pasted.
+// Announcement of a serving stack: its addresses, its models, and commands that work when pasted.
 import { existsSync, readdirSync } from 'node:fs';
+import { networkInterfaces } from 'node:os';
 import path from 'node:path';
 import { HOST } from './ports.ts';
 import { ROOT } from './root.ts';
+import type { Served } from './serving.ts';
 import type { Stack } from './stack.ts';
 
 const CLIPS = path.join(ROOT, 'test/clips');
 
-export function announce(stack: Omit<Stack, 'pid' | 'isReady' | 'kill' | 'stop'>): string {
-  const near = (file: string) => {
-    const relative = path.relative(process.cwd(), file);
-    return relative.startsWith('..') ? file : relative;
-  };
-  const token = near(stack.tokenFile);
+const near = (file: string) => {
+  const relative = path.relative(process.cwd(), file);
+  return relative.startsWith('..') ? file : relative;
+};
+
+/** Text by the speech that a model was trained on, which decides whether it suits the voice of a caller. */
+const HEARS = {
+  people: 'hears people: yes',
+  synthetic: 'hears people: no, it is a demonstration on synthetic voices',
+} as const;
+
+function modelLine({ id, task, hears }: Served): string {
+  if (task !== 'transcribe') return `${id.padEnd(20)} ${task === 'synthesize' ? 'speaks' : 'takes tensors'}`;
+  return `${id.padEnd(20)} ${hears ? HEARS[hears] : 'hears people: unknown, its author does not say'}`;
+}
+
+/** Returns lines with a heading before the first. */
+const under = (heading: string, lines: readonly string[]): string[] =>
+  lines.map((line, index) => `  ${(index === 0 ? heading : '').padEnd(8)} ${line}`);
+
+/** Returns the addresses of this machine in its networks, with what reaching it there means. */
+function networkLines(port: string): string[] {
+  const addresses = Object.values(networkInterfaces()).flatMap((all) => all ?? []);
+  const reachable = addresses.filter(({ family, internal }) => family === 'IPv4' && !internal);
+  return [
+    ...reachable.map(({ address }) => `http://${address}:${port}`),
+    'WARNING: every machine of the network reaches the edge; tokens and sound travel unencrypted.',
+    'Browsers give their microphone to https and localhost only.',
+  ];
+}
+
+type Facts = Omit<Stack, 'pid' | 'isReady' | 'kill' | 'stop'>;
+
+export function announce(stack: Facts, models: readonly Served[]): string {
+  const state = path.dirname(stack.tokenFile);
+  const { port } = new URL(stack.url);
   const lines = [
     '',
     `Auricle serves on ${stack.url} after ${(stack.readyMs / 1_000).toFixed(1)} s`,
-    `  token   ${token}`,
-    ...stack.pools.flatMap(({ name, platform, region, zone }) => [
-      `  pool    ${name} (${platform}, ${region}, zone ${zone})`,
-      `  metrics http://${HOST}:${stack.ports[`agent-${name}`]}/metrics`,
-    ]),
-    ...(stack.engine === 'triton' ? ['  engine  Triton, one in each pool'] : []),
-    ...(stack.models === undefined ? [] : [`  models  all of ${near(stack.models)} are loaded`]),
+    '',
+    ...(stack.open ? under('network', networkLines(port)) : []),
+    ...under('token', [near(stack.tokenFile)]),
+    ...under('models', models.map(modelLine)),
+    ...under(
+      'pools',
+      stack.pools.map(
+        ({ name, platform, region, zone }) =>
+          `${name} (${platform}, ${region}, zone ${zone}), http://${HOST}:${stack.ports[`agent-${name}`]}/metrics`,
+      ),
+    ),
+    ...(stack.engine === 'triton' ? under('engine', ['Triton, one in each pool']) : []),
+    ...under('logs', [near(path.join(state, 'logs'))]),
+    '',
+    ...commandsOf(stack, models),
+    'Ctrl-C stops it. A line per request follows.',
     '',
   ];
+  return lines.join('\n');
+}
+
+/** Returns commands to paste: one by the API, and what follows it. */
+function commandsOf({ url, tokenFile }: Facts, models: readonly Served[]): string[] {
   const clip =
     existsSync(CLIPS) &&
     readdirSync(CLIPS)
       .sort()
       .find((name) => name.endsWith('.wav'));
-  // With custom models the example would not fit; `auricle models` lists them.
-  if (clip && stack.pools.length > 0 && stack.models === undefined) {
-    lines.push(
-      'Try it:',
-      '',
-      `  curl -F model=reference-en -F file=@${near(path.join(CLIPS, clip))} ${stack.url}/v1/audio/transcriptions \\`,
-      `    -H "authorization: Bearer $(cat ${token})"`,
-      '',
-    );
-  }
-  lines.push('Ctrl-C stops it.', '');
-  return lines.join('\n');
+  const model = models.find(({ id }) => id === 'reference-en') ?? models.find(({ task }) => task === 'transcribe');
+  if (!clip || !model) return [];
+  const file = near(path.join(CLIPS, clip));
+  const state = path.dirname(tokenFile);
+  const own = state === path.join(ROOT, '.auricle') ? '' : ` --state ${near(state)}`;
+  const named = model.id === 'reference-en' ? '' : ` --model ${model.id}`;
+  return [
+    'Try it:',
+    '',
+    `  curl -F model=${model.id} -F file=@${file} ${url}/v1/audio/transcriptions \\`,
+    `    -H "authorization: Bearer $(cat ${near(tokenFile)})"`,
+    '',
+    `  npx auricle transcribe --live ${file}${named}${own}`,
+    `  npx auricle logs --follow${own}`,
+    '',
+  ];
 }

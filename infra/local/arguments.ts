@@ -7,7 +7,7 @@ import { ROOT } from './root.ts';
 
 export const PORT = 8787;
 
-export const USAGE = `npm start [-- --port N --state DIR --models DIR --engine NAME --parts A,B --quiet]
+export const USAGE = `npm start [-- --port N --state DIR --models DIR --engine NAME --parts A,B --host --verbose]
 
   --port N       port of the edge on 127.0.0.1 (default ${PORT}; 0 chooses a free one)
   --state DIR    folder of everything the stack keeps (default .auricle)
@@ -16,13 +16,15 @@ export const USAGE = `npm start [-- --port N --state DIR --models DIR --engine N
                  .auricle/triton of this clone the first time, whatever --state says, or into AURICLE_TRITON
                  (275 MB); needs Linux on x64 and Python 3.11 or 3.12 with pip
   --parts A,B    only these parts, for work on one of them (default all)
-  --quiet        no output of the parts; it is in DIR/logs either way
+  --host         lets other machines of the network reach the edge, over plain HTTP
+  --verbose      prints the output of the parts; it is in DIR/logs either way
 `;
 
 export type Arguments = {
   port: number;
   state: string;
-  quiet: boolean;
+  open: boolean;
+  verbose: boolean;
   help: boolean;
   models?: string;
   engine?: EngineName;
@@ -39,7 +41,8 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
         models: { type: 'string' },
         engine: { type: 'string' },
         parts: { type: 'string' },
-        quiet: { type: 'boolean', default: false },
+        host: { type: 'boolean', default: false },
+        verbose: { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h', default: false },
       },
     });
@@ -53,7 +56,8 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
     return {
       port,
       state: values.state,
-      quiet: values.quiet,
+      open: values.host,
+      verbose: values.verbose,
       help: values.help,
       ...models,
       ...(engine && { engine }),

@@ -3,8 +3,10 @@ import process from 'node:process';
 import { announce } from './announce.ts';
 import { readArguments, USAGE } from './arguments.ts';
 import { setNames } from './names.ts';
+import { readModels } from './serving.ts';
 import { type Stack, startStack } from './stack.ts';
 import { StartProblem } from './start-problem.ts';
+import { createTerminal } from './terminal.ts';
 
 /** Interval of checks that the launcher lives, ms. */
 const LOOK_MS = 500;
@@ -20,6 +22,7 @@ if (given.help) {
 }
 
 let stack: Stack | undefined;
+const terminal = createTerminal(process.stdout, given.verbose);
 let leaving = false;
 const starting = new AbortController();
 
@@ -27,11 +30,15 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal
 watchLauncher();
 
 try {
-  stack = await startStack({ ...given, signal: starting.signal });
-  if (stack.parts.includes('edge') && stack.pools.length > 0) await setNames(stack.url, stack.token);
+  const onProgress = (line: string) => void process.stderr.write(`${line}\n`);
+  stack = await startStack({ ...given, signal: starting.signal, onLine: terminal.line, onProgress });
+  const serves = stack.parts.includes('edge') && stack.pools.length > 0;
+  if (serves) await setNames(stack.url, stack.token);
   if (leaving) await stack.stop().then(() => process.exit(0));
-  process.stdout.write(`${announce(stack)}\n`);
+  const models = serves ? await readModels(stack) : [];
+  terminal.serving(announce(stack, models));
 } catch (error) {
+  terminal.clear();
   // Stopped while starting: startStack has cleaned up, and the stop was requested.
   if (leaving) process.exit(0);
   console.error(error instanceof StartProblem ? error.message : error);

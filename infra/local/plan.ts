@@ -59,6 +59,8 @@ export function storageConnection(ports: Ports): string {
 export interface PartsPlan {
   readonly state: string;
   readonly edgePort: number;
+  /** The edge listens on every address of the machine. */
+  readonly open?: boolean | undefined;
   readonly ports: Ports;
   readonly identity: Identity;
   readonly triton?: Installed | undefined;
@@ -87,7 +89,7 @@ export function planParts(plan: PartsPlan): Part[] {
         ? [planTriton(state, pool, ports, triton), onTriton(agent, pool)]
         : [planEngine(pool, ports), agent];
     }),
-    planEdge(state, edgePort, ports, identity),
+    planEdge(plan),
   ];
 }
 
@@ -300,7 +302,7 @@ function planAgent(pool: Pool, { state, ports, identity }: PartsPlan, edgeUrl: s
   };
 }
 
-function planEdge(state: string, port: number, ports: Ports, identity: Identity): Part {
+function planEdge({ state, edgePort: port, open, ports, identity }: PartsPlan): Part {
   const zones = zonesOf();
   const functionsUrl = `http://${HOST}:${ports.functions}`;
   const bindings = {
@@ -314,6 +316,7 @@ function planEdge(state: string, port: number, ports: Ports, identity: Identity)
     ),
     // The gate shares two cores with every other part, so a late answer is no outage.
     AUDIT_WAIT_MS: '5000',
+    LOG_REQUESTS: 'true',
     MODE: 'development',
   };
   const edge: LocalWorker = {
@@ -330,7 +333,11 @@ function planEdge(state: string, port: number, ports: Ports, identity: Identity)
   return {
     name: 'edge',
     entry: 'infra/local/part/edge.ts',
-    env: { DATA: path.join(state, 'edge'), WORKERS: JSON.stringify([edge, planWitness(ports, identity)]) },
+    env: {
+      DATA: path.join(state, 'edge'),
+      LISTEN: open ? '0.0.0.0' : HOST,
+      WORKERS: JSON.stringify([edge, planWitness(ports, identity)]),
+    },
     after: [],
     ready: 'message',
     stopTurn: 1,

@@ -8,7 +8,22 @@ import { StartProblem } from './start-problem.ts';
 const LOOK_MS = 100;
 const SERVING_MS_MAX = 60_000;
 
-const modelList = z.object({ data: z.array(z.object({ id: z.string(), pools: z.array(z.string()).optional() })) });
+const served = z.object({
+  id: z.string(),
+  pools: z.array(z.string()).optional(),
+  task: z.string().optional(),
+  hears: z.enum(['people', 'synthetic']).optional(),
+});
+const modelList = z.object({ data: z.array(served) });
+
+/** A model as the edge lists it. */
+export type Served = z.infer<typeof served>;
+
+/** Returns the models that the edge lists. */
+export async function readModels({ url, token }: { url: string; token: string }): Promise<Served[]> {
+  const response = await fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${token}` } });
+  return modelList.parse(await response.json()).data;
+}
 
 export async function waitUntilServing(
   url: string,

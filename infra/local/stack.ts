@@ -21,14 +21,19 @@ import { waitUntilServing } from './serving.ts';
 import { StartProblem } from './start-problem.ts';
 import { lockState, type StateLock } from './state-lock.ts';
 import { type Supervised, supervise } from './supervise.ts';
+import type { StackTerminal } from './terminal.ts';
 
 export type StackOptions = {
   /** Port of the edge; 0 chooses a free one. */
   port: number;
   /** State folder; made if missing. */
   state: string;
-  /** Suppresses output of the parts on stderr; log files are written regardless. */
-  quiet?: boolean;
+  /** Lets other machines of the network reach the edge. */
+  open?: boolean;
+  /** Receives the lines of the parts, which their log files have too. */
+  onLine?: StackTerminal['line'];
+  /** Receives the progress of a first start on Triton. */
+  onProgress?: (line: string) => void;
   /** Model repository; the reference models of this tree by default. */
   models?: string;
   /** Engine of the pools; the embedded one by default. */
@@ -48,8 +53,8 @@ export type Stack = {
   /** Names of the running parts. */
   parts: PartName[];
   engine: EngineName;
-  /** Model repository, when it is not that of this tree. */
-  models?: string;
+  /** Other machines of the network may reach the edge. */
+  open: boolean;
   pools: { name: string; platform: string; zone: string; region: string }[];
   readyMs: number;
   /** Ports of the parts, for tests that call one directly. */
@@ -88,18 +93,18 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const ports: Ports = Object.fromEntries(portNames.map((name, index) => [name, numbers[index] as number]));
     const given = AbortSignal.any([ending.signal, ...(options.signal ? [options.signal] : [])]);
     const plan = (triton?: Installed) => {
-      const parts = planParts({ state, edgePort: port, ports, identity, triton }).map((part) =>
+      const parts = planParts({ state, edgePort: port, open: options.open, ports, identity, triton }).map((part) =>
         withLimits(part, options.limits),
       );
       return choose(models === undefined ? parts : parts.map((part) => onModels(part, models)), options.parts);
     };
     const needsTriton = options.engine === 'triton' && plan().some(({ name }) => name.startsWith('engine-'));
-    const print = (line: string) => process.stderr.write(`${line}\n`);
-    const triton = needsTriton ? await Promise.race([aborted(given), ensureTriton(given, print)]) : undefined;
+    const onProgress = options.onProgress ?? (() => {});
+    const triton = needsTriton ? await Promise.race([aborted(given), ensureTriton(given, onProgress)]) : undefined;
     const present = plan(triton);
     await Promise.race([
       aborted(given),
-      startParts(present, { running, lock, state, quiet: options.quiet ?? false, ending: ending.signal }).then(() =>
+      startParts(present, { running, lock, state, onLine: options.onLine, ending: ending.signal }).then(() =>
         waitForClients(present, url, identity.token, given),
       ),
     ]);
@@ -107,7 +112,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       url,
       identity,
       engine: options.engine ?? 'embedded',
-      models,
+      open: options.open ?? false,
       ports,
       stop,
       readyMs: performance.now() - startedAt,
@@ -140,19 +145,19 @@ interface Starting {
   readonly running: Supervised[];
   readonly lock: StateLock;
   readonly state: string;
-  readonly quiet: boolean;
+  readonly onLine: StackTerminal['line'] | undefined;
   readonly ending: AbortSignal;
 }
 
 /** Starts every part once its dependencies are ready. */
-async function startParts(parts: Part[], { running, lock, state, quiet, ending }: Starting): Promise<void> {
+async function startParts(parts: Part[], { running, lock, state, onLine, ending }: Starting): Promise<void> {
   const started = new Map<PartName, Promise<void>>();
-  const echo = quiet ? undefined : (line: string) => process.stderr.write(`${line}\n`);
   const begin = async (part: Part): Promise<void> => {
     await Promise.all(part.after.map((name) => started.get(name)));
     // A dependency may have become ready just before the stop.
     if (ending.aborted) return;
-    const supervised = supervise(part, openLog(path.join(state, 'logs'), part.name, echo), () => {
+    const log = openLog(path.join(state, 'logs'), part.name, (text, source) => onLine?.(part.name, text, source));
+    const supervised = supervise(part, log, () => {
       // Every new process is noted at once, so that a later start can clean up if this process is killed.
       lock.note(running.map((one) => one.pid()).filter((pid) => pid !== undefined));
     });
@@ -190,7 +195,7 @@ type Facts = {
   url: string;
   identity: Identity;
   engine: EngineName;
-  models: string | undefined;
+  open: boolean;
   ports: Ports;
   stop: () => Promise<void>;
   readyMs: number;
@@ -204,7 +209,7 @@ function describe(running: Supervised[], facts: Facts): Stack {
     tokenFile: facts.identity.tokenFile,
     parts: running.map((one) => one.part.name),
     engine: facts.engine,
-    ...(facts.models !== undefined && { models: facts.models }),
+    open: facts.open,
     pools: pools.filter((pool) => find(`agent-${pool.name}`) !== undefined),
     readyMs: Math.round(facts.readyMs),
     ports: facts.ports,

@@ -42,6 +42,7 @@ export function supervise(part: Part, log: Log, onLaunch: () => void): Supervise
   const readyMsMax = part.readyMsMax ?? READY_MS_MAX_DEFAULT;
   const start = () => {
     const born = Date.now();
+    log.line('starting');
     const self = launch(part, log);
     child = self;
     onLaunch();
@@ -49,7 +50,7 @@ export function supervise(part: Part, log: Log, onLaunch: () => void): Supervise
     const markReady = () => {
       if (child !== self || ready) return;
       ready = true;
-      log.line(`ready after ${Date.now() - born} ms`);
+      log.line(`ready after ${((Date.now() - born) / 1_000).toFixed(1)} s`);
       started.resolve();
     };
     self.on('message', (message) => {

@@ -55,7 +55,7 @@ export async function startFleet(signal: AbortSignal): Promise<Fleet> {
   let stopped = false;
   let stack: Stack;
   try {
-    stack = await startStack({ port: 0, state, quiet: true, signal, limits: LIMITS });
+    stack = await startStack({ port: 0, state, signal, limits: LIMITS });
   } catch (error) {
     rmSync(state, { recursive: true, force: true });
     throw error;

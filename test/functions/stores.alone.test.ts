@@ -16,7 +16,7 @@ let connection: string;
 let place: { prefix: string; region: string; endpoint: string; zones: string[] };
 
 beforeAll(async () => {
-  stack = await startStack({ port: 0, state: folder.path, quiet: true, parts: ['blob', 'sqs'] });
+  stack = await startStack({ port: 0, state: folder.path, parts: ['blob', 'sqs'] });
   process.env.AWS_ACCESS_KEY_ID = 'test';
   process.env.AWS_SECRET_ACCESS_KEY = 'test';
   connection = storageConnection(stack.ports);

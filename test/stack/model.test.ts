@@ -29,7 +29,7 @@ let token: string;
 let node: Awaited<ReturnType<typeof planNode>> | undefined;
 beforeAll(async () => {
   state = mkdtempSync(path.join(os.tmpdir(), 'auricle-model-'));
-  stack = await startStack({ port: 0, state, quiet: true });
+  stack = await startStack({ port: 0, state });
   token = await shared({ stack, state }).mint({ zones: ['eu'] });
 });
 afterAll(async () => {

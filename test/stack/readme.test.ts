@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { announce } from '../../infra/local/announce.ts';
+import { readModels } from '../../infra/local/serving.ts';
 import { clips } from './clips.ts';
 import { join } from './join.ts';
 import type { Shared } from './running.ts';
@@ -68,8 +69,9 @@ function matcher(expected: string): RegExp {
 }
 
 describe('C10 npm start prints a command', () => {
-  it('that works when it is pasted', () => {
-    const printed = announce(running.stack);
+  it('that works when it is pasted', async () => {
+    const printed = announce(running.stack, await readModels(running.stack));
+    expect(printed).toMatch(/reference-en +hears people: no/);
     expect(printed).toContain(running.stack.url);
     expect(printed).toContain(running.stack.tokenFile);
     const command = /^ {2}curl .*\\\n.*$/m.exec(printed)?.[0] ?? '';

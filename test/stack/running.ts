@@ -22,7 +22,7 @@ export interface Running extends Shared {
 
 export async function run(): Promise<Running> {
   const state = mkdtempSync(path.join(os.tmpdir(), 'auricle-test-'));
-  const stack = await startStack({ port: 0, state, quiet: true });
+  const stack = await startStack({ port: 0, state });
   const end = async () => {
     await stack.stop();
     rmSync(state, { recursive: true, force: true });

@@ -25,7 +25,7 @@ let stack: Stack;
 
 beforeAll(async () => {
   state = await newFolder();
-  stack = await startStack({ port: 0, state, quiet: true, engine: 'triton' });
+  stack = await startStack({ port: 0, state, engine: 'triton' });
 }, 180_000);
 afterAll(async () => {
   await stack?.stop();

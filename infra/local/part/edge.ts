@@ -58,7 +58,7 @@ function workerOptions({ name, folder, bindings, secretFiles, ...worker }: Local
 const miniflare = new Miniflare(
   convertV4MiniflareOptions({
     log: new Log(LogLevel.WARN),
-    host: '127.0.0.1',
+    host: process.env.LISTEN ?? '127.0.0.1',
     port,
     cf: false,
     resourcePersistencePath: path.join(process.env.DATA ?? '', 'durable-objects'),

@@ -15,7 +15,7 @@ const folder = temporaryFolder();
 let stack: Stack;
 
 beforeAll(async () => {
-  stack = await startStack({ port: 0, state: folder.path, quiet: true, parts: ['blob', 'sqs'] });
+  stack = await startStack({ port: 0, state: folder.path, parts: ['blob', 'sqs'] });
 });
 afterAll(async () => {
   await stack?.stop();

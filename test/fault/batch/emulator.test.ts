@@ -57,7 +57,7 @@ const openAt = (ports: Record<string, number | undefined>): Stores =>
   });
 
 beforeAll(async () => {
-  stack = await startStack({ port: 0, state: folder.path, quiet: true, parts: ['blob', 'sqs'] });
+  stack = await startStack({ port: 0, state: folder.path, parts: ['blob', 'sqs'] });
   process.env.AWS_ACCESS_KEY_ID = 'test';
   process.env.AWS_SECRET_ACCESS_KEY = 'test';
   direct = openAt(stack.ports);

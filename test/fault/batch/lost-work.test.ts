@@ -30,7 +30,7 @@ beforeAll(async () => {
     'infra/pool/agent/jobs/take-jobs.ts': { JOB_RETRY_MAX_S: 3 },
     'functions/jobs/record.ts': { UPLOAD_FILE_CHECK_S: 3 },
   };
-  stack = await startStack({ port: 0, state: folder.path, quiet: true, limits });
+  stack = await startStack({ port: 0, state: folder.path, limits });
   const claims = { tenant: 'lossy', scope: 'transcribe uploads projects', uploads: 'plain', zones: ['eu'] };
   const allowance = { audioSecondsPerDay: SECONDS_OF_DAY };
   token = await shared({ stack, state: folder.path }).mint({ ...claims, allowance }, 3_600);

@@ -12,7 +12,7 @@ const folder = temporaryFolder();
 let stack: Stack;
 let blobs: BlobLogStore;
 beforeAll(async () => {
-  stack = await startStack({ port: 0, state: folder.path, quiet: true, parts: ['blob'] });
+  stack = await startStack({ port: 0, state: folder.path, parts: ['blob'] });
   blobs = openBlobLogStore(storageConnection(stack.ports));
   await blobs.ensure(AbortSignal.timeout(5_000));
 });

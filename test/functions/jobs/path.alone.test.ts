@@ -28,7 +28,7 @@ let queue: string;
 
 beforeAll(async () => {
   vi.spyOn(console, 'log').mockImplementation(() => {});
-  stack = await startStack({ port: 0, state: folder.path, quiet: true, parts: ['blob', 'sqs'] });
+  stack = await startStack({ port: 0, state: folder.path, parts: ['blob', 'sqs'] });
   callers = await makeCallers();
   const { settings } = callers;
   const json = Object.fromEntries(

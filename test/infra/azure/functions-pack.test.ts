@@ -17,7 +17,7 @@ let child: ChildProcess;
 let host: { port: number; functions: string[] };
 
 beforeAll(async () => {
-  stack = await startStack({ port: 0, state: path.join(folder.path, 'state'), quiet: true, parts: ['blob', 'sqs'] });
+  stack = await startStack({ port: 0, state: path.join(folder.path, 'state'), parts: ['blob', 'sqs'] });
   const connection = storageConnection(stack.ports);
   const settings = {
     STORAGE_CONNECTION: connection,

@@ -5,11 +5,17 @@ import { ROOT } from '../../../infra/local/root.ts';
 
 describe('npm start --', () => {
   it('has defaults', () => {
-    expect(readArguments([])).toEqual({ port: 8787, state: path.join(ROOT, '.auricle'), quiet: false, help: false });
+    expect(readArguments([])).toEqual({
+      ...{ port: 8787, state: path.join(ROOT, '.auricle'), open: false, verbose: false, help: false },
+    });
   });
 
   it('takes a port and a folder', () => {
-    expect(readArguments(['--port', '0', '--state', 'other', '--quiet'])).toMatchObject({ port: 0, state: 'other' });
+    expect(readArguments(['--port', '0', '--state', 'other', '--host'])).toMatchObject({
+      port: 0,
+      state: 'other',
+      open: true,
+    });
   });
 
   it('takes an engine, and models', () => {

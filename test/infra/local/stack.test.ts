@@ -7,14 +7,14 @@ import { StartProblem } from '../../../infra/local/start-problem.ts';
 import { folderForTest } from './folder.ts';
 import { isRunning } from './process.ts';
 
-const quiet = { port: 0, quiet: true };
+const free = { port: 0 };
 /** A stack takes seconds of processor time to start, beside other tests. */
 const STACK_MS_MAX = 60_000;
 
 it(
   'keeps its ports when a part restarts',
   async () => {
-    const stack = await startStack({ ...quiet, state: folderForTest(), parts: ['blob', 'sqs', 'functions'] });
+    const stack = await startStack({ ...free, state: folderForTest(), parts: ['blob', 'sqs', 'functions'] });
     try {
       const healthy = async () => (await fetch(`http://127.0.0.1:${stack.ports.functions}/api/health`)).status;
       expect(await healthy()).toBe(200);
@@ -33,14 +33,14 @@ it(
 
 it('refuses a part that does not exist, and lets the folder go', async () => {
   const state = folderForTest();
-  await expect(startStack({ ...quiet, state, parts: ['blobs'] })).rejects.toThrow(StartProblem);
+  await expect(startStack({ ...free, state, parts: ['blobs'] })).rejects.toThrow(StartProblem);
   expect(existsSync(path.join(state, 'stack.json'))).toBe(false);
 });
 
 it('stopped while starting, leaves nothing', async () => {
   const state = folderForTest();
   const stop = new AbortController();
-  const starting = startStack({ ...quiet, state, parts: ['blob', 'sqs', 'functions'], signal: stop.signal });
+  const starting = startStack({ ...free, state, parts: ['blob', 'sqs', 'functions'], signal: stop.signal });
   const lock = path.join(state, 'stack.json');
   const groups = (): number[] =>
     existsSync(lock) ? (JSON.parse(readFileSync(lock, 'utf8') || '{}').groups ?? []) : [];

@@ -28,6 +28,9 @@ export interface EngineWatchOptions {
   readonly agent: string;
 }
 
+/** Reason of an engine that answers and still loads its models (KServe: 400 at `/v2/health/ready`). */
+const NOT_READY = 'http_400';
+
 /** Said of a model whose tensors or configuration the engine does not tell. */
 const UNDESCRIBED = 'the engine does not describe it';
 
@@ -195,7 +198,8 @@ export class EngineWatch {
     this.#inVain += 1;
     if (this.#inVain < this.#logAt) return;
     this.#logAt *= 2;
-    this.#options.log('engine-unreachable', { reason, count: this.#inVain });
+    const event = reason === NOT_READY ? 'engine-loading' : 'engine-unreachable';
+    this.#options.log(event, { reason, count: this.#inVain });
   }
 
   async #look(): Promise<void> {

@@ -26,6 +26,7 @@ export type LogEvent =
   | 'release-refused'
   | 'engine-ready'
   | 'engine-lost'
+  | 'engine-loading'
   | 'engine-unreachable'
   | 'model-load-failed'
   | 'model-load-requested'

@@ -156,6 +156,12 @@ describe('watching the engine', () => {
     expect(lines.slice(3)).toEqual(['engine-ready', 'model-loaded', 'engine-lost']);
   });
 
+  it('C10 logs an engine that answers but is not ready as loading', async () => {
+    const { watch, lines } = begin({ up: false, loaded: new Set(['a']), reason: 'http_400' });
+    for (let look = 0; look < ENGINE_UNREACHABLE_POLLS; look++) await watch.look();
+    expect(lines).toEqual(['engine-loading']);
+  });
+
   it('does not serve a model that takes something else (A18)', async () => {
     const { watch, lines } = begin({ up: true, loaded: new Set(['a']), inputs: ['TEXT'] });
     await watch.look();

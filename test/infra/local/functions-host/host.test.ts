@@ -23,7 +23,7 @@ let blobs: BlobServiceClient;
 let queues: QueueServiceClient;
 
 beforeAll(async () => {
-  stack = await startStack({ port: 0, state: folder.path, quiet: true, parts: ['blob'] });
+  stack = await startStack({ port: 0, state: folder.path, parts: ['blob'] });
   const connection = storageConnection(stack.ports);
   blobs = BlobServiceClient.fromConnectionString(connection);
   queues = QueueServiceClient.fromConnectionString(connection);
