@@ -3,6 +3,7 @@ import type { Mark } from '../../../infra/pool/engine/batch/sequence-mark.ts';
 import { VersionStatistics } from '../../../infra/pool/engine/batch/statistics.ts';
 import { planEnsemble } from '../../../infra/pool/engine/ensemble/plan.ts';
 import { serveEnsemble } from '../../../infra/pool/engine/ensemble/serve-ensemble.ts';
+import { Turns } from '../../../infra/pool/engine/ensemble/turns.ts';
 import type { Call } from '../../../infra/pool/engine/model/check-request.ts';
 import type { Answer, Lease, Served } from '../../../infra/pool/engine/model/served.ts';
 import { refuse } from '../../../infra/pool/engine/refuse.ts';
@@ -80,12 +81,13 @@ function make(keeps = true) {
   const config = configOf('whole', steps);
   const plan = planEnsemble(config, ({ model_name }) => (model_name === 'first' ? first : second).config);
   if (!plan.ok) throw new Error(plan.refusal.reason);
-  const whole = serveEnsemble({
-    ...{ config, version: 1, plan: plan.value, find },
+  const parts = {
+    ...{ config, version: 1, plan: plan.value, find, turns: new Turns() },
     ...{ statistics: new VersionStatistics(), clock: new FakeEngineClock() },
-  });
-  const ask = (id: number, value: number, signal?: AbortSignal) =>
-    whole.infer({
+  };
+  const whole = serveEnsemble(parts);
+  const ask = (id: number, value: number, signal?: AbortSignal, on = whole) =>
+    on.infer({
       inputs: [fp32Tensor('X', Float32Array.of(value), [1, 1])],
       outputs: [],
       priority: 0,
@@ -93,7 +95,9 @@ function make(keeps = true) {
       signal,
       mark: { id, start: false, end: false },
     });
-  return { whole, first, second, ask };
+  /** Serves the ensemble again, as a load of any model does. */
+  const again = () => serveEnsemble(parts);
+  return { whole, again, first, second, ask };
 }
 
 describe('A18: sequences through an ensemble', () => {
@@ -113,6 +117,20 @@ describe('A18: sequences through an ensemble', () => {
     await first.answer(2);
     await second.answer(2);
     expect((await Promise.all(answers)).every((answer) => answer.ok)).toBe(true);
+  });
+
+  it('A16: keep their order while a load replaces the ensemble', async () => {
+    const { again, first, second, ask } = make();
+    const answers = [ask(1, 10), ask(1, 11, undefined, again())];
+    await settled();
+    expect(first.calls.map(valueIn)).toEqual([10]);
+    expect([first.leases, second.leases]).toEqual([2, 2]);
+    for (const index of [0, 1]) {
+      await first.answer(index);
+      await second.answer(index);
+    }
+    expect((await Promise.all(answers)).every((answer) => answer.ok)).toBe(true);
+    expect([first.leases, second.leases]).toEqual([0, 0]);
   });
 
   it('an ensemble without a stateful step runs them in parallel', async () => {

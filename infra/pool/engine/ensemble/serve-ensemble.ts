@@ -9,7 +9,7 @@ import { type Call, type Checked, checkRequest } from '../model/check-request.ts
 import type { Answer, Lease, Served } from '../model/served.ts';
 import { type EngineRefusal, refuse } from '../refuse.ts';
 import { neededSteps, type Plan, type Step } from './plan.ts';
-import { Turns } from './turns.ts';
+import type { Turns } from './turns.ts';
 
 /** Finds the model of a step for each request, so that the ensemble uses a reloaded model. */
 export type Find = (name: string, version: number | undefined) => Result<Served, EngineRefusal>;
@@ -19,13 +19,15 @@ export interface ServedEnsemble {
   readonly version: number;
   readonly plan: Plan;
   readonly find: Find;
+  /** Order of each sequence; it outlives this version, which every load in the repository replaces. */
+  readonly turns: Turns;
   readonly statistics: VersionStatistics;
   readonly clock: Clock;
 }
 
 /** Serves an ensemble. It has no queue and no statistics of waiting: its steps have. */
-export function serveEnsemble({ config, version, plan, find, statistics, clock }: ServedEnsemble): Served {
-  const turns = new Turns();
+export function serveEnsemble(ensemble: ServedEnsemble): Served {
+  const { config, version, plan, find, turns, statistics, clock } = ensemble;
 
   /** Leases the steps' models at once: a model that is unloaded meanwhile still serves this request. */
   function lease(): Lease {

@@ -246,7 +246,7 @@ export class Repository {
     }
     const serve = (version: number) =>
       serveEnsemble({
-        ...{ config, version, plan: plan.value, find: this.find },
+        ...{ config, version, plan: plan.value, find: this.find, turns: slot.turns },
         ...{ statistics: slot.statistics(version), clock: systemClock },
       });
     slot.serve(versions.map(serve));

@@ -1,5 +1,6 @@
 import type { IndexEntry, ModelState } from '../../../../shared/kserve/repository.ts';
 import { VersionStatistics } from '../batch/statistics.ts';
+import { Turns } from '../ensemble/turns.ts';
 import type { ModelFiles } from '../model/read-model.ts';
 import type { Served } from '../model/served.ts';
 
@@ -15,6 +16,8 @@ export class Slot {
   /** State of the whole model, while no version has one. */
   state: ModelState | undefined;
   reason = '';
+  /** Order of the sequences of an ensemble. */
+  readonly turns = new Turns();
   readonly #statistics = new Map<number, VersionStatistics>();
 
   constructor(name: string) {
