@@ -2,6 +2,7 @@
 
 import { app, type HttpRequest, type HttpResponseInit } from '@azure/functions';
 import { openLogContext } from './audit/context/log-context.ts';
+import { isAnyHeld } from './audit/erase/hold-state.ts';
 import * as erasing from './audit/erase/on-erase.ts';
 import { openPrivacy } from './audit/erase/open-privacy.ts';
 import { advanceExports } from './audit/export/advance-export.ts';
@@ -30,8 +31,10 @@ import { hashForgotten, hashUpload } from './registry/model-files.ts';
 import { onLive } from './registry/on-live.ts';
 import { onAgentFiles, onListFiles, onPlanFiles } from './registry/on-model-files.ts';
 import * as models from './registry/on-models.ts';
+import { onModelTiers, onStoreTiers } from './registry/on-tiers.ts';
 import { openModelContext } from './registry/open-model-context.ts';
 import { publishRelease } from './registry/publish-release.ts';
+import { moveTiers } from './registry/tiers.ts';
 import { onRetention } from './retention/on-retention.ts';
 import { currentSettings } from './settings.ts';
 import { type BlobReference, registerReferences } from './store/blob-reference.ts';
@@ -61,7 +64,8 @@ const privacyTables = {
 const exportContext = logContext && reports && openExports(logContext, settings, privacyTables.exports, reports);
 const privacyContext = logContext && reports && openPrivacy(logContext, { ...privacyTables, ...reports });
 const ticking = logContext && openTicker(logContext);
-const modelContext = openModelContext(settings, stores.blobs, reports?.reporter);
+const isHeld = logContext && (() => isAnyHeld(logContext.store, logContext.zones));
+const modelContext = openModelContext(settings, stores.blobs, { audit: reports?.reporter, isHeld });
 const post = createPost(settings.MODE === 'development');
 registerReferences();
 // Creates containers, tables and queues of a fresh account. The health check reports an account that does not answer.
@@ -123,6 +127,8 @@ const model = 'models/{model}';
 const modelRoutes: readonly Route[] = [
   ['model-list', 'GET', 'models', models.onModels(modelContext)],
   ['model-see', 'GET', model, models.onModel(modelContext)],
+  ['model-tiers', 'GET', `${model}/tiers`, onModelTiers(modelContext)],
+  ['tier-list', 'GET', 'tiers', onStoreTiers(modelContext)],
   ['model-register', 'POST', `${model}/revisions`, models.onRevision(modelContext)],
   ['model-revision', 'GET', `${model}/revisions/{revision}`, models.onSeeRevision(modelContext)],
   ['model-retire', 'DELETE', `${model}/revisions/{revision}`, models.onRetire(modelContext)],
@@ -203,6 +209,7 @@ if (modelContext) {
     handler: async (reference: unknown) => void (await hashUpload(modelContext, (reference as BlobReference).name)),
   });
   app.timer('on-model-uploads', { schedule: '45 * * * * *', handler: () => hashForgotten(modelContext) });
+  app.timer('on-tiers', { schedule: '15 */5 * * * *', handler: async () => void (await moveTiers(modelContext)) });
   app.timer('on-live', { schedule: '*/10 * * * * *', handler: () => evaluateLive(modelContext) });
   app.timer('on-release', { schedule: '30 * * * * *', handler: async () => void (await publishRelease(modelContext)) });
   app.hook.appStart(() => modelContext.rows.ensure(AbortSignal.timeout(AUDIT_START_MS)).catch(() => {}));

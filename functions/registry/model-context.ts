@@ -10,12 +10,14 @@ import type { Rows } from '../store/rows.ts';
 export interface ModelContext {
   readonly rows: Rows;
   /** Files of revisions; see `model-files.ts`. */
-  readonly blobs: Pick<PlainBlobs, 'find' | 'digest' | 'copy' | 'discard' | 'list' | 'address'>;
+  readonly blobs: Pick<PlainBlobs, 'find' | 'digest' | 'copy' | 'discard' | 'list' | 'address' | 'setTier'>;
   readonly signers: readonly SignerKey[];
   /** Signing key of the functions, whose name is then among `signers`; absent where they have none. */
   readonly ownKey?: SigningKey | undefined;
   /** Zone whose audit log receives the entries. */
   readonly zone: string;
+  /** Reports whether a legal hold stands in a zone; absent without audit logs. */
+  readonly isHeld?: (() => Promise<boolean>) | undefined;
   readonly audit: Pick<Reporter, 'report'> | undefined;
   /** Receiver of release maps; absent where none is configured. */
   readonly edge: ReleaseEdge | undefined;
@@ -35,7 +37,9 @@ export interface ModelLogLine {
     | 'live unreadable'
     | 'not withdrawn'
     | 'model upload discarded'
-    | 'model upload unhashed';
+    | 'model upload unhashed'
+    | 'tier moved'
+    | 'tier unmoved';
   readonly detail: string;
 }
 

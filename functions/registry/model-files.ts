@@ -15,13 +15,16 @@ import {
 import { digestOfFiles } from '../../shared/registry/revision.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type BlobFacts, MODEL_UPLOADS, MODELS } from '../store/blobs.ts';
+import { readPlan } from '../tier/plan.ts';
 import { RETURN_MS } from '../tier/prices.ts';
 import { noteUse } from '../tier/use.ts';
 import type { ModelContext } from './model-context.ts';
 import { readSigned } from './register-revision.ts';
 import { readModel } from './stored-model.ts';
 
-const listKey = (revision: string): string => `f!${revision}`;
+/** Prefix of the rows that list the files of revisions. */
+export const FILES = 'f!';
+const listKey = (revision: string): string => `${FILES}${revision}`;
 
 const wrong = (rule: string) => no(refuse('model_files_invalid', { rule }));
 
@@ -113,15 +116,17 @@ export async function addressFiles(
   const found = await Promise.all(listed.map(({ digest }) => context.blobs.find(MODELS, digest)));
   if (!signed || listed.length === 0 || found.includes(undefined)) return no(refuse('model_files_missing', { model }));
   await noteUse(context.rows, model, revision, now);
+  const isAway = (at: number) => found[at]?.placed?.tier === 'archive';
+  const returns = found.some((_, at) => isAway(at)) ? (await readPlan(context.rows)).plan.returns : undefined;
   const expires = now + MODEL_READ_MS;
   const address = async (file: ModelFile, at: number) =>
-    found[at]?.placed?.tier === 'archive'
-      ? { ...file, expected: now + RETURN_MS }
+    isAway(at)
+      ? { ...file, expected: returns?.[file.digest] ?? now + RETURN_MS }
       : { ...file, url: await context.blobs.address(MODELS, file.digest, 'read', expires) };
   return ok({ revision, expires, bundle: signed.bundle, files: await Promise.all(listed.map(address)) });
 }
 
-async function readList({ rows }: Pick<ModelContext, 'rows'>, model: string, revision: string) {
+export async function readList({ rows }: Pick<ModelContext, 'rows'>, model: string, revision: string) {
   const row = await rows.read(model, listKey(revision));
   return row && modelFile.array().parse(row.value.files);
 }

@@ -6,7 +6,7 @@ import { refuse } from '../../shared/refusal.ts';
 import { type StoredTransition, storedTransition, type TransitionRow } from '../../shared/registry/contract.ts';
 import type { Registry } from '../../shared/registry/registry.ts';
 import { type Envelope, MODEL_SIGNATURES_MAX, openEnvelope } from '../../shared/registry/signature-envelope.ts';
-import { isSame } from '../../shared/registry/stage.ts';
+import { isSame, moveOf } from '../../shared/registry/stage.ts';
 import { type GateStatement, readStatement } from '../../shared/registry/statement.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Change, Row } from '../store/rows.ts';
@@ -15,6 +15,7 @@ import { decideTransition } from './decide.ts';
 import { readLiveEvidence } from './get-live.ts';
 import type { ModelContext } from './model-context.ts';
 import { hasFiles } from './model-files.ts';
+import { requireOnline } from './require-online.ts';
 import { append, type Decided } from './stored-model.ts';
 
 /** Signed statement as sent and stored, in base64: a row of the table takes 150,000 characters. */
@@ -70,6 +71,10 @@ async function decide(
   const decided = decideTransition(known, statement, evaluation);
   if (!decided.ok) return decided;
   const draft = typeof decided.value === 'number' ? undefined : decided.value;
+  if (draft?.type === 'stage' && ['advance', 'step-up'].includes(moveOf(draft.from, draft.to) ?? '')) {
+    const online = await requireOnline(context, known.model, draft.revision);
+    if (!online.ok) return online;
+  }
   // A machine's signature alone opens no transition.
   if (!draft && people.length === 0 && !isSame(statement.from, statement.to))
     return invalid('no person with a vote has signed it');

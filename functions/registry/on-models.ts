@@ -111,7 +111,7 @@ export const onSetName = (context: ModelContext | undefined): EdgeHandler =>
     return body.success ? answerResult(await setName(known, body.data)) : answerUnlike(body.error);
   });
 
-function ofModel(
+export function ofModel(
   context: ModelContext | undefined,
   then: (context: ModelContext, model: string, request: HttpRequest, caller: EdgeCaller) => Promise<HttpResponseInit>,
 ): EdgeHandler {
@@ -138,7 +138,7 @@ export const ofRevision = (
       : answerNo(refuse('revision_unknown', { model }));
   });
 
-const byOperator = (
+export const byOperator = (
   context: ModelContext | undefined,
   then: (context: ModelContext, request: HttpRequest, caller: EdgeCaller) => Promise<HttpResponseInit>,
 ): EdgeHandler =>

@@ -11,7 +11,7 @@ const MODEL_TABLE = 'models';
 export function openModelContext(
   settings: Settings,
   blobs: ModelContext['blobs'],
-  audit: ModelContext['audit'],
+  { audit, isHeld }: Pick<ModelContext, 'audit' | 'isHeld'>,
 ): ModelContext | undefined {
   const { MODEL_SIGNERS, STORAGE_CONNECTION, ZONES } = settings;
   if (!MODEL_SIGNERS) return undefined;
@@ -23,6 +23,7 @@ export function openModelContext(
     ownKey,
     zone: ZONES[0] as string,
     audit,
+    isHeld,
     edge: openReleaseEdge(settings),
     mirrorShare: settings.MIRROR_SHARE,
     settings,

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { BlobSASPermissions, BlobServiceClient, RestError } from '@azure/storage-blob';
 import { OUTCOMES, UPLOADS } from '../../shared/jobs/paths.ts';
-import { type BlobTier, blobTier, type RehydratePriority } from '../../shared/registry/model-files.ts';
+import { type BlobTier, blobTier, type RehydratePriority } from '../../shared/registry/tiers.ts';
 import { STORAGE_PAUSE_MS, STORAGE_TRIES_MAX } from '../limits.ts';
 import { callStorage } from './storage-call.ts';
 
@@ -65,9 +65,13 @@ export interface PlainBlobs extends Blobs {
   digest(container: ContainerName, found: BlobFacts): Promise<string | undefined>;
   /** Copies that version into another container, unless the name exists there. `false` when it is gone. */
   copy(from: ContainerName, to: ContainerName, found: BlobFacts): Promise<boolean>;
+  /** Changes the tier of a blob in place. A return from archive takes hours, and a higher priority replaces a lower. */
+  setTier(container: ContainerName, name: string, tier: BlobTier, priority?: RehydratePriority): Promise<void>;
   /** Removes that version, if it is still there; a lease on it is broken. */
   discard(container: ContainerName, found: BlobFacts): Promise<void>;
 }
+
+const accessTiers = { hot: 'Hot', cool: 'Cool', cold: 'Cold', archive: 'Archive' } as const;
 
 const permissions: Record<Right, string> = { read: 'r', create: 'c', write: 'cw' };
 
@@ -195,6 +199,12 @@ export function openPlainBlobs(connection: string): PlainBlobs {
         if (isStatus(error, 404) || isStatus(error, 412)) return false;
         throw error;
       }
+    },
+    async setTier(container, name, tier, priority) {
+      const returning = priority && ({ rehydratePriority: priority === 'high' ? 'High' : 'Standard' } as const);
+      await callStorage('write', (options) =>
+        blob(container, name).setAccessTier(accessTiers[tier], { ...options, ...returning }),
+      );
     },
     async discard(container, { name, etag }) {
       const upload = blob(container, name);

@@ -1,5 +1,5 @@
 // Expected cost of a blob in a tier, and the fees of a move.
-import type { BlobTier, RehydratePriority } from '../../shared/registry/model-files.ts';
+import type { BlobTier, RehydratePriority } from '../../shared/registry/tiers.ts';
 import type { Prices } from './prices.ts';
 
 const DAYS_A_MONTH = 30;

@@ -1,10 +1,7 @@
 // Decides the storage tier of each blob of a revision. Pure: blobs, prices and a time in, moves with reasons out.
-import { type BlobTier, blobTiers, type RehydratePriority } from '../../shared/registry/model-files.ts';
+import { type BlobTier, blobTiers, type Need, type RehydratePriority } from '../../shared/registry/tiers.ts';
 import { costOf, type Fees, feesOf, monthly } from './cost.ts';
 import { azureEastUs, type Prices } from './prices.ts';
-
-/** Reasons that keep a blob near. */
-export type Need = 'alias' | 'rollback' | 'trial' | 'hold';
 
 /** Coldest tier that a need allows. A legal hold is read by people, who may wait, but not for a return from archive. */
 export const coldest: Readonly<Record<Need, BlobTier>> = { alias: 'hot', trial: 'hot', rollback: 'cool', hold: 'cold' };

@@ -1,5 +1,5 @@
 // Prices of blob tiers, as data: another region, redundancy or year is another table.
-import type { BlobTier, RehydratePriority } from '../../shared/registry/model-files.ts';
+import type { BlobTier, RehydratePriority } from '../../shared/registry/tiers.ts';
 
 /** Dollars, and the days for which leaving earlier is charged. */
 export interface TierPrice {

@@ -1,6 +1,6 @@
 // Uses of a revision's files: one row by day, in the partition of its model.
 import { z } from 'zod';
-import type { Rows } from '../store/rows.ts';
+import { endOf, type Rows } from '../store/rows.ts';
 
 /** Days of which uses are counted. */
 export const USE_DAYS = 30;
@@ -14,7 +14,8 @@ const use = z.object({
 });
 export type Use = z.infer<typeof use>;
 
-const keyOf = (revision: string): string => `u!${revision}`;
+const USES = 'u!';
+const keyOf = (revision: string): string => `${USES}${revision}`;
 
 /** Counts a use. Of two at the same time one may stay uncounted, since both have the same time. */
 export async function noteUse(rows: Rows, model: string, revision: string, now: number): Promise<void> {
@@ -22,9 +23,15 @@ export async function noteUse(rows: Rows, model: string, revision: string, now: 
   await rows.commit(model, [{ type: 'put', key: keyOf(revision), value }]);
 }
 
-export async function readUse(rows: Rows, model: string, revision: string): Promise<Use | undefined> {
+async function readUse(rows: Rows, model: string, revision: string): Promise<Use | undefined> {
   const row = await rows.read(model, keyOf(revision));
   return row && use.parse(row.value);
+}
+
+/** Returns the uses of a model's revisions, at most `limit`. */
+export async function readUses(rows: Rows, model: string, limit: number): Promise<ReadonlyMap<string, Use>> {
+  const found = await rows.scan(model, USES, endOf(USES), limit);
+  return new Map(found.map(({ key, value }) => [key.slice(USES.length), use.parse(value)]));
 }
 
 export function afterUse(before: Use | undefined, now: number): Use {

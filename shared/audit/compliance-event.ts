@@ -127,6 +127,21 @@ export const complianceEvents = [
     evidence: z.string().optional(),
     reason: z.string().optional(),
   }),
+  /** A stored file of a revision moved to another tier, or its return from archive began. */
+  z.object({
+    ...origin,
+    ...requester,
+    type: z.literal('model.tier'),
+    tenant: z.string().optional(),
+    model: z.string(),
+    revision: z.string(),
+    /** SHA-256 of the file. */
+    file: z.string(),
+    from: z.string(),
+    to: z.string(),
+    rule: z.string(),
+    priority: z.string().optional(),
+  }),
   /** Files of an upload or a document were deleted, early or at the end of their retention. */
   z.object({
     ...origin,

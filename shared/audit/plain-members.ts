@@ -24,6 +24,7 @@ const byType: ReadonlyMap<string, ReadonlySet<string>> = new Map(
     'gap.accept': ['gap', 'outbox', 'epoch', 'from', 'to'],
     'policy.change': ['policy', 'zone', 'before', 'after'],
     'model.stage': ['model', 'revision', 'from', 'to', 'gate', 'verdict', 'alias', 'evidence', 'reason'],
+    'model.tier': ['model', 'revision', 'file', 'from', 'to', 'rule', 'priority'],
     'content.erased': ['what', 'why'],
     'operator.act': ['action', 'zone', 'count', 'outcome'],
   }).map(([type, names]) => [type, new Set([...names, 'oversize'])]),

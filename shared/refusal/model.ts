@@ -65,6 +65,13 @@ export const modelRefusals = {
     retry: 'never',
     text: 'The files of the revision are refused: {rule}.',
   },
+  model_archived: {
+    status: 409,
+    close: 4409,
+    type: 'invalid_request_error',
+    retry: 'never',
+    text: 'Files of this revision of "{model}" are in archive and expected back at {rule}. Repeat the request then.',
+  },
   model_files_missing: {
     status: 409,
     close: 4409,

@@ -36,15 +36,6 @@ const size = z.number().int().nonnegative().max(MODEL_FILE_BYTES_MAX);
 export const modelFile = z.object({ name: filePath, digest: fileDigest, bytes: size });
 export type ModelFile = z.infer<typeof modelFile>;
 
-/** Tiers of object storage, hottest first. */
-export const blobTier = z.enum(['hot', 'cool', 'cold', 'archive']);
-export type BlobTier = z.infer<typeof blobTier>;
-export const blobTiers: readonly BlobTier[] = blobTier.options;
-
-/** Priority of a return from archive. */
-export const rehydratePriority = z.enum(['standard', 'high']);
-export type RehydratePriority = z.infer<typeof rehydratePriority>;
-
 export const newFiles = z.object({ files: z.array(modelFile).min(1).max(MODEL_FILES_MAX) });
 
 /** Progress of a file: to be written, written and not yet hashed, or stored. */

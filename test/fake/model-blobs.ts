@@ -3,13 +3,18 @@ import type { ModelContext } from '../../functions/registry/model-context.ts';
 
 import type { BlobFacts, Placement } from '../../functions/store/blobs.ts';
 
+import type { BlobTier } from '../../shared/registry/tiers.ts';
+
 type StoreBlobs = ModelContext['blobs'];
 
 /** Blobs of the model store in memory. An address names its right, container and blob. */
 export class ModelBlobs implements StoreBlobs {
   readonly #blobs = new Map<string, { readonly bytes: string; readonly etag: string }>();
+  /** Sizes of files that are larger than their bytes here. */
+  readonly #sizes = new Map<string, number>();
   readonly #placed = new Map<string, Placement>();
   #version = 0;
+  now = (): number => Date.now();
   /** Runs in the middle of hashing. */
   onDigest: () => void = () => {};
 
@@ -20,8 +25,9 @@ export class ModelBlobs implements StoreBlobs {
   }
 
   /** Puts a file of the store into a tier. */
-  place(digest: string, placed: Placement): void {
+  place(digest: string, placed: Placement, bytes?: number): void {
     this.#placed.set(`models/${digest}`, placed);
+    if (bytes !== undefined) this.#sizes.set(`models/${digest}`, bytes);
   }
 
   async find(container: string, name: string): Promise<BlobFacts | undefined> {
@@ -54,11 +60,15 @@ export class ModelBlobs implements StoreBlobs {
   #facts(place: string, name: string, { bytes, etag }: { readonly bytes: string; readonly etag: string }): BlobFacts {
     return {
       name,
-      bytes: bytes.length,
+      bytes: this.#sizes.get(place) ?? bytes.length,
       etag,
       metadata: {},
       placed: this.#placed.get(place) ?? { tier: 'hot', since: 0 },
     };
+  }
+
+  async setTier(container: string, name: string, tier: BlobTier): Promise<void> {
+    this.#placed.set(`${container}/${name}`, { tier, since: this.now() });
   }
 
   async address(container: string, name: string, right: string): Promise<string> {

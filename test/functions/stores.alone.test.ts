@@ -2,7 +2,7 @@
 import { GetQueueAttributesCommand, GetQueueUrlCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { BlobServiceClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openBlobs } from '../../functions/store/blobs.ts';
+import { openBlobs, openPlainBlobs } from '../../functions/store/blobs.ts';
 import { openJobs } from '../../functions/store/jobs.ts';
 import { storageConnection } from '../../infra/local/plan.ts';
 import { type Stack, startStack } from '../../infra/local/stack.ts';
@@ -41,6 +41,23 @@ describe('blobs', () => {
   it('fails within the deadline when storage does not answer', async () => {
     const nowhere = storageConnection({ blob: 1, queue: 1, table: 1 });
     await expect(openBlobs(nowhere).ensure(AbortSignal.timeout(500))).rejects.toThrow();
+  });
+});
+
+describe('A11 C8: tiers', () => {
+  it('an archived file is placed, unreadable, and returns', async () => {
+    const blobs = openPlainBlobs(connection);
+    await blobs.create('models', 'tiered', new Uint8Array(3));
+    expect(await blobs.find('models', 'tiered')).toMatchObject({ placed: { tier: 'hot' } });
+    for (const tier of ['cool', 'cold', 'archive'] as const) {
+      await blobs.setTier('models', 'tiered', tier);
+      expect((await blobs.list('models', 'tiered'))[0]?.placed?.tier).toBe(tier);
+    }
+    const url = await blobs.address('models', 'tiered', 'read', Date.now() + 60_000);
+    const refused = await fetch(url);
+    expect([refused.status, refused.headers.get('x-ms-error-code')]).toEqual([409, 'BlobArchived']);
+    await blobs.setTier('models', 'tiered', 'hot', 'high');
+    expect((await fetch(url)).status).toBe(200);
   });
 });
 

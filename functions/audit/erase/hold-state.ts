@@ -55,6 +55,12 @@ export async function hasHolds(store: LogStore, zone: string, tenant: string): P
   return (await store.list('sidecar', holdsOf(zone, tenant), 1)).length > 0;
 }
 
+/** Reports whether any hold stands in one of the zones. */
+export async function isAnyHeld(store: Pick<LogStore, 'list'>, zones: readonly string[]): Promise<boolean> {
+  const found = await Promise.all(zones.map((zone) => store.list('sidecar', holdsPrefix(zone), 1)));
+  return found.some((names) => names.length > 0);
+}
+
 export interface StoredHold {
   readonly name: string;
   readonly version: string;

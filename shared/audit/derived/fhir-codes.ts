@@ -64,7 +64,7 @@ function findKind(type: string): { readonly type: Coding; readonly subtype: read
 const actions: readonly (readonly [RegExp, Action])[] = [
   [/^(export\.create|hold\.set)$/, 'C'],
   [/^(export\.read|access\.audit)$/, 'R'],
-  [/^(policy\.change|model\.stage|hold\.release)$/, 'U'],
+  [/^(policy\.change|model\.stage|model\.tier|hold\.release)$/, 'U'],
   [/^(erasure\.exec|content\.erased)$/, 'D'],
 ];
 type Action = 'C' | 'R' | 'U' | 'D' | 'E';

@@ -11,7 +11,7 @@ const PROFILES = ['ai_operation', 'record_integrity'];
 const ACTIVITIES: readonly (readonly [RegExp, number])[] = [
   [/^(export\.create|token\.granted|hold\.set|shard\.open|producer\.open)$/, 1],
   [/^(export\.read|access\.audit)$/, 2],
-  [/^(policy\.change|model\.stage|hold\.release|stream\.roll|route)$/, 3],
+  [/^(policy\.change|model\.stage|model\.tier|hold\.release|stream\.roll|route)$/, 3],
   [/^(erasure\.exec|content\.erased)$/, 4],
 ];
 const activityOf = (type: string): number => ACTIVITIES.find(([pattern]) => pattern.test(type))?.[1] ?? 99;

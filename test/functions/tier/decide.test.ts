@@ -1,15 +1,8 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import {
-  blobPolicy,
-  coldest,
-  decideBlobs,
-  floorOf,
-  type Need,
-  type StoredBlob,
-} from '../../../functions/tier/decide.ts';
+import { blobPolicy, coldest, decideBlobs, floorOf, type StoredBlob } from '../../../functions/tier/decide.ts';
 import { azureEastUs } from '../../../functions/tier/prices.ts';
-import { blobTiers } from '../../../shared/registry/model-files.ts';
+import { blobTiers, type Need } from '../../../shared/registry/tiers.ts';
 import { runs } from '../../seeds.ts';
 
 const HOUR = 3_600_000;
