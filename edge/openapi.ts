@@ -19,6 +19,7 @@ import {
 import { fileList, filePlan, newFiles } from '../shared/registry/model-files.ts';
 import { namedModel } from '../shared/registry/names.ts';
 import { sentRelease } from '../shared/registry/release.ts';
+import { modelTiers, storeTiers } from '../shared/registry/tiers.ts';
 import { transcription, verboseTranscription } from '../shared/speech/openai-answer.ts';
 import { repeatedFields, transcriptionFields } from '../shared/speech/openai-form.ts';
 import {
@@ -92,6 +93,8 @@ function modelSchemas() {
     ModelFiles: output(fileList),
     ModelFilesRequest: input(newFiles),
     ModelFilePlan: output(filePlan),
+    ModelTiers: output(modelTiers),
+    StoreTiers: output(storeTiers),
     TransitionRequest: input(newTransition),
     Transition: output(transitionRow),
     KeptTransition: output(storedTransition),

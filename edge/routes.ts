@@ -43,8 +43,10 @@ import {
   showAliases,
   showEvidence,
   showFiles,
+  showModelTiers,
   showRevision,
   showRevisions,
+  showTiers,
   showTransition,
 } from './registry/model-routes.ts';
 import { listNames, setName } from './registry/names.ts';
@@ -78,6 +80,7 @@ const routes: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   '/v1/models/:name/revisions/:revision': { GET: showRevision },
   '/v1/models/:name/revisions/:revision/evidence': { GET: showEvidence },
   '/v1/models/:name/revisions/:revision/files': { GET: showFiles, POST: planFiles },
+  '/v1/models/:name/tiers': { GET: showModelTiers },
   '/v1/models/:name/transitions': { GET: listTransitions, POST: createTransition },
   '/v1/models/:name/transitions/:id': { GET: showTransition },
   '/v1/models/:name/aliases': { GET: showAliases },
@@ -104,6 +107,7 @@ const routes: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   '/v1/projects/:name/documents/:document/audio': { GET: readAudio },
   '/v1/projects/:name/documents/:document/manifest': { GET: readManifest },
   '/v1/projects/:name/documents/:document/segments/:segment': { PUT: editSegment },
+  '/v1/tiers': { GET: showTiers },
   '/v1/pools': { GET: listPools },
   '/v1/pools/heartbeat': { GET: joinRoster },
   '/v1/audit/outbox': { GET: readOutbox },

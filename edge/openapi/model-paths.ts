@@ -99,6 +99,7 @@ export function modelPaths() {
         },
       },
     },
+    ...tierPaths(),
     ...transitionPaths(),
   };
 }
@@ -119,6 +120,30 @@ function namePaths() {
         responses: {
           ...success('The name', json('Name')),
           ...errors([...always, ...body, 'alias_moved', 'gate_closed', 'model_unknown']),
+        },
+      },
+    },
+  };
+}
+
+/** Storage tiers. */
+function tierPaths() {
+  return {
+    '/v1/models/{name}/tiers': {
+      get: {
+        operationId: 'showModelTiers',
+        summary: 'Storage tiers of the files of each revision, and the decisions about them',
+        parameters: [model],
+        responses: { ...success('Revisions', json('ModelTiers')), ...errors(always) },
+      },
+    },
+    '/v1/tiers': {
+      get: {
+        operationId: 'showTiers',
+        summary: 'Files and monthly cost of each storage tier',
+        responses: {
+          ...success('Tiers', json('StoreTiers')),
+          ...errors([...identified, 'models_closed', 'models_unavailable']),
         },
       },
     },
@@ -158,6 +183,7 @@ function transitionPaths() {
               'stage_passed',
               'gate_closed',
               'model_files_missing',
+              'model_archived',
             ],
             ...['sla_missed', 'rollout_held'],
           ] as const),
@@ -194,7 +220,7 @@ function transitionPaths() {
         requestBody: sent('AliasRequest'),
         responses: {
           ...success('The alias', json('Alias')),
-          ...errors([...always, ...body, 'alias_moved', 'revision_unknown', 'gate_closed']),
+          ...errors([...always, ...body, 'alias_moved', 'revision_unknown', 'gate_closed', 'model_archived']),
         },
       },
     },
@@ -251,7 +277,7 @@ function versionPaths() {
         parameters: [model, version],
         responses: {
           ...success('It serves all traffic', json('TorchserveStatus')),
-          ...refused('revision_unknown', 'gate_closed', 'alias_moved', 'audit_unavailable'),
+          ...refused('revision_unknown', 'gate_closed', 'alias_moved', 'model_archived', 'audit_unavailable'),
         },
       },
     },

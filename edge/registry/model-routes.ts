@@ -17,6 +17,7 @@ import {
 } from '../../shared/registry/contract.ts';
 import { MODEL_BODY_BYTES } from '../../shared/registry/limits.ts';
 import { fileList, filePlan, newFiles } from '../../shared/registry/model-files.ts';
+import { modelTiers, storeTiers } from '../../shared/registry/tiers.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { admit } from '../auth/admit.ts';
 import type { PathParams, RequestContext } from '../context.ts';
@@ -110,6 +111,17 @@ export const showTransition = (
     method: 'GET',
     path: `/${encode(name)}/transitions/${encode(id)}`,
   });
+
+/** `GET /v1/models/{model}/tiers`: tiers of the files of each revision, and the decisions about them. */
+export const showModelTiers = (request: Request, context: RequestContext, { name }: PathParams): Promise<Response> =>
+  forward(request, context, modelTiers, { method: 'GET', path: `/${encode(name)}/tiers` });
+
+/** `GET /v1/tiers`: files and cost of each tier. */
+export async function showTiers(request: Request, context: RequestContext): Promise<Response> {
+  const claims = await admit(request, 'operate', context);
+  if (!claims.ok) return refuseWith(claims.refusal);
+  return answer(await callModelFunctions({ method: 'GET', path: '/tiers' }, storeTiers, claims.value.tenant, context));
+}
 
 /** Body of a move. It cannot be empty: no request removes an alias. */
 export const aliasBody = aliasMove

@@ -3,6 +3,7 @@ import type { Command, Takes } from '../command.ts';
 
 const run: Command['run'] = async (given, headers) => (await import('./model.ts')).model(given, headers);
 const name: Command['run'] = async (given, headers) => (await import('./name.ts')).name(given, headers);
+const tiers: Command['run'] = async (given, headers) => (await import('./tiers.ts')).tiers(given, headers);
 const KEY = ['key', 'PEM file to sign with: P-256 or SM2', 'FILE'] as const satisfies Takes;
 const signs = [KEY, 'as'] as const;
 
@@ -94,6 +95,14 @@ export const modelCommands: readonly Command[] = [
     takes: ['tenant', 'reason'],
     run: name,
   },
+  {
+    name: 'model where',
+    operands: 'MODEL',
+    does: 'shows the storage tier of each revision, and which agents have it',
+    run,
+  },
+  { name: 'tiers', does: 'shows files and monthly cost of each storage tier', run: tiers },
+  { name: 'tiers explain', operands: 'MODEL', does: 'explains the storage tier of each revision', run: tiers },
   { name: 'model log', operands: 'MODEL', does: 'shows the log of a model', takes: ['at'], run },
   {
     name: 'model export',

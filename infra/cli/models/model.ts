@@ -6,11 +6,13 @@ import { pushModel } from './push.ts';
 import type { Headers } from './registry.ts';
 import { releaseVerbs } from './release.ts';
 import { signModel, verifyModel } from './sign.ts';
+import { where } from './tiers.ts';
 
 type Run = (given: Arguments, headers: Headers) => Promise<Answer>;
 const verbs: Readonly<Record<string, Run>> = {
   ...{ sign: signModel, verify: verifyModel, push: pushModel, promote, takeover, approve },
   ...releaseVerbs,
+  where,
 };
 
 export async function model(given: Arguments, headers: Headers): Promise<Answer> {

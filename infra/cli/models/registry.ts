@@ -15,14 +15,22 @@ export interface Caller {
   readonly headers: Headers;
 }
 
+interface Sent {
+  readonly method: 'POST' | 'PUT';
+  readonly body: unknown;
+}
+
+export const callRegistry = <T extends z.ZodType>(caller: Caller, path: string, schema: T, sent?: Sent) =>
+  callEdge(caller, `models/${path}`, schema, sent);
+
 /** Sends a request. Returns the parsed value, or the answer for a refusal. */
-export async function callRegistry<T extends z.ZodType>(
+export async function callEdge<T extends z.ZodType>(
   { edge, headers }: Caller,
   path: string,
   schema: T,
-  sent?: { readonly method: 'POST' | 'PUT'; readonly body: unknown },
+  sent?: Sent,
 ): Promise<{ readonly value: z.infer<T> } | Answer> {
-  const response = await fetch(`${edge}/v1/models/${path}`, {
+  const response = await fetch(`${edge}/v1/${path}`, {
     headers: { ...headers, ...(sent && { 'content-type': 'application/json' }) },
     ...(sent && { method: sent.method, body: JSON.stringify(sent.body) }),
   });

@@ -1,0 +1,79 @@
+// `auricle model where` and `auricle tiers` against an edge of fixed answers.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { readArguments } from '../../../infra/cli/arguments.ts';
+import { tiers, where } from '../../../infra/cli/models/tiers.ts';
+
+const REVISION = `sha256:${'ab'.repeat(32)}`;
+const NOW = Date.parse('2026-11-01T00:00:00Z');
+
+const part = {
+  ...{ tier: 'cold', files: 2, bytes: 1_500_000_000, days: 40, minimumDays: 90, gbMonth: 0.0036, monthly: 0.0054 },
+  ...{ floor: 'archive', idleDays: 200, horizonDays: 200, expectedReads: 1 },
+  costs: { hot: 0.2, cool: 0.1, cold: 0.05, archive: 0.04 },
+  move: {
+    to: 'archive',
+    rule: 'cheaper',
+    fees: { early: 0.01, read: 0.02, write: 0.01, total: 0.04 },
+    savesMonthly: 0.004,
+  },
+};
+const row = { revision: REVISION, stage: 'full', aliases: ['stable'], needs: [], used: NOW, uses: 3, complete: true };
+const agent = (name: string, models: object[]) => ({ agent: name, pool: 'aks', models });
+const served = (tier?: string) => ({
+  ...{ name: 'reference-en', task: 'transcribe', languages: ['en'], revision: REVISION, precision: 'fp32' },
+  ...{ stage: 'full', loaded: 1, ...(tier && { tier }) },
+});
+const summary = ['hot', 'cool', 'cold', 'archive'].map((tier) => ({
+  tier,
+  revisions: 1,
+  files: 2,
+  bytes: 5e6,
+  monthly: 2,
+}));
+const answers: Record<string, unknown> = {
+  '/v1/models/reference-en/tiers': { model: 'reference-en', prices: 'US East', revisions: [{ ...row, parts: [part] }] },
+  '/v1/pools': { data: [agent('one', [served()]), agent('two', [served('ssd')]), agent('three', [])] },
+  '/v1/tiers': { prices: 'US East', tiers: summary },
+};
+
+const server = createServer(({ url = '' }, response) => {
+  response.setHeader('content-type', 'application/json');
+  response.end(JSON.stringify(answers[url]));
+});
+beforeAll(() => new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve)));
+afterAll(() => server.close());
+
+const run = (command: typeof where, ...words: string[]) => {
+  const { port } = server.address() as AddressInfo;
+  const given = readArguments([...words, '--edge', `http://127.0.0.1:${port}`]);
+  if ('problem' in given) throw new Error(given.problem);
+  return command(given, {});
+};
+
+it('C8 model where shows the blob tier and each agent with its tier', async () => {
+  const answer = await run(where, 'model', 'where', 'reference-en');
+  expect(answer.text).toBe('abababababab  full (stable)  cold  1.5 GB  one loaded, two ssd');
+  const agents = [
+    { agent: 'one', pool: 'aks', tier: 'loaded' },
+    { agent: 'two', pool: 'aks', tier: 'ssd' },
+  ];
+  expect(answer.value).toMatchObject({ model: 'reference-en', revisions: [{ revision: REVISION, agents }] });
+});
+
+it('C8 tiers shows what each tier holds and costs', async () => {
+  const { text } = await run(tiers, 'tiers');
+  expect(text.split('\n')[0]).toBe('hot      1 revisions  2 files  5.0 MB  $2.00 a month');
+});
+
+it('C8 tiers explain shows age, minimum stay, price and rule', async () => {
+  const { text } = await run(tiers, 'tiers', 'explain', 'reference-en');
+  expect(text.split('\n')).toEqual([
+    'abababababab  full (stable)  no need; used 2026-11-01T00:00:00.000Z, 3 requests in 30 days',
+    '  cold  2 files, 1.5 GB, 40 of at least 90 days, $0.0054 a month at $0.0036 a GB',
+    '    moves to archive (cheaper): fees $0.040, of them $0.010 for the minimum stay; saves $0.0040 a month; not below archive; idle 200 days',
+    '    over 200 days with 1 reads: hot $0.20, cool $0.10, cold $0.050, archive $0.040',
+    'US East',
+  ]);
+});
