@@ -6,6 +6,7 @@ import { answering } from '../../fake/kserve-agent.ts';
 import { ask, readRefusal, startAgent } from '../../fake/network.ts';
 import { openProjectOffice, type ProjectOffice } from '../../fake/project-functions.ts';
 import { makeToken } from '../authority.ts';
+import { nextGeneration, publish, signRelease } from '../publish-release.ts';
 
 const unique = () => `voice-${crypto.randomUUID().slice(0, 8)}`;
 const plain = { scope: 'projects', uploads: 'plain' };
@@ -74,6 +75,16 @@ describe('T3 a new project', () => {
     const model = await voice({ accelerator });
     await make({ model, documents: [{ text: 'Hello.' }] });
     expect(eu.requests[0]?.body).toMatchObject({ project: { light } });
+  });
+
+  it('T5 a canary on a cpu pool makes no project light', async () => {
+    const [stable, canary] = ['b', 'c'].map((digit) => `sha256:${digit.repeat(64)}`) as [string, string];
+    const model = await voice({ accelerator: 'gpu', revision: stable });
+    await startAgent(model, { task: 'synthesize', accelerator: 'cpu', revision: canary });
+    const models = { [model]: { stable, canary: { revision: canary, share: 0.5 } } };
+    await publish(await signRelease({ v: 1, generation: nextGeneration(), models }));
+    await make({ model, documents: [{ text: 'Hello.' }] });
+    expect(eu.requests[0]?.body).toMatchObject({ project: { light: false } });
   });
 
   it.each<[string, object, object, string]>([

@@ -1,5 +1,6 @@
 // Routing where one agent serves several revisions of a name.
 import { describe, expect, it } from 'vitest';
+import { describeVersion } from '../../../edge/protocol/torchserve.ts';
 import { pick, type RouteRequest } from '../../../edge/routing/pick.ts';
 import { pickMirror } from '../../../edge/routing/pick-mirror.ts';
 import { attemptsLeft } from '../../../edge/routing/retry.ts';
@@ -140,5 +141,13 @@ describe('A11 tiers of revisions', () => {
     expect(at({ [A]: 'loaded', [B]: 'ram' })).toBe('one a');
     expect(at({ [A]: 'loaded', [B]: 'loaded' })).toBe('one b');
     expect(at({ [A]: 'ram', [B]: 'blob' })).toBe('one b');
+  });
+
+  it('A16 TorchServe’s workers are the agents with the revision loaded', () => {
+    const fleet = [holding('warm', { [A]: 'loaded', [B]: 'ssd' }), holding('cold', { [A]: 'ram', [B]: 'loaded' })];
+    const row = { revision: A, stage: 'full' as const, author: 'ann', registered: 1, since: 1, aliases: [] };
+    const state = { model: 'reference-en', seq: 1, at: 1, aliases: [], revisions: [row] };
+    const described = describeVersion(state, { version: '1', row }, told(fleet, stable));
+    expect(described.workers.map(({ id }) => id)).toEqual(['warm']);
   });
 });
