@@ -1,5 +1,6 @@
 import { publicText, type Refusal, refusals } from '../../shared/refusal.ts';
-import { usage, wholeText } from '../../shared/speech/openai-answer.ts';
+import { logprobsOf } from '../../shared/speech/logprobs.ts';
+import { allLogprobs, usage, wholeText } from '../../shared/speech/openai-answer.ts';
 import type { Segment, Transcript } from '../../shared/speech/transcript.ts';
 
 /** Content type of the frames below (WHATWG HTML, server-sent events). */
@@ -12,11 +13,20 @@ export const doneFrame = 'data: [DONE]\n\n';
 const frame = (data: unknown) => `data: ${JSON.stringify(data)}\n\n`;
 
 /** One delta per segment; all deltas joined are the text of the done frame. */
-export const deltaFrame = ({ text }: Segment, first: boolean): string =>
-  frame({ type: 'transcript.text.delta', delta: first ? text : ` ${text}` });
+export const deltaFrame = ({ text, words }: Segment, first: boolean, logprobs: boolean): string =>
+  frame({
+    type: 'transcript.text.delta',
+    delta: first ? text : ` ${text}`,
+    ...(logprobs && { logprobs: logprobsOf(words, first) }),
+  });
 
-export const finalFrame = (transcript: Transcript): string =>
-  frame({ type: 'transcript.text.done', text: wholeText(transcript.segments), usage: usage(transcript) });
+export const finalFrame = (transcript: Transcript, logprobs: boolean): string =>
+  frame({
+    type: 'transcript.text.done',
+    text: wholeText(transcript.segments),
+    ...(logprobs && { logprobs: allLogprobs(transcript.segments) }),
+    usage: usage(transcript),
+  });
 
 /**
  * OpenAI's error object. `param` names the field at fault, where one is. `request` goes into errors that come after the

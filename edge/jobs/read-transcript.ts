@@ -67,6 +67,7 @@ const form: Omit<TranscriptionForm, 'responseFormat'> = {
   prompt: undefined,
   temperature: 0,
   stream: false,
+  logprobs: false,
   granularities: ['segment', 'word'],
 };
 

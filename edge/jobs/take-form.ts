@@ -1,5 +1,4 @@
 import { FILENAME_CHARACTERS, uploadRow } from '../../shared/jobs/upload-contract.ts';
-import { isOpen } from '../../shared/pool/language.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { DEFAULT_NAME } from '../../shared/registry/names.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
@@ -108,7 +107,7 @@ function readUploadRequest(
   const priority = hints.value.class;
   const requested = {
     model,
-    ...(!isOpen(language) && { language }),
+    ...(form.value.language !== undefined && { language: form.value.language }),
     ...(filename && { filename: filename.slice(0, FILENAME_CHARACTERS) }),
     ...(contentType && { content_type: contentType.slice(0, 128) }),
     ...(priority !== undefined && { priority }),

@@ -1,6 +1,7 @@
 import { agreesOnLanguage } from '../../shared/pool/language.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
+import { tagOfLanguage } from '../../shared/speech/language.ts';
 import { BUFFERED_BODY_BYTES, FORM_FIELD_BYTES } from '../../shared/speech/limits.ts';
 import { readKnownForm } from '../../shared/speech/openai-form.ts';
 import { type CallerBody, HINTS_BYTES } from '../http/caller-body.ts';
@@ -35,7 +36,7 @@ export function readRequestHints(address: string | URL, headers: Headers): Resul
   if (model === undefined && !language) return ok({ model, language, class: requested });
   // The form's own rules, so that a hint is never accepted that the same field of the form would not be.
   const form = readKnownForm({ model: [model ?? ANY_MODEL], ...(language && { language: [language] }) });
-  return form.ok ? ok({ model, language, class: requested }) : form;
+  return form.ok ? ok({ model, language: language && (form.value.language ?? 'auto'), class: requested }) : form;
 }
 
 /**
@@ -107,7 +108,7 @@ export function checkPromise(
 ): Result<undefined> {
   const model = fields.model?.[0] || hints.model;
   if (model !== hints.model && names(model) !== hints.model) return no(refuse('hints_conflict', { field: 'model' }));
-  if (!agreesOnLanguage(hints.language, fields.language?.[0])) {
+  if (!agreesOnLanguage(hints.language, tagOfLanguage(fields.language?.[0] ?? ''))) {
     return no(refuse('hints_conflict', { field: 'language' }));
   }
   return ok(undefined);

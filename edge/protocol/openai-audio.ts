@@ -142,15 +142,18 @@ function frameReader(source: Source, received: Received, final: Final | undefine
   let sent = 0;
   let last = final;
   return async () => {
+    const logprobs = received.form?.logprobs ?? false;
     for (;;) {
       if (sent < received.segments.length) {
-        const frames = received.segments.slice(sent).map((segment, index) => deltaFrame(segment, sent + index === 0));
+        const frames = received.segments
+          .slice(sent)
+          .map((segment, index) => deltaFrame(segment, sent + index === 0, logprobs));
         sent = received.segments.length;
         return { text: frames.join(''), over: false };
       }
       if (last) {
         // Rendered before the end is recorded: a transcript that cannot be rendered was not served.
-        const text = finalFrame({ segments: received.segments, final: last }) + doneFrame;
+        const text = finalFrame({ segments: received.segments, final: last }, logprobs) + doneFrame;
         const ended = await source.end(ok(last));
         return { text: ended.ok ? text : errorFrame(ended.refusal, source.request), over: true };
       }

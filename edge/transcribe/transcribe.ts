@@ -2,6 +2,7 @@ import { allowsLanguage, allowsSpoken, isOpen } from '../../shared/pool/language
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { DEFAULT_NAME } from '../../shared/registry/names.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
+import { tagOfLanguage } from '../../shared/speech/language.ts';
 import { BODY_BYTES, CONTENT_TYPE_CHARACTERS } from '../../shared/speech/limits.ts';
 import type { AnswerEvent } from '../../shared/speech/transcript.ts';
 import { type Claims, clampClass } from '../../shared/tenant/claims.ts';
@@ -159,7 +160,7 @@ export function sourceOf(
     check(fields) {
       const kept = checkPromise(fields, hints, names);
       if (!kept.ok) return kept;
-      const language = fields.language?.[0];
+      const language = tagOfLanguage(fields.language?.[0] ?? '');
       return mayUse(language, isOpen(language) || allowsLanguage(languages, language));
     },
     end: (outcome) => relay.end(outcome, ({ language }) => mayUse(language, allowsSpoken(languages, language))),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type Logprob, logprob, logprobsOf } from './logprobs.ts';
 import type { ResponseFormat, TranscriptionForm } from './openai-form.ts';
 import { renderSrt, renderVtt } from './subtitles.ts';
 import type { Segment, Transcript } from './transcript.ts';
@@ -6,7 +7,11 @@ import type { Segment, Transcript } from './transcript.ts';
 const duration = z.object({ type: z.literal('duration'), seconds: z.number().int() });
 
 /** `response_format=json`. */
-export const transcription = z.object({ text: z.string(), usage: duration });
+export const transcription = z.object({
+  text: z.string(),
+  logprobs: z.array(logprob).optional().describe('Of each word, if requested'),
+  usage: duration,
+});
 
 const whisperSegment = z.object({
   id: z.number().int(),
@@ -47,7 +52,7 @@ const contentTypes: Readonly<Record<ResponseFormat, string>> = {
 };
 
 const renderers: Readonly<Record<ResponseFormat, (transcript: Transcript, form: TranscriptionForm) => string>> = {
-  json: (transcript) => JSON.stringify(brief(transcript)),
+  json: (transcript, form) => JSON.stringify(brief(transcript, form)),
   verbose_json: (transcript, form) => JSON.stringify(verbose(transcript, form)),
   text: ({ segments }) => `${wholeText(segments)}\n`,
   srt: ({ segments }) => renderSrt(segments),
@@ -65,8 +70,8 @@ export function renderTranscript(transcript: Transcript, form: TranscriptionForm
 const alwaysWordy: ReadonlySet<ResponseFormat> = new Set(['srt', 'vtt']);
 
 /** Reports whether the answer to a form needs the words of segments, and not the text alone. */
-export const needsWords = ({ responseFormat, granularities }: TranscriptionForm): boolean =>
-  alwaysWordy.has(responseFormat) || (responseFormat === 'verbose_json' && granularities.includes('word'));
+export const needsWords = ({ responseFormat, granularities, logprobs }: TranscriptionForm): boolean =>
+  logprobs || alwaysWordy.has(responseFormat) || (responseFormat === 'verbose_json' && granularities.includes('word'));
 
 export const wholeText = (segments: readonly Segment[]): string =>
   segments
@@ -80,8 +85,16 @@ export const usage = ({ final }: Pick<Transcript, 'final'>) => ({
   seconds: Math.ceil(final.durationSeconds),
 });
 
-const brief = (transcript: Transcript): z.infer<typeof transcription> => ({
+/** Log probabilities of all words of a transcript. */
+export const allLogprobs = (segments: readonly Segment[]): Logprob[] =>
+  logprobsOf(
+    segments.flatMap(({ words }) => words),
+    true,
+  );
+
+const brief = (transcript: Transcript, { logprobs }: TranscriptionForm): z.infer<typeof transcription> => ({
   text: wholeText(transcript.segments),
+  ...(logprobs && { logprobs: allLogprobs(transcript.segments) }),
   usage: usage(transcript),
 });
 

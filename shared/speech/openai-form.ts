@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { refuse } from '../refusal.ts';
 import { requestedModel } from '../registry/names.ts';
 import { no, ok, type Result } from '../result.ts';
+import { languageList, tagOfLanguage } from './language.ts';
 
 /** Forms whose parse is cached: callers differ in model, language and format, and in little else. */
 const CACHED_FORMS_MAX = 256;
@@ -15,8 +16,8 @@ export type ResponseFormat = (typeof responseFormats)[number];
 export const granularities = ['word', 'segment'] as const;
 export type Granularity = (typeof granularities)[number];
 
-/** `auto`, or subtags of BCP 47 as far as a language of speech needs them: `en`, `en-GB`, `zh-Hant-TW`. */
-const languageTag = /^(?:auto|[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3})$/;
+/** Value of `include` for the log probabilities of words. */
+const LOGPROBS = 'logprobs';
 
 /**
  * Text parts of `POST /v1/audio/transcriptions`, by name. Names and rules are OpenAI's. The caller sees the
@@ -24,7 +25,11 @@ const languageTag = /^(?:auto|[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3})$/;
  */
 export const transcriptionFields = z.object({
   model: requestedModel,
-  language: z.string().regex(languageTag, 'must be a BCP 47 tag such as "en", or "auto"').optional(),
+  language: z
+    .string()
+    .regex(languageList, 'must be a language such as "en" or "english", a list of them, or "auto"')
+    .transform(tagOfLanguage)
+    .optional(),
   prompt: z.string().max(8_192, 'must be at most 8192 characters').optional(),
   response_format: z.enum(responseFormats, `must be one of ${responseFormats.join(', ')}`).default('json'),
   temperature: z
@@ -44,7 +49,7 @@ export const repeatedFields = z.object({
     .array(z.enum(granularities, 'each must be "word" or "segment"'))
     .transform((values): readonly Granularity[] => [...new Set(values)])
     .optional(),
-  include: z.array(z.string()).max(0, 'log probabilities of tokens are not available').optional(),
+  include: z.array(z.literal(LOGPROBS, 'each must be "logprobs"')).optional(),
   known_speaker_names: z.array(z.string()).max(0, 'speakers are not told apart').optional(),
   known_speaker_references: z.array(z.string()).max(0, 'speakers are not told apart').optional(),
 });
@@ -57,6 +62,8 @@ export interface TranscriptionForm {
   readonly responseFormat: ResponseFormat;
   readonly temperature: number;
   readonly stream: boolean;
+  /** Adds the log probability of each word; with `json` only. */
+  readonly logprobs: boolean;
   /** Has an effect on `verbose_json` only. */
   readonly granularities: readonly Granularity[];
 }
@@ -86,6 +93,10 @@ export function readForm(fields: Readonly<Record<string, readonly string[]>>): R
   if (stream && responseFormat !== 'json' && responseFormat !== 'text') {
     return invalid('stream', `is not possible with response_format ${responseFormat}`);
   }
+  const logprobs = many.data.include?.includes(LOGPROBS) ?? false;
+  if (logprobs && responseFormat !== 'json') {
+    return invalid('include', `is not possible with response_format ${responseFormat}`);
+  }
   return ok({
     model: one.data.model,
     language: language === 'auto' ? undefined : language,
@@ -93,6 +104,7 @@ export function readForm(fields: Readonly<Record<string, readonly string[]>>): R
     responseFormat,
     temperature: one.data.temperature,
     stream,
+    logprobs,
     granularities: granularities.length > 0 ? granularities : ['segment'],
   });
 }

@@ -125,7 +125,7 @@ describe('A21 C6 refused requests', () => {
         }),
       400,
       'field_invalid',
-      'The field "language" is not valid: must be a BCP 47 tag such as "en", or "auto".',
+      'The field "language" is not valid: must be a language such as "en" or "english", a list of them, or "auto".',
     ],
     [
       'a language the tenant may not use',

@@ -138,7 +138,7 @@ describe('A21 C6 refusals from an agent', () => {
     ['response_format', 'diarized_json'],
     ['response_format', 'docx'],
     ['temperature', '3'],
-    ['include[]', 'logprobs'],
+    ['include[]', 'speakers'],
   ])('a form with %s=%s', async (field, value) => {
     const name = model();
     await startAgent(name);

@@ -65,6 +65,21 @@ describe('C10 words of segments', () => {
   );
 });
 
+describe('U3 log probabilities', () => {
+  it('come with each word, in one answer and in frames', () => {
+    const answer = JSON.parse(render({ include: ['logprobs'] }).body) as {
+      logprobs: { token: string }[];
+      text: string;
+    };
+    expect(answer.logprobs.map(({ token }) => token).join('')).toBe(answer.text);
+    expect(answer.logprobs[0]).toMatchObject({ logprob: Math.log(0.9) });
+    const form = readForm({ model: ['m'], include: ['logprobs'] });
+    expect(form.ok && needsWords(form.value)).toBe(true);
+    const frames = [deltaFrame(transcript.segments[0] as Segment, true, true), finalFrame(transcript, true)];
+    for (const frame of frames) expect(frame).toContain('"logprobs":[{"token":"fire"');
+  });
+});
+
 describe('C10 golden answers', () => {
   it.each(responseFormats)('%s', async (format) => {
     const fields = { response_format: [format], timestamp_granularities: ['word', 'segment'] };
@@ -115,14 +130,14 @@ describe('C10 subtitles', () => {
 describe('C10 frames of a stream', () => {
   it('deltas joined are the text of the last frame', () => {
     const text = (frame: string) => JSON.parse(frame.slice('data: '.length)) as { delta: string; text: string };
-    const deltas = transcript.segments.map((one, at) => text(deltaFrame(one, at === 0)).delta);
-    expect(deltas.join('')).toBe(text(finalFrame(transcript)).text);
+    const deltas = transcript.segments.map((one, at) => text(deltaFrame(one, at === 0, false)).delta);
+    expect(deltas.join('')).toBe(text(finalFrame(transcript, false)).text);
   });
 
   it('every frame is one line and an empty one', () => {
     const frames = [
-      deltaFrame(segment(0, 0, 1, 'two\nlines'), true),
-      finalFrame(transcript),
+      deltaFrame(segment(0, 0, 1, 'two\nlines'), true, false),
+      finalFrame(transcript, true),
       errorFrame({ reason: 'pool_lost' }),
     ];
     for (const frame of frames) expect(frame).toMatch(/^data: [^\n]*\n\n$/);

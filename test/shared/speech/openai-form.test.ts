@@ -18,6 +18,7 @@ describe('C10 the form of a transcription', () => {
         responseFormat: 'json',
         temperature: 0,
         stream: false,
+        logprobs: false,
         granularities: ['segment'],
       },
     });
@@ -40,6 +41,7 @@ describe('C10 the form of a transcription', () => {
         responseFormat: 'verbose_json',
         temperature: 0.4,
         stream: false,
+        logprobs: false,
         granularities: ['word', 'segment'],
       },
     });
@@ -59,6 +61,17 @@ describe('C10 the form of a transcription', () => {
     }
   });
 
+  it.each([
+    ['english', 'en'],
+    ['Spanish', 'es'],
+    ['en-GB', 'en-GB'],
+    ['en,es', undefined],
+    ['english, german', undefined],
+    ['klingonese', 'klingonese'],
+  ])('U3 reads the language %s as %s', (language, expected) => {
+    expect(readForm({ model: ['m'], language: [language] })).toMatchObject({ value: { language: expected } });
+  });
+
   it.each(['keywords', 'chunking_strategy', 'chunking_strategy[type]', 'user', 'anything'])(
     'a field that is not looked at: %s',
     (name) => {
@@ -72,8 +85,8 @@ describe('C10 the form of a transcription', () => {
     [{ model: ['a', 'b'] }, 'The field "model" is not valid: must appear once.'],
     [{ model: ['A B'] }, 'The field "model" is not valid: must be the name of a model, as GET /v1/models lists it.'],
     [
-      { model: ['m'], language: ['english please'] },
-      'The field "language" is not valid: must be a BCP 47 tag such as "en", or "auto".',
+      { model: ['m'], language: ['english!'] },
+      'The field "language" is not valid: must be a language such as "en" or "english", a list of them, or "auto".',
     ],
     [
       { model: ['m'], response_format: ['diarized_json'] },
@@ -90,9 +103,10 @@ describe('C10 the form of a transcription', () => {
       { model: ['m'], timestamp_granularities: ['letter'] },
       'The field "timestamp_granularities" is not valid: each must be "word" or "segment".',
     ],
+    [{ model: ['m'], include: ['speakers'] }, 'The field "include" is not valid: each must be "logprobs".'],
     [
-      { model: ['m'], include: ['logprobs'] },
-      'The field "include" is not valid: log probabilities of tokens are not available.',
+      { model: ['m'], include: ['logprobs'], response_format: ['text'] },
+      'The field "include" is not valid: is not possible with response_format text.',
     ],
     [
       { model: ['m'], known_speaker_names: ['Ann'] },

@@ -1,0 +1,28 @@
+// Languages as clients write them: BCP 47 tags, English names as Whisper's tools send them, and lists of both.
+
+const tag = '[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}';
+const name = '[A-Za-z]{4,24}(?: [A-Za-z]{4,24})?';
+
+/** One language, or several between commas. `auto` is a name. */
+export const languageList = new RegExp(`^(?:${tag}|${name})(?:, ?(?:${tag}|${name})){0,15}$`);
+
+const alphabet = [...'abcdefghijklmnopqrstuvwxyz'];
+let codes: ReadonlyMap<string, string> | undefined;
+
+/** Two-letter codes (ISO 639-1) by the English name of their language, in lower case. */
+function codesByName(): ReadonlyMap<string, string> {
+  const english = new Intl.DisplayNames(['en'], { type: 'language', fallback: 'none' });
+  const all = alphabet.flatMap((first) => alphabet.map((second) => first + second));
+  codes ??= new Map(all.flatMap((code) => (english.of(code) ? [[english.of(code)?.toLowerCase() ?? '', code]] : [])));
+  return codes;
+}
+
+const TAG = new RegExp(`^${tag}$`);
+
+/** Returns the tag of a language; `auto` for a list of several, which leaves the choice to the model. */
+export function tagOfLanguage(language: string): string {
+  if (language.includes(',')) return 'auto';
+  if (TAG.test(language) || language === 'auto') return language;
+  // A name that is no language stays as it is, and no model serves it.
+  return codesByName().get(language.toLowerCase()) ?? language;
+}
