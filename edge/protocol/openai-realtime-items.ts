@@ -1,3 +1,5 @@
+import { type Logprob, logprobsOf } from '../../shared/speech/logprobs.ts';
+import type { Granularity } from '../../shared/speech/openai-form.ts';
 import type { SessionEvent } from './live-protocol.ts';
 import { stableText } from './stable-text.ts';
 
@@ -17,6 +19,7 @@ interface Item {
   text: string;
   sentText: string;
   logprobs: Logprob[];
+  readonly segments: Segment[];
   seconds: number;
 }
 
@@ -28,34 +31,19 @@ type PendingRequest =
   | { readonly id: number; readonly kind: 'flush'; answered: boolean }
   | { readonly id: number; readonly kind: 'clear' };
 
-interface Logprob {
-  readonly token: string;
-  readonly logprob: number;
-  readonly bytes: readonly number[];
-}
-
 export interface ItemsOptions {
   readonly session: string;
   /** Turns are detected, so speech makes items without a commit. */
   readonly turns: () => boolean;
   readonly logprobs: () => boolean;
+  /** The client requests the times of segments, or of words. */
+  readonly times: (granularity: Granularity) => boolean;
 }
 
 const PREFIX = 'conversation.item.input_audio_transcription';
 const milli = (seconds: number) => Math.round(seconds * 1_000);
 const round = (seconds: number) => milli(Math.max(0, seconds)) / 1_000;
 const join = (before: string, text: string) => (before === '' || text === '' ? before + text : `${before} ${text}`);
-
-/** Stands for the logarithm of 0, which JSON cannot hold. */
-const CERTAINLY_NOT = -100;
-
-/** Renders words as tokens: a word is the smallest unit with a posterior of the decoder. */
-const logprobsOf = (words: readonly { word: string; confidence: number }[], isFirst: boolean): Logprob[] =>
-  words.map(({ word, confidence }, index) => {
-    const token = isFirst && index === 0 ? word : ` ${word}`;
-    const logprob = Math.max(CERTAINLY_NOT, Math.log(confidence));
-    return { token, logprob, bytes: [...new TextEncoder().encode(token)] };
-  });
 
 /**
  * Renders session events as items of an OpenAI conversation. For each item, whatever the agent sends: events come in the
@@ -150,6 +138,7 @@ export class Items {
       text: '',
       sentText: '',
       logprobs: [],
+      segments: [],
       seconds: 0,
     };
   }
@@ -208,6 +197,7 @@ export class Items {
     }
     item.text = join(item.text, segment.text);
     events.push(...this.#sendDelta(item, item.text, segment.words));
+    item.segments.push(segment);
     item.logprobs.push(...logprobsOf(segment.words, item.logprobs.length === 0));
     if (!cut) return events;
     this.#open = this.#open.filter((one) => one !== item);
@@ -245,7 +235,20 @@ export class Items {
     ];
   }
 
-  #complete({ id, text, seconds, logprobs }: Item): ServerEvent[] {
+  /** Times of a transcript, seconds of the session, as `verbose_json` names them. */
+  #showTimes(segments: readonly Segment[]) {
+    const words = segments.flatMap((segment) => segment.words);
+    return {
+      ...(this.#options.times('segment') && {
+        segments: segments.map(({ text, start, end }) => ({ text, start: round(start), end: round(end) })),
+      }),
+      ...(this.#options.times('word') && {
+        words: words.map(({ word, start, end }) => ({ word, start: round(start), end: round(end) })),
+      }),
+    };
+  }
+
+  #complete({ id, text, seconds, logprobs, segments }: Item): ServerEvent[] {
     const body = { item_id: id, content_index: 0, transcript: text };
     const usage = { type: 'duration', seconds: round(seconds) };
     return [
@@ -253,6 +256,7 @@ export class Items {
         type: `${PREFIX}.completed`,
         ...body,
         ...(this.#options.logprobs() && { logprobs }),
+        ...this.#showTimes(segments),
         usage,
       },
     ];

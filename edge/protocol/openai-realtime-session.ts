@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import { transcriptionFields } from '../../shared/speech/openai-form.ts';
+import { type Granularity, repeatedFields, transcriptionFields } from '../../shared/speech/openai-form.ts';
 import { AUDIO_RATE_MAX_HZ, AUDIO_RATE_MIN_HZ } from '../../shared/speech/wav.ts';
 import type { StreamFormat } from '../../shared/stream/format.ts';
 import type { StreamOptions } from '../../shared/stream/link.ts';
@@ -30,6 +30,7 @@ const transcription = z.object({
   language: transcriptionFields.shape.language.nullable(),
   languages: z.array(z.string()).max(64, 'must be at most 64 tags').nullish(),
   prompt: transcriptionFields.shape.prompt.nullable(),
+  timestamp_granularities: repeatedFields.shape.timestamp_granularities.nullable(),
 });
 
 const milliseconds = (least: number, most: number) => {
@@ -95,6 +96,8 @@ export interface SessionConfig {
   /** BCP 47 tag, `auto`, or absent. */
   readonly language: string | undefined;
   readonly prompt: string | undefined;
+  /** Times that each transcript has besides its text; those of secrets of before are absent. */
+  readonly granularities?: readonly Granularity[];
   readonly noiseReduction: z.infer<typeof noiseReduction> | null;
   readonly turnDetection: TurnDetection | null;
   readonly include: readonly string[];
@@ -137,10 +140,10 @@ function invalid(error: z.ZodError, session: object): Result<never> {
 }
 
 function mergeTranscription(
-  { model, language, prompt }: SessionConfig,
+  { model, language, prompt, granularities = [] }: SessionConfig,
   requested: z.infer<typeof transcription> | undefined,
-): Pick<SessionConfig, 'model' | 'language' | 'prompt'> {
-  if (!requested) return { model, language, prompt };
+): Pick<SessionConfig, 'model' | 'language' | 'prompt' | 'granularities'> {
+  if (!requested) return { model, language, prompt, granularities };
   // A list of one language is a choice; a longer list leaves the language to the model.
   const [only, ...others] = requested.languages ?? [];
   const chosen = requested.language !== undefined ? requested.language : others.length === 0 ? only : undefined;
@@ -150,6 +153,7 @@ function mergeTranscription(
     model: kept(requested.model, model),
     language: kept(chosen, language),
     prompt: kept(requested.prompt, prompt),
+    granularities: kept(requested.timestamp_granularities, granularities) ?? [],
   };
 }
 
@@ -172,10 +176,11 @@ export interface SessionFacts {
   readonly expiresAt: number;
 }
 
-const shownTranscription = ({ model, language, prompt }: SessionConfig) => ({
+const shownTranscription = ({ model, language, prompt, granularities = [] }: SessionConfig) => ({
   model: model ?? null,
   ...(language !== undefined && { language }),
   ...(prompt !== undefined && { prompt }),
+  ...(granularities.length > 0 && { timestamp_granularities: granularities }),
 });
 
 /** Renders the session in OpenAI's current shape. */

@@ -111,6 +111,7 @@ class OpenAiRealtime implements LiveProtocol {
       session,
       turns: () => this.#config.turnDetection !== null,
       logprobs: () => this.#config.include.includes(LOGPROBS),
+      times: (granularity) => this.#config.granularities?.includes(granularity) ?? false,
     });
   }
 

@@ -122,6 +122,18 @@ describe('C10 turns that are detected', () => {
     expect(joined[0]?.logprob).toBeCloseTo(Math.log(0.9));
   });
 
+  it('U3 with times of segments and words when requested', () => {
+    const { send, tell } = talk();
+    const transcription = { timestamp_granularities: ['segment', 'word'], language: 'english' };
+    send({ type: 'session.update', session: { audio: { input: { transcription } } } });
+    send(append());
+    const completed = tell(segment('one two')).find(({ type }) => type === `${PREFIX}.completed`);
+    expect(completed).toMatchObject({
+      segments: [{ text: 'one two', start: expect.any(Number) }],
+      words: [{ word: 'one' }, { word: 'two' }],
+    });
+  });
+
   it('may be cut short by a commit, which is answered even in silence', () => {
     const { send, tell } = talk();
     send(append(1_000));
