@@ -30,9 +30,11 @@ import { readAudio, readManifest } from './jobs/read-document.ts';
 import { readTranscript } from './jobs/read-transcript.ts';
 import { replayJobs } from './jobs/replay-jobs.ts';
 import { describeApi } from './openapi.ts';
+import { answerDeepgramProjects, isDeepgramClient } from './protocol/deepgram-projects.ts';
 import { answerClientSecret, answerGrant } from './protocol/issue-tokens.ts';
 import { answerKserve } from './protocol/kserve/answer-kserve.ts';
 import { refuseAsTorchserve, TORCHSERVE } from './protocol/torchserve.ts';
+import { unbuiltRoutes } from './protocol/unbuilt.ts';
 import { listModels, showHealth, showModel } from './registry/list-models.ts';
 import {
   createRevision,
@@ -129,6 +131,9 @@ export const app = new Hono<EdgeEnv>();
 
 app.use(requireSettings, provideContext, logUnadmitted, setHeaders, drainRefused);
 app.onError(answerThrown);
+app.use('/v1/projects/*', async (c, next) =>
+  isDeepgramClient(c.req.raw.headers) ? handle(answerDeepgramProjects)(c, next) : next(),
+);
 
 for (const [path, handlers] of Object.entries(routes)) {
   const allow = [...Object.keys(handlers), 'OPTIONS'];
@@ -138,6 +143,11 @@ for (const [path, handlers] of Object.entries(routes)) {
   app.all(path, () => answerRefusal(refuse('method_wrong', { allow: allow.join(', ') })));
 }
 app.all(`${TORCHSERVE}/*`, () => refuseAsTorchserve(refuse('route_unknown')));
+
+for (const [path, handler] of Object.entries(unbuiltRoutes)) {
+  app.options(path, (c) => answerPreflight(c.req.raw, ['GET', 'POST', 'OPTIONS']));
+  app.all(path, handle(handler));
+}
 
 // KServe has paths, methods and errors of its own.
 for (const path of ['/v2', '/v2/*']) {

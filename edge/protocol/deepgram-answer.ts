@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { wholeText } from '../../shared/speech/openai-answer.ts';
 import type { Segment, Transcript, Word } from '../../shared/speech/transcript.ts';
+import { type Warning, warning } from './deepgram-warning.ts';
 
 const word = z.object({
   word: z.string(),
@@ -52,6 +53,7 @@ export const recordingAnswer = z.object({
     model_info: z.record(z.string(), modelInfo),
     tags: z.array(z.string()).optional(),
     extra: z.record(z.string(), z.string()).optional(),
+    warnings: z.array(warning).optional().describe('Parameters without effect'),
   }),
   results: z.object({
     channels: z.array(
@@ -84,6 +86,7 @@ export interface RecordingOptions {
   readonly paragraphs: boolean;
   readonly tags: readonly string[];
   readonly extra: Readonly<Record<string, string>>;
+  readonly warnings: readonly Warning[];
 }
 
 /** Rounds a time, which is a sample count divided by a rate. */
@@ -124,6 +127,7 @@ export function renderRecording(
       model_info: { [facts.uuid]: showModel(facts.model, final.revision) },
       ...(options.tags.length > 0 && { tags: [...options.tags] }),
       ...(Object.keys(options.extra).length > 0 && { extra: options.extra }),
+      ...(options.warnings.length > 0 && { warnings: [...options.warnings] }),
     },
     results: {
       channels: [

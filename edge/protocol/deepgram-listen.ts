@@ -268,6 +268,7 @@ class DeepgramListen implements LiveProtocol {
       channels: 1,
       models: [uuid],
       model_info: { [uuid]: showModel(this.#model, this.#revision) },
+      ...(this.#query.warnings.length > 0 && { warnings: this.#query.warnings }),
     };
     return { frames: [JSON.stringify(metadata)], code: 1000, reason: '' };
   }

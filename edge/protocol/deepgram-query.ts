@@ -6,6 +6,7 @@ import { AUDIO_CHANNELS_MAX, AUDIO_RATE_MAX_HZ, AUDIO_RATE_MIN_HZ } from '../../
 import { type Encoding, encodings, type StreamFormat } from '../../shared/stream/format.ts';
 import type { StreamOptions } from '../../shared/stream/link.ts';
 import type { RecordingOptions } from './deepgram-answer.ts';
+import { type Warning, warnOf } from './deepgram-warning.ts';
 
 /**
  * Shortest silence that ends an utterance of a Deepgram client: the hosted service's 10 ms would cut words
@@ -19,6 +20,9 @@ export interface ListenQuery {
   readonly model: string | undefined;
   /** BCP 47 tag; undefined for `multi`, `auto` and `detect_language`. */
   readonly language: string | undefined;
+  /** The client requests that the language is detected. */
+  readonly detectLanguage: boolean;
+  readonly warnings: readonly Warning[];
 }
 
 export interface LiveQuery extends ListenQuery {
@@ -40,10 +44,6 @@ export interface RecordingQuery extends ListenQuery, RecordingOptions {
  */
 const unavailable: Readonly<Record<string, string>> = {
   redact: 'is not available: nothing is redacted here',
-  diarize: 'is not available: speakers are not told apart',
-  diarize_model: 'is not available: speakers are not told apart',
-  diarize_version: 'is not available: speakers are not told apart',
-  profanity_filter: 'is not available: words are transcribed as they are said',
   replace: 'is not available: words are transcribed as they are said',
   search: 'is not available: look in the transcript',
   detect_entities: 'is not available',
@@ -52,6 +52,14 @@ const unavailable: Readonly<Record<string, string>> = {
   intents: 'is not available',
   sentiment: 'is not available',
   callback: 'is not available: the answer comes on this connection',
+};
+
+/** Options that clients send by default and that have no effect, each with the warning in the answer. */
+const unmet: Readonly<Record<string, string>> = {
+  diarize: 'Speakers are not told apart.',
+  diarize_model: 'Speakers are not told apart.',
+  diarize_version: 'Speakers are not told apart.',
+  profanity_filter: 'Words are transcribed as they are said.',
 };
 
 /*
@@ -75,11 +83,14 @@ function readShared(query: URLSearchParams): Result<ListenQuery> {
   const named = transcriptionFields.shape.model.optional().safeParse(model);
   if (!named.success) return invalid('model', named.error.issues[0]?.message ?? 'is not understood');
   const tag = query.get('language') ?? '';
-  const detects = query.getAll('detect_language').some((value) => !isOff(value));
-  if (tag === '' || tag === 'multi' || tag === 'auto' || detects) return ok({ model, language: undefined });
+  const asks = (field: string) => query.getAll(field).some((value) => !isOff(value));
+  const detectLanguage = asks('detect_language');
+  const warnings = Object.entries(unmet).flatMap(([field, text]) => (asks(field) ? [warnOf(field, text)] : []));
+  const known = { model, detectLanguage, warnings };
+  if (tag === '' || tag === 'multi' || tag === 'auto' || detectLanguage) return ok({ ...known, language: undefined });
   const language = transcriptionFields.shape.language.safeParse(tag);
-  if (!language.success) return invalid('language', 'must be a BCP 47 tag such as "en", or "multi"');
-  return ok({ model, language: tag });
+  if (!language.success) return invalid('language', 'must be a language such as "en", or "multi"');
+  return ok({ ...known, language: language.data === 'auto' ? undefined : language.data });
 }
 
 function readFlag(query: URLSearchParams, field: string): Result<boolean> {
@@ -186,7 +197,6 @@ export function readRecordingQuery(query: URLSearchParams): Result<RecordingQuer
   return ok({
     ...shared.value,
     samples: samples.value,
-    detectLanguage: query.getAll('detect_language').some((value) => !isOff(value)),
     utterances: utterances.value,
     utteranceSplit: split,
     paragraphs: paragraphs.value,

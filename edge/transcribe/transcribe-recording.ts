@@ -12,8 +12,10 @@ import { Session } from '../ledger/session.ts';
 import { type RecordingQuery, readRecordingQuery } from '../protocol/deepgram-query.ts';
 import { answerRecording } from '../protocol/deepgram-recording.ts';
 import { refuseAsDeepgram } from '../protocol/deepgram-refuse.ts';
+import { type Warning, warnOf } from '../protocol/deepgram-warning.ts';
 import { readModelNames, resolveModel } from '../routing/model-names.ts';
 import { Relay } from '../routing/relay.ts';
+import { readSnapshots } from '../routing/snapshot.ts';
 import { checkAllowed, named, sourceOf, transcription } from './transcribe.ts';
 import { wavHeader } from './wav-header.ts';
 
@@ -58,7 +60,28 @@ export async function transcribeRecording(request: Request, context: RequestCont
   const source = sourceOf(relay, { claims: session.value.claims, hints, names }, context);
   const newId = () => crypto.randomUUID();
   const sha256 = () => hash.digest('hex');
-  return answerRecording(source, query.value, { request: context.id, created, model, newId, sha256 });
+  const options = {
+    ...query.value,
+    warnings: [...query.value.warnings, ...(await warnOfDetection(query.value, model, context))],
+  };
+  return answerRecording(source, options, { request: context.id, created, model, newId, sha256 });
+}
+
+/** Warns of a detection without a choice: agents serve the model in one language. */
+async function warnOfDetection(
+  { detectLanguage }: RecordingQuery,
+  model: string,
+  { settings, env, runtime }: RequestContext,
+): Promise<Warning[]> {
+  if (!detectLanguage) return [];
+  const snapshots = await readSnapshots(settings.zones, env.ROSTER, runtime);
+  const served = snapshots
+    .flatMap(({ entries }) => entries.flatMap(({ description }) => description.models))
+    .filter(({ name }) => name === model);
+  const languages = new Set(served.flatMap((one) => one.languages.map((tag) => tag.split('-')[0])));
+  const [only] = languages;
+  const text = `The model recognises one language, ${only}; nothing was detected.`;
+  return languages.size === 1 ? [warnOf('detect_language', text)] : [];
 }
 
 /** Checks what can be refused before a byte of the body was read. */

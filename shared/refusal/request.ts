@@ -128,6 +128,13 @@ export const requestRefusals = {
     retry: 'never',
     text: 'This address accepts WebSocket connections only.',
   },
+  route_unbuilt: {
+    status: 501,
+    close: 4400,
+    type: 'invalid_request_error',
+    retry: 'never',
+    text: '{feature} is not available here. GET /v1/openapi.json lists what is.',
+  },
   extension_closed: {
     status: 501,
     close: 4400,

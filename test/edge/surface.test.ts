@@ -351,3 +351,41 @@ describe('C10 the description of the interface', () => {
     expect(await health()).toEqual({ status: 'ok', serving: true });
   });
 });
+
+describe('U3 C10 clients of other services', () => {
+  it.each(['/v1/audio/translations', '/v1/audio/speech', '/v1/chat/completions'])(
+    '%s is 501 in OpenAI’s form',
+    async (path) => {
+      const answer = await ask(path, { method: 'POST', headers: await bearer(), body: '{}' });
+      expect(await readRefusal(answer)).toMatchObject({ status: 501, code: 'route_unbuilt' });
+    },
+  );
+
+  it.each(['/v1/speak', '/v1/read', '/v1/agent/settings/think/models', '/v2/listen'])(
+    '%s is 501 in Deepgram’s form',
+    async (path) => {
+      const answer = await ask(path, { method: 'POST', headers: await bearer(), body: '{}' });
+      expect(answer.status).toBe(501);
+      expect(await answer.json()).toMatchObject({ err_code: 'route_unbuilt', request_id: expect.any(String) });
+    },
+  );
+
+  it('see their tenant as a Deepgram project, where Deepgram’s ask', async () => {
+    const token = await makeToken({ tenant: 'acme' });
+    const get = (path: string, headers: Record<string, string>) => ask(path, { headers });
+    const named = { authorization: `Bearer ${token}`, 'x-fern-sdk-name': '@deepgram/sdk' };
+    for (const headers of [named, { authorization: `Token ${token}` }]) {
+      expect(await (await get('/v1/projects', headers)).json()).toEqual({
+        projects: [{ project_id: 'acme', name: 'acme' }],
+      });
+    }
+    expect(await (await get('/v1/projects/acme', named)).json()).toEqual({ project_id: 'acme', name: 'acme' });
+    expect((await get('/v1/projects/acme/keys', named)).status).toBe(501);
+    expect(await (await get('/v1/projects', { authorization: 'Token x.y.z' })).json()).toMatchObject({
+      err_code: 'INVALID_AUTH',
+    });
+    expect(await (await get('/v1/projects/acme/keys', { authorization: `Bearer ${token}` })).json()).toMatchObject({
+      error: { code: 'route_unknown' },
+    });
+  });
+});

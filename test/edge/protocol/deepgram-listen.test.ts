@@ -115,9 +115,6 @@ describe('C10 the address of a Deepgram stream', () => {
   it.each([
     ['redact=pii', 'redact'],
     ['redact=false&redact=pci', 'redact'],
-    ['diarize=true', 'diarize'],
-    ['diarize_model=latest', 'diarize_model'],
-    ['profanity_filter=true', 'profanity_filter'],
     ['replace=this:that', 'replace'],
     ['search=word', 'search'],
     ['detect_entities=true', 'detect_entities'],
@@ -426,6 +423,14 @@ describe('C10 messages to a Deepgram client', () => {
 });
 
 describe('§3-15 the end of a Deepgram stream', () => {
+  it('U3 warns of default options that have no effect', () => {
+    const { protocol, tell } = talk(`${raw}&diarize=true&profanity_filter=true`);
+    tell(ready);
+    const totals = { durationSeconds: 1, speechSeconds: 1, segments: 0 };
+    const { frames } = protocol.close({ final: { ...ready, ...totals, type: 'final' } }, NOW);
+    expect(parse(frames)[0]).toMatchObject({ warnings: [{ parameter: 'diarize' }, { parameter: 'profanity_filter' }] });
+  });
+
   it('is a Metadata and 1000', () => {
     const { protocol, send, tell } = talk();
     send(Uint8Array.of(1, 2));

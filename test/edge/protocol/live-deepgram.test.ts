@@ -347,6 +347,14 @@ describe('C10 POST /v1/listen', () => {
     });
   });
 
+  it('U3 warns of a detection without a choice, and of speakers', async () => {
+    const { name } = await startReader();
+    const answer = await post(`/v1/listen?model=${name}&detect_language=true&diarize=true`);
+    const { metadata } = (await answer.json()) as { metadata: { warnings: { parameter: string; message: string }[] } };
+    expect(metadata.warnings.map(({ parameter }) => parameter)).toEqual(['diarize', 'detect_language']);
+    expect(metadata.warnings[1]?.message).toContain('one language, en');
+  });
+
   it('reports the detected language on request', async () => {
     const { name } = await startReader();
     const answer = await post(`/v1/listen?model=${name}&detect_language=true`);
