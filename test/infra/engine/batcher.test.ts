@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Batcher } from '../../../infra/pool/engine/batch/batcher.ts';
 import type { BatchRequest, Outcome } from '../../../infra/pool/engine/batch/job.ts';
 import { VersionStatistics } from '../../../infra/pool/engine/batch/statistics.ts';
+import { serveNetwork } from '../../../infra/pool/engine/model/serve-network.ts';
 import { parseText } from '../../../infra/pool/models/config/parse-text.ts';
 import { settle } from '../../../infra/pool/models/config/settle.ts';
 import { fp32Tensor, readFp32 } from '../../../shared/kserve/tensor.ts';
@@ -26,7 +27,8 @@ function make(batching: string, instances = [new FakeInstance()]) {
       signal: undefined,
       ...given,
     });
-  return { batcher, clock, statistics, ask, instances };
+  const network = { config: config.value, instances, statistics, clock };
+  return { batcher, network, clock, statistics, ask, instances };
 }
 
 const firstValue = (outcome: Outcome) => {
@@ -129,4 +131,24 @@ describe('the batcher', () => {
     expect(firstValue(await waiting)).toBe(1);
     expect(instance!.closed).toBe(true);
   });
+});
+
+it('A16: a closing model serves requests under a lease and then frees its instance', async () => {
+  const {
+    network,
+    instances: [instance],
+  } = make('dynamic_batching { max_queue_delay_microseconds: 100 }');
+  const served = serveNetwork(1, network, 0);
+  const lease = served.lease();
+  const closed = served.close();
+  const answer = lease.infer({
+    ...{ inputs: [fp32Tensor('X', Float32Array.of(1), [1, 1])], outputs: [] },
+    ...{ priority: 0, timeoutUs: 0, signal: undefined, mark: undefined },
+  });
+  await instance!.finish();
+  expect((await answer).ok).toBe(true);
+  expect(instance!.closed).toBe(false);
+  lease.release();
+  await closed;
+  expect(instance!.closed).toBe(true);
 });
