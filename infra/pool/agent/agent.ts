@@ -36,8 +36,14 @@ export async function startAgent(settings: Settings, overrides: AgentOverrides =
   const context: AgentContext = serving.context;
   const { host, calls, streamMetrics } = serving;
   const { keys, watch, failures, outbox, log, workers, engine } = backend;
+  /** The first load of the pinned models is over; a later one happens beside what is served. */
+  let settled = false;
+  const isSettled = () => {
+    settled ||= backend.loader?.settled() ?? true;
+    return settled;
+  };
   const server = createAgentServer(context, {
-    ready: () => watch.ready() && !context.draining(),
+    ready: () => watch.ready() && isSettled() && !context.draining(),
     failed: failures.list,
   });
   const serveStream = createStreamDoor(context, host, streamMetrics);
@@ -62,6 +68,7 @@ export async function startAgent(settings: Settings, overrides: AgentOverrides =
     outbox.record({ type: 'keys', agent: settings.agent, action: 'gone' });
     await uplink.stop();
     watch.stop();
+    backend.loader?.close();
     // Not awaited: Node never reports it when every process that was given a connection has ended.
     server.close();
     server.closeAllConnections();

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { createDispatcher, type Dispatcher } from './engine/dispatch.ts';
 import type { Engine } from './engine/engine.ts';
 import { createKserveEngine } from './engine/kserve.ts';
@@ -5,10 +6,12 @@ import { createLoadFailures } from './engine/load-failures.ts';
 import { createEngineMetrics } from './engine/metrics-page.ts';
 import { createServiceTime } from './engine/serving-time.ts';
 import { createAttest } from './identity/attest.ts';
-import { createKeys } from './identity/keys.ts';
+import { callFunctions, type FunctionsCall } from './identity/call-functions.ts';
+import { createKeys, type Keys } from './identity/keys.ts';
 import { type Outbox, openOutbox } from './identity/record.ts';
 import { openReleaseMap } from './identity/release-map.ts';
 import { findRevision } from './models/find-revision.ts';
+import { openLoader } from './loader/open-loader.ts';
 import { createModelSource, type Entry } from './models/model-source.ts';
 import type { ServedModel } from './models/served-model.ts';
 import { EngineWatch } from './models/watch.ts';
@@ -37,6 +40,13 @@ export interface AgentOverrides {
 /** Signers that a served revision needs; `undefined` where signatures are not checked. */
 const entryOf = ({ agent, modelSigners, mode }: Settings, { record }: Outbox): Entry | undefined =>
   modelSigners && { agent, signers: modelSigners, strict: mode === 'production', record };
+
+/** Returns what calls the functions with the identity of this agent; `undefined` where the settings name none. */
+function callerOf({ agent, batch, poolTokenFile }: Settings, keys: Keys, now: () => number) {
+  if (!batch) return undefined;
+  const token = () => readFileSync(poolTokenFile, 'utf8').trim();
+  return (call: FunctionsCall) => callFunctions({ url: batch.functionsUrl, agent, keys, token, now }, call);
+}
 
 /** Steps of streams at the engine at once, those of all workers together. */
 export const stepSlotsOf = ({ slots }: Settings): number => slots * STEPS_PER_SLOT;
@@ -82,24 +92,29 @@ export async function openBackend(settings: Settings, overrides: AgentOverrides,
   const engine = overrides.engine ?? createKserveEngine(engineUrl, slots + stepSlotsOf(settings));
   const outbox = openOutbox(stateDir, agent, now);
   const keys = await createKeys(agent, createAttest(settings.attestation));
+  const releaseMap = await openReleaseMap({ keys: serviceKeys, stateDir, now, log });
   const { models: given } = overrides;
-  const read = given
-    ? async () => given
-    : createModelSource({
-        repository: settings.models,
-        now,
-        log,
-        run: (task) => dispatcher.run(task),
-        entry: entryOf(settings, outbox),
-      });
+  const entry = entryOf(settings, outbox);
+  const run: Dispatcher['run'] = (task) => dispatcher.run(task);
+  const sourceOptions = { repository: settings.models, now, log, run, entry };
+  const loader =
+    settings.loader &&
+    (await openLoader({
+      ...sourceOptions,
+      ...{ settings: settings.loader, engine, releaseMap, signers: settings.modelSigners ?? [] },
+      call: callerOf(settings, keys, now),
+      onChange: () => watch.reload(),
+    }));
+  const read = given ? async () => given : loader ? async () => loader.served() : createModelSource(sourceOptions);
   const reload = async () => {
     const models = await read();
     workers?.prepare(models);
     return models;
   };
   const models = await reload();
-  const releaseMap = await openReleaseMap({ keys: serviceKeys, stateDir, now, log });
-  const failures = createLoadFailures({ engine, now, log });
+  const failures = loader
+    ? { look: async () => void loader.refresh(), list: () => loader.failures() }
+    : createLoadFailures({ engine, now, log });
   const watch = new EngineWatch({ engine, models, reload, failures, record: outbox.record, log, agent });
   const serviceTime = createServiceTime(now);
   const dispatcher = createDispatcher({
@@ -116,7 +131,7 @@ export async function openBackend(settings: Settings, overrides: AgentOverrides,
   const model = (name: string, revision?: string) => findRevision(watch.revisions(name), releaseMap.part, revision);
   return {
     ...{ settings, now, log, keepaliveMs, workers, engine, outbox, keys, releaseMap, failures, watch, serviceTime },
-    ...{ dispatcher, metrics, model, clock: overrides.clock },
+    ...{ dispatcher, metrics, model, loader, clock: overrides.clock },
   };
 }
 

@@ -11,7 +11,7 @@ export interface FunctionsOptions {
   readonly now: () => number;
 }
 
-interface FunctionsCall {
+export interface FunctionsCall {
   readonly path: string;
   /** Subject of the proof. */
   readonly job: string;

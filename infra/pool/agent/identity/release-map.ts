@@ -16,6 +16,8 @@ export const RELEASE_GRACE_MS = 3_000;
 export interface ReleaseMapStore {
   /** Generation of the current map; 0 before there is one, `undefined` where none is accepted. */
   generation(): number | undefined;
+  /** Returns the newest map; `undefined` before there is one. */
+  current(): ReleaseMap | undefined;
   /** A map that was told. What is not signed, or older than what is known, changes nothing. */
   take(signed: string): Promise<void>;
   /**
@@ -62,6 +64,7 @@ export async function openReleaseMap({ keys, stateDir, now, log }: ReleaseMapOpt
 
   return {
     generation: () => (keySet ? (held?.map.generation ?? 0) : undefined),
+    current: () => held?.map,
     async take(signed) {
       const map = await open(signed);
       const known = held?.map.generation ?? -1;

@@ -37,6 +37,10 @@ export interface PlacedRevision {
 export const engineName = (part: string, revision: string): string =>
   `${part}.${revision.slice(revision.indexOf(':') + 1).slice(0, 12)}`;
 
+/** Returns the path in the engine's repository of a revision's file. */
+export const engineFile = (file: string, revision: string): string =>
+  engineName(partOf(file), revision) + file.slice(file.indexOf('/'));
+
 const partOf = (file: string): string => file.slice(0, file.indexOf('/'));
 const partsOf = ({ digest, files }: Revision): string[] =>
   [...new Set(files.map(({ name }) => partOf(name)))].map((part) => engineName(part, digest));
@@ -115,11 +119,7 @@ export class EngineFolder {
     const unfinished = path.join(this.#unfinished, randomUUID());
     try {
       for (const [at, { name, digest }] of revision.files.entries()) {
-        const target = path.join(
-          unfinished,
-          engineName(partOf(name), revision.digest),
-          name.slice(partOf(name).length),
-        );
+        const target = path.join(unfinished, engineFile(name, revision.digest));
         await disk.mkdir(path.dirname(target), { recursive: true });
         await disk.copyFile(leased[at]?.path ?? '', target, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL);
         // Verified before the copy and unchanged after it: the copy is of verified bytes.

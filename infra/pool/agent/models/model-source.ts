@@ -30,23 +30,16 @@ export interface ModelSourceOptions {
 }
 
 /**
- * Returns a function that reads the models of a repository; a model that has not changed is not loaded again. A broken
- * model is logged and left out. With `entry`, a revision is served only if its signature holds.
+ * Returns a function that reads the models of a repository. A broken model is logged and left out. With `entry`, a
+ * revision is read only if its signature holds, and a refused one is audited.
  */
-export function createModelSource({
-  repository,
-  now,
-  log,
-  run,
-  entry,
-}: ModelSourceOptions): () => Promise<ServedModel[]> {
+export function createRepositoryReader({ repository, now, log, entry }: Omit<ModelSourceOptions, 'run'>) {
   const digests: KnownDigests = new Map();
   const enter = entry && createEnter(repository, entry, log);
   /** Revision of each model whose refusal was audited. */
   const refused = new Map<string, string>();
   /** Last logged line of each model that is not served. */
   const logged = new Map<string, string>();
-  let models: ServedModel[] = [];
 
   function onBroken(model: string, detail: string, revision?: string) {
     const line = `${revision} ${detail}`;
@@ -58,18 +51,29 @@ export function createModelSource({
     entry.record({ type: 'model.revision', agent: entry.agent, action: 'refused', model, revision });
   }
 
+  return {
+    read: () => readRepository(repository, { now: now(), onBroken, digests, enter }),
+    onBroken,
+    onGood: (model: string) => void logged.delete(model),
+  };
+}
+
+/** Returns a function that reads and serves the models of a repository; an unchanged model is not loaded again. */
+export function createModelSource(options: ModelSourceOptions): () => Promise<ServedModel[]> {
+  const reader = createRepositoryReader(options);
+  let models: ServedModel[] = [];
   return async () => {
     const recogniserOf = createRecognisers();
     const next: ServedModel[] = [];
-    for (const model of await readRepository(repository, { now: now(), onBroken, digests, enter })) {
+    for (const model of await reader.read()) {
       const { name, revision } = model.description;
       const same = models.find(({ description }) => description.name === name && description.revision === revision);
       try {
         const recogniser = isSpeechModel(model) && !same ? await recogniserOf(model) : undefined;
-        next.push({ ...(same ?? serve(model, recogniser, { run, now })), unchanged: model.unchanged });
-        logged.delete(name);
+        next.push({ ...(same ?? serve(model, recogniser, options)), unchanged: model.unchanged });
+        reader.onGood(name);
       } catch (error) {
-        onBroken(name, error instanceof Error ? error.message : 'its decoder does not load');
+        reader.onBroken(name, error instanceof Error ? error.message : 'its decoder does not load');
       }
     }
     models = next;

@@ -50,22 +50,24 @@ async function loadDecoder(folder: string, parameters: ModelParameters): Promise
 
 /**
  * Makes recognisers. Models with the same vocabulary, lexicon and language model (precisions of one network) share
- * one decoder, the largest thing in memory. Rejects when a file is missing.
+ * one decoder, the largest thing in memory. `identify` returns what equal files have in common. Rejects when a file is missing.
  */
-export function createRecognisers(): (model: RecogniserSource) => Promise<Recogniser> {
-  const decoders = new Map<string, Promise<WordDecoder>>();
+export function createRecognisers(
+  identify: (file: string) => string = (file) => file,
+): (model: RecogniserSource) => Promise<Recogniser> {
+  const decoders = new Map<string, WeakRef<WordDecoder>>();
   return async (model) => {
     const { parameters } = model;
     if ('outputs' in parameters) return loadText(model, parameters);
     const { vocabulary, lexicon = '', language_model: languageModel = '', blank, word_boundary } = parameters;
-    const files = [vocabulary, lexicon, languageModel].map((file) => path.resolve(model.folder, file));
+    const files = [vocabulary, lexicon, languageModel].map((file) => identify(path.resolve(model.folder, file)));
     const key = [...files, blank, word_boundary].join('\n');
-    const decoder = decoders.get(key) ?? loadDecoder(model.folder, parameters);
-    decoders.set(key, decoder);
+    const decoder = decoders.get(key)?.deref() ?? (await loadDecoder(model.folder, parameters));
+    decoders.set(key, new WeakRef(decoder));
     return {
       model: model.engineModel,
       frameSeconds: parameters.frame_milliseconds / 1_000,
-      decoder: await decoder,
+      decoder,
     };
   };
 }

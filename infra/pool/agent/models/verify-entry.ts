@@ -71,7 +71,11 @@ async function compare(
   return verified.value.revision === revision ? ok(undefined) : changed('its files changed while they were read');
 }
 
-function compareDigests({ pieces }: Manifest, files: FoundRevision['files']): Result<undefined> {
+/** Compares the files that a manifest signs whole, by SHA-256, with those of a revision. */
+export function compareDigests(
+  { pieces }: Manifest,
+  files: readonly { readonly name: string; readonly digest: string }[],
+): Result<undefined> {
   const signed = new Map(pieces.map(({ file, digest }) => [file, digest]));
   for (const { name, digest } of files) {
     if (!signed.has(name)) return changed(`the file "${name}" is not signed`);

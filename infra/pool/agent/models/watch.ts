@@ -78,6 +78,13 @@ export class EngineWatch {
     return this.#looking;
   }
 
+  /** Reads the models again and looks at the engine. */
+  async reload(): Promise<void> {
+    await this.#looking;
+    await this.#readAgain();
+    await this.look();
+  }
+
   start() {
     // Looks more often until the engine is there for the first time: a fresh pool should take work at once.
     const pause = this.#ready ? HEARTBEAT_MS : HEARTBEAT_MS / 10;

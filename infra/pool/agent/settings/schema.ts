@@ -9,6 +9,7 @@ const BATCH_JOBS_MAX = 2;
 const STREAMS_PER_AGENT = 512;
 
 const name = z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/);
+const bytes = z.coerce.number().int().positive();
 const port = z.coerce.number().int().min(0).max(65_535);
 
 /** Environment variables of an agent. It reads no others. */
@@ -33,6 +34,17 @@ export const environment = z.object({
   AURICLE_ENGINE_METRICS_URL: z.url({ protocol: /^http$/ }).optional(),
   /** Model repository, the same the engine reads: for tokens, language models and revision digests. */
   AURICLE_MODELS: z.string().min(1),
+  /**
+   * Folder that the engine loads models from, written by the agent alone; the engine starts with nothing loaded. Absent
+   * in development: the engine serves AURICLE_MODELS in place, and no revision is fetched.
+   */
+  AURICLE_ENGINE_REPOSITORY: z.string().min(1).optional(),
+  /** Store of verified model files, which agents of a node may share; absent, it is in the state folder. */
+  AURICLE_MODEL_STORE: z.string().min(1).optional(),
+  /** Bounds of the tiers: files on disk, copies in the engine's repository, memory of the engine. */
+  AURICLE_STORE_BYTES: bytes.default(200e9),
+  AURICLE_RAM_BYTES: bytes.default(Number.MAX_SAFE_INTEGER),
+  AURICLE_ENGINE_BYTES: bytes.default(Number.MAX_SAFE_INTEGER),
   /** Edge, base URL of the heartbeat socket. */
   AURICLE_EDGE_URL: z.url({ protocol: /^https?$/ }),
   /** File with the pool token; read at each connection, so that it can be renewed underneath. */
@@ -96,6 +108,11 @@ export const meanings: Record<keyof Environment, string> = {
   AURICLE_ENGINE_URL: 'http address of the KServe v2 server beside this agent',
   AURICLE_ENGINE_METRICS_URL: "http address of that server's page of metrics",
   AURICLE_MODELS: 'folder of the model repository, the one the engine reads',
+  AURICLE_ENGINE_REPOSITORY: 'folder that the engine loads models from and the agent alone writes',
+  AURICLE_MODEL_STORE: 'folder of verified model files; in the state folder unless set',
+  AURICLE_STORE_BYTES: 'bytes of model files on disk, 200e9 unless set',
+  AURICLE_RAM_BYTES: 'bytes of model files in the engine repository; unbounded unless set',
+  AURICLE_ENGINE_BYTES: 'bytes of memory that loaded models may take; unbounded unless set',
   AURICLE_EDGE_URL: 'http(s) address of the edge, for the heartbeat',
   AURICLE_POOL_TOKEN_FILE: 'file with the pool token',
   AURICLE_EDGE_KEYS_FILE: "file with the key set (JWKS) of the edge's tickets",

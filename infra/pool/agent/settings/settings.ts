@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import type { JSONWebKeySet } from 'jose';
 import type { SignerKey } from '../../../../shared/registry/signature-key.ts';
 import { applyRules, parseSettings } from '../../../../shared/settings/problem.ts';
@@ -18,6 +19,8 @@ export interface Settings {
   readonly engineUrl: string;
   readonly engineMetricsUrl: string | undefined;
   readonly models: string;
+  /** Absent: the engine serves the models in place. */
+  readonly loader: LoaderSettings | undefined;
   readonly edgeUrl: string;
   readonly poolTokenFile: string;
   readonly edgeKeysFile: string;
@@ -40,6 +43,12 @@ export interface Settings {
   /** Whether AAC is decoded. */
   readonly aac: boolean;
   readonly drainMs: number;
+}
+
+export interface LoaderSettings {
+  readonly repository: string;
+  readonly store: string;
+  readonly bytes: { readonly engine: number; readonly ram: number; readonly ssd: number };
 }
 
 export interface BatchSettings {
@@ -88,6 +97,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     engineUrl: e.AURICLE_ENGINE_URL.replace(/\/$/, ''),
     engineMetricsUrl: e.AURICLE_ENGINE_METRICS_URL,
     models: e.AURICLE_MODELS,
+    loader: loaderOf(e),
     edgeUrl: e.AURICLE_EDGE_URL.replace(/\/$/, ''),
     poolTokenFile: e.AURICLE_POOL_TOKEN_FILE,
     edgeKeysFile: e.AURICLE_EDGE_KEYS_FILE,
@@ -103,6 +113,15 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     workers: e.AURICLE_WORKERS,
     aac: e.AURICLE_AAC === 'on',
     drainMs: e.AURICLE_DRAIN_MS,
+  };
+}
+
+function loaderOf(e: Environment): LoaderSettings | undefined {
+  if (e.AURICLE_ENGINE_REPOSITORY === undefined) return undefined;
+  return {
+    repository: e.AURICLE_ENGINE_REPOSITORY,
+    store: e.AURICLE_MODEL_STORE ?? path.join(e.AURICLE_STATE_DIR, 'models'),
+    bytes: { engine: e.AURICLE_ENGINE_BYTES, ram: e.AURICLE_RAM_BYTES, ssd: e.AURICLE_STORE_BYTES },
   };
 }
 

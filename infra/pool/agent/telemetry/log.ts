@@ -11,6 +11,10 @@ export interface LogFields {
   readonly revision?: string;
   readonly count?: number;
   readonly milliseconds?: number;
+  /** Phases of a load. */
+  readonly copyMs?: number;
+  readonly loadMs?: number;
+  readonly warmUpMs?: number;
 }
 
 export type LogEvent =
@@ -34,6 +38,7 @@ export type LogEvent =
   | 'model-broken'
   | 'model-refused'
   | 'model-unsigned'
+  | 'model-warm'
   | 'model-loaded'
   | 'model-unloaded'
   | 'refused'

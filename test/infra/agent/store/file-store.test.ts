@@ -1,7 +1,7 @@
 import promises from 'node:fs/promises';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { folderSource } from '../../../../infra/pool/agent/store/folder-source.ts';
+import { folderOf } from '../../../../infra/pool/agent/store/folder-source.ts';
 import { createSource, createTime, makeFile, openStore, sha256, temporary, watchedDisk } from './fixtures.ts';
 
 const stored = (folder: string) => promises.readdir(path.join(folder, 'files'));
@@ -23,9 +23,10 @@ it('T6 fetches from a mounted folder and resumes there', async () => {
   const [folder, mount, file] = [await temporary(), await temporary(), makeFile()];
   await promises.writeFile(path.join(mount, file.digest), file.content.subarray(0, 4_000));
   const store = await openStore({ folder });
-  expect(await store.fetch(file, folderSource(mount))).toMatchObject({ refusal: { reason: 'source_failed' } });
+  const mounted = folderOf(mount, new Map([[file.digest, file.digest]]));
+  expect(await store.fetch(file, mounted)).toMatchObject({ refusal: { reason: 'source_failed' } });
   await promises.writeFile(path.join(mount, file.digest), file.content);
-  expect((await store.fetch(file, folderSource(mount))).ok).toBe(true);
+  expect((await store.fetch(file, mounted)).ok).toBe(true);
   await promises.rm(path.join(mount, file.digest));
   expect(await store.verify(file.digest)).toBe(true);
 });

@@ -1,0 +1,84 @@
+import { no, ok, type Result } from '../../../../shared/result.ts';
+import type { Engine } from '../engine/engine.ts';
+import { engineModelOf, type ServedModel } from '../models/served-model.ts';
+import { type EngineFolder, engineName } from './engine-folder.ts';
+import type { KnownRevision } from './known-revision.ts';
+import { warmUp } from './warm-up.ts';
+
+/** Longest load of a model and its streaming model. */
+const LOAD_MS = 1_200_000;
+
+/** Phases of a load, ms: the copy of its files, the engine's initialisation, and the first inference. */
+export interface LoadPhases {
+  readonly copyMs: number;
+  readonly loadMs: number;
+  readonly warmUpMs: number;
+}
+
+export interface LoadedRevision {
+  readonly model: ServedModel;
+  readonly phases: LoadPhases;
+  /** Bytes; `undefined` where the engine does not say. */
+  readonly memory: number | undefined;
+}
+
+export interface LoadParts {
+  readonly engine: Engine;
+  readonly folder: EngineFolder;
+  readonly serve: (known: KnownRevision, repository: string, folder: string) => Promise<ServedModel>;
+  readonly now: () => number;
+}
+
+/** Loads a revision from verified copies of its files and warms it up. A failed one is unloaded. */
+export async function loadIntoEngine(
+  { engine, folder, serve, now }: LoadParts,
+  known: KnownRevision,
+): Promise<Result<LoadedRevision, string>> {
+  const signal = AbortSignal.timeout(LOAD_MS);
+  const began = now();
+  const before = folder.find(known.digest);
+  const whole = before && (await before.unchanged()) ? ok(before) : await folder.place(known, known.source);
+  if (!whole.ok) return no(`${whole.refusal.reason}: ${whole.refusal.detail}`);
+  const placed = whole.value;
+  const name = engineName(known.description.name, known.digest);
+  const copied = now();
+  const model = await serve(known, placed.repository, name);
+  const reason = await loadAll(engine, model, signal);
+  const loaded = now();
+  // The engine read the files between the two looks.
+  const swapped =
+    reason === undefined && !(await placed.unchanged()) ? 'its files changed while it was loaded' : undefined;
+  const failure = reason ?? swapped ?? (await warmUp(engine, model));
+  if (failure !== undefined) {
+    await unloadFromEngine(engine, model);
+    await folder.remove(known.digest);
+    return no(failure);
+  }
+  const phases = { copyMs: copied - began, loadMs: loaded - copied, warmUpMs: now() - loaded };
+  const sizes = await Promise.all(namesOf(model).map((one) => engine.memory(one, signal)));
+  const memory = sizes.every((size) => size !== undefined)
+    ? sizes.reduce((sum, { bytes }) => sum + bytes, 0)
+    : undefined;
+  return ok({ model, phases, memory });
+}
+
+const namesOf = (model: ServedModel): string[] => [engineModelOf(model), ...(model.live ? [model.live.model] : [])];
+
+async function loadAll(engine: Engine, model: ServedModel, signal: AbortSignal): Promise<string | undefined> {
+  for (const name of namesOf(model)) {
+    const loaded = await engine.load(name, signal);
+    if (!loaded.ok) return loaded.refusal.detail ?? loaded.refusal.reason;
+  }
+  return undefined;
+}
+
+/** Unloads a model and its streaming model; returns the reason of a failure. */
+export async function unloadFromEngine(engine: Engine, model: ServedModel): Promise<string | undefined> {
+  const signal = AbortSignal.timeout(LOAD_MS);
+  let reason: string | undefined;
+  for (const name of namesOf(model)) {
+    const unloaded = await engine.unload(name, signal);
+    if (!unloaded.ok) reason ??= unloaded.refusal.detail ?? unloaded.refusal.reason;
+  }
+  return reason;
+}

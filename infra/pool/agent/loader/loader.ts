@@ -1,0 +1,378 @@
+// Brings the revisions that the release map names into the engine, and takes them out again, as the tier policy decides
+// (A11, A16). One load and one copy run at a time. A failed move is repeated with back-off; it never stops the others.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type BackOff, backOffMs } from '../../../../shared/back-off.ts';
+import { MODEL_RELOAD_MAX_MS, MODEL_RELOAD_MS } from '../../../../shared/kserve/limits.ts';
+import type { ModelDescription } from '../../../../shared/pool/description.ts';
+import { LOAD_REASON_CHARACTERS, type LoadFailure } from '../../../../shared/pool/heartbeat.ts';
+import type { ModelRelease } from '../../../../shared/registry/release.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { ServedModel } from '../models/served-model.ts';
+import type { FileStore } from '../store/file-store.ts';
+import type { Log } from '../telemetry/log.ts';
+import { decide, type Move } from '../tier/decide.ts';
+import { type Explanation, explain, tierOf } from '../tier/explain.ts';
+import { addToProfile, type Profile, startProfile } from '../tier/profile.ts';
+import { type TierState, tierSettings } from '../tier/state.ts';
+import type { EngineFolder } from './engine-folder.ts';
+import type { KnownRevision } from './known-revision.ts';
+import { loadIntoEngine, unloadFromEngine } from './load.ts';
+import { idOf, Resident } from './resident.ts';
+import { mountedOf, releasedOf, type Wanted } from './wanted.ts';
+
+/** Name of the one device: the engine's memory. */
+const DEVICE = 'engine';
+/** Bound of a request's wait for a load: 16 GiB from disk. */
+export const LOAD_WAIT_MS = 60_000;
+const pauses: BackOff = { firstMs: MODEL_RELOAD_MS, maxMs: MODEL_RELOAD_MAX_MS };
+
+export interface LoaderOptions {
+  readonly engine: Engine;
+  readonly store: FileStore;
+  readonly folder: EngineFolder;
+  /** Models of the newest release map. */
+  readonly released: () => Readonly<Record<string, ModelRelease>>;
+  /** Reads the mounted repository. */
+  readonly mounted: () => Promise<readonly KnownRevision[]>;
+  /** Reads a released revision from the model store; rejects while it is not there. */
+  readonly fetchReleased: (model: string, revision: string) => Promise<KnownRevision>;
+  /** Makes a loaded revision's model. */
+  readonly serve: (known: KnownRevision, repository: string, folder: string) => Promise<ServedModel>;
+  /** Bounds of the tiers. */
+  readonly bytes: { readonly engine: number; readonly ram: number; readonly ssd: number };
+  /** Called after the set of loaded models has changed. */
+  readonly onChange: () => Promise<void>;
+  readonly log: Log;
+  /** Epoch ms. */
+  readonly now: () => number;
+}
+
+/** A use of a model, which stays loaded until it is released. */
+export interface ModelLease {
+  readonly release: () => void;
+}
+
+interface Failed {
+  readonly reason: string;
+  readonly count: number;
+  /** Epoch ms. */
+  readonly retryAt: number;
+}
+
+export class Loader {
+  readonly #options: LoaderOptions;
+  readonly #residents = new Map<string, Resident>();
+  readonly #failed = new Map<string, Failed>();
+  readonly #profiles = new Map<string, Profile>();
+  #loading: string | undefined;
+  #filling: TierState['filling'];
+  #refreshing: Promise<void> | undefined;
+  /** The wanted revisions were read once. */
+  #read = false;
+  #closed = false;
+
+  constructor(options: LoaderOptions) {
+    this.#options = options;
+  }
+
+  /** Returns the models that the engine has loaded. */
+  served(): ServedModel[] {
+    return [...this.#residents.values()].flatMap(({ served }) => served ?? []);
+  }
+
+  /** Reports whether every revision that is pinned to the engine is loaded or has failed. */
+  settled(): boolean {
+    const pinned = this.#views().filter(({ floor }) => floor === 'gpu');
+    return this.#read && pinned.every(({ id, device }) => device !== undefined || this.#failed.has(id));
+  }
+
+  /** Describes the wanted revisions that are not loaded, with their tier. */
+  unloaded(): ModelDescription[] {
+    return this.#views().flatMap((view) => {
+      const resident = this.#residents.get(view.id);
+      const tier = tierOf(view);
+      if (!resident?.wanted || tier === 'gpu' || this.#failed.has(view.id)) return [];
+      return [{ ...resident.known.description, tier }];
+    });
+  }
+
+  failures(): LoadFailure[] {
+    return [...this.#failed].map(([id, { reason }]) => ({ model: id.split(' ')[0] ?? id, reason }));
+  }
+
+  explain(): Explanation[] {
+    const state = this.#state();
+    return state.models.flatMap(({ id }) => explain(state, id, this.#options.now()) ?? []);
+  }
+
+  /**
+   * Leases a revision, after its load if need be. `undefined`: it is not known here, or its load took longer than
+   * `LOAD_WAIT_MS` or the signal.
+   */
+  async lease(model: string, revision: string, signal: AbortSignal): Promise<ModelLease | undefined> {
+    const resident = this.#residents.get(idOf(model, revision));
+    if (!resident) return undefined;
+    const { now } = this.#options;
+    resident.count(now());
+    const [language = 'und'] = resident.known.description.languages;
+    this.#profiles.set(language, addToProfile(this.#profiles.get(language) ?? startProfile(now()), now()));
+    resident.leases += 1;
+    let released = false;
+    const release = () => {
+      if (released) return;
+      released = true;
+      resident.leases -= 1;
+      if (resident.leases === 0) this.#run();
+    };
+    if (resident.served || (await this.#awaitLoad(resident, signal))) return { release };
+    release();
+    return undefined;
+  }
+
+  async #awaitLoad(resident: Resident, signal: AbortSignal): Promise<boolean> {
+    const done = new AbortController();
+    const wake = () => done.abort();
+    resident.waiting.set(wake, this.#options.now());
+    this.#run();
+    const late = AbortSignal.any([signal, done.signal]);
+    await sleep(LOAD_WAIT_MS, undefined, { signal: late }).catch(() => undefined);
+    resident.waiting.delete(wake);
+    return resident.served !== undefined;
+  }
+
+  /** Reads what is wanted and what the engine has, and starts due moves. Shared by concurrent calls. */
+  refresh(): Promise<void> {
+    this.#refreshing ??= this.#refresh().finally(() => {
+      this.#refreshing = undefined;
+    });
+    return this.#refreshing;
+  }
+
+  async #refresh(): Promise<void> {
+    await Promise.all([this.#readWanted(), this.#readEngine()]);
+    this.#run();
+  }
+
+  async #readWanted(): Promise<void> {
+    const models = this.#options.released();
+    const mounted = await this.#options.mounted();
+    for (const known of mounted) this.#add(known);
+    const own = mountedOf(
+      mounted.map(({ description }) => description),
+      models,
+    );
+    const wanted = [...own, ...releasedOf(models)];
+    this.#assign(wanted);
+    this.#read = true;
+    // A model store that does not answer holds up no load of what is known.
+    this.#run();
+    for (const { model, revision } of wanted) {
+      const id = idOf(model, revision);
+      if (this.#residents.has(id) || !this.#isDue(id)) continue;
+      try {
+        this.#add(await this.#options.fetchReleased(model, revision));
+        this.#failed.delete(id);
+      } catch (error) {
+        this.#fail(id, error instanceof Error ? error.message : 'it cannot be read');
+      }
+    }
+    this.#assign(wanted);
+  }
+
+  /** Gives each revision its role, and forgets those that have none and are in no tier. */
+  #assign(wanted: readonly Wanted[]): void {
+    const roles = new Map(wanted.map((one) => [idOf(one.model, one.revision), one.role]));
+    for (const [id, resident] of this.#residents) {
+      resident.wanted = roles.get(id);
+      if (isForgotten(resident)) this.#residents.delete(id);
+    }
+    for (const id of this.#failed.keys()) if (!roles.has(id)) this.#failed.delete(id);
+  }
+
+  #add(known: KnownRevision): void {
+    const resident = new Resident(known, this.#options.now());
+    if (!this.#residents.has(resident.id)) this.#residents.set(resident.id, resident);
+  }
+
+  /** An engine that restarted has nothing loaded. */
+  async #readEngine(): Promise<void> {
+    const states = await this.#options.engine.loaded(AbortSignal.timeout(MODEL_RELOAD_MS));
+    if (!states.ok) return;
+    for (const resident of this.#residents.values()) {
+      const name = resident.served?.engineModel;
+      if (name === undefined || resident.id === this.#loading) continue;
+      const state = states.value.get(name)?.is;
+      if (state !== 'ready' && state !== 'loading') resident.served = undefined;
+    }
+  }
+
+  #isDue = (id: string) => (this.#failed.get(id)?.retryAt ?? 0) <= this.#options.now();
+
+  #fail(id: string, reason: string): void {
+    const { now, log } = this.#options;
+    const known = this.#failed.get(id);
+    const count = (known?.count ?? 0) + 1;
+    const short = reason.slice(0, LOAD_REASON_CHARACTERS);
+    const [model = id, revision = ''] = id.split(' ');
+    if (known?.reason !== short) log('model-load-failed', { model, revision, detail: short, count });
+    this.#failed.set(id, { reason: short, count, retryAt: now() + backOffMs(count - 1, pauses, Math.random()) });
+  }
+
+  #views() {
+    const all = [...this.#residents.values()];
+    const stable = all.filter(({ wanted }) => wanted === 'stable');
+    const allFit = stable.reduce((sum, { gpuBytes }) => sum + gpuBytes, 0) <= this.#options.bytes.engine;
+    const now = this.#options.now();
+    return all.map((one) => one.toTierModel({ now, allFit, isHeld: !this.#isDue(one.id), device: DEVICE }));
+  }
+
+  #state(): TierState {
+    const { bytes } = this.#options;
+    return {
+      models: this.#views(),
+      devices: [{ id: DEVICE, bytes: bytes.engine, ...(this.#loading !== undefined && { loading: this.#loading }) }],
+      ramBytes: bytes.ram,
+      ssdBytes: bytes.ssd,
+      ...(this.#filling && { filling: this.#filling }),
+      profiles: this.#profiles,
+      settings: tierSettings,
+    };
+  }
+
+  /** Starts the moves that the policy decides, one list for the device and one for the copies. */
+  #run(): void {
+    if (this.#closed) return;
+    const moves = [...decide(this.#state(), this.#options.now()), ...this.#unwanted()];
+    const device = moves.filter(({ tier }) => tier === 'gpu');
+    const copies = moves.filter(({ tier }) => tier !== 'gpu');
+    const [target] = device.slice(-1);
+    if (target && this.#loading === undefined) {
+      this.#loading = target.model;
+      void this.#perform(device).finally(() => {
+        this.#loading = undefined;
+        this.#run();
+      });
+    }
+    const [copy] = copies.slice(-1);
+    if (
+      copy &&
+      copy.tier !== 'gpu' &&
+      this.#filling === undefined &&
+      device.every(({ model }) => model !== copy.model)
+    ) {
+      this.#filling = { model: copy.model, tier: copy.tier };
+      void this.#perform(copies).finally(() => {
+        this.#filling = undefined;
+        this.#run();
+      });
+    }
+  }
+
+  /** Drops a loaded revision that the release names no more, once its last lease has ended. */
+  #unwanted(): Move[] {
+    if (this.#loading !== undefined) return [];
+    const one = [...this.#residents.values()].find(({ served, wanted, leases }) => served && !wanted && leases === 0);
+    if (!one) return [];
+    const weight = explain(this.#state(), one.id, this.#options.now())?.weights.gpu;
+    return weight ? [{ act: 'drop', model: one.id, tier: 'gpu', device: DEVICE, rule: 'replaced', weight }] : [];
+  }
+
+  async #perform(moves: readonly Move[]): Promise<void> {
+    for (const move of moves) {
+      const resident = this.#residents.get(move.model);
+      if (!resident) continue;
+      try {
+        const reason = await this.#act(move, resident);
+        if (reason === undefined) {
+          if (move.act === 'load') this.#failed.delete(move.model);
+          continue;
+        }
+        this.#fail(move.model, reason);
+      } catch (error) {
+        this.#fail(move.model, error instanceof Error ? error.message : 'unknown');
+      }
+      return;
+    }
+  }
+
+  /** Performs one move; returns the reason of a failure. */
+  async #act({ act, tier }: Move, resident: Resident): Promise<string | undefined> {
+    if (tier === 'gpu') return act === 'load' ? this.#load(resident) : this.#unload(resident);
+    if (act === 'drop') return this.#drop(tier, resident);
+    const began = this.#options.now();
+    const reason = tier === 'ssd' ? await this.#fetch(resident) : await this.#place(resident);
+    if (reason === undefined) resident.measureFill(tier, (this.#options.now() - began) / 1_000);
+    return reason;
+  }
+
+  async #fetch(resident: Resident): Promise<string | undefined> {
+    const { store } = this.#options;
+    for (const file of resident.known.files) {
+      const fetched = await store.fetch(file, resident.known.source);
+      if (!fetched.ok) return `${fetched.refusal.reason}: ${fetched.refusal.detail}`;
+      fetched.value.release();
+    }
+    resident.inSsd = true;
+    this.#pin();
+    return undefined;
+  }
+
+  async #place(resident: Resident): Promise<string | undefined> {
+    const placed = await this.#options.folder.place(resident.known, resident.known.source);
+    if (!placed.ok) return `${placed.refusal.reason}: ${placed.refusal.detail}`;
+    resident.inRam = true;
+    return undefined;
+  }
+
+  async #drop(tier: 'ram' | 'ssd', resident: Resident): Promise<undefined> {
+    const { folder, store } = this.#options;
+    if (tier === 'ram') {
+      resident.inRam = false;
+      if (!resident.served) await folder.remove(resident.known.digest);
+      return;
+    }
+    resident.inSsd = false;
+    this.#pin();
+    for (const { digest } of resident.known.files) await store.evict(digest);
+  }
+
+  /** Keeps the files of each revision that is on disk. */
+  #pin(): void {
+    const held = [...this.#residents.values()].filter(({ inSsd }) => inSsd);
+    this.#options.store.pin(held.flatMap(({ known }) => known.files.map(({ digest }) => digest)));
+  }
+
+  async #load(resident: Resident): Promise<string | undefined> {
+    const { engine, folder, serve, now, log, onChange } = this.#options;
+    const loaded = await loadIntoEngine({ engine, folder, serve, now }, resident.known);
+    if (!loaded.ok) return loaded.refusal;
+    const { model, phases, memory } = loaded.value;
+    resident.served = model;
+    resident.loadedAt = now();
+    resident.measureLoad(memory, (phases.loadMs + phases.warmUpMs) / 1_000);
+    log('model-warm', { model: model.description.name, revision: resident.known.digest, ...phases });
+    await onChange();
+    for (const wake of resident.waiting.keys()) wake();
+    return undefined;
+  }
+
+  async #unload(resident: Resident): Promise<string | undefined> {
+    const { engine, folder, onChange } = this.#options;
+    const model = resident.served;
+    if (!model) return undefined;
+    resident.served = undefined;
+    await onChange();
+    // A request that came meanwhile waits for the next load.
+    const reason = await unloadFromEngine(engine, model);
+    if (!resident.inRam) await folder.remove(resident.known.digest);
+    return reason;
+  }
+
+  close(): void {
+    this.#closed = true;
+  }
+}
+
+/** A revision in no tier that is not wanted. */
+const isForgotten = ({ wanted, served, inRam, inSsd, leases }: Resident): boolean =>
+  !wanted && !served && !inRam && !inSsd && leases === 0;

@@ -1,0 +1,97 @@
+import promises from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { SignerKey } from '../../../../shared/registry/signature-key.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { FunctionsCall } from '../identity/call-functions.ts';
+import type { ReleaseMapStore } from '../identity/release-map.ts';
+import { createRepositoryReader, type ModelSourceOptions, serve } from '../models/model-source.ts';
+import { isSpeechModel, readModel } from '../models/models.ts';
+import { createRecognisers } from '../models/recogniser.ts';
+import type { ServedModel } from '../models/served-model.ts';
+import type { LoaderSettings } from '../settings/settings.ts';
+import { FileStore } from '../store/file-store.ts';
+import { createReleased, mountedRevision } from './catalog.ts';
+import { EngineFolder, engineFile } from './engine-folder.ts';
+import type { KnownRevision } from './known-revision.ts';
+import { Loader } from './loader.ts';
+
+/** Interval of looks at a mounted repository for new models. */
+const MOUNTED_MS = 10_000;
+
+export interface OpenLoaderOptions extends ModelSourceOptions {
+  readonly settings: LoaderSettings;
+  readonly engine: Engine;
+  readonly releaseMap: Pick<ReleaseMapStore, 'current'>;
+  readonly signers: readonly SignerKey[];
+  /** Calls the functions; absent where the settings name none. */
+  readonly call: ((call: FunctionsCall) => Promise<Response>) | undefined;
+  readonly onChange: () => Promise<void>;
+}
+
+/** Opens the store and the engine's repository, unloads what a former process left, and returns the loader. */
+export async function openLoader(options: OpenLoaderOptions): Promise<Loader> {
+  const { settings, engine, now, log, signers, call, onChange, releaseMap } = options;
+  const stopped = new AbortController();
+  const store = await FileStore.open({
+    folder: settings.store,
+    bytes: settings.bytes.ssd,
+    // Files of revisions on disk are pinned; others go in any order.
+    order: (files) => files,
+    disk: promises,
+    now,
+    sleep: async (milliseconds, signal) =>
+      void (await sleep(milliseconds, undefined, { signal }).catch(() => undefined)),
+    signal: stopped.signal,
+  });
+  const folder = await EngineFolder.open({ folder: settings.repository, store, disk: promises });
+  const catalog = path.join(settings.repository, '..', 'catalog');
+  await promises.rm(catalog, { recursive: true, force: true });
+  const fetchReleased = call && createReleased({ call, signers, store, disk: promises, folder: catalog, now });
+  return new Loader({
+    ...{ engine, store, folder, now, log, onChange, bytes: settings.bytes },
+    released: () => releaseMap.current()?.models ?? {},
+    mounted: createMounted(options),
+    fetchReleased:
+      fetchReleased ??
+      (async () => {
+        throw new Error('no functions to fetch it from');
+      }),
+    serve: createServe(options),
+  });
+}
+
+/** Returns a reader of the mounted repository, which reads it again when a file has changed. */
+function createMounted(options: ModelSourceOptions): () => Promise<readonly KnownRevision[]> {
+  const reader = createRepositoryReader(options);
+  let models: Awaited<ReturnType<typeof reader.read>> = [];
+  let readAt = Number.NEGATIVE_INFINITY;
+  return async () => {
+    const isDue = options.now() - readAt >= MOUNTED_MS;
+    if (isDue || !(await Promise.all(models.map(({ unchanged }) => unchanged()))).every(Boolean)) {
+      models = await reader.read();
+      readAt = options.now();
+    }
+    return models.map((model) => mountedRevision(options.repository, model));
+  };
+}
+
+/** Returns a maker of models from their folders in the engine's repository. */
+function createServe(options: ModelSourceOptions) {
+  /** Digests of the files of loaded revisions, by path in the engine's repository. */
+  const digests = new Map<string, string>();
+  const recogniserOf = createRecognisers((file) => digests.get(file) ?? file);
+  return async (revision: KnownRevision, repository: string, folder: string): Promise<ServedModel> => {
+    const { description, digest, files } = revision;
+    for (const file of files) digests.set(path.resolve(repository, engineFile(file.name, digest)), file.digest);
+    const known = { name: description.name, revision: digest, unchanged: async () => true };
+    const model = await readModel({ repository, now: options.now(), known }, folder);
+    if (!model) throw new Error('it has no parameters of the agent');
+    const { unchanged: _, ...served } = serve(
+      model,
+      isSpeechModel(model) ? await recogniserOf(model) : undefined,
+      options,
+    );
+    return served;
+  };
+}

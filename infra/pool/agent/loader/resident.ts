@@ -1,0 +1,105 @@
+import type { ServedModel } from '../models/served-model.ts';
+import { addRequest, type Rate, startRate } from '../tier/rate.ts';
+import { RATE_HALF_LIFE_MS, SLOW_HALF_LIFE_MS, type TierModel } from '../tier/state.ts';
+import type { KnownRevision } from './known-revision.ts';
+import { floorOf, type Wanted } from './wanted.ts';
+
+/** Assumed until measured: memory of a loaded network by its files, and speeds of storage, disk and loading. */
+const MEMORY_PER_FILE_BYTE = 1.5;
+const BYTES_PER_SECOND = { blob: 50e6, ssd: 500e6, ram: 1e9 } as const;
+
+export const idOf = (model: string, revision: string): string => `${model} ${revision}`;
+
+/** A known revision and its state at this agent. */
+export class Resident {
+  readonly known: KnownRevision;
+  readonly fileBytes: number;
+  wanted: Wanted['role'] | undefined;
+  /** Its model while the engine has loaded it. */
+  served: ServedModel | undefined;
+  loadedAt = 0;
+  inRam = false;
+  inSsd = false;
+  /** Requests and streams that hold it. */
+  leases = 0;
+  /** Requests that wait for its load, by arrival (epoch ms). */
+  readonly waiting = new Map<() => void, number>();
+  #gpuBytes: number;
+  #seconds: { blob: number; ssd: number; ram: number };
+  #rate: Rate;
+  #slowRate: Rate;
+
+  constructor(known: KnownRevision, now: number) {
+    this.known = known;
+    this.fileBytes = known.files.reduce((sum, { bytes }) => sum + bytes, 0);
+    this.#gpuBytes = this.fileBytes * MEMORY_PER_FILE_BYTE;
+    const ram = 0.1 + this.fileBytes / BYTES_PER_SECOND.ram;
+    const ssd = ram + this.fileBytes / BYTES_PER_SECOND.ssd;
+    this.#seconds = { ram, ssd, blob: ssd + this.fileBytes / BYTES_PER_SECOND.blob };
+    this.#rate = startRate(RATE_HALF_LIFE_MS, now);
+    this.#slowRate = startRate(SLOW_HALF_LIFE_MS, now);
+  }
+
+  get id(): string {
+    return idOf(this.known.description.name, this.known.digest);
+  }
+
+  /** Memory of the loaded model, bytes: measured, or estimated from its files. */
+  get gpuBytes(): number {
+    return this.#gpuBytes;
+  }
+
+  count(now: number): void {
+    this.#rate = addRequest(this.#rate, now);
+    this.#slowRate = addRequest(this.#slowRate, now);
+  }
+
+  /** Takes the measured memory of a load and its time from ram, seconds. */
+  measureLoad(bytes: number | undefined, seconds: number): void {
+    this.#gpuBytes = bytes ?? this.#gpuBytes;
+    const { ssd, blob, ram } = this.#seconds;
+    this.#seconds = { ram: seconds, ssd: seconds + ssd - ram, blob: seconds + blob - ram };
+  }
+
+  /** Takes the measured time of a copy into a tier, seconds. */
+  measureFill(tier: 'ram' | 'ssd', seconds: number): void {
+    const { ssd, blob, ram } = this.#seconds;
+    this.#seconds =
+      tier === 'ram'
+        ? { ram, ssd: ram + seconds, blob: ram + seconds + blob - ssd }
+        : { ram, ssd, blob: ssd + seconds };
+  }
+
+  /** Returns the view of the tier policy; while loads fail, the model is in no demand. */
+  toTierModel({ now, allFit, isHeld, device }: TierView): TierModel {
+    const floor = this.wanted && !isHeld ? floorOf(this.wanted, allFit) : undefined;
+    const since = Math.min(...this.waiting.values());
+    return {
+      id: this.id,
+      language: this.known.description.languages[0] ?? 'und',
+      gpuBytes: this.#gpuBytes,
+      fileBytes: this.fileBytes,
+      loadSeconds: this.#seconds,
+      rate: isHeld ? startRate(RATE_HALF_LIFE_MS, now) : this.#rate,
+      slowRate: this.#slowRate,
+      ...(!isHeld && this.waiting.size > 0 && { waitingSince: since }),
+      leases: this.leases,
+      ...(floor && { floor }),
+      // A canary or grey revision is needed for as long as the release names it.
+      ...(!isHeld && this.wanted === 'trial' && { neededAt: now }),
+      ...(this.served && { device, deviceSince: this.loadedAt }),
+      inRam: this.inRam,
+      inSsd: this.inSsd,
+    };
+  }
+}
+
+export interface TierView {
+  /** Epoch ms. */
+  readonly now: number;
+  /** All stable revisions fit into the memory of the engine. */
+  readonly allFit: boolean;
+  /** The last load failed, and the next one is not due. */
+  readonly isHeld: boolean;
+  readonly device: string;
+}
