@@ -87,7 +87,7 @@ export function planParts(plan: PartsPlan): Part[] {
       const agent = planAgent(pool, plan, edgeUrl, sqs);
       return triton
         ? [planTriton(state, pool, ports, triton), onTriton(agent, pool)]
-        : [planEngine(pool, ports), agent];
+        : [planEngine(pool, state, ports), withLoader(agent, pool, state)];
     }),
     planEdge(plan),
   ];
@@ -217,13 +217,17 @@ function planWitness(ports: Ports, { audit }: Identity): LocalWorker {
   };
 }
 
-function planEngine(pool: Pool, ports: Ports): Part {
+/** Folder from which the engine of a pool loads its models, written by its agent. */
+const repositoryOf = (pool: Pool, state: string): string => path.join(state, 'engines', pool.name, 'models');
+
+function planEngine(pool: Pool, state: string, ports: Ports): Part {
   const name = `engine-${pool.name}`;
   return {
     name,
     entry: 'infra/pool/engine/main.ts',
     env: {
-      AURICLE_ENGINE_REPOSITORY: MODELS,
+      AURICLE_ENGINE_REPOSITORY: repositoryOf(pool, state),
+      AURICLE_ENGINE_MODEL_CONTROL_MODE: 'explicit',
       AURICLE_ENGINE_HOST: HOST,
       AURICLE_ENGINE_PORT: String(ports[name]),
       AURICLE_ENGINE_METRICS_PORT: String(ports[`metrics-${pool.name}`]),
@@ -253,6 +257,16 @@ function planTriton(state: string, pool: Pool, ports: Ports, triton: Installed):
     readyMsMax: TRITON_READY_MS_MAX,
     stopTurn: 3,
   };
+}
+
+/** Returns the agent with the repository of its engine, which it alone writes, and the store that all agents share. */
+function withLoader(agent: Part, pool: Pool, state: string): Part {
+  const env = {
+    ...agent.env,
+    AURICLE_ENGINE_REPOSITORY: repositoryOf(pool, state),
+    AURICLE_MODEL_STORE: path.join(state, 'models'),
+  };
+  return { ...agent, env };
 }
 
 /** Returns the agent with a wait for its engine, which starts more slowly than an agent may. */

@@ -89,7 +89,9 @@ export async function openBackend(settings: Settings, overrides: AgentOverrides,
   const log = createLog(agent, now, overrides.write ?? ((line) => void process.stdout.write(line)));
   const keepaliveMs = overrides.keepaliveMs ?? KEEPALIVE_MS;
   const workers = openWorkers(settings, log, keepaliveMs);
-  const engine = overrides.engine ?? createKserveEngine(engineUrl, slots + stepSlotsOf(settings));
+  const engine =
+    overrides.engine ??
+    createKserveEngine(engineUrl, slots + stepSlotsOf(settings), settings.loader ? 'live' : 'ready');
   const outbox = openOutbox(stateDir, agent, now);
   const keys = await createKeys(agent, createAttest(settings.attestation));
   const releaseMap = await openReleaseMap({ keys: serviceKeys, stateDir, now, log });

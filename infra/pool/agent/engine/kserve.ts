@@ -72,12 +72,13 @@ function createCalls({ request }: Pick<ReturnType<typeof createEngineClient>, 'r
  * Creates an engine that speaks KServe v2 over HTTP with binary tensors: the embedded one or Triton. An abort closes the
  * connection. The embedded engine then drops an inference that waits and finishes one that runs. Triton does not see
  * it over HTTP and finishes both; what waits there ends by the timeout that it was sent with, if its model has one.
+ * `health`: an engine whose models are loaded one by one is not `ready` during each load, and serves all the same.
  */
-export function createKserveEngine(url: string, connections: number): Engine {
+export function createKserveEngine(url: string, connections: number, health: 'ready' | 'live' = 'ready'): Engine {
   const client = createEngineClient(url, connections);
   const { isOk, getJson, infer } = createCalls(client);
   return {
-    ready: (signal, onFailure) => isOk('/v2/health/ready', signal, onFailure),
+    ready: (signal, onFailure) => isOk(`/v2/health/${health}`, signal, onFailure),
     modelReady: (model, signal) => isOk(`${modelPath(model)}/ready`, signal),
     async metadata(model, signal) {
       try {

@@ -1,0 +1,181 @@
+import promises from 'node:fs/promises';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import { EngineFolder, engineName } from '../../../../infra/pool/agent/loader/engine-folder.ts';
+import type { KnownRevision } from '../../../../infra/pool/agent/loader/known-revision.ts';
+import { Loader, type LoaderOptions } from '../../../../infra/pool/agent/loader/loader.ts';
+import type { ModelRelease } from '../../../../shared/registry/release.ts';
+import { digestOfFiles } from '../../../../shared/registry/revision.ts';
+import { LoadingEngine } from '../../../fake/loading-engine.ts';
+import { patience, testDescription } from '../start-agent.ts';
+import { createSource, makeFile, openStore, temporary } from '../store/fixtures.ts';
+
+const never = new AbortController().signal;
+
+/** Makes a revision of the model `m` with one network of its own. */
+function makeRevision(name = 'm', bytes = 10_000): KnownRevision {
+  const file = makeFile(bytes);
+  const files = [{ name: `${name}/1/model.onnx`, digest: file.digest, bytes }];
+  const digest = digestOfFiles(files);
+  const description = { ...testDescription, name, revision: digest };
+  return { digest, files, description, source: createSource([file]).source };
+}
+
+const nameOf = ({ description, digest }: KnownRevision) => engineName(description.name, digest);
+
+/** Opens a loader over the revisions of a model store. */
+async function setUp(revisions: readonly KnownRevision[], options: Partial<LoaderOptions> = {}) {
+  const folder = path.join(await temporary(), 'engine');
+  const store = await openStore({ folder: await temporary() });
+  const engine = new LoadingEngine();
+  const world = {
+    released: {} as Record<string, ModelRelease>,
+    mounted: [] as KnownRevision[],
+    now: 1_000_000,
+  };
+  const loader = new Loader({
+    ...{ engine, store, bytes: { engine: 1e9, ram: 1e9, ssd: 1e9 }, log: () => {}, now: () => world.now },
+    folder: await EngineFolder.open({ folder, store, disk: promises }),
+    released: () => world.released,
+    mounted: async () => world.mounted,
+    async fetchReleased(model, revision) {
+      const found = revisions.find(({ description, digest }) => description.name === model && digest === revision);
+      if (!found) throw new Error('the store lacks it');
+      return found;
+    },
+    serve: async ({ description, digest }) => ({ description, engineModel: engineName(description.name, digest) }),
+    onChange: async () => {},
+    ...options,
+  });
+  const served = () => loader.served().map(({ description }) => description.revision);
+  const waitFor = (...wanted: readonly KnownRevision[]) =>
+    expect.poll(() => served().sort(), patience).toEqual(wanted.map(({ digest }) => digest).sort());
+  return { loader, engine, world, folder, store, waitFor };
+}
+
+it('A16 C8 loads the canary of a model beside its stable revision', async () => {
+  const [stable, canary] = [makeRevision(), makeRevision()];
+  const { loader, world, waitFor } = await setUp([stable, canary]);
+  world.released = { m: { stable: stable.digest, canary: { revision: canary.digest, share: 0.1 } } };
+  await loader.refresh();
+  await waitFor(stable, canary);
+  expect(loader.settled()).toBe(true);
+});
+
+it('A16 keeps a roll-back target on disk and unloads it after its last lease', async () => {
+  const [old, fresh] = [makeRevision(), makeRevision()];
+  const { loader, world, engine, waitFor } = await setUp([old, fresh]);
+  world.released = { m: { stable: old.digest } };
+  await loader.refresh();
+  await waitFor(old);
+  const lease = await loader.lease('m', old.digest, never);
+  world.released = { m: { stable: fresh.digest } };
+  await loader.refresh();
+  await waitFor(old, fresh);
+  lease?.release();
+  await waitFor(fresh);
+  expect(engine.calls).toEqual([`+${nameOf(old)}`, `+${nameOf(fresh)}`, `-${nameOf(old)}`]);
+});
+
+it('A11 lets a request wait for the load of its revision', async () => {
+  const [one, other] = [makeRevision('one'), makeRevision('other')];
+  const bytes = { engine: 15_000, ram: 1e9, ssd: 1e9 };
+  const { loader, world, engine, waitFor } = await setUp([one, other], { bytes });
+  engine.bytes = bytes.engine;
+  world.released = { one: { stable: one.digest }, other: { stable: other.digest } };
+  await loader.refresh();
+  // Not all fit, so none is pinned, and requests decide.
+  expect(loader.unloaded().map(({ tier }) => tier)).toEqual(['blob', 'blob']);
+  const first = await loader.lease('one', one.digest, never);
+  await waitFor(one);
+  expect(loader.unloaded()).toMatchObject([{ name: 'other', tier: 'blob' }]);
+  const second = loader.lease('other', other.digest, never);
+  first?.release();
+  await waitFor(other);
+  (await second)?.release();
+  expect(engine.calls.filter((call) => call.startsWith('-'))).toEqual([`-${nameOf(one)}`]);
+});
+
+it('A11 ends the wait of a request that is given up', async () => {
+  const one = makeRevision('one');
+  const { loader, world, engine } = await setUp([one]);
+  engine.onLoad = () => new Promise(() => {});
+  world.released = { one: { stable: one.digest } };
+  await loader.refresh();
+  const gone = new AbortController();
+  const lease = loader.lease('one', one.digest, gone.signal);
+  gone.abort();
+  expect(await lease).toBeUndefined();
+});
+
+it('C7 unloads a revision whose files are swapped while the engine reads them', async () => {
+  const one = makeRevision();
+  const { loader, world, engine, folder, waitFor } = await setUp([one]);
+  const file = path.join(folder, nameOf(one), '1/model.onnx');
+  let isFirst = true;
+  engine.onLoad = async () => {
+    if (isFirst) {
+      await promises.chmod(file, 0o600);
+      await promises.writeFile(file, 'another network');
+    }
+    isFirst = false;
+    return undefined;
+  };
+  world.released = { m: { stable: one.digest } };
+  await loader.refresh();
+  await expect
+    .poll(() => loader.failures(), patience)
+    .toEqual([{ model: 'm', reason: 'its files changed while it was loaded' }]);
+  expect([loader.served(), engine.models.size]).toEqual([[], 0]);
+  world.now += 60_000;
+  await loader.refresh();
+  await waitFor(one);
+  expect(loader.failures()).toEqual([]);
+});
+
+it('repeats a failed load with back-off and serves the others', async () => {
+  const [bad, good] = [makeRevision('bad'), makeRevision('good')];
+  const { loader, world, engine, waitFor } = await setUp([bad, good]);
+  engine.onLoad = async (model) => (model === nameOf(bad) ? 'no such operator' : undefined);
+  world.released = { bad: { stable: bad.digest }, good: { stable: good.digest } };
+  await loader.refresh();
+  await waitFor(good);
+  await expect.poll(() => loader.failures(), patience).toEqual([{ model: 'bad', reason: 'no such operator' }]);
+  const loads = () => engine.calls.filter((call) => call === `+${nameOf(bad)}`).length;
+  await loader.refresh();
+  expect([loads(), loader.settled()]).toEqual([1, true]);
+  world.now += 60_000;
+  await loader.refresh();
+  await expect.poll(loads, patience).toBe(2);
+});
+
+it('loads again what an engine lost with its process', async () => {
+  const one = makeRevision();
+  const { loader, world, engine, waitFor } = await setUp([one]);
+  world.released = { m: { stable: one.digest } };
+  await loader.refresh();
+  await waitFor(one);
+  engine.models.clear();
+  await loader.refresh();
+  await expect.poll(() => engine.calls.length, patience).toBe(2);
+  await waitFor(one);
+});
+
+it('T6 serves the mounted repository until the release names a revision', async () => {
+  const [mounted, released] = [makeRevision(), makeRevision()];
+  const { loader, world, waitFor } = await setUp([released]);
+  world.mounted = [mounted];
+  await loader.refresh();
+  await waitFor(mounted);
+  world.released = { m: { stable: released.digest } };
+  await loader.refresh();
+  await waitFor(released);
+});
+
+it('names the reason while the model store lacks a revision', async () => {
+  const { loader, world } = await setUp([]);
+  world.released = { m: { stable: `sha256:${'1'.repeat(64)}` } };
+  await loader.refresh();
+  expect(loader.failures()).toEqual([{ model: 'm', reason: 'the store lacks it' }]);
+  expect(loader.settled()).toBe(true);
+});
