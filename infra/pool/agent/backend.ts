@@ -10,10 +10,10 @@ import { callFunctions, type FunctionsCall } from './identity/call-functions.ts'
 import { createKeys, type Keys } from './identity/keys.ts';
 import { type Outbox, openOutbox } from './identity/record.ts';
 import { openReleaseMap } from './identity/release-map.ts';
-import { findRevision } from './models/find-revision.ts';
 import { openLoader } from './loader/open-loader.ts';
+import { findRevision } from './models/find-revision.ts';
 import { createModelSource, type Entry } from './models/model-source.ts';
-import type { ServedModel } from './models/served-model.ts';
+import type { LeasedModel, ServedModel } from './models/served-model.ts';
 import { EngineWatch } from './models/watch.ts';
 import type { AgentContext } from './request/agent-context.ts';
 import type { Settings } from './settings/settings.ts';
@@ -130,10 +130,30 @@ export async function openBackend(settings: Settings, overrides: AgentOverrides,
     },
   });
   const metrics = openMetrics({ settings, dispatcher, watch, failures, workers, context });
-  const model = (name: string, revision?: string) => findRevision(watch.revisions(name), releaseMap.part, revision);
+  const known = (name: string) => loader?.unloaded().filter((one) => one.name === name) ?? [];
+  /** Returns a served revision of a model, or a named one that is not loaded and can only be leased. */
+  const model = (name: string, revision?: string) =>
+    findRevision(watch.revisions(name), releaseMap.part, revision) ??
+    (revision === undefined
+      ? undefined
+      : findRevision(
+          known(name).map((description) => ({ description })),
+          releaseMap.part,
+          revision,
+        ));
+  const lease = async (wanted: ServedModel, signal: AbortSignal): Promise<LeasedModel | undefined> => {
+    if (!loader) return { model: wanted, release() {} };
+    const { name, revision } = wanted.description;
+    const leased = await loader.lease(name, revision, signal);
+    const loaded = watch.revisions(name).find(({ description }) => description.revision === revision);
+    if (leased && loaded) return { model: loaded, release: leased.release };
+    leased?.release();
+    return undefined;
+  };
+  const descriptions = () => [...watch.descriptions(), ...(loader?.unloaded() ?? [])];
   return {
     ...{ settings, now, log, keepaliveMs, workers, engine, outbox, keys, releaseMap, failures, watch, serviceTime },
-    ...{ dispatcher, metrics, model, loader, clock: overrides.clock },
+    ...{ dispatcher, metrics, model, lease, descriptions, loader, clock: overrides.clock },
   };
 }
 

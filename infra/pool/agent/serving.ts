@@ -44,7 +44,19 @@ export function openServing(backend: Backend, context: () => AgentContext) {
   const edgeKeys = readJson(settings.edgeKeysFile) as JSONWebKeySet;
   const book = new LiveBook();
   const opened = openAdmission({
-    ...{ agent, now, keys, dispatcher, calls, metrics, log, model: backend.model, keepaliveMs, book },
+    ...{
+      agent,
+      now,
+      keys,
+      dispatcher,
+      calls,
+      metrics,
+      log,
+      model: backend.model,
+      lease: backend.lease,
+      keepaliveMs,
+      book,
+    },
     readTicket: createTicketReader(agent, edgeKeys),
     readSession: createSessionReader(agent, edgeKeys, keys),
     replays: createReplayCache(),

@@ -47,13 +47,13 @@ function loadOf({ failures, dispatcher, serviceTime, watch }: Backend, { context
   };
 }
 
-function describe({ settings, watch }: Backend, url: string): AgentDescription {
+function describe({ settings, descriptions }: Backend, url: string): AgentDescription {
   const { agent, pool, zone, region, platform, accelerator, slots, streams } = settings;
   return {
     ...{ agent, pool, zone, region, platform, accelerator, slots, streams },
     endpoint: settings.endpoint ?? url,
     suites: [...openSuites],
-    models: listModels(watch.descriptions()),
+    models: listModels(descriptions()),
   };
 }
 

@@ -35,7 +35,7 @@ export interface ReleasedOptions {
 export const mountedRevision = (repository: string, model: RepositoryModel): KnownRevision => ({
   digest: model.description.revision,
   files: model.files ?? [],
-  description: model.description,
+  description: describe(model),
   source: folderOf(repository, new Map((model.files ?? []).map(({ digest, name }) => [digest, name]))),
 });
 
@@ -93,8 +93,11 @@ export function createReleased(options: ReleasedOptions) {
     const known = { name: model, revision, unchanged: async () => true };
     const read = await readModel({ repository: folder, now: now(), known }, model);
     if (!read) throw new Error('it has no parameters of the agent');
-    return { digest: revision, files, description: read.description, source };
+    return { digest: revision, files, description: describe(read), source };
   };
 }
+
+/** A model with a streaming half serves streams once it is loaded. */
+const describe = ({ description, live }: RepositoryModel) => ({ ...description, ...(live && { live: true }) });
 
 const ruleOf = (refusal: Parameters<typeof shortened>[0]) => String(shortened(refusal).params?.rule ?? refusal.reason);

@@ -21,3 +21,9 @@ export interface ServedModel {
 
 /** Returns the name of a model at the engine. */
 export const engineModelOf = ({ description, engineModel }: ServedModel): string => engineModel ?? description.name;
+
+/** A model that stays loaded until it is released. */
+export interface LeasedModel {
+  readonly model: ServedModel;
+  readonly release: () => void;
+}

@@ -5,7 +5,7 @@ import type { Calls } from '../engine/calls/calls.ts';
 import type { Dispatcher } from '../engine/dispatch.ts';
 import type { Keys } from '../identity/keys.ts';
 import type { LiveBook } from '../live-counts/book.ts';
-import type { ServedModel } from '../models/served-model.ts';
+import type { LeasedModel, ServedModel } from '../models/served-model.ts';
 import type { ZoneFiles } from '../storage/files.ts';
 import { bugFields, type Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -35,6 +35,8 @@ export interface AgentContextOptions {
   readonly log: Log;
   /** Returns a revision of a model while the agent serves it; without a digest the one of the part `full`. */
   readonly model: (name: string, revision?: string) => ServedModel | undefined;
+  /** Leases a model for a request, after its load if need be; `undefined` when it is not loaded in time. */
+  readonly lease: (model: ServedModel, signal: AbortSignal) => Promise<LeasedModel | undefined>;
   readonly keepaliveMs: number;
   readonly pace: () => Pace;
   /** Live streams that may be open at once. */

@@ -4,6 +4,7 @@ import { no, type Result } from '../../../../shared/result.ts';
 import { isStorageFull, refuseFull } from '../../../../shared/storage-full.ts';
 import { newTally } from '../live-counts/tally.ts';
 import { plainRefusal } from '../request/admit.ts';
+import type { AdmittedRequest as TaskRequest } from '../request/admitted-request.ts';
 import type { AgentContext } from '../request/agent-context.ts';
 import { type Answer, openAnswer } from '../request/answer.ts';
 import type { RequestSlot } from '../request/request-slots.ts';
@@ -90,7 +91,7 @@ async function serve(
     const deadline = tally.began + ticket.deadlineMs;
     const { signal } = cancel;
     const onStart = slot.start;
-    const done = serveTask({ context, ticket, model, answer, records, signal, deadline, tally, onStart });
+    const done = serveLeased({ context, ticket, model, answer, records, signal, deadline, tally, onStart });
     const outcome = await Promise.race([done, cancelled]);
     context.book.ended(model.description, tally, outcome, context.now());
     response.off('close', onClose);
@@ -111,5 +112,16 @@ async function serve(
     clearTimeout(late);
     stopped.removeEventListener('abort', onStop);
     void records.return(undefined).catch(() => {});
+  }
+}
+
+/** Serves a request while its model is leased; one that is not loaded is loaded first. */
+async function serveLeased(request: TaskRequest): Promise<Result<undefined>> {
+  const leased = await request.context.lease(request.model, request.signal);
+  if (!leased) return no(refuse('pool_busy', undefined, 'the model is not loaded yet'));
+  try {
+    return await serveTask({ ...request, model: leased.model });
+  } finally {
+    leased.release();
   }
 }

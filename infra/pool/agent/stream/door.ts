@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, ok } from '../../../../shared/result.ts';
+import type { LeasedModel } from '../models/served-model.ts';
 import { admit, plainRefusal } from '../request/admit.ts';
 import type { AgentContext } from '../request/agent-context.ts';
 import { bugFields } from '../telemetry/log.ts';
@@ -29,19 +30,24 @@ export function createStreamDoor(
     if ((request.url ?? '').split('?')[0] !== PATH) {
       return refuseUpgrade(connection, 404, '{"reason":"route_unknown"}');
     }
+    const turnAway = (refusal: Refusal) => {
+      report(refusal);
+      const { status, body } = plainRefusal(refusal);
+      refuseUpgrade(connection, status, body);
+    };
     const entry = context.streams.enter();
+    let leased: LeasedModel | undefined;
     try {
       const admitted = await admit(context, request.headers, {
         enter: () => (context.streams.full() || !context.engineReady() ? no(refuse('pool_busy')) : ok(undefined)),
         serves: ({ description }) => description.live === true,
       });
-      if (!admitted.ok) {
-        report(admitted.refusal);
-        const { status, body } = plainRefusal(admitted.refusal);
-        return refuseUpgrade(connection, status, body);
-      }
+      if (!admitted.ok) return turnAway(admitted.refusal);
       const { draining, signal: stopped } = entry;
-      const outcome = await host.serve({ ...admitted.value, request, connection, head, draining, stopped });
+      leased = await context.lease(admitted.value.model, stopped);
+      if (!leased) return turnAway(refuse('pool_busy', undefined, 'the model is not loaded yet'));
+      const { model } = leased;
+      const outcome = await host.serve({ ...admitted.value, model, request, connection, head, draining, stopped });
       if (outcome?.ok) metrics.ended('ok');
       else if (outcome) report(outcome.refusal);
     } catch (error) {
@@ -49,6 +55,7 @@ export function createStreamDoor(
       context.log('bug', bugFields(error));
       connection.destroy();
     } finally {
+      leased?.release();
       entry.leave();
     }
   };
