@@ -12,7 +12,15 @@ export const success = (description: string, content: object) => ({
 export const json = (name: string) => ({ 'application/json': schema(name) });
 export const text = { schema: { type: 'string' } };
 export const bytes = { schema: { type: 'string', format: 'binary' } };
-export const audioTypes = ['audio/wav', 'audio/flac', 'audio/mpeg', 'audio/ogg', 'audio/mp4', 'audio/aac'];
+export const audioTypes = [
+  'audio/wav',
+  'audio/flac',
+  'audio/mpeg',
+  'audio/ogg',
+  'audio/webm',
+  'audio/mp4',
+  'audio/aac',
+];
 
 const string = { type: 'string' };
 

@@ -18,6 +18,8 @@ const names: Readonly<Record<Exclude<SoundFormat, 'wav'>, string>> = {
   flac: 'FLAC',
   mp3: 'MP3',
   opus: 'Ogg Opus',
+  vorbis: 'Ogg Vorbis',
+  webm: 'WebM or Matroska',
   mp4: 'MP4',
   aac: 'AAC',
 };

@@ -1,4 +1,4 @@
-import { oggCrc } from '../../../infra/pool/agent/stream/ogg-pages.ts';
+import { oggCrc } from '../../../infra/pool/agent/audio/ogg.ts';
 import { wav } from '../../wav.ts';
 
 /** A WAV file of samples from -1 to 1. `dataBytes` lies about the length. */

@@ -19,6 +19,8 @@ describe('telling a format by its first bytes', () => {
     ['mp3', bytes('ID3', [4, 0, 0])],
     ['mp3', bytes([0xff, 0xfb, 0x90, 0x64])],
     ['mp3', bytes([0xff, 0xf3, 0x40, 0xc4])],
+    ['vorbis', ogg('\x01vorbis')],
+    ['webm', bytes([0x1a, 0x45, 0xdf, 0xa3])],
     ['mp4', bytes([0, 0, 0, 24], 'ftypM4A ')],
     ['aac', bytes([0xff, 0xf1, 0x50, 0x80])],
   ])('%s', (format, head) => {
@@ -27,9 +29,8 @@ describe('telling a format by its first bytes', () => {
 
   it.each([
     ['AVI', bytes('RIFF', [4, 0, 0, 0], 'AVI LIST')],
-    ['Vorbis', ogg('\x01vorbis')],
     ['Speex', ogg('Speex   ')],
-    ['WebM', bytes([0x1a, 0x45, 0xdf, 0xa3])],
+    ['EBML of no head', bytes([0x1a, 0x45, 0xdf, 0xa4])],
     ['ADTS of a reserved rate', bytes([0xff, 0xf1, 0x7c, 0x80])],
     ['layer II', bytes([0xff, 0xfd, 0x90, 0x64])],
     ['MP3 of the reserved version', bytes([0xff, 0xeb, 0x90, 0x64])],

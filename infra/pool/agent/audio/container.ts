@@ -1,7 +1,8 @@
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { SoundBlock } from '../../../../shared/speech/format.ts';
 import type { Demuxer, MediaItem } from './demuxer.ts';
-import { openCodec, type PacketCodec } from './packet-codec.ts';
+import type { PacketCodec } from './package-decoder.ts';
+import { openCodec } from './packet-codec.ts';
 import type { Blocks, SoundDecoder } from './sound-decoder.ts';
 
 /** Longest accepted delay of an encoder: real ones take up to 0.1 s. A longer edit is played as it was recorded. */
@@ -47,7 +48,16 @@ export function openContainer(demuxer: Demuxer): SoundDecoder {
   return {
     sliceBytes: 64 * 1024,
     push: (slice) => decode(demuxer.push(slice)),
-    finish: () => decode(demuxer.finish()),
+    async *finish() {
+      let refused = false;
+      for await (const block of decode(demuxer.finish())) {
+        refused = !block.ok;
+        yield block;
+      }
+      const rest = refused ? undefined : await codec?.finish?.();
+      if (rest && !rest.ok) yield rest;
+      else if (rest?.value) yield ok(rest.value);
+    },
     free: () => codec?.free(),
   };
 }

@@ -11,12 +11,14 @@ import {
 import { createAdtsDemuxer } from './adts.ts';
 import { openContainer } from './container.ts';
 import { openFlac } from './flac.ts';
+import { createMatroskaDemuxer } from './matroska.ts';
 import { openMp3 } from './mp3.ts';
 import { createMp4Demuxer } from './mp4.ts';
 import { openOpus } from './opus.ts';
 import { blocksOf } from './package-decoder.ts';
 import type { Blocks, SoundDecoder } from './sound-decoder.ts';
 import { createTurns } from './turns.ts';
+import { createOggVorbisDemuxer } from './vorbis.ts';
 
 /** Longest recording of one request; also stops compressed silence that unpacks without end. */
 export const AUDIO_S = 4 * 3600;
@@ -38,6 +40,8 @@ const openers: Record<SoundFormat, (head: Uint8Array) => SoundDecoder | Promise<
   mp3: openMp3,
   opus: openOpus,
   mp4: () => openContainer(createMp4Demuxer()),
+  webm: () => openContainer(createMatroskaDemuxer()),
+  vorbis: () => openContainer(createOggVorbisDemuxer()),
   aac: () => openContainer(createAdtsDemuxer()),
 };
 

@@ -11,6 +11,19 @@ const OGG_PACKET_BYTES = MiB;
 const HEADER_BYTES = 27;
 const FIRST_PAGE = 2;
 
+const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte << 24;
+  for (let bit = 0; bit < 8; bit++) crc = crc < 0 ? (crc << 1) ^ 0x04c11db7 : crc << 1;
+  return crc >>> 0;
+});
+
+/** RFC 3533 §6: the generator polynomial of Ethernet, neither reflected nor inverted. */
+export function oggCrc(bytes: Uint8Array, before = 0): number {
+  let crc = before;
+  for (const byte of bytes) crc = ((crc << 8) ^ (crcTable[(crc >>> 24) ^ byte] ?? 0)) >>> 0;
+  return crc;
+}
+
 export interface OggGuard {
   push(bytes: Uint8Array): Result<undefined>;
   /** Refuses a file that stops inside a page. */

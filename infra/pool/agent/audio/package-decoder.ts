@@ -3,6 +3,14 @@ import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { SoundBlock } from '../../../../shared/speech/format.ts';
 import type { Blocks } from './sound-decoder.ts';
 
+/** Decodes the packets of one track. */
+export interface PacketCodec {
+  decode(packet: Uint8Array): Promise<Result<SoundBlock | undefined>>;
+  /** Returns sound that the decoder held back. */
+  finish?(): Promise<Result<SoundBlock | undefined>>;
+  free(): void;
+}
+
 /** Result of the decoders of the wasm-audio-decoders family. */
 interface Decoded {
   readonly channelData: Float32Array[];

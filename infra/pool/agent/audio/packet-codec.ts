@@ -1,18 +1,12 @@
 import { OpusDecoder } from 'opus-decoder';
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
-import type { SoundBlock } from '../../../../shared/speech/format.ts';
 import { AUDIO_CHANNELS_MAX } from '../../../../shared/speech/wav.ts';
 import { isAacEnabled, openAac, readAacConfig } from './aac.ts';
 import type { Track } from './demuxer.ts';
 import { MODEL_RATE } from './mono.ts';
-import { decoded } from './package-decoder.ts';
-
-/** Decodes the packets of one track. */
-export interface PacketCodec {
-  decode(packet: Uint8Array): Promise<Result<SoundBlock | undefined>>;
-  free(): void;
-}
+import { decoded, type PacketCodec } from './package-decoder.ts';
+import { openVorbis } from './vorbis.ts';
 
 const unsupported = (found: string): Result<never, Refusal> => no(refuse('audio_unsupported', { found }));
 const damaged = no(refuse('audio_invalid', { rule: 'its packets are damaged' }));
@@ -85,7 +79,6 @@ function openAacTrack({ config, container }: Track): Result<PacketCodec> {
 /** Opens the decoder of a track; `skipSeconds` of its sound come before the recording. */
 export async function openCodec(track: Track): Promise<Result<PacketCodec & { readonly skipSeconds: number }>> {
   if (track.codec === 'opus') return openOpus(track);
-  if (track.codec === 'vorbis') return unsupported(`Vorbis in ${track.container}`);
-  const opened = openAacTrack(track);
+  const opened = track.codec === 'vorbis' ? await openVorbis(track) : openAacTrack(track);
   return opened.ok ? ok({ ...opened.value, skipSeconds: track.skipSeconds }) : opened;
 }

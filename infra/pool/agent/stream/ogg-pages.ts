@@ -1,4 +1,5 @@
 import { KiB } from '../../../../shared/bytes.ts';
+import { oggCrc } from '../audio/ogg.ts';
 
 /** Longest packet of live Ogg that is kept: an Opus packet has at most a few KiB, longer ones are tags. */
 const STREAM_PACKET_BYTES = 64 * KiB;
@@ -19,19 +20,6 @@ export type OggItem =
 
 const startsWith = (bytes: Uint8Array, text: string) =>
   bytes.length >= text.length && [...text].every((letter, i) => bytes[i] === letter.charCodeAt(0));
-
-const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
-  let crc = byte << 24;
-  for (let bit = 0; bit < 8; bit++) crc = crc < 0 ? (crc << 1) ^ 0x04c11db7 : crc << 1;
-  return crc >>> 0;
-});
-
-/** RFC 3533 §6: the generator polynomial of Ethernet, neither reflected nor inverted. */
-export function oggCrc(bytes: Uint8Array, before = 0): number {
-  let crc = before;
-  for (const byte of bytes) crc = ((crc << 8) ^ (crcTable[(crc >>> 24) ^ byte] ?? 0)) >>> 0;
-  return crc;
-}
 
 /** Returns the item of a packet; nothing for tags. */
 function itemOf(packet: Uint8Array): OggItem | undefined {

@@ -153,7 +153,6 @@ describe('decoding in the pool (issue 3: WAV, FLAC, MP3 and Ogg Opus)', () => {
   });
 
   it.each([
-    ['audio_unsupported', 'Vorbis', clip('vorbis.ogg')],
     ['audio_unsupported', 'text', new TextEncoder().encode('hello, is this a recording? '.repeat(10))],
     ['audio_unsupported', 'three bytes', Uint8Array.of(1, 2, 3)],
     ['audio_empty', 'nothing', new Uint8Array(0)],
