@@ -65,6 +65,8 @@ export class StreamSession implements SocketHandler, UpstreamListener {
   #done = false;
   /** The outcome of a done session, once it may be sent. */
   #outcome: Outcome | undefined;
+  /** Resolves when every `ack` so far was sent. */
+  #acknowledged: Promise<void> = Promise.resolve();
 
   constructor({ facts, options, claims, class: priority, context, onClosed }: StreamSessionOptions) {
     const { model, language, format, checkpoint: from } = facts;
@@ -295,7 +297,12 @@ export class StreamSession implements SocketHandler, UpstreamListener {
     const { revision } = this.#upstream;
     const progress = { ...(revision !== undefined && { revision }), ...(checkpoint && { checkpoint }) };
     const token = { ...this.facts, sealed: this.#now(), ...progress };
-    socket.send({ type: 'ack', position, resume: sealResume(token, this.#context.settings) });
+    const sealed = sealResume(token, this.#context.settings);
+    // In the order of the calls: positions never go back.
+    this.#acknowledged = this.#acknowledged
+      .then(() => sealed)
+      .then((resume) => socket.send({ type: 'ack', position, resume }))
+      .catch((error) => this.onError(error));
   }
 
   #abandon(): void {
