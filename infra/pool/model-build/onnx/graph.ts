@@ -1,6 +1,6 @@
 import { readHead, type TensorHead } from './tensor.ts';
 import { bytesOf, type Field, fieldsOf, floatOf, numberOf, partsOf, textOf, WireError } from './wire.ts';
-import { bytesField, integerField, joinBytes, messageField, textField } from './write-wire.ts';
+import { bytesField, floatField, integerField, joinBytes, messageField, textField } from './write-wire.ts';
 
 /** A mutable node with its original bytes. */
 export interface Node {
@@ -102,16 +102,23 @@ export function readNode(bytes: Uint8Array): Node {
   return { name, operator, domain, inputs, outputs, bytes };
 }
 
-/** AttributeProto: an integer, a float, or integers. */
-export type Attributes = Readonly<Record<string, number | readonly number[]>>;
+/** AttributeProto: an integer, integers, a text, a float, or the bytes of a nested graph. */
+export type Attribute = number | readonly number[] | string | { readonly float: number } | Uint8Array;
+export type Attributes = Readonly<Record<string, Attribute>>;
 
-const attribute = (name: string, value: number | readonly number[]): Uint8Array =>
-  typeof value === 'number'
-    ? messageField(5, [textField(1, name), integerField(3, value), integerField(20, 2)])
-    : messageField(5, [textField(1, name), ...value.map((one) => integerField(8, one)), integerField(20, 7)]);
+const attribute = (name: string, value: Attribute): Uint8Array =>
+  messageField(5, [textField(1, name), ...attributeFields(value)]);
+
+function attributeFields(value: Attribute): Uint8Array[] {
+  if (typeof value === 'number') return [integerField(3, value), integerField(20, 2)];
+  if (typeof value === 'string') return [textField(4, value), integerField(20, 3)];
+  if (value instanceof Uint8Array) return [bytesField(6, value), integerField(20, 5)];
+  if ('float' in value) return [floatField(2, value.float), integerField(20, 1)];
+  return [...value.map((one) => integerField(8, one)), integerField(20, 7)];
+}
 
 /**
- * Makes a node of a standard operator with integer attributes. It has no name: names are optional and must be
+ * Makes a node of a standard operator. It has no name: names are optional and must be
  * unique.
  */
 export function makeNode(

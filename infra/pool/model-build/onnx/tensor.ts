@@ -28,7 +28,7 @@ export function readHead(tensor: Uint8Array): TensorHead {
 
 export const countOf = (dims: readonly number[]): number => dims.reduce((product, dim) => product * dim, 1);
 
-function widenHalf(half: number): number {
+export function widenHalf(half: number): number {
   const sign = half >> 15 ? -1 : 1;
   const exponent = (half >> 10) & 31;
   const fraction = half & 1023;
@@ -72,11 +72,12 @@ function floatsIn(bytes: Uint8Array): Float32Array {
   return new Float32Array(whole.buffer);
 }
 
-type Numbers = Float32Array | Int8Array | Uint8Array | Int32Array;
+export type Numbers = Float32Array | Int8Array | Uint8Array | Int32Array | BigInt64Array;
 
 const elemOf = (values: Numbers): number => {
   if (values instanceof Float32Array) return elements.FLOAT;
   if (values instanceof Int8Array) return elements.INT8;
+  if (values instanceof BigInt64Array) return elements.INT64;
   return values instanceof Int32Array ? elements.INT32 : elements.UINT8;
 };
 

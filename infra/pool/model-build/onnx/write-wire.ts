@@ -20,6 +20,9 @@ export const joinBytes = (parts: readonly Uint8Array[]): Uint8Array => Buffer.co
 export const integerField = (number: number, value: number | bigint): Uint8Array =>
   joinBytes([varint(number << 3), varint(value)]);
 
+export const floatField = (number: number, value: number): Uint8Array =>
+  joinBytes([varint((number << 3) | 5), new Uint8Array(Float32Array.of(value).buffer)]);
+
 export const bytesField = (number: number, bytes: Uint8Array): Uint8Array =>
   joinBytes([varint((number << 3) | 2), varint(bytes.length), bytes]);
 

@@ -13,8 +13,13 @@ export interface Rounded {
   readonly scales: Float32Array;
 }
 
-/** Rounds weights to integers around zero, with a scale for each index along `axis`. */
-export function roundWeights(values: Float32Array, dims: readonly number[], axis: number): Rounded {
+/** Rounds weights to integers of at most `limit` around zero, with a scale for each index along `axis`. */
+export function roundWeights(
+  values: Float32Array,
+  dims: readonly number[],
+  axis: number,
+  limit = WEIGHT_LIMIT,
+): Rounded {
   const channels = dims[axis] as number;
   const inner = countOf(dims.slice(axis + 1));
   // An index loop: iterators would take most of the time of millions of numbers.
@@ -25,11 +30,11 @@ export function roundWeights(values: Float32Array, dims: readonly number[], axis
     most[channel] = Math.max(most[channel] as number, Math.abs(values[at] as number));
   }
   // A channel of zeroes needs a scale above 0.
-  const scales = Float32Array.from(most, (peak) => Math.max(peak, 1e-8) / WEIGHT_LIMIT);
+  const scales = Float32Array.from(most, (peak) => Math.max(peak, 1e-8) / limit);
   const whole = new Int8Array(values.length);
   for (let at = 0; at < values.length; at++) {
     const rounded = Math.round((values[at] as number) / (scales[channelOf(at)] as number));
-    whole[at] = Math.max(-WEIGHT_LIMIT, Math.min(WEIGHT_LIMIT, rounded));
+    whole[at] = Math.max(-limit, Math.min(limit, rounded));
   }
   return { dims, whole, scales };
 }
