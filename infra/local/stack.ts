@@ -1,7 +1,9 @@
 // The whole stack as a value, started by `npm start` and by tests that need all of it.
 import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
+import { installWhisper } from '../pool/model-build/whisper/install-whisper.ts';
 import type { Installed } from '../pool/triton/install.ts';
+import { run } from '../pool/triton/run.ts';
 import { type Identity, makeIdentity } from './identity/make.ts';
 import { ensureTriton } from './install-triton.ts';
 import { openLog } from './logs.ts';
@@ -23,6 +25,9 @@ import { lockState, type StateLock } from './state-lock.ts';
 import { type Supervised, supervise } from './supervise.ts';
 import type { StackTerminal } from './terminal.ts';
 
+/** Value of `models` that stands for an installed Whisper. */
+const NATURAL = 'natural';
+
 export type StackOptions = {
   /** Port of the edge; 0 chooses a free one. */
   port: number;
@@ -34,7 +39,7 @@ export type StackOptions = {
   onLine?: StackTerminal['line'];
   /** Receives the progress of a first start on Triton. */
   onProgress?: (line: string) => void;
-  /** Model repository; the reference models of this tree by default. */
+  /** Model repository, or `natural`: Whisper, installed into the state folder. By default the reference models. */
   models?: string;
   /** Engine of the pools; the embedded one by default. */
   engine?: EngineName;
@@ -66,6 +71,11 @@ export type Stack = {
   stop(): Promise<void>;
 };
 
+async function ensureWhisper(folder: string, log: (line: string) => void = () => {}): Promise<void> {
+  const installed = await installWhisper(folder, { run, log });
+  if (!installed.ok) throw new StartProblem(`--models ${NATURAL}: ${installed.problem}`);
+}
+
 export async function startStack(options: StackOptions): Promise<Stack> {
   const startedAt = performance.now();
   const state = path.resolve(options.state);
@@ -73,8 +83,10 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   if (port === undefined) throw new Error('no port');
   const url = `http://${HOST}:${port}`;
 
-  const models = options.models === undefined ? undefined : path.resolve(options.models);
-  if (models !== undefined && !hasModels(models))
+  const natural = options.models === NATURAL;
+  const given = natural ? path.join(state, 'models', NATURAL) : options.models;
+  const models = given === undefined ? undefined : path.resolve(given);
+  if (models !== undefined && !natural && !hasModels(models))
     throw new StartProblem(`${models} holds no model: no folder in it has a config.pbtxt`);
   const lock = lockState(state, url);
   if ('heldBy' in lock) {
@@ -91,21 +103,23 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const identity = await makeIdentity(state, [...pools]);
     const numbers = await choosePorts(portNames.length);
     const ports: Ports = Object.fromEntries(portNames.map((name, index) => [name, numbers[index] as number]));
-    const given = AbortSignal.any([ending.signal, ...(options.signal ? [options.signal] : [])]);
+    const stopped = AbortSignal.any([ending.signal, ...(options.signal ? [options.signal] : [])]);
     const plan = (triton?: Installed) => {
       const parts = planParts({ state, edgePort: port, open: options.open, ports, identity, triton }).map((part) =>
         withLimits(part, options.limits),
       );
       return choose(models === undefined ? parts : parts.map((part) => onModels(part, models)), options.parts);
     };
+    if (natural && models !== undefined)
+      await Promise.race([aborted(stopped), ensureWhisper(models, options.onProgress)]);
     const needsTriton = options.engine === 'triton' && plan().some(({ name }) => name.startsWith('engine-'));
     const onProgress = options.onProgress ?? (() => {});
-    const triton = needsTriton ? await Promise.race([aborted(given), ensureTriton(given, onProgress)]) : undefined;
+    const triton = needsTriton ? await Promise.race([aborted(stopped), ensureTriton(stopped, onProgress)]) : undefined;
     const present = plan(triton);
     await Promise.race([
-      aborted(given),
+      aborted(stopped),
       startParts(present, { running, lock, state, onLine: options.onLine, ending: ending.signal }).then(() =>
-        waitForClients(present, url, identity.token, given),
+        waitForClients(present, url, identity.token, stopped),
       ),
     ]);
     return describe(running, {

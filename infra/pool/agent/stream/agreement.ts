@@ -3,8 +3,8 @@ import type { DecodedSoFar, DecodedWord } from '../asr/decode/decoder.ts';
 /** Length of the sound that is decoded again, ms; beyond it the window begins at the last agreed word. */
 export const REDECODE_WINDOW_MS = 12_000;
 
-/** Overlap in time by which a word still counts as the last agreed one, ms. */
-const OVERLAP_MS = 150;
+/** Distance in time at which the same word still is the last agreed one, ms: its times move between decodings. */
+const OVERLAP_MS = 600;
 
 const plain = (word: string) => word.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
 const same = (one: DecodedWord, other: DecodedWord) => plain(one.word) === plain(other.word);
@@ -17,14 +17,19 @@ export function createAgreement() {
   const agreed: DecodedWord[] = [];
   let open: readonly DecodedWord[] = [];
 
-  /** Words behind the agreed ones: by their count where the text begins with them, by their times otherwise. */
+  /**
+   * Words behind the agreed ones: by their count where the text begins with them, behind the last agreed word where the
+   * text has it, by their times otherwise.
+   */
   function behind(words: readonly DecodedWord[], from: number): readonly DecodedWord[] {
     const known = agreed.filter(({ startFrame }) => startFrame >= from);
     if (known.every((word, i) => words[i] !== undefined && same(word, words[i]))) return words.slice(known.length);
     const last = agreed.at(-1) as DecodedWord;
-    const rest = words.filter(({ startFrame, endFrame }) => (startFrame + endFrame) / 2 > last.endFrame);
-    const [first] = rest;
-    return first && same(first, last) && first.startFrame < last.endFrame + OVERLAP_MS ? rest.slice(1) : rest;
+    const distance = ({ startFrame }: DecodedWord) => Math.abs(startFrame - last.startFrame);
+    const near = words.filter((word) => same(word, last) && distance(word) < OVERLAP_MS);
+    const [nearest] = near.sort((one, other) => distance(one) - distance(other));
+    if (nearest) return words.slice(words.indexOf(nearest) + 1);
+    return words.filter(({ startFrame, endFrame }) => (startFrame + endFrame) / 2 > last.endFrame);
   }
 
   function state(): DecodedSoFar {
