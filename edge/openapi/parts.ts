@@ -14,6 +14,7 @@ export const text = { schema: { type: 'string' } };
 export const bytes = { schema: { type: 'string', format: 'binary' } };
 export const audioTypes = [
   'audio/wav',
+  'audio/aiff',
   'audio/flac',
   'audio/mpeg',
   'audio/ogg',

@@ -1,6 +1,6 @@
 /** Containers an agent decodes. The caller's content type is only a hint ("application/octet-stream" is what many
  * clients send), so a file is known by its first bytes. */
-export type SoundFormat = 'wav' | 'flac' | 'mp3' | 'opus' | 'vorbis' | 'webm' | 'mp4' | 'aac';
+export type SoundFormat = 'wav' | 'aiff' | 'flac' | 'mp3' | 'opus' | 'vorbis' | 'webm' | 'mp4' | 'aac';
 
 /** Enough bytes to tell every format: an Ogg page header of one lacing value and the codec's name. */
 export const sniffBytes = 64;
@@ -33,6 +33,7 @@ const signatures: readonly { format: SoundFormat; matches: (bytes: Uint8Array) =
     format: 'wav',
     matches: (bytes) => (ascii(bytes, 0, 'RIFF') || ascii(bytes, 0, 'RF64')) && ascii(bytes, 8, 'WAVE'),
   },
+  { format: 'aiff', matches: (bytes) => ascii(bytes, 0, 'FORM') && ascii(bytes, 8, 'AIF') },
   { format: 'flac', matches: (bytes) => ascii(bytes, 0, 'fLaC') },
   { format: 'flac', matches: (bytes) => ascii(bytes, 0, 'OggS') && ascii(bytes, oggPacket(bytes), '\x7fFLAC') },
   { format: 'opus', matches: (bytes) => ascii(bytes, 0, 'OggS') && ascii(bytes, oggPacket(bytes), 'OpusHead') },

@@ -1,15 +1,21 @@
 import { type Refusal, refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
+import { type AdpcmDecoder, adpcmHeadBytes, decodeIma, decodeMs } from './adpcm.ts';
 import type { SoundBlock } from './format.ts';
+import { bytesOfSample, readFrames, type SampleCoding } from './samples.ts';
 
 /** Lowest sample rate, telephone band; below it there is no speech left to recognise. */
 export const AUDIO_RATE_MIN_HZ = 8_000;
-/** Highest sample rate; nothing above it helps recognition. */
+/** Highest sample rate of live sound; nothing above it helps recognition. */
 export const AUDIO_RATE_MAX_HZ = 48_000;
-/** Mono or stereo; stereo is mixed down. */
+/** Live sound is mono or stereo; stereo is mixed down. */
 export const AUDIO_CHANNELS_MAX = 2;
+/** Highest sample rate of a recording: studio files are sent as they are. */
+export const RECORDING_RATE_MAX_HZ = 192_000;
+/** Channels of a recording: 7.1. They are mixed down. */
+export const RECORDING_CHANNELS_MAX = 8;
 
-/** Format of samples in the data chunk: little-endian, channels interleaved. */
+/** Format of bare samples: little-endian, channels interleaved. */
 export interface WavFormat {
   readonly rate: number;
   readonly channels: number;
@@ -19,14 +25,12 @@ export interface WavFormat {
 
 /** Reads a WAV file as it arrives. It holds at most one header field and one frame between calls. */
 export interface WavReader {
-  /** Returns the audio in the bytes so far, or undefined without any. Refuses formats other than PCM and float. */
+  /** Returns the audio in the bytes so far, or undefined without any. Refuses formats that are not read. */
   push(bytes: Uint8Array): Result<SoundBlock | undefined>;
   /** Ends the file. Refuses one without a sample (`audio_empty`), or shorter than its header says (`audio_truncated`). */
   finish(): Result<undefined>;
 }
 
-const WAVE_FORMAT_PCM = 1;
-const WAVE_FORMAT_IEEE_FLOAT = 3;
 const WAVE_FORMAT_EXTENSIBLE = 0xfffe;
 /** Longest `fmt ` chunk that is read; the extensible one has 40 bytes. */
 const FORMAT_BYTES = 64;
@@ -38,14 +42,72 @@ const isOpenEnded = (size: number) => size === 0 || size >= 0x7fff0000;
 
 const invalid = (rule: string): Refusal => refuse('audio_invalid', { rule });
 
+/** Samples of a data chunk, whose blocks decode on their own. A block of PCM is a frame. */
+interface WavData {
+  readonly blockBytes: number;
+  /** Decodes blocks, of which the last one may be cut. */
+  readonly decode: (blocks: Uint8Array) => SoundBlock;
+}
+
+/** Codings by format tag and bits of a sample. */
+const codings: Readonly<Record<string, SampleCoding>> = {
+  '1 8': 'u8',
+  '1 16': 's16',
+  '1 24': 's24',
+  '1 32': 's32',
+  '3 32': 'f32',
+  '3 64': 'f64',
+  '6 8': 'alaw',
+  '7 8': 'mulaw',
+};
+const adpcms: Readonly<Record<string, { readonly head: number; readonly decode: AdpcmDecoder }>> = {
+  '2 4': { head: adpcmHeadBytes.ms, decode: decodeMs },
+  '17 4': { head: adpcmHeadBytes.ima, decode: decodeIma },
+};
+/** Codes of both channels alternate; more are not defined. */
+const ADPCM_CHANNELS_MAX = 2;
+
+interface Shape {
+  readonly rate: number;
+  readonly channels: number;
+  readonly blockBytes: number;
+}
+
+function adpcmData({ rate, channels, blockBytes }: Shape, head: number, decode: AdpcmDecoder): WavData {
+  return {
+    blockBytes,
+    decode(bytes) {
+      const blocks: Float32Array[][] = [];
+      for (let at = 0; at + head * channels <= bytes.length; at += blockBytes) {
+        const size = Math.min(blockBytes, bytes.length - at);
+        blocks.push(decode(new DataView(bytes.buffer, bytes.byteOffset + at, size), channels));
+      }
+      const length = blocks.reduce((sum, [first]) => sum + (first?.length ?? 0), 0);
+      const joined = Array.from({ length: channels }, (_, channel) => {
+        const samples = new Float32Array(length);
+        let filled = 0;
+        for (const block of blocks) {
+          samples.set(block[channel] ?? [], filled);
+          filled += block[channel]?.length ?? 0;
+        }
+        return samples;
+      });
+      return { rate, channels: joined };
+    },
+  };
+}
+
 /** Parses a `fmt ` chunk (RIFF multimedia data standard, WAVEFORMATEXTENSIBLE). */
-export function readWavFormat(chunk: Uint8Array): Result<WavFormat> {
+export function readWavFormat(chunk: Uint8Array): Result<WavData> {
   if (chunk.length < 16) return no(invalid('its format chunk is too short'));
   const view = new DataView(chunk.buffer, chunk.byteOffset, chunk.byteLength);
   let tag = view.getUint16(0, true);
-  const channels = view.getUint16(2, true);
-  const rate = view.getUint32(4, true);
-  const frameBytes = view.getUint16(12, true);
+  const shape = {
+    channels: view.getUint16(2, true),
+    rate: view.getUint32(4, true),
+    blockBytes: view.getUint16(12, true),
+  };
+  const { channels, rate, blockBytes } = shape;
   const bits = view.getUint16(14, true);
   if (tag === WAVE_FORMAT_EXTENSIBLE) {
     if (chunk.length < 26) return no(invalid('its format chunk is too short'));
@@ -54,36 +116,19 @@ export function readWavFormat(chunk: Uint8Array): Result<WavFormat> {
   }
   if (rate === 0) return no(invalid('its header says 0 Hz'));
   if (channels === 0) return no(invalid('its header says 0 channels'));
-  const detail = `wav tag ${tag}, ${bits} bit, ${channels} channels, ${rate} Hz`;
-  const float = tag === WAVE_FORMAT_IEEE_FLOAT;
-  const known = float ? bits === 32 : tag === WAVE_FORMAT_PCM && (bits === 16 || bits === 24 || bits === 32);
-  const fits = channels <= AUDIO_CHANNELS_MAX && rate >= AUDIO_RATE_MIN_HZ && rate <= AUDIO_RATE_MAX_HZ;
-  if (!known || !fits) return no(refuse('audio_unsupported', undefined, detail));
-  if (frameBytes !== (channels * bits) / 8) return no(invalid('its frame size does not fit its sample size'));
-  return ok({ rate, channels, bits: bits as WavFormat['bits'], float });
-}
-
-const readers: Record<string, (view: DataView, at: number) => number> = {
-  'int 16': (view, at) => view.getInt16(at, true) / 0x8000,
-  'int 24': (view, at) => ((view.getInt8(at + 2) << 16) | view.getUint16(at, true)) / 0x800000,
-  'int 32': (view, at) => view.getInt32(at, true) / 0x80000000,
-  // Samples of a float file that are not numbers become silence, and loud ones are clipped.
-  'float 32': (view, at) => Math.max(-1, Math.min(1, view.getFloat32(at, true) || 0)),
-};
-
-/** Turns whole frames into one array per channel. */
-function readWavFrames(bytes: Uint8Array, format: WavFormat): SoundBlock {
-  const sampleBytes = format.bits / 8;
-  const frames = Math.floor(bytes.length / (sampleBytes * format.channels));
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const read = readers[`${format.float ? 'float' : 'int'} ${format.bits}`];
-  if (!read) throw new Error(`no reader for ${format.bits} bit`);
-  const channels = Array.from({ length: format.channels }, (_, channel) => {
-    const samples = new Float32Array(frames);
-    for (let i = 0; i < frames; i++) samples[i] = read(view, (i * format.channels + channel) * sampleBytes);
-    return samples;
-  });
-  return { rate: format.rate, channels };
+  const coding = codings[`${tag} ${bits}`];
+  const adpcm = adpcms[`${tag} ${bits}`];
+  const most = adpcm ? ADPCM_CHANNELS_MAX : RECORDING_CHANNELS_MAX;
+  const fits = channels <= most && rate >= AUDIO_RATE_MIN_HZ && rate <= RECORDING_RATE_MAX_HZ;
+  if (fits && adpcm && blockBytes > adpcm.head * channels) return ok(adpcmData(shape, adpcm.head, adpcm.decode));
+  if (!coding || !fits) {
+    const found = `WAV of format ${tag}, ${bits} bits, ${channels} channels and ${rate} Hz`;
+    return no(refuse('audio_unsupported', { found }));
+  }
+  if (blockBytes !== channels * bytesOfSample(coding)) {
+    return no(invalid('its frame size does not fit its sample size'));
+  }
+  return ok({ blockBytes, decode: (bytes) => readFrames(bytes, { coding, rate, channels }) });
 }
 
 type State =
@@ -94,7 +139,7 @@ type State =
   | { at: 'data'; left: number; openEnded: boolean };
 
 /** Returns the state that a chunk header leads to. `format` is absent before a `fmt ` chunk. */
-function nextChunk(header: Uint8Array, format: WavFormat | undefined): Result<State> {
+function nextChunk(header: Uint8Array, format: WavData | undefined): Result<State> {
   const name = String.fromCharCode(...header.subarray(0, 4));
   const size = new DataView(header.buffer, header.byteOffset).getUint32(4, true);
   if (name === 'fmt ') {
@@ -109,7 +154,7 @@ function nextChunk(header: Uint8Array, format: WavFormat | undefined): Result<St
 export function createWavReader(): WavReader {
   let state: State = { at: 'riff' };
   let held: Uint8Array = new Uint8Array(0);
-  let format: WavFormat | undefined;
+  let format: WavData | undefined;
   /** The data chunk was read to its end; later chunks are tags. */
   let done = false;
   /** A byte of the data chunk arrived. */
@@ -148,19 +193,20 @@ export function createWavReader(): WavReader {
     return undefined;
   }
 
-  function readData(data: State & { at: 'data' }, shape: WavFormat): SoundBlock | undefined {
-    const frameBytes = (shape.bits / 8) * shape.channels;
+  function readData(data: State & { at: 'data' }, { blockBytes, decode }: WavData): SoundBlock | undefined {
     begun ||= held.length > 0;
     const available = data.openEnded ? held.length : Math.min(held.length, data.left);
-    const whole = available - (available % frameBytes);
-    const block = whole > 0 ? readWavFrames(held.subarray(0, whole), shape) : undefined;
-    held = held.slice(whole);
+    const rest = available % blockBytes;
+    // The last block of ADPCM may be cut; a partial last frame of PCM is not audio.
+    const isLast = !data.openEnded && data.left === available;
+    const taken = isLast ? available : available - rest;
+    const block = taken > 0 ? decode(held.subarray(0, taken)) : undefined;
+    held = held.slice(taken);
     if (!data.openEnded) {
-      data.left -= whole;
-      // A partial last frame is not audio; writers that miscount leave one.
-      done = data.left < frameBytes && held.length >= data.left;
+      data.left -= taken;
+      done = data.left === 0;
     }
-    return block;
+    return block?.channels[0]?.length ? block : undefined;
   }
 
   return {

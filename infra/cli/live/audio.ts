@@ -15,6 +15,7 @@ export interface LiveAudio {
 }
 
 const names: Readonly<Record<Exclude<SoundFormat, 'wav'>, string>> = {
+  aiff: 'AIFF',
   flac: 'FLAC',
   mp3: 'MP3',
   opus: 'Ogg Opus',

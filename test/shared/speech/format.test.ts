@@ -13,6 +13,7 @@ describe('telling a format by its first bytes', () => {
   it.each([
     ['wav', bytes('RIFF', [4, 0, 0, 0], 'WAVEfmt ')],
     ['wav', bytes('RF64', [255, 255, 255, 255], 'WAVEds64')],
+    ['aiff', bytes('FORM', [0, 0, 1, 0], 'AIFFCOMM')],
     ['flac', bytes('fLaC', [0, 0, 0, 34])],
     ['flac', ogg('\x7fFLAC\x01\x00')],
     ['opus', ogg('OpusHead\x01')],

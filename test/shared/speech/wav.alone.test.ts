@@ -76,6 +76,21 @@ describe('sample formats', () => {
     const floats = new Uint8Array(Float32Array.of(0.25, 7, Number.NaN, Number.NEGATIVE_INFINITY).buffer);
     expect(read(file([format({ tag: 3, bits: 32 }), ['data', floats]])).channels).toEqual([[0.25, 1, 0, -1]]);
   });
+  it('U1 64-bit float', () => {
+    const floats = new Uint8Array(Float64Array.of(0.25, -9, Number.NaN).buffer);
+    expect(read(file([format({ tag: 3, bits: 64 }), ['data', floats]])).channels).toEqual([[0.25, -1, 0]]);
+  });
+  it.each([
+    ['U1 8-bit', 1, [0, 0x80, 0xc0], [-1, 0, 0.5]],
+    ['U1 A-law', 6, [0xd5, 0x55, 0xaa], [8 / 0x8000, -8 / 0x8000, 32_256 / 0x8000]],
+    ['U1 µ-law', 7, [0xff, 0x00, 0x80], [0, -32_124 / 0x8000, 32_124 / 0x8000]],
+  ])('%s', (_, tag, bytes, samples) => {
+    expect(read(file([format({ tag, bits: 8 }), ['data', bytes]])).channels).toEqual([samples]);
+  });
+  it('U1 eight channels at 192 kHz', () => {
+    const both = read(file([format({ channels: 8, rate: 192_000 }), ['data', Array<number>(16).fill(0x40)]]));
+    expect([both.rate, both.channels]).toEqual([192_000, Array<number[]>(8).fill([0x4040 / 0x8000])]);
+  });
   it('WAVE_FORMAT_EXTENSIBLE', () => {
     expect(read(file([extensible(1, 16), data])).channels).toEqual([[0.5, -0.5, 0x7fff / 0x8000]]);
     expect(read(file([extensible(3, 32), ['data', new Uint8Array(Float32Array.of(0.5).buffer)]])).channels).toEqual([
@@ -145,12 +160,16 @@ describe('refusals', () => {
     ['audio_invalid', 'format of 10 bytes', file([['fmt ', new Uint8Array(10)], data])],
     ['audio_invalid', 'format of a megabyte', file([['fmt ', new Uint8Array(4), 1_000_000], data])],
     ['audio_invalid', 'extensible format that is cut', file([format({ tag: 0xfffe }), data])],
-    ['audio_unsupported', '8-bit', file([format({ bits: 8 }), data])],
-    ['audio_unsupported', '64-bit float', file([format({ tag: 3, bits: 64 }), data])],
-    ['audio_unsupported', 'ADPCM', file([format({ tag: 2, bits: 4 }), data])],
-    ['audio_unsupported', 'A-law', file([format({ tag: 6, bits: 8 }), data])],
-    ['audio_unsupported', 'six channels', file([format({ channels: 6 }), data])],
-    ['audio_unsupported', '96 kHz', file([format({ rate: 96_000 }), data])],
+    ['audio_unsupported', '12-bit', file([format({ bits: 12, frame: 2 }), data])],
+    ['audio_unsupported', 'GSM', file([format({ tag: 0x31, bits: 0 }), data])],
+    [
+      'audio_unsupported',
+      'ADPCM of three channels',
+      file([format({ tag: 2, bits: 4, channels: 3, frame: 256 }), data]),
+    ],
+    ['audio_unsupported', 'ADPCM of empty blocks', file([format({ tag: 17, bits: 4, frame: 4 }), data])],
+    ['audio_unsupported', 'nine channels', file([format({ channels: 9 }), data])],
+    ['audio_unsupported', '384 kHz', file([format({ rate: 384_000 }), data])],
     ['audio_unsupported', '4 kHz', file([format({ rate: 4_000 }), data])],
   ])('%s: %s', (reason, _, bytes) => {
     expect(read(bytes).refusal).toBe(reason);

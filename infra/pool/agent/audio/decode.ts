@@ -3,12 +3,13 @@ import { no, ok, type Result } from '../../../../shared/result.ts';
 import { SEAL_SEGMENT_BYTES } from '../../../../shared/seal/limits.ts';
 import { type SoundBlock, type SoundFormat, sniffBytes, sniffFormat } from '../../../../shared/speech/format.ts';
 import {
-  AUDIO_CHANNELS_MAX,
-  AUDIO_RATE_MAX_HZ,
   AUDIO_RATE_MIN_HZ,
   createWavReader,
+  RECORDING_CHANNELS_MAX,
+  RECORDING_RATE_MAX_HZ,
 } from '../../../../shared/speech/wav.ts';
 import { createAdtsDemuxer } from './adts.ts';
+import { openAiff } from './aiff.ts';
 import { openContainer } from './container.ts';
 import { openFlac } from './flac.ts';
 import { createMatroskaDemuxer } from './matroska.ts';
@@ -36,6 +37,7 @@ function openWav(): SoundDecoder {
 /** By format; each gets the first bytes of the file. */
 const openers: Record<SoundFormat, (head: Uint8Array) => SoundDecoder | Promise<SoundDecoder>> = {
   wav: openWav,
+  aiff: openAiff,
   flac: openFlac,
   mp3: openMp3,
   opus: openOpus,
@@ -47,9 +49,9 @@ const openers: Record<SoundFormat, (head: Uint8Array) => SoundDecoder | Promise<
 
 function judge(block: SoundBlock): Result<SoundBlock> {
   if (block.rate === 0) return no(refuse('audio_invalid', { rule: 'its header says 0 Hz' }));
-  const fits = block.rate >= AUDIO_RATE_MIN_HZ && block.rate <= AUDIO_RATE_MAX_HZ;
-  if (fits && block.channels.length <= AUDIO_CHANNELS_MAX) return ok(block);
-  return no(refuse('audio_unsupported', undefined, `${block.channels.length} channels, ${block.rate} Hz`));
+  const fits = block.rate >= AUDIO_RATE_MIN_HZ && block.rate <= RECORDING_RATE_MAX_HZ;
+  if (fits && block.channels.length <= RECORDING_CHANNELS_MAX) return ok(block);
+  return no(refuse('audio_unsupported', { found: `sound of ${block.channels.length} channels and ${block.rate} Hz` }));
 }
 
 /**

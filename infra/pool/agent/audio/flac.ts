@@ -1,7 +1,7 @@
 import { FLACDecoder } from '@wasm-audio-decoders/flac';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
-import { AUDIO_CHANNELS_MAX, AUDIO_RATE_MAX_HZ } from '../../../../shared/speech/wav.ts';
+import { RECORDING_CHANNELS_MAX, RECORDING_RATE_MAX_HZ } from '../../../../shared/speech/wav.ts';
 import { createFlacFrames, readStreamInfo, STREAMINFO_BYTES, type StreamInfo } from './flac-frames.ts';
 import { createOggGuard } from './ogg.ts';
 import { blocksOf, decoded, nothingDecoded, sampleCount } from './package-decoder.ts';
@@ -10,7 +10,7 @@ import type { Blocks, SoundDecoder } from './sound-decoder.ts';
 const SLICE_BYTES = 4_096;
 
 function judge({ rate, channels, bits }: StreamInfo): Result<undefined> {
-  const fits = channels <= AUDIO_CHANNELS_MAX && rate <= AUDIO_RATE_MAX_HZ;
+  const fits = channels <= RECORDING_CHANNELS_MAX && rate <= RECORDING_RATE_MAX_HZ;
   return fits
     ? ok(undefined)
     : no(refuse('audio_unsupported', undefined, `flac ${rate} Hz, ${channels} x ${bits} bit`));

@@ -1,7 +1,7 @@
 import { OggOpusDecoder } from 'ogg-opus-decoder';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no } from '../../../../shared/result.ts';
-import { AUDIO_CHANNELS_MAX } from '../../../../shared/speech/wav.ts';
+import { RECORDING_CHANNELS_MAX } from '../../../../shared/speech/wav.ts';
 import { MODEL_RATE } from './mono.ts';
 import { createOggGuard } from './ogg.ts';
 import { blocksOf, decoded, nothingDecoded, sampleCount } from './package-decoder.ts';
@@ -25,7 +25,7 @@ export async function openOpus(): Promise<SoundDecoder> {
   return {
     sliceBytes: 512,
     async *push(slice) {
-      if (!started && (slice[CHANNELS_AT] ?? 0) > AUDIO_CHANNELS_MAX) {
+      if (!started && (slice[CHANNELS_AT] ?? 0) > RECORDING_CHANNELS_MAX) {
         return yield no(refuse('audio_unsupported', undefined, `opus, ${slice[CHANNELS_AT]} channels`));
       }
       started = true;

@@ -1,7 +1,7 @@
 import { OpusDecoder } from 'opus-decoder';
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
-import { AUDIO_CHANNELS_MAX } from '../../../../shared/speech/wav.ts';
+import { RECORDING_CHANNELS_MAX } from '../../../../shared/speech/wav.ts';
 import { isAacEnabled, openAac, readAacConfig } from './aac.ts';
 import type { Track } from './demuxer.ts';
 import { MODEL_RATE } from './mono.ts';
@@ -20,7 +20,7 @@ async function openOpus({ config, container }: Track): Promise<Result<PacketCode
   const head = new DataView(config.buffer, config.byteOffset, config.byteLength);
   const channels = head.getUint8(9);
   const isMapped = head.getUint8(18) !== 0;
-  if (channels === 0 || channels > AUDIO_CHANNELS_MAX || (!isMapped && channels > 2)) {
+  if (channels === 0 || channels > RECORDING_CHANNELS_MAX || (!isMapped && channels > 2)) {
     return unsupported(`Opus of ${channels} channels in ${container}`);
   }
   if (isMapped && config.length < 21 + channels) {
@@ -30,7 +30,7 @@ async function openOpus({ config, container }: Track): Promise<Result<PacketCode
   const coupledStreamCount = isMapped ? head.getUint8(20) : channels - 1;
   const channelMappingTable = isMapped ? [...config.subarray(21, 21 + channels)] : channels === 2 ? [0, 1] : [0];
   const streams = streamCount + coupledStreamCount;
-  const fits = coupledStreamCount <= streamCount && streams <= AUDIO_CHANNELS_MAX;
+  const fits = coupledStreamCount <= streamCount && streams <= RECORDING_CHANNELS_MAX;
   if (streamCount === 0 || !fits || channelMappingTable.some((stream) => stream !== 255 && stream >= streams)) {
     return no(refuse('audio_invalid', { rule: 'its Opus header maps channels wrongly' }));
   }

@@ -1,7 +1,7 @@
 import { OggVorbisDecoder } from '@wasm-audio-decoders/ogg-vorbis';
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
-import { AUDIO_CHANNELS_MAX } from '../../../../shared/speech/wav.ts';
+import { RECORDING_CHANNELS_MAX } from '../../../../shared/speech/wav.ts';
 import { type Demuxer, invalid, type MediaItem, type Track } from './demuxer.ts';
 import { createOggGuard, oggCrc } from './ogg.ts';
 import { decoded, type PacketCodec } from './package-decoder.ts';
@@ -60,7 +60,7 @@ export async function openVorbis({ config, container }: Track): Promise<Result<P
   if (!headers) return no(refuse('audio_invalid', { rule: 'its Vorbis headers are damaged' }));
   const [first, setup] = headers;
   const channels = first[11] ?? 0;
-  if (channels === 0 || channels > AUDIO_CHANNELS_MAX) {
+  if (channels === 0 || channels > RECORDING_CHANNELS_MAX) {
     return no(refuse('audio_unsupported', { found: `Vorbis of ${channels} channels in ${container}` }));
   }
   if (setup.length > PAGE_PACKET_BYTES) return no(refuse('audio_invalid', { rule: 'its Vorbis setup is too long' }));

@@ -1,5 +1,6 @@
 import { concat } from '../../../../shared/bytes.ts';
 import { ok, type Result } from '../../../../shared/result.ts';
+import { aLawTable, muLawTable } from '../../../../shared/speech/samples.ts';
 import type { Encoding, StreamFormat } from '../../../../shared/stream/format.ts';
 import { MODEL_RATE } from '../audio/mono.ts';
 import type { Origin, Source } from './source.ts';
@@ -9,25 +10,6 @@ interface Reader {
   readonly bytes: number;
   read(bytes: Uint8Array, samples: number): Float32Array;
 }
-
-/** ITU-T G.711, µ-law: sign, three bits of segment, four of step, all inverted. */
-function muLaw(code: number): number {
-  const bits = ~code & 0xff;
-  const magnitude = ((((bits & 0x0f) << 3) + 0x84) << ((bits >> 4) & 7)) - 0x84;
-  return (bits & 0x80 ? -magnitude : magnitude) / 0x8000;
-}
-
-/** ITU-T G.711, A-law: the same fields, every other bit inverted. */
-function aLaw(code: number): number {
-  const bits = code ^ 0x55;
-  const segment = (bits >> 4) & 7;
-  const step = ((bits & 0x0f) << 4) + 8;
-  const magnitude = segment === 0 ? step : (step + 0x100) << (segment - 1);
-  return (bits & 0x80 ? magnitude : -magnitude) / 0x8000;
-}
-
-const muLawTable = Float32Array.from({ length: 256 }, (_, code) => muLaw(code));
-const aLawTable = Float32Array.from({ length: 256 }, (_, code) => aLaw(code));
 
 /** Sanitises floats of a client: NaN becomes silence, and values are clipped to ±1. */
 const finite = (sample: number) => (Number.isNaN(sample) ? 0 : Math.max(-1, Math.min(1, sample)));

@@ -39,6 +39,8 @@ const names = [
   'opus.webm',
   'vorbis.ogg',
   'vorbis.webm',
+  'adpcm-ms.wav',
+  'adpcm-ima.wav',
 ];
 
 beforeAll(() => {
@@ -204,6 +206,52 @@ describe('containers', () => {
     ],
   ])('U1 %s is refused', async (_, file, reason) => {
     expect((await decode(file())).refusal?.reason).toBe(reason);
+  });
+
+  /** An AIFF file of one channel at 8 kHz. */
+  function aiffOf(compression: string, bits: number, sound: Uint8Array, promised = sound.length): Uint8Array {
+    const rate = [0x40, 0x0b, 0xfa, 0, 0, 0, 0, 0, 0, 0];
+    const comm = [0, 1, ...u32(0), 0, bits, ...rate, ...Buffer.from(compression), ...(compression ? [0, 0] : [])];
+    const chunk = (type: string, size: number, ...parts: (Uint8Array | number[])[]) =>
+      concat(Buffer.from(type), Uint8Array.from(u32(size)), ...parts.map((part) => Uint8Array.from(part)));
+    return concat(
+      chunk('FORM', 0, Buffer.from(compression ? 'AIFC' : 'AIFF')),
+      chunk('COMM', comm.length, comm),
+      chunk('SSND', promised + 8, new Uint8Array(8), sound),
+    );
+  }
+
+  /** Samples of the clip that all others are made of. */
+  const source = async () => (await decode(clip('mono-8k.flac'))).channels[0] ?? [];
+
+  it('U1 AIFF gives the samples of the FLAC it was made of', async () => {
+    // The package of FLAC divides by 32,767.
+    const integers = Int16Array.from(await source(), (sample) => Math.round(sample * 0x7fff));
+    const wanted = [...Float32Array.from(integers, (sample) => sample / 0x8000)];
+    const little = new Uint8Array(integers.buffer);
+    const big = new Uint8Array(Buffer.from(little).swap16());
+    for (const file of [aiffOf('', 16, big), aiffOf('sowt', 16, little), aiffOf('twos', 16, big)]) {
+      for (const size of [61, 65_536]) {
+        const read = await decode(file, size);
+        expect([read.refusal, read.rate, read.channels.length]).toEqual([undefined, 8_000, 1]);
+        expect(read.channels[0]?.every((sample, i) => sample === wanted[i])).toBe(true);
+        expect(read.channels[0]?.length).toBe(wanted.length);
+      }
+    }
+    expect((await decode(aiffOf('', 16, big, big.length + 2))).refusal?.reason).toBe('audio_truncated');
+    const refused = (await decode(aiffOf('ima4', 16, big))).refusal;
+    expect(refused && publicText(refused)).toContain("The file holds AIFF 'ima4' of 16 bits and 1 channels.");
+  });
+
+  it.each(['adpcm-ms.wav', 'adpcm-ima.wav'])('U1 %s is decoded like the FLAC it was made of', async (name) => {
+    const wanted = await source();
+    const { channels, refusal, rate } = await decode(clip(name));
+    expect([refusal, rate, channels.length]).toEqual([undefined, 8_000, 1]);
+    const noise = wanted.reduce((sum, sample, i) => sum + (sample - (channels[0]?.[i] ?? 0)) ** 2, 0);
+    const sound = wanted.reduce((sum, sample) => sum + sample ** 2, 0);
+    expect(10 * Math.log10(sound / noise)).toBeGreaterThan(15);
+    expect((await decode(clip(name), 61)).channels).toEqual(channels);
+    expect((await decode(clip(name).slice(0, -20))).refusal?.reason).toBe('audio_truncated');
   });
 
   it.each(names)('U1 damage in %s never throws and never gives more sound', async (name) => {

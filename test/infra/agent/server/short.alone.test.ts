@@ -245,7 +245,7 @@ describe('refusals inside the sealed answer', () => {
     ['audio_empty', wavFile(new Float32Array(0))],
     ['audio_truncated', wavFile(voice(1), 16_000, 64_000)],
     ['audio_invalid', wavFile(voice(0.1), 0)],
-    ['audio_unsupported', wavFile(voice(0.1), 96_000)],
+    ['audio_unsupported', wavFile(voice(0.1), 384_000)],
     ['audio_unsupported', new TextEncoder().encode(`%PDF-1.7 ${'x'.repeat(100)}`)],
   ])('audio: %s', async (reason, file) => {
     expect(await sealed({ body: audioForm(file) })).toMatchObject({ reason });

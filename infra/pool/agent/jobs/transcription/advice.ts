@@ -6,7 +6,7 @@ import { MODEL_RATE } from '../../audio/mono.ts';
 /** Names of the remarks, as they stand in the metadata of an outcome. */
 export type Advice = 'lossy' | 'rate_low' | 'resampled' | 'clipped' | 'no_speech';
 
-const lossless: ReadonlySet<SoundFormat> = new Set<SoundFormat>(['wav', 'flac']);
+const lossless: ReadonlySet<SoundFormat> = new Set<SoundFormat>(['wav', 'aiff', 'flac']);
 
 /** Samples of one look at the spectrum: 16 ms. */
 const FRAME = 256;
