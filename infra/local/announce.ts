@@ -25,6 +25,15 @@ function modelLine({ id, task, hears }: Served): string {
   return `${id.padEnd(20)} ${hears ? HEARS[hears] : 'hears people: unknown, its author does not say'}`;
 }
 
+/** Returns the names that stand for each model, for clients that name no other. */
+function nameLines(models: readonly Served[]): string[] {
+  const named = Map.groupBy(
+    models.filter(({ root }) => root !== undefined),
+    ({ root }) => root,
+  );
+  return [...named].map(([root, names]) => `${names.map(({ id }) => id).join(', ')} → ${root}`);
+}
+
 /** Returns lines with a heading before the first. */
 const under = (heading: string, lines: readonly string[]): string[] =>
   lines.map((line, index) => `  ${(index === 0 ? heading : '').padEnd(8)} ${line}`);
@@ -51,7 +60,8 @@ export function announce(stack: Facts, models: readonly Served[]): string {
     '',
     ...(stack.open ? under('network', networkLines(port)) : []),
     ...under('token', [near(stack.tokenFile)]),
-    ...under('models', models.map(modelLine)),
+    ...under('models', models.filter(({ root }) => root === undefined).map(modelLine)),
+    ...under('names', nameLines(models)),
     ...under(
       'pools',
       stack.pools.map(

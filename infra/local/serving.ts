@@ -13,6 +13,8 @@ const served = z.object({
   pools: z.array(z.string()).optional(),
   task: z.string().optional(),
   hears: z.enum(['people', 'synthetic']).optional(),
+  /** Model that a name stands for. */
+  root: z.string().optional(),
 });
 const modelList = z.object({ data: z.array(served) });
 
