@@ -23,9 +23,13 @@ def plain(answer):
     return answer.model_dump() if hasattr(answer, "model_dump") else answer
 
 
-def transcribe(file, **options):
+def transcribe(file, model=MODEL, **options):
     with open(file, "rb") as clip:
-        return plain(client.listen.v1.media.transcribe_file(request=clip.read(), model=MODEL, **options))
+        return plain(client.listen.v1.media.transcribe_file(request=clip.read(), model=model, **options))
+
+
+def projects():
+    return plain(client.manage.v1.projects.list())
 
 
 def grant():
@@ -36,7 +40,7 @@ def refused(what):
     wrong = DeepgramClient(api_key="x.y.z", environment=place)
     calls = {
         "a wrong token": lambda: wrong.listen.v1.media.transcribe_file(request=b"RIFF", model=MODEL),
-        "an unknown model": lambda: client.listen.v1.media.transcribe_file(request=b"RIFF", model="nova-3"),
+        "an unknown model": lambda: client.listen.v1.media.transcribe_file(request=b"RIFF", model="nobody"),
     }
     try:
         calls[what]()

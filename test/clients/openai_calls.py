@@ -22,9 +22,9 @@ def models():
     return [model.id for model in client.models.list()]
 
 
-def transcribe(file, **options):
+def transcribe(file, model=MODEL, **options):
     with open(file, "rb") as clip:
-        answer = client.audio.transcriptions.create(file=clip, model=MODEL, **options)
+        answer = client.audio.transcriptions.create(file=clip, model=model, **options)
     return answer if isinstance(answer, str) else answer.model_dump()
 
 
@@ -37,7 +37,7 @@ def refused(what, file):
     wrong = openai.OpenAI(api_key="x.y.z", base_url=client.base_url, max_retries=0)
     calls = {
         "a wrong token": lambda clip: wrong.audio.transcriptions.create(file=clip, model=MODEL),
-        "an unknown model": lambda clip: client.audio.transcriptions.create(file=clip, model="whisper-1"),
+        "an unknown model": lambda clip: client.audio.transcriptions.create(file=clip, model="nobody"),
         "no audio": lambda _: client.audio.transcriptions.create(file=("a.wav", b"RIFF"), model=MODEL),
     }
     try:
