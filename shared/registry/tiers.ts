@@ -42,7 +42,9 @@ export const tierPart = z.object({
   idleDays: z.number(),
   horizonDays: z.number().describe('Days that the costs are compared over'),
   expectedReads: z.number().describe('Reads of each file that are expected in that time'),
-  costs: z.record(blobTier, dollars).describe('Dollars over that time in each tier, with the fees of the move'),
+  costs: z
+    .record(blobTier, dollars)
+    .describe('Dollars over that time in each tier, with the fees of the move and the hours of a return'),
   move: z
     .object({
       to: blobTier,
