@@ -465,12 +465,12 @@ describe('C7, T1: the release map', () => {
   it('an interruption between log and map is repaired', async () => {
     await register(first);
     await promote(first.revision, [bob, cleo]);
-    // The entry is written, and then nothing more.
-    rows.before = async () => {
-      rows.before = async () => {
-        throw new Error('the table is gone');
-      };
+    // The entry is written, and the map is not.
+    const failMap = async (changes: readonly Change[]) => {
+      if (changes.some(({ key }) => key === 'map')) throw new Error('the table is gone');
+      rows.before = failMap;
     };
+    rows.before = failMap;
     expect((await setAlias(first.revision)).status).toBe(200);
     expect(last()).toBeUndefined();
     rows.before = undefined;
