@@ -33,7 +33,8 @@ try {
   const onProgress = (line: string) => void process.stderr.write(`${line}\n`);
   stack = await startStack({ ...given, signal: starting.signal, onLine: terminal.line, onProgress });
   const serves = stack.parts.includes('edge') && stack.pools.length > 0;
-  if (serves) await setNames(stack.url, stack.token);
+  // The stack serves its models without them.
+  if (serves) await setNames(stack.url, stack.token).catch((error) => console.error(`names: ${error.message}`));
   if (leaving) await stack.stop().then(() => process.exit(0));
   const models = serves ? await readModels(stack) : [];
   terminal.serving(announce(stack, models));

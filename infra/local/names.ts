@@ -9,6 +9,7 @@ const HEARING = [
   'gpt-4o-mini-transcribe',
   'gpt-realtime',
   'nova-3',
+  'nova-3-general',
   'nova-2',
 ];
 /** Names of the voice. */
@@ -27,7 +28,7 @@ export async function setNames(url: string, token: string): Promise<void> {
       ...(body && { method: 'POST', body: JSON.stringify(body) }),
       signal: AbortSignal.timeout(CALL_MS),
     });
-    if (!response.ok) throw new Error(`${path} answers ${response.status}`);
+    if (!response.ok) throw new Error(`${path} answers ${response.status} ${await response.text()}`);
     return response.json();
   };
   const known = named.parse(await call('/v1/names')).data.filter(({ tenant }) => tenant === undefined);
