@@ -53,6 +53,7 @@ const DEFAULT_EXPORTS = new Set([
   'test/fault/outage/matrix/vitest.config.ts',
   'test/go/vitest.config.ts',
   'test/browser/vitest.config.ts',
+  'test/formats/vitest.config.ts',
 ]);
 
 export function findDefaultExports(tree: Tree): string[] {
