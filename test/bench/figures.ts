@@ -58,6 +58,23 @@ export const figures: Readonly<Record<string, readonly Figure[]>> = {
     { name: 'teacher_wer', what: 'the same of its teacher, flite', decimals: 1, percent: true },
     { name: 'voice_rtf', what: 'seconds of computing per second of its speech, one core', decimals: 3 },
   ],
+  natural: [
+    {
+      name: 'natural_wer',
+      what: 'word errors of `whisper-tiny-en` on 100 prompts of a person',
+      decimals: 1,
+      percent: true,
+    },
+    { name: 'peer_wer', what: 'the same of faster-whisper with the same weights', decimals: 1, percent: true },
+    { name: 'natural_rtf', what: 'seconds of one core per second of sound, agent and engine', decimals: 3 },
+    { name: 'natural_rtf_vs_peer', what: 'the same, over that of faster-whisper', decimals: 2 },
+    { name: 'natural_bytes', what: 'bytes of the model on disk', decimals: 0 },
+    {
+      name: 'natural_live_p90_ms',
+      what: 'live, from the end of a word to its final spelling on the wire, p90 in ms',
+      decimals: 0,
+    },
+  ],
   precision: [
     {
       name: 'time_vs_fp32_int8_static',
