@@ -2,7 +2,17 @@
 // verifier of exports.
 //
 //   node infra/local/node.cjs infra/local/make-bundle.ts FOLDER
-import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { pathToFileURL } from 'node:url';
@@ -110,6 +120,8 @@ async function makeBundle(folder: string): Promise<void> {
       bundleWorker('edge/witness/worker.ts', path.join(scratch, 'workers/edge/witness')),
       writeVerifier(path.join(scratch, 'verifier')),
     ]);
+    // Without it Node would parse each file twice to find out that it is a module.
+    writeFileSync(path.join(scratch, 'package.json'), '{"type":"module"}\n');
     // Another process may have made it meanwhile.
     if (!existsSync(folder)) renameSync(scratch, folder);
     dropOld(folder);
