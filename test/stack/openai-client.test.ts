@@ -172,7 +172,7 @@ describe('C1 C10 R1 the unmodified openai client transcribes', () => {
     );
     for (const page of pages) expect(page).toMatch(/^auricle_agent_\w+/m);
     const served = pages.map(
-      (page) => /^nv_inference_request_success\{.*model="asr_inference".*\} (\d+)/m.exec(page)?.[1],
+      (page) => /^nv_inference_request_success\{.*model="asr_inference[^"]*".*\} (\d+)/m.exec(page)?.[1],
     );
     expect(served.some((count) => Number(count) > 0)).toBe(true);
   });

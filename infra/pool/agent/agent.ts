@@ -36,27 +36,27 @@ export async function startAgent(settings: Settings, overrides: AgentOverrides =
   const context: AgentContext = serving.context;
   const { host, calls, streamMetrics } = serving;
   const { keys, watch, failures, outbox, log, workers, engine } = backend;
-  /** The first load of the pinned models is over; a later one happens beside what is served. */
   let settled = false;
-  const isSettled = () => {
-    settled ||= backend.loader?.settled() ?? true;
-    return settled;
-  };
   const server = createAgentServer(context, {
-    ready: () => watch.ready() && isSettled() && !context.draining(),
+    ready: () => watch.ready() && settled && !context.draining(),
     failed: failures.list,
   });
   const serveStream = createStreamDoor(context, host, streamMetrics);
   server.on('upgrade', (request, connection, head) => void serveStream(request, connection, head));
   let url = '';
+  let stopping: Promise<void> | undefined;
   const uplink = await openUplink(backend, serving, () => url);
 
   await Promise.all([uplink.attest(), workers?.start()]);
   await watch.look();
   watch.start();
   url = await listen(server, settings);
-  uplink.start();
   log('started');
+  // The agent appears at the edge with its models; a later load happens beside what it serves.
+  void Promise.resolve(backend.loader?.settled).then(() => {
+    settled = true;
+    if (!stopping) uplink.start();
+  });
 
   async function stop(): Promise<void> {
     log('stopping', { count: context.busy() + context.streams.size() });
@@ -74,7 +74,6 @@ export async function startAgent(settings: Settings, overrides: AgentOverrides =
     server.closeAllConnections();
     engine.close();
   }
-  let stopping: Promise<void> | undefined;
   return {
     url,
     keys,

@@ -69,10 +69,16 @@ export class Loader {
   #refreshing: Promise<void> | undefined;
   /** The wanted revisions were read once. */
   #read = false;
+  #onSettled = () => {};
+  /** Resolves when every revision that is pinned to the engine is loaded or has failed, for the first time. */
+  readonly settled: Promise<void>;
   #closed = false;
 
   constructor(options: LoaderOptions) {
     this.#options = options;
+    this.settled = new Promise((resolve) => {
+      this.#onSettled = resolve;
+    });
   }
 
   /** Returns the models that the engine has loaded. */
@@ -80,10 +86,16 @@ export class Loader {
     return [...this.#residents.values()].flatMap(({ served }) => served ?? []);
   }
 
-  /** Reports whether every revision that is pinned to the engine is loaded or has failed. */
-  settled(): boolean {
-    const pinned = this.#views().filter(({ floor }) => floor === 'gpu');
-    return this.#read && pinned.every(({ id, device }) => device !== undefined || this.#failed.has(id));
+  #isSettled(): boolean {
+    const pinned = [...this.#residents.values()].filter(({ wanted }) => wanted === 'stable');
+    const isLoaded = ({ id, served }: Resident) => served !== undefined || this.#failed.has(id);
+    return this.#read && (!this.#allFit() || pinned.every(isLoaded));
+  }
+
+  /** Reports whether all stable revisions fit into the memory of the engine. */
+  #allFit(): boolean {
+    const stable = [...this.#residents.values()].filter(({ wanted }) => wanted === 'stable');
+    return stable.reduce((sum, { gpuBytes }) => sum + gpuBytes, 0) <= this.#options.bytes.engine;
   }
 
   /** Describes the wanted revisions that are not loaded, with their tier. */
@@ -220,8 +232,7 @@ export class Loader {
 
   #views() {
     const all = [...this.#residents.values()];
-    const stable = all.filter(({ wanted }) => wanted === 'stable');
-    const allFit = stable.reduce((sum, { gpuBytes }) => sum + gpuBytes, 0) <= this.#options.bytes.engine;
+    const allFit = this.#allFit();
     const now = this.#options.now();
     return all.map((one) => one.toTierModel({ now, allFit, isHeld: !this.#isDue(one.id), device: DEVICE }));
   }
@@ -242,6 +253,7 @@ export class Loader {
   /** Starts the moves that the policy decides, one list for the device and one for the copies. */
   #run(): void {
     if (this.#closed) return;
+    if (this.#isSettled()) this.#onSettled();
     const moves = [...decide(this.#state(), this.#options.now()), ...this.#unwanted()];
     const device = moves.filter(({ tier }) => tier === 'gpu');
     const copies = moves.filter(({ tier }) => tier !== 'gpu');
