@@ -22,19 +22,6 @@ const batchStatistics = z.object({
   compute_output: duration,
 });
 
-const modelStatistics = z.object({
-  name: z.string(),
-  version: z.string(),
-  last_inference: z.number(),
-  inference_count: z.number(),
-  execution_count: z.number(),
-  inference_stats: inferenceStatistics,
-  batch_stats: z.array(batchStatistics),
-});
-export type ModelStatistics = z.infer<typeof modelStatistics>;
-
-export const statisticsMessage = z.object({ model_stats: z.array(modelStatistics) });
-
 /** Bytes that a loaded model takes. `measured`, an extension: derived from files and threads, not from an allocator. */
 const memoryUsage = z.object({
   type: z.string(),
@@ -45,7 +32,21 @@ const memoryUsage = z.object({
 });
 export type MemoryUsage = z.infer<typeof memoryUsage>;
 
+const modelStatistics = z.object({
+  name: z.string(),
+  version: z.string(),
+  last_inference: z.number(),
+  inference_count: z.number(),
+  execution_count: z.number(),
+  inference_stats: inferenceStatistics,
+  batch_stats: z.array(batchStatistics),
+  memory_usage: z.array(memoryUsage).optional(),
+});
+export type ModelStatistics = z.infer<typeof modelStatistics>;
+
+export const statisticsMessage = z.object({ model_stats: z.array(modelStatistics) });
+
 /** Memory in the statistics of loaded versions: `memory_usage` of Triton's statistics extension. */
 export const memoryMessage = z.object({
-  model_stats: z.array(z.object({ memory_usage: z.array(memoryUsage).optional() })),
+  model_stats: z.array(modelStatistics.pick({ memory_usage: true })),
 });

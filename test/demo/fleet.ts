@@ -129,11 +129,17 @@ export async function planNode(
   };
 }
 
-/** An agent has a name and a memory of its own. */
-const ownNames = (env: Readonly<Record<string, string>>, name: string, state: string): Record<string, string> =>
-  env.AURICLE_AGENT === undefined
-    ? {}
-    : { AURICLE_AGENT: `${POOL.name}-${name}`, AURICLE_STATE_DIR: path.join(state, 'agents', `${POOL.name}-${name}`) };
+/** An agent has a name and a memory of its own, and the repository of its engine. */
+function ownNames(env: Readonly<Record<string, string>>, name: string, state: string): Record<string, string> {
+  const own = `${POOL.name}-${name}`;
+  return {
+    AURICLE_ENGINE_REPOSITORY: path.join(state, 'engines', own, 'models'),
+    ...(env.AURICLE_AGENT !== undefined && {
+      AURICLE_AGENT: own,
+      AURICLE_STATE_DIR: path.join(state, 'agents', own),
+    }),
+  };
+}
 
 const listed = z.object({ data: z.array(listedPool) });
 

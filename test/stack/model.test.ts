@@ -27,10 +27,15 @@ let stack: Stack;
 /** Token of a caller in Europe, where two revisions are served. */
 let token: string;
 let node: Awaited<ReturnType<typeof planNode>> | undefined;
+/** Revisions that the pools serve before the first release. */
+let mounted: string[];
 beforeAll(async () => {
   state = mkdtempSync(path.join(os.tmpdir(), 'auricle-model-'));
   stack = await startStack({ port: 0, state });
   token = await shared({ stack, state }).mint({ zones: ['eu'] });
+  const { data } = (await ask('/v1/pools')) as { data: z.infer<typeof listedPool>[] };
+  const served = data.flatMap(({ models }) => models.filter(({ name }) => name === 'reference-en'));
+  mounted = served.map((one) => one.revision);
 });
 afterAll(async () => {
   await node?.stop();
@@ -270,9 +275,7 @@ it('C7, A15, M5, T1: agents serve signed files; rollback under load fails no req
   const signed = await auricle('sign', folder, ...PARTS, ...keyOf('author'));
   const { revision } = signed.value as { revision: string };
   expect(await auricle('verify', folder, ...PARTS, ...keyOf('author'))).toMatchObject({ exit: 0, value: { revision } });
-  const { data } = (await ask('/v1/pools')) as { data: z.infer<typeof listedPool>[] };
-  const served = data.flatMap(({ models }) => models.filter(({ name }) => name === 'reference-en'));
-  expect(served.map((one) => one.revision)).toEqual([revision, revision]);
+  expect(mounted).toEqual([revision, revision]);
 
   expect(await auricle('push', folder, ...PARTS)).toMatchObject({ exit: 0, value: { revision } });
   const waits = await promoteToLast(revision);

@@ -173,6 +173,7 @@ export class Loader {
       mounted.map(({ description }) => description),
       models,
     );
+    // The role of the release counts for a revision that is mounted, too.
     const wanted = [...own, ...releasedOf(models)];
     this.#assign(wanted);
     this.#read = true;

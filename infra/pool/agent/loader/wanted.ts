@@ -25,11 +25,18 @@ export interface Mounted {
   readonly stage: string;
 }
 
-/** Returns the revisions of a mounted repository that serve by their own stage: of models without a released one. */
+/**
+ * Returns the revisions of a mounted repository that serve by their own stage: of models without a released one. A first
+ * release keeps the one that serves until it has a former revision of its own (`partOf`).
+ */
 export function mountedOf(mounted: readonly Mounted[], models: Readonly<Record<string, ModelRelease>>): Wanted[] {
   return mounted
-    .filter(({ name, stage }) => models[name]?.stable === undefined && stage !== 'retired')
-    .map(({ name: model, revision, stage }) => ({ model, revision, role: stage === 'full' ? 'stable' : 'trial' }));
+    .filter(({ name, stage }) => models[name]?.before === undefined && stage !== 'retired')
+    .flatMap(({ name: model, revision, stage }): Wanted[] => {
+      if (models[model]?.stable === undefined)
+        return [{ model, revision, role: stage === 'full' ? 'stable' : 'trial' }];
+      return stage === 'full' ? [{ model, revision, role: 'former' }] : [];
+    });
 }
 
 /** Returns the floor of a role. Stable revisions are pinned while all of them fit into the memory of the engine. */

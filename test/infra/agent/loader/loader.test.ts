@@ -168,7 +168,11 @@ it('T6 serves the mounted repository until the release names a revision', async 
   world.mounted = [mounted];
   await loader.refresh();
   await waitFor(mounted);
+  // The mounted one continues until the release has a former revision of its own.
   world.released = { m: { stable: released.digest } };
+  await loader.refresh();
+  await waitFor(released, mounted);
+  world.released = { m: { stable: released.digest, before: released.digest } };
   await loader.refresh();
   await waitFor(released);
 });
