@@ -1,8 +1,9 @@
 // The engine's model repository, which the agent alone writes. A revision lies there as its parts (the model, the steps
-// of an ensemble, the streaming model), each under a name of its own: two revisions of a model are loaded at once and
-// share nothing. Files are copies, never links: a hard link is the stored file itself, so a process that writes to it
-// would change what every other engine gets. Where the file system clones (Btrfs, XFS with reflink, APFS, ReFS) a copy
-// costs no bytes until one side changes. The folder may be on tmpfs: then it is the ram tier, otherwise the page cache is.
+// of an ensemble, the streaming model), each under a name that its files give it: two revisions of a model are loaded at
+// once, and share the parts that are equal. Files are copies, never links: a hard link is the stored file itself, so a
+// process that writes to it would change what every other engine gets. Where the file system clones (Btrfs, XFS with
+// reflink, APFS, ReFS) a copy costs no bytes until one side changes. The folder may be on tmpfs: then it is the ram
+// tier, otherwise the page cache is.
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import path from 'node:path';
@@ -11,10 +12,11 @@ import { filePath } from '../../../../shared/registry/signature-manifest.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import { isStorageFull } from '../../../../shared/storage-full.ts';
 import { parseText } from '../../models/config/parse-text.ts';
+import type { ModelConfig } from '../../models/config/schema.ts';
 import { stampRevision } from '../models/revision.ts';
 import type { Disk, FetchRefusal, ModelFile, Source } from '../store/contract.ts';
 import type { FileStore, LeasedFile } from '../store/file-store.ts';
-import { renameConfig } from './rename-config.ts';
+import { engineNames, partOf, renameConfig } from './engine-names.ts';
 
 /** A revision's files, by path inside a model repository. */
 export interface Revision {
@@ -27,23 +29,11 @@ export interface Revision {
 export interface PlacedRevision {
   /** Folder of all models of the engine. */
   readonly repository: string;
-  /** Names of the revision's parts at the engine. */
-  readonly parts: readonly string[];
+  /** Names at the engine, by part. */
+  readonly names: ReadonlyMap<string, string>;
   /** Reports whether its folders still have the files that were copied into them, and no others. */
   unchanged(): Promise<boolean>;
 }
-
-/** Returns the name of a revision's part at the engine: its own, a dot, and 12 characters of the digest. */
-export const engineName = (part: string, revision: string): string =>
-  `${part}.${revision.slice(revision.indexOf(':') + 1).slice(0, 12)}`;
-
-/** Returns the path in the engine's repository of a revision's file. */
-export const engineFile = (file: string, revision: string): string =>
-  engineName(partOf(file), revision) + file.slice(file.indexOf('/'));
-
-const partOf = (file: string): string => file.slice(0, file.indexOf('/'));
-const partsOf = ({ digest, files }: Revision): string[] =>
-  [...new Set(files.map(({ name }) => partOf(name)))].map((part) => engineName(part, digest));
 
 export interface EngineFolderOptions {
   /** The engine's repository; its models are deleted when it is opened. */
@@ -57,6 +47,8 @@ export class EngineFolder {
   /** Copies on their way, on the file system of the repository and outside it. */
   readonly #unfinished: string;
   readonly #placed = new Map<string, PlacedRevision>();
+  /** State of each part's files after the copy. */
+  readonly #stamps = new Map<string, string>();
 
   private constructor(options: EngineFolderOptions) {
     this.#options = options;
@@ -86,7 +78,6 @@ export class EngineFolder {
     if (digestOfFiles(files) !== digest) return refuse(digest, 'digest_mismatch', 'its files are not those it names');
     const odd = files.find(({ name }) => !filePath.safeParse(name).success || !name.includes('/'));
     if (odd) return refuse(digest, 'digest_mismatch', `${odd.name} is no file of a model`);
-    await this.remove(digest);
     const leased: LeasedFile[] = [];
     try {
       for (const file of files) {
@@ -94,7 +85,9 @@ export class EngineFolder {
         if (!fetched.ok) return fetched;
         leased.push(fetched.value);
       }
-      return await this.#copy(revision, leased);
+      const configs = await this.#readConfigs(files, leased);
+      if (!configs.ok) return refuse(digest, 'unusable', configs.refusal);
+      return await this.#copy(revision, leased, configs.value);
     } catch (error) {
       if (isStorageFull(error)) return refuse(digest, 'disk_full', 'the disk is full');
       throw error;
@@ -103,59 +96,86 @@ export class EngineFolder {
     }
   }
 
+  /** Deletes the parts of a revision that no other one has. */
   async remove(revision: string): Promise<void> {
     const placed = this.#placed.get(revision);
     this.#placed.delete(revision);
-    await this.#delete(placed?.parts ?? []);
+    await this.#delete([...(placed?.names.values() ?? [])].filter((part) => !this.#isUsed(part)));
   }
+
+  #isUsed = (part: string) => [...this.#placed.values()].some(({ names }) => [...names.values()].includes(part));
 
   async #delete(parts: readonly string[]): Promise<void> {
     const { disk, folder } = this.#options;
     for (const part of parts) await disk.rm(path.join(folder, part), { recursive: true, force: true });
+    for (const part of parts) this.#stamps.delete(part);
   }
 
-  async #copy(revision: Revision, leased: readonly LeasedFile[]): Promise<Result<PlacedRevision, FetchRefusal>> {
+  async #readConfigs(files: Revision['files'], leased: readonly LeasedFile[]): Promise<Result<Configs, string>> {
+    const configs = new Map<string, ModelConfig>();
+    for (const [at, { name }] of files.entries()) {
+      if (!isConfig(name)) continue;
+      const parsed = parseText(await this.#options.disk.readFile(leased[at]?.path ?? '', 'utf8'));
+      if (!parsed.ok) return no(`${name}: ${parsed.refusal.reason}`);
+      configs.set(partOf(name), parsed.value);
+    }
+    return ok(configs);
+  }
+
+  async #copy(
+    { digest, files }: Revision,
+    leased: readonly LeasedFile[],
+    configs: Configs,
+  ): Promise<Result<PlacedRevision, FetchRefusal>> {
     const { disk, folder, store } = this.#options;
+    const names = engineNames(files, configs);
+    const missing = new Map<string, string>();
+    for (const [part, name] of names) if (!(await this.#isWhole(name))) missing.set(part, name);
     const unfinished = path.join(this.#unfinished, randomUUID());
     try {
-      for (const [at, { name, digest }] of revision.files.entries()) {
-        const target = path.join(unfinished, engineFile(name, revision.digest));
+      for (const [at, { name, digest: file }] of files.entries()) {
+        const part = missing.get(partOf(name));
+        if (part === undefined) continue;
+        const target = path.join(unfinished, part + name.slice(name.indexOf('/')));
         await disk.mkdir(path.dirname(target), { recursive: true });
         await disk.copyFile(leased[at]?.path ?? '', target, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL);
         // Verified before the copy and unchanged after it: the copy is of verified bytes.
-        if (!(await store.verify(digest)))
-          return refuse(revision.digest, 'digest_mismatch', `${name} changed while it was copied`);
-        const wrong = /^[^/]+\/config\.pbtxt$/.test(name) && (await this.#rename(target, name, revision));
-        if (wrong) return refuse(revision.digest, 'unusable', `${name}: ${wrong}`);
+        if (!(await store.verify(file)))
+          return refuse(digest, 'digest_mismatch', `${name} changed while it was copied`);
+        const config = isConfig(name) && configs.get(partOf(name));
+        if (config) {
+          await disk.chmod(target, 0o600);
+          await disk.writeFile(target, renameConfig(config, partOf(name), names));
+        }
         await disk.chmod(target, 0o444);
       }
-      const parts = partsOf(revision);
-      await this.#delete(parts);
-      for (const part of parts) await disk.rename(path.join(unfinished, part), path.join(folder, part));
-      const stamp = await stampRevision(folder, parts, []);
-      const unchanged = () => stampRevision(folder, parts, []).then(same(stamp), () => false);
-      const placed = { repository: folder, parts, unchanged };
-      this.#placed.set(revision.digest, placed);
+      const fresh = [...missing.values()];
+      await this.#delete(fresh);
+      for (const part of fresh) {
+        await disk.rename(path.join(unfinished, part), path.join(folder, part));
+        this.#stamps.set(part, await stampRevision(folder, [part], []));
+      }
+      const unchanged = async () =>
+        (await Promise.all([...names.values()].map((part) => this.#isWhole(part)))).every(Boolean);
+      const placed = { repository: folder, names, unchanged };
+      this.#placed.set(digest, placed);
       return ok(placed);
     } finally {
       await disk.rm(unfinished, { recursive: true, force: true });
     }
   }
 
-  /** Rewrites a configuration for the names at the engine; returns a problem with it. */
-  async #rename(target: string, file: string, { digest, files }: Revision): Promise<string | undefined> {
-    const { disk } = this.#options;
-    const parsed = parseText(await disk.readFile(target, 'utf8'));
-    if (!parsed.ok) return parsed.refusal.reason;
-    const parts = new Set(files.map(({ name }) => partOf(name)));
-    const rename = (part: string) => (parts.has(part) ? engineName(part, digest) : part);
-    await disk.chmod(target, 0o600);
-    await disk.writeFile(target, renameConfig(parsed.value, partOf(file), rename));
-    return undefined;
+  /** Reports whether a part is in the repository with the files that were copied into it, and no others. */
+  async #isWhole(part: string): Promise<boolean> {
+    const stamp = this.#stamps.get(part);
+    const now = await stampRevision(this.#options.folder, [part], []).catch(() => undefined);
+    return stamp !== undefined && now === stamp;
   }
 }
 
-const same = (stamp: string) => (now: string) => now === stamp;
+type Configs = ReadonlyMap<string, ModelConfig>;
+
+const isConfig = (file: string): boolean => /^[^/]+\/config\.pbtxt$/.test(file);
 
 const refuse = (digest: string, reason: FetchRefusal['reason'], detail: string) =>
   no<FetchRefusal>({ reason, digest, detail });

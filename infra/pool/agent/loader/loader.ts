@@ -14,9 +14,9 @@ import { decide, type Move } from '../tier/decide.ts';
 import { type Explanation, explain, tierOf } from '../tier/explain.ts';
 import { addToProfile, type Profile, startProfile } from '../tier/profile.ts';
 import { type TierState, tierSettings } from '../tier/state.ts';
-import type { EngineFolder } from './engine-folder.ts';
+import type { EngineFolder, PlacedRevision } from './engine-folder.ts';
 import type { KnownRevision } from './known-revision.ts';
-import { loadIntoEngine, unloadFromEngine } from './load.ts';
+import { loadIntoEngine, loadNames, unloadFromEngine } from './load.ts';
 import { idOf, Resident } from './resident.ts';
 import { mountedOf, releasedOf, type Wanted } from './wanted.ts';
 
@@ -37,7 +37,7 @@ export interface LoaderOptions {
   /** Reads a released revision from the model store; rejects while it is not there. */
   readonly fetchReleased: (model: string, revision: string) => Promise<KnownRevision>;
   /** Makes a loaded revision's model. */
-  readonly serve: (known: KnownRevision, repository: string, folder: string) => Promise<ServedModel>;
+  readonly serve: (known: KnownRevision, placed: PlacedRevision) => Promise<ServedModel>;
   /** Bounds of the tiers. */
   readonly bytes: { readonly engine: number; readonly ram: number; readonly ssd: number };
   /** Called after the set of loaded models has changed. */
@@ -357,7 +357,7 @@ export class Loader {
 
   async #load(resident: Resident): Promise<string | undefined> {
     const { engine, folder, serve, now, log, onChange } = this.#options;
-    const loaded = await loadIntoEngine({ engine, folder, serve, now }, resident.known);
+    const loaded = await loadIntoEngine({ engine, folder, serve, inUse: this.#inUse(), now }, resident.known);
     if (!loaded.ok) return loaded.refusal;
     const { model, phases, memory } = loaded.value;
     resident.served = model;
@@ -369,6 +369,9 @@ export class Loader {
     return undefined;
   }
 
+  /** Returns the names at the engine that loaded models need. */
+  #inUse = (): ReadonlySet<string> => new Set(this.served().flatMap(loadNames));
+
   async #unload(resident: Resident): Promise<string | undefined> {
     const { engine, folder, onChange } = this.#options;
     const model = resident.served;
@@ -376,7 +379,7 @@ export class Loader {
     resident.served = undefined;
     await onChange();
     // A request that came meanwhile waits for the next load.
-    const reason = await unloadFromEngine(engine, model);
+    const reason = await unloadFromEngine(engine, model, this.#inUse());
     if (!resident.inRam) await folder.remove(resident.known.digest);
     return reason;
   }

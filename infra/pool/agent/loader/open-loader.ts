@@ -12,7 +12,8 @@ import type { ServedModel } from '../models/served-model.ts';
 import type { LoaderSettings } from '../settings/settings.ts';
 import { FileStore } from '../store/file-store.ts';
 import { createReleased, mountedRevision } from './catalog.ts';
-import { EngineFolder, engineFile } from './engine-folder.ts';
+import { EngineFolder, type PlacedRevision } from './engine-folder.ts';
+import { partOf } from './engine-names.ts';
 import type { KnownRevision } from './known-revision.ts';
 import { Loader } from './loader.ts';
 
@@ -81,17 +82,16 @@ function createServe(options: ModelSourceOptions) {
   /** Digests of the files of loaded revisions, by path in the engine's repository. */
   const digests = new Map<string, string>();
   const recogniserOf = createRecognisers((file) => digests.get(file) ?? file);
-  return async (revision: KnownRevision, repository: string, folder: string): Promise<ServedModel> => {
-    const { description, digest, files } = revision;
-    for (const file of files) digests.set(path.resolve(repository, engineFile(file.name, digest)), file.digest);
+  return async ({ description, digest, files }: KnownRevision, placed: PlacedRevision): Promise<ServedModel> => {
+    const { repository, names } = placed;
+    for (const { name, digest: file } of files) {
+      digests.set(path.resolve(repository, (names.get(partOf(name)) ?? '') + name.slice(name.indexOf('/'))), file);
+    }
     const known = { name: description.name, revision: digest, unchanged: async () => true };
-    const model = await readModel({ repository, now: options.now(), known }, folder);
+    const model = await readModel({ repository, now: options.now(), known }, names.get(description.name) ?? '');
     if (!model) throw new Error('it has no parameters of the agent');
-    const { unchanged: _, ...served } = serve(
-      model,
-      isSpeechModel(model) ? await recogniserOf(model) : undefined,
-      options,
-    );
+    const recogniser = isSpeechModel(model) ? await recogniserOf(model) : undefined;
+    const { unchanged: _, ...served } = serve(model, recogniser, options);
     return served;
   };
 }

@@ -30,26 +30,33 @@ const textFile = (text: string): Content => {
   return { content, bytes: content.length, digest: sha256(content) };
 };
 
-it('A16 T6 places two revisions of a model beside each other', async () => {
+it('A16 T6 places two revisions beside each other and shares equal parts', async () => {
   const ensemble = textFile(`name: "m"
 platform: "ensemble"
 ensemble_scheduling { step [ { model_name: "step" model_version: -1 }, { model_name: "elsewhere" } ] }
 parameters { key: "stream_model" value { string_value: "m-stream" } }
+parameters { key: "vocabulary" value { string_value: "../step/tokens.txt" } }
 `);
   const files = { 'm/config.pbtxt': ensemble, 'm-stream/config.pbtxt': textFile('name: "m-stream"') };
   const [one, other] = [makeFile(), makeFile()];
   const { engineFolder, folder, place } = await setUp([...Object.values(files), one, other]);
   const revisions = [one, other].map((network) => revisionOf({ ...files, 'step/1/model.onnx': network }));
-  for (const revision of revisions) await place(revision);
-  const names = revisions.map(({ digest }) => digest.slice('sha256:'.length).slice(0, 12));
-  const parts = names.flatMap((name) => ['m', 'm-stream', 'step'].map((part) => `${part}.${name}`));
-  expect((await promises.readdir(folder)).sort()).toEqual(parts.sort());
-  const config = await readConfig(path.join(folder, `m.${names[0]}`));
-  expect(config?.name).toBe(`m.${names[0]}`);
-  expect(config?.ensemble_scheduling?.step.map((step) => step.model_name)).toEqual([`step.${names[0]}`, 'elsewhere']);
-  expect(config?.parameters.stream_model?.string_value).toBe(`m-stream.${names[0]}`);
+  const [first, second] = [await place(revisions[0]!), await place(revisions[1]!)];
+  expect(first.names.get('m')).toMatch(/^m\.[0-9a-f]{12}$/);
+  expect(first.names.get('m')).not.toBe(second.names.get('m'));
+  expect(first.names.get('m-stream')).toBe(second.names.get('m-stream'));
+  const all = new Set([...first.names.values(), ...second.names.values()]);
+  expect((await promises.readdir(folder)).sort()).toEqual([...all].sort());
+  const config = await readConfig(path.join(folder, first.names.get('m')!));
+  expect(config?.name).toBe(first.names.get('m'));
+  expect(config?.ensemble_scheduling?.step.map((step) => step.model_name)).toEqual([
+    first.names.get('step'),
+    'elsewhere',
+  ]);
+  expect(config?.parameters.stream_model?.string_value).toBe(first.names.get('m-stream'));
+  expect(config?.parameters.vocabulary?.string_value).toBe(`../${first.names.get('step')}/tokens.txt`);
   await engineFolder.remove(revisions[0]!.digest);
-  expect(await promises.readdir(folder)).toHaveLength(3);
+  expect((await promises.readdir(folder)).sort()).toEqual([...second.names.values()].sort());
   expect(await engineFolder.find(revisions[1]!.digest)?.unchanged()).toBe(true);
 });
 
@@ -57,8 +64,8 @@ it('A16 places read-only copies of stored files', async () => {
   const network = makeFile();
   const { place, folder, reads } = await setUp([network]);
   const revision = revisionOf({ 'm/1/model.onnx': network });
-  const { parts } = await place(revision);
-  const file = path.join(folder, parts[0]!, '1/model.onnx');
+  const { names } = await place(revision);
+  const file = path.join(folder, names.get('m')!, '1/model.onnx');
   expect(await promises.readFile(file)).toEqual(network.content);
   expect((await promises.stat(file)).mode & 0o777).toBe(0o444);
   await place(revision);
@@ -70,7 +77,7 @@ it('C7 keeps the stored file when an engine writes to its copy, and copies again
   const { place, folder, reads, store } = await setUp([network]);
   const revision = revisionOf({ 'm/1/model.onnx': network });
   const first = await place(revision);
-  const file = path.join(folder, first.parts[0]!, '1/model.onnx');
+  const file = path.join(folder, first.names.get('m')!, '1/model.onnx');
   await promises.chmod(file, 0o600);
   await promises.writeFile(file, 'something else');
   expect(await first.unchanged()).toBe(false);
@@ -83,8 +90,8 @@ it('C7 keeps the stored file when an engine writes to its copy, and copies again
 it('C7 sees a file that is added beside the copies, or replaced by a link', async () => {
   const network = makeFile();
   const { place, folder } = await setUp([network]);
-  const { parts, unchanged } = await place(revisionOf({ 'm/1/model.onnx': network }));
-  const at = (name: string) => path.join(folder, parts[0]!, '1', name);
+  const { names, unchanged } = await place(revisionOf({ 'm/1/model.onnx': network }));
+  const at = (name: string) => path.join(folder, names.get('m')!, '1', name);
   await promises.writeFile(at('extra.so'), '');
   expect(await unchanged()).toBe(false);
   await promises.rm(at('extra.so'));

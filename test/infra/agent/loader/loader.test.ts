@@ -1,7 +1,8 @@
 import promises from 'node:fs/promises';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { EngineFolder, engineName } from '../../../../infra/pool/agent/loader/engine-folder.ts';
+import { EngineFolder } from '../../../../infra/pool/agent/loader/engine-folder.ts';
+import { engineNames } from '../../../../infra/pool/agent/loader/engine-names.ts';
 import type { KnownRevision } from '../../../../infra/pool/agent/loader/known-revision.ts';
 import { Loader, type LoaderOptions } from '../../../../infra/pool/agent/loader/loader.ts';
 import type { ModelRelease } from '../../../../shared/registry/release.ts';
@@ -21,7 +22,7 @@ function makeRevision(name = 'm', bytes = 10_000): KnownRevision {
   return { digest, files, description, source: createSource([file]).source };
 }
 
-const nameOf = ({ description, digest }: KnownRevision) => engineName(description.name, digest);
+const nameOf = ({ description, files }: KnownRevision) => engineNames(files, new Map()).get(description.name) ?? '';
 
 /** Opens a loader over the revisions of a model store. */
 async function setUp(revisions: readonly KnownRevision[], options: Partial<LoaderOptions> = {}) {
@@ -43,7 +44,7 @@ async function setUp(revisions: readonly KnownRevision[], options: Partial<Loade
       if (!found) throw new Error('the store lacks it');
       return found;
     },
-    serve: async ({ description, digest }) => ({ description, engineModel: engineName(description.name, digest) }),
+    serve: async (known) => ({ description: known.description, engineModel: nameOf(known) }),
     onChange: async () => {},
     ...options,
   });
