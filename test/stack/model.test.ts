@@ -287,6 +287,16 @@ it('C7, A15, M5, T1: agents serve signed files; rollback under load fails no req
   const load = keepAsking();
   expect(await auricle('alias', 'reference-en', 'stable', other)).toMatchObject({ exit: 0 });
   await expect.poll(answersBy, { timeout: 20_000 }).toEqual(answering(other));
+  // C7: the agents of the pools fetched the revision that only the node had mounted.
+  await expect
+    .poll(
+      async () => {
+        const { data } = (await ask('/v1/pools')) as { data: z.infer<typeof listedPool>[] };
+        return data.filter(({ models }) => models.some((one) => one.revision === other && !one.tier)).length;
+      },
+      { timeout: 20_000 },
+    )
+    .toBe(pools.length + 1);
   const across = await speak();
   across.go(0.5);
   await across.begun;

@@ -105,6 +105,7 @@ describe('settings', () => {
     AURICLE_ATTESTATION_URL: 'http://127.0.0.1:8080',
     AURICLE_SERVICE_KEYS: JSON.stringify({ keys: [key] }),
     AURICLE_MODEL_SIGNERS: '[]',
+    AURICLE_ENGINE_REPOSITORY: '/models',
   };
   let production: Record<string, string>;
   beforeAll(() => {
@@ -125,7 +126,8 @@ describe('settings', () => {
   });
 
   it('C4 A21 production settings are complete, or each missing one is named', () => {
-    const { AURICLE_MODEL_SIGNERS: _, AURICLE_SERVICE_KEYS: __, AURICLE_ENDPOINT: ___, ...bare } = production;
+    const left = ['AURICLE_MODEL_SIGNERS', 'AURICLE_SERVICE_KEYS', 'AURICLE_ENDPOINT', 'AURICLE_ENGINE_REPOSITORY'];
+    const bare = Object.fromEntries(Object.entries(production).filter(([name]) => !left.includes(name)));
     const plain = { AURICLE_EDGE_URL: 'http://edge.test', SQS_ENDPOINT: 'https://localhost' };
     const sidecar = { AURICLE_ATTESTATION_URL: 'http://attestation.test' };
     const batch = { AURICLE_FUNCTIONS_URL: 'http://functions.test', AURICLE_ZONE_KEYS_FILE: '/zones.json' };
@@ -139,6 +141,7 @@ describe('settings', () => {
       'SQS_ENDPOINT must not name this machine',
       'AURICLE_ATTESTATION_URL must be https',
       'AURICLE_SERVICE_KEYS is missing',
+      'AURICLE_ENGINE_REPOSITORY is missing',
       // A15: unsigned files are served in development only.
       'AURICLE_MODEL_SIGNERS is missing',
     ]) {

@@ -50,6 +50,8 @@ export const productionRules: readonly AgentRule[] = [
     'AURICLE_SERVICE_KEYS',
     ({ AURICLE_SERVICE_KEYS: keys }) => (keys ? keySetProblems(keys as JSONWebKeySet) : ['is missing']),
   ],
+  // An engine that serves a mounted folder serves what is swapped there until the agent notices.
+  ['AURICLE_ENGINE_REPOSITORY', (e) => missingIf(e.AURICLE_ENGINE_REPOSITORY === undefined)],
   // Unsigned models are served in development only.
   ['AURICLE_MODEL_SIGNERS', ({ AURICLE_MODEL_SIGNERS }) => missingIf(AURICLE_MODEL_SIGNERS === undefined)],
 ];
