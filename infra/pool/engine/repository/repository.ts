@@ -24,12 +24,6 @@ const done: Done = ok(undefined);
 const unreadable = (error: NodeJS.ErrnoException): string =>
   `the repository cannot be read: ${error.code ?? error.name}`;
 
-/** Reads a repository that its writer has not created yet as an empty one. */
-function unlessMissing(error: NodeJS.ErrnoException): [] {
-  if (error.code === 'ENOENT') return [];
-  throw error;
-}
-
 /**
  * Models of one directory and their loaded versions. Loads and unloads run one after the other: concurrent
  * ones would compete for memory in random order. A wanted model that serves nothing is reloaded until it
@@ -65,7 +59,11 @@ export class Repository {
   }
 
   async #list(): Promise<string[]> {
-    const entries = await readdir(this.#settings.repository, { withFileTypes: true }).catch(unlessMissing);
+    const entries = await readdir(this.#settings.repository, { withFileTypes: true }).catch((error) => {
+      // The writer of the models of an explicit engine may create the folder later.
+      if (this.#settings.explicit && error.code === 'ENOENT') return [];
+      throw error;
+    });
     const names = entries.filter((entry) => entry.isDirectory() && isModelName(entry.name)).map(({ name }) => name);
     if (names.length > REPOSITORY_MODELS_MAX)
       throw new Error(`the repository has ${names.length} models, over ${REPOSITORY_MODELS_MAX}`);
