@@ -163,6 +163,13 @@ export const onModels = (part: Part, models: string): Part => ({
   env: Object.fromEntries(Object.entries(part.env).map(([name, value]) => [name, value === MODELS ? models : value])),
 });
 
+/** Returns an engine that serves a model repository in place, or the agent of such an engine; it fetches no revision. */
+export function inPlace(part: Part, models: string = MODELS): Part {
+  const { AURICLE_ENGINE_REPOSITORY: _, AURICLE_ENGINE_MODEL_CONTROL_MODE: __, ...env } = part.env;
+  const name = env.AURICLE_AGENT === undefined ? 'AURICLE_ENGINE_REPOSITORY' : 'AURICLE_MODELS';
+  return { ...part, env: { ...env, [name]: models } };
+}
+
 /** Values by name of the constant, by file of this tree: `lower-limits.ts`. */
 export type LoweredLimits = Readonly<Record<string, Readonly<Record<string, number>>>>;
 

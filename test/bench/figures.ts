@@ -137,6 +137,17 @@ export const figures: Readonly<Record<string, readonly Figure[]>> = {
     { name: 'functions_mb_for_an_hour', what: 'memory of the functions for it', decimals: 1 },
     { name: 'dollars_per_1000', what: 'dollars for 1,000 uploads by public prices, without the pool', decimals: 2 },
   ],
+  switch: [
+    {
+      name: 'switch_ram_ms',
+      what: 'switch of a revision of 500 MB under 50 requests a second, embedded engine, from memory, ms (the target is 200)',
+      decimals: 0,
+    },
+    { name: 'switch_ssd_ms', what: 'the same from the store on disk', decimals: 0 },
+    { name: 'switch_blob_ms', what: 'the same from a blob store on this machine', decimals: 0 },
+    { name: 'failed_requests', what: 'requests that failed in the three (the target is 0)', decimals: 0 },
+    { name: 'failed_in_place', what: 'requests that fail while the engine unloads and loads in place', decimals: 0 },
+  ],
   tiers: [
     {
       name: 'stall_vs_lru',

@@ -8,7 +8,7 @@ import { listedPool } from '../../edge/routing/list-pools.ts';
 import { knownReleases } from '../../edge/routing/release.ts';
 import { type Identity, makeIdentity } from '../../infra/local/identity/make.ts';
 import { openLog } from '../../infra/local/logs.ts';
-import { type LoweredLimits, onModels, planParts, pools, withLimits } from '../../infra/local/plan.ts';
+import { inPlace, type LoweredLimits, planParts, pools, withLimits } from '../../infra/local/plan.ts';
 import { choosePorts, HOST } from '../../infra/local/ports.ts';
 import { type Stack, startStack } from '../../infra/local/stack.ts';
 import { type Supervised, supervise } from '../../infra/local/supervise.ts';
@@ -106,7 +106,7 @@ export async function planNode(
   const ports = { ...stack.ports, ...(own as Record<string, number>) };
   const running: Supervised[] = planParts({ state, edgePort: Number(new URL(stack.url).port), ports, identity })
     .filter((part) => [`engine-${POOL.name}`, `agent-${POOL.name}`].includes(part.name))
-    .map((part) => withLimits(onModels(part, repository), limits))
+    .map((part) => withLimits(inPlace(part, repository), limits))
     .map((part) => ({ ...part, name: `${part.name}-${name}` }))
     .map((part) => ({ ...part, env: { ...part.env, ...ownNames(part.env, name, state) } }))
     .map((part) => supervise(part, openLog(path.join(state, 'logs'), part.name, undefined), () => {}));
@@ -129,17 +129,11 @@ export async function planNode(
   };
 }
 
-/** An agent has a name and a memory of its own, and the repository of its engine. */
-function ownNames(env: Readonly<Record<string, string>>, name: string, state: string): Record<string, string> {
-  const own = `${POOL.name}-${name}`;
-  return {
-    AURICLE_ENGINE_REPOSITORY: path.join(state, 'engines', own, 'models'),
-    ...(env.AURICLE_AGENT !== undefined && {
-      AURICLE_AGENT: own,
-      AURICLE_STATE_DIR: path.join(state, 'agents', own),
-    }),
-  };
-}
+/** An agent has a name and a memory of its own. */
+const ownNames = (env: Readonly<Record<string, string>>, name: string, state: string): Record<string, string> =>
+  env.AURICLE_AGENT === undefined
+    ? {}
+    : { AURICLE_AGENT: `${POOL.name}-${name}`, AURICLE_STATE_DIR: path.join(state, 'agents', `${POOL.name}-${name}`) };
 
 const listed = z.object({ data: z.array(listedPool) });
 

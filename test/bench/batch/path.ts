@@ -4,7 +4,7 @@ import path from 'node:path';
 import { makeIdentity } from '../../../infra/local/identity/make.ts';
 import { openLog } from '../../../infra/local/logs.ts';
 import type { Part } from '../../../infra/local/part.ts';
-import { planParts, pools, portNames, storageConnection } from '../../../infra/local/plan.ts';
+import { inPlace, planParts, pools, portNames, storageConnection } from '../../../infra/local/plan.ts';
 import { choosePorts, HOST } from '../../../infra/local/ports.ts';
 import { waitUntilServing } from '../../../infra/local/serving.ts';
 import { type Supervised, supervise } from '../../../infra/local/supervise.ts';
@@ -59,6 +59,8 @@ export async function startPath(state: string, counted: boolean, delayMs: number
   const wanted = new Set([...stores, 'release', 'functions', `engine-${pool.name}`, AGENT, 'edge']);
   const parts = planParts({ state, edgePort: port, ports, identity })
     .filter(({ name }) => wanted.has(name))
+    // The engine double loads nothing on request.
+    .map((part) => (part.name === AGENT ? inPlace(part) : part))
     .map((part): Part => {
       const env = Object.fromEntries(
         Object.entries(part.env).map(([name, value]) => [name, stores.has(part.name) ? value : told(value)]),

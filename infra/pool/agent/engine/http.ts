@@ -36,8 +36,7 @@ const SPARE_CONNECTIONS = 4;
 const abortError = () => Object.assign(new Error('aborted'), { code: 'ABORT_ERR' });
 
 /**
- * Gathers one response in memory. `Pool.request` makes a stream of each response, which adds a third to the CPU time
- * of a request; a live stream sends three requests a second.
+ * Gathers one response in memory, without the stream and the second listener that `Pool.request` makes for each.
  */
 class ResponseReader implements Dispatcher.DispatchHandler {
   readonly #resolve: (response: EngineResponse) => void;
