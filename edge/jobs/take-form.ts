@@ -63,7 +63,7 @@ async function findModel(opened: FilePart, names: ModelNames): Promise<Result<Fi
   if (!buffered.ok) return buffered;
   const { fields, isWhole, read } = buffered.value;
   const byDefault = names(undefined);
-  if (fields.get('model') || (isWhole && byDefault === undefined)) return buffered;
+  if (fields.has('model') || (isWhole && byDefault === undefined)) return buffered;
   if (byDefault === undefined) return no(refuse('hints_missing', { limit: HINTS_BYTES }));
   return ok({
     ...buffered.value,

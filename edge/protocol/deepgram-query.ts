@@ -79,7 +79,7 @@ function readShared(query: URLSearchParams): Result<ListenQuery> {
   for (const [field, rule] of Object.entries(unavailable)) {
     if (query.getAll(field).some((value) => !isOff(value))) return invalid(field, rule);
   }
-  const model = query.get('model') || undefined;
+  const model = query.get('model') ?? undefined;
   const named = transcriptionFields.shape.model.optional().safeParse(model);
   if (!named.success) return invalid('model', named.error.issues[0]?.message ?? 'is not understood');
   const tag = query.get('language') ?? '';

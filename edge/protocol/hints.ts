@@ -52,7 +52,7 @@ export async function readHints(
   const names = hints.language === undefined ? ['model', 'language'] : ['model'];
   const { found, isCut } = await findFields(body.prefix(HINTS_BYTES), boundary, names);
   if (body.refusal) return no(body.refusal);
-  const model = found.get('model') || byDefault;
+  const model = found.get('model') ?? byDefault;
   // A form that has ended names no model; a longer one may name it later.
   if (model === undefined && isCut && body.received > HINTS_BYTES)
     return no(refuse('hints_missing', { limit: HINTS_BYTES }));
