@@ -30,6 +30,7 @@ const atNode = globSync('test/**/*.test.ts', {
     'test/clients/**',
     'test/go/**',
     'test/browser/**',
+    'test/formats/**',
     'test/bench/**',
   ],
 });
