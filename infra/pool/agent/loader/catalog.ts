@@ -2,18 +2,18 @@
 // store of the functions has.
 import path from 'node:path';
 import { jsonOf } from '../../../../shared/json-text.ts';
-import { shortened } from '../../../../shared/refusal.ts';
 import { type FileAddresses, fileAddresses, fileProofOf } from '../../../../shared/registry/model-files.ts';
 import { digestOfFiles } from '../../../../shared/registry/revision.ts';
 import { openBundle } from '../../../../shared/registry/signature-bundle.ts';
 import type { SignerKey } from '../../../../shared/registry/signature-key.ts';
 import type { FunctionsCall } from '../identity/call-functions.ts';
 import { type RepositoryModel, readModel } from '../models/models.ts';
-import { compareDigests } from '../models/verify-entry.ts';
+import { compareDigests, ruleOf } from '../models/verify-entry.ts';
 import type { Disk, ModelFile } from '../store/contract.ts';
 import type { FileStore } from '../store/file-store.ts';
 import { folderOf } from '../store/folder-source.ts';
 import { httpSource } from '../store/http-source.ts';
+import { isConfig } from './engine-names.ts';
 import type { KnownRevision } from './known-revision.ts';
 
 /** Answer of the functions to a request for the files of a revision. */
@@ -82,7 +82,7 @@ export function createReleased(options: ReleasedOptions) {
     });
     const { files } = addresses;
     const folder = path.join(options.folder, revision.replace(':', '-'));
-    for (const file of files.filter(({ name }) => /^[^/]+\/config\.pbtxt$/.test(name))) {
+    for (const file of files.filter(({ name }) => isConfig(name))) {
       const fetched = await store.fetch(file, source);
       if (!fetched.ok) throw new Error(fetched.refusal.detail);
       const target = path.join(folder, file.name);
@@ -99,5 +99,3 @@ export function createReleased(options: ReleasedOptions) {
 
 /** A model with a streaming half serves streams once it is loaded. */
 const describe = ({ description, live }: RepositoryModel) => ({ ...description, ...(live && { live: true }) });
-
-const ruleOf = (refusal: Parameters<typeof shortened>[0]) => String(shortened(refusal).params?.rule ?? refusal.reason);

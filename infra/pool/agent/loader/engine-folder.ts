@@ -16,7 +16,7 @@ import type { ModelConfig } from '../../models/config/schema.ts';
 import { stampRevision } from '../models/revision.ts';
 import type { Disk, FetchRefusal, ModelFile, Source } from '../store/contract.ts';
 import type { FileStore, LeasedFile } from '../store/file-store.ts';
-import { engineNames, partOf, renameConfig } from './engine-names.ts';
+import { engineNames, isConfig, partOf, renameConfig } from './engine-names.ts';
 
 /** A revision's files, by path inside a model repository. */
 export interface Revision {
@@ -174,8 +174,6 @@ export class EngineFolder {
 }
 
 type Configs = ReadonlyMap<string, ModelConfig>;
-
-const isConfig = (file: string): boolean => /^[^/]+\/config\.pbtxt$/.test(file);
 
 const refuse = (digest: string, reason: FetchRefusal['reason'], detail: string) =>
   no<FetchRefusal>({ reason, digest, detail });

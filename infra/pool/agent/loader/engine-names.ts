@@ -10,6 +10,9 @@ interface NamedFile {
 /** Returns the part of a revision, a model of the repository, that a file belongs to. */
 export const partOf = (file: string): string => file.slice(0, file.indexOf('/'));
 
+/** Reports whether a file of a revision is the configuration of a part. */
+export const isConfig = (file: string): boolean => /^[^/]+\/config\.pbtxt$/.test(file);
+
 /** Models that a configuration names: steps, the streaming model, and folders of files (`../NAME/tokens.txt`). */
 function referencesOf({ ensemble_scheduling: ensemble, parameters }: ModelConfig): string[] {
   const texts = Object.entries(parameters).flatMap(([key, { string_value: text }]) =>

@@ -87,15 +87,15 @@ export class Loader {
   }
 
   #isSettled(): boolean {
-    const pinned = [...this.#residents.values()].filter(({ wanted }) => wanted === 'stable');
     const isLoaded = ({ id, served }: Resident) => served !== undefined || this.#failed.has(id);
-    return this.#read && (!this.#allFit() || pinned.every(isLoaded));
+    return this.#read && (!this.#allFit() || this.#stable().every(isLoaded));
   }
+
+  #stable = () => [...this.#residents.values()].filter(({ wanted }) => wanted === 'stable');
 
   /** Reports whether all stable revisions fit into the memory of the engine. */
   #allFit(): boolean {
-    const stable = [...this.#residents.values()].filter(({ wanted }) => wanted === 'stable');
-    return stable.reduce((sum, { gpuBytes }) => sum + gpuBytes, 0) <= this.#options.bytes.engine;
+    return this.#stable().reduce((sum, { gpuBytes }) => sum + gpuBytes, 0) <= this.#options.bytes.engine;
   }
 
   /** Describes the wanted revisions that are not loaded, with their tier. */

@@ -1,4 +1,3 @@
-import { shortened } from '../../../../shared/refusal.ts';
 import type { SignerKey } from '../../../../shared/registry/signature-key.ts';
 import type { Recogniser } from '../asr/segment.ts';
 import type { Dispatcher } from '../engine/dispatch.ts';
@@ -9,7 +8,7 @@ import { type Enter, isSpeechModel, type RepositoryModel, readRepository } from 
 import { createRecognisers } from './recogniser.ts';
 import type { KnownDigests } from './revision.ts';
 import type { ServedModel } from './served-model.ts';
-import { createVerifyEntry } from './verify-entry.ts';
+import { createVerifyEntry, ruleOf } from './verify-entry.ts';
 
 export interface Entry {
   readonly agent: string;
@@ -103,7 +102,7 @@ function createEnter(repository: string, { signers, strict }: Entry, log: Log): 
   const unsigned = new Set<string>();
   return async (model, found) => {
     const verified = await verify(model, found);
-    if (!verified.ok) return explain(String(shortened(verified.refusal).params?.rule ?? verified.refusal.reason));
+    if (!verified.ok) return explain(ruleOf(verified.refusal));
     if (verified.value !== undefined) return undefined;
     if (strict) return 'it is not signed';
     const { revision } = found;

@@ -6,7 +6,7 @@ import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { jsonOf } from '../../../../shared/json-text.ts';
-import { refuse } from '../../../../shared/refusal.ts';
+import { type Refusal, refuse, shortened } from '../../../../shared/refusal.ts';
 import { openBundle } from '../../../../shared/registry/signature-bundle.ts';
 import type { SignerKey } from '../../../../shared/registry/signature-key.ts';
 import type { Manifest } from '../../../../shared/registry/signature-manifest.ts';
@@ -19,6 +19,9 @@ const ENDINGS = ['.sig', '.sm2.sig'] as const;
 
 /** Returns the signer; `undefined` without a signature. Refuses a signature that does not fit the files. */
 export type VerifyEntry = (model: string, found: FoundRevision) => Promise<Result<string | undefined>>;
+
+/** Returns the broken rule of a refusal, or its reason. */
+export const ruleOf = (refusal: Refusal): string => String(shortened(refusal).params?.rule ?? refusal.reason);
 
 const changed = (rule: string) => no(refuse('signature_invalid', { rule }));
 
