@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { createDispatcher, type Dispatcher } from './engine/dispatch.ts';
 import type { Engine } from './engine/engine.ts';
 import { createKserveEngine } from './engine/kserve.ts';
@@ -8,6 +7,7 @@ import { createServiceTime } from './engine/serving-time.ts';
 import { createAttest } from './identity/attest.ts';
 import { callFunctions, type FunctionsCall } from './identity/call-functions.ts';
 import { createKeys, type Keys } from './identity/keys.ts';
+import { readPoolToken } from './identity/pool-token.ts';
 import { type Outbox, openOutbox } from './identity/record.ts';
 import { openReleaseMap } from './identity/release-map.ts';
 import { openLoader } from './loader/open-loader.ts';
@@ -44,7 +44,7 @@ const entryOf = ({ agent, modelSigners, mode }: Settings, { record }: Outbox): E
 /** Returns what calls the functions with the identity of this agent; `undefined` where the settings name none. */
 function callerOf({ agent, batch, poolTokenFile }: Settings, keys: Keys, now: () => number) {
   if (!batch) return undefined;
-  const token = () => readFileSync(poolTokenFile, 'utf8').trim();
+  const token = () => readPoolToken(poolTokenFile);
   return (call: FunctionsCall) => callFunctions({ url: batch.functionsUrl, agent, keys, token, now }, call);
 }
 

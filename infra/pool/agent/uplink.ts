@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import type { AgentDescription, ModelDescription } from '../../../shared/pool/description.ts';
 import type { Load } from '../../../shared/pool/heartbeat.ts';
 import { LOAD_FAILURES_MAX } from '../../../shared/pool/heartbeat.ts';
@@ -6,12 +5,13 @@ import type { Backend } from './backend.ts';
 import { RosterHeartbeat } from './identity/heartbeat.ts';
 import { openSuites } from './identity/keys.ts';
 import { listModels } from './identity/listed-models.ts';
+import { readPoolToken } from './identity/pool-token.ts';
 import { createRenewal } from './identity/renewal.ts';
 import { openBatch } from './jobs/batch.ts';
 import { createLiveReporter } from './live-counts/report.ts';
 import type { Serving } from './serving.ts';
 
-const readToken = ({ settings }: Backend) => readFileSync(settings.poolTokenFile, 'utf8').trim();
+const readToken = ({ settings }: Backend) => readPoolToken(settings.poolTokenFile);
 
 /** Returns the taker of jobs; `undefined` where the settings name no queue. */
 async function openTaker(backend: Backend, { keyring }: Serving) {

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { isReason, refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { SealPrivateKey } from '../../../../shared/seal/setup.ts';
@@ -7,6 +6,7 @@ import { describeRelease, openRelease, RELEASE_TYPE, releaseAnswer } from '../..
 import { readJson, type Settings } from '../settings/settings.ts';
 import { ATTESTATION_MS } from './attest.ts';
 import { type Keys, sha256 } from './keys.ts';
+import { readPoolToken } from './pool-token.ts';
 
 export type HeldZoneKeys = ReadonlyMap<string, SealPrivateKey>;
 
@@ -77,7 +77,7 @@ async function requestKeys(
       method: 'POST',
       headers: {
         'content-type': 'application/json',
-        authorization: `Bearer ${readFileSync(poolTokenFile, 'utf8').trim()}`,
+        authorization: `Bearer ${readPoolToken(poolTokenFile)}`,
       },
       body: JSON.stringify(request),
       signal: AbortSignal.timeout(ATTESTATION_MS),
