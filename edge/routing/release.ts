@@ -15,7 +15,7 @@ import type { RequestContext } from '../context.ts';
 import { readJson } from '../http/json-body.ts';
 import { refuseWith } from '../http/refuse.ts';
 import type { Settings } from '../settings.ts';
-import { readSnapshots, SNAPSHOT_WAIT_MS } from './snapshot.ts';
+import { readSnapshots, refreshSnapshots, SNAPSHOT_WAIT_MS } from './snapshot.ts';
 
 export const publishedRelease = z.object({
   generation: z.number().int().describe('The newest generation that every roster has'),
@@ -23,7 +23,7 @@ export const publishedRelease = z.object({
 
 /**
  * `PUT /v1/release`, by the functions: the release map. Its signature authenticates it; a roster stores the
- * newest generation, so that an older map changes nothing.
+ * newest generation, so that an older map changes nothing. Later requests to this isolate follow the map.
  */
 export async function takeRelease(request: Request, context: RequestContext): Promise<Response> {
   const { settings, env, runtime, recorder, id } = context;
@@ -44,6 +44,7 @@ export async function takeRelease(request: Request, context: RequestContext): Pr
   }
   // A retry changes nothing in rosters that have the map.
   if (generations === late) return refuseWith(refuse('models_unavailable', undefined, 'a roster does not answer'));
+  await refreshSnapshots(settings.zones, env.ROSTER, runtime);
   return Response.json({ generation: Math.min(...generations) } satisfies z.infer<typeof publishedRelease>);
 }
 

@@ -12,11 +12,14 @@ interface CachedSnapshot {
   readonly snapshot: Snapshot;
   /** Arrival, ms since 1970 by this isolate's clock; ages are never computed across clocks. */
   readonly got: number;
+  /** Number of the request that fetched it: an older request that answers later replaces nothing. */
+  readonly order: number;
 }
 
 /** Last snapshot of each zone, and the start of the request that fetches a newer one. Plain data only. */
 const stored = new Map<string, CachedSnapshot>();
 const fetching = new Map<string, number>();
+let requests = 0;
 
 /**
  * Returns the snapshots of the zones, at most `SNAPSHOT_AGE_MS` old while their rosters answer and at
@@ -30,6 +33,15 @@ export async function readSnapshots(
   const due = zones.filter((zone) => isDue(zone, runtime.now()));
   await Promise.all(due.map((zone) => refresh(zone, roster, runtime)));
   return storedOf(zones, runtime.now());
+}
+
+/** Fetches the snapshots of the zones whatever the age of the stored ones: the isolate has just changed them. */
+export async function refreshSnapshots(
+  zones: readonly string[],
+  roster: Bindings['ROSTER'],
+  runtime: Runtime,
+): Promise<void> {
+  await Promise.all(zones.map((zone) => refresh(zone, roster, runtime)));
 }
 
 const storedOf = (zones: readonly string[], now: number): Snapshot[] =>
@@ -52,9 +64,12 @@ function isDue(zone: string, now: number): boolean {
 
 async function refresh(zone: string, roster: Bindings['ROSTER'], runtime: Runtime): Promise<void> {
   fetching.set(zone, runtime.now());
+  requests += 1;
+  const order = requests;
   try {
     const snapshot = await within(roster.getByName(zone).snapshot(), SNAPSHOT_WAIT_MS, runtime);
-    if (snapshot !== late) stored.set(zone, { snapshot, got: runtime.now() });
+    if (snapshot === late || order < (stored.get(zone)?.order ?? 0)) return;
+    stored.set(zone, { snapshot, got: runtime.now(), order });
   } catch {
     // The roster is unreachable; the cached snapshot counts until it is too old.
   } finally {

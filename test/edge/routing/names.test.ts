@@ -3,12 +3,11 @@ import { env } from 'cloudflare:workers';
 import { CompactSign, importJWK } from 'jose';
 import { describe, expect, it } from 'vitest';
 import { HINTS_BYTES } from '../../../edge/http/caller-body.ts';
-import { SNAPSHOT_AGE_MS } from '../../../edge/routing/snapshot.ts';
 import { RELEASE_TYPE } from '../../../shared/registry/release.ts';
 import { BUFFERED_BODY_BYTES } from '../../../shared/speech/limits.ts';
 import { type FakeAgent, final, segment } from '../../fake/agent.ts';
 import { FakeFunctions } from '../../fake/functions.ts';
-import { ask, passTime, readRefusal, startAgent, upload } from '../../fake/network.ts';
+import { ask, readRefusal, startAgent, upload } from '../../fake/network.ts';
 import { eventually } from '../../fake/stream-agent.ts';
 import { keys, makeToken } from '../authority.ts';
 import { LiveClient, startListener } from '../live-client.ts';
@@ -27,7 +26,6 @@ async function publish(names: Record<string, string>): Promise<void> {
   const headers = { 'content-type': 'application/json' };
   const told = await ask('/v1/release', { method: 'PUT', headers, body: JSON.stringify({ release: signed }) });
   expect(told.status).toBe(200);
-  passTime(SNAPSHOT_AGE_MS);
 }
 
 /** An agent that names the model of a form which names none, as agents do. */

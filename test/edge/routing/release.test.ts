@@ -29,7 +29,7 @@ const transcribe = async (times: number) => {
 };
 
 describe('C7: the release map at the edge', () => {
-  it('moves requests to another revision and back, within the age of a snapshot', async () => {
+  it('moves the next request to another revision and back', async () => {
     const [one, two] = [await startAgent(model, { revision: A }), await startAgent(model, { revision: B })];
     expect(await (await publish(await signRelease(map({ stable: A })))).json()).toEqual({ generation });
     await transcribe(6);
