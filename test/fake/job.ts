@@ -214,6 +214,7 @@ export async function makeShop(options: { pieceSeconds?: number } = {}): Promise
     },
     metrics: { utterance: () => {}, recorded: () => {} },
     model: (name) => (name === 'test-en' ? { description, recogniser } : undefined),
+    lease: async (model) => ({ model, release() {} }),
     ...(options.pieceSeconds !== undefined && { pieceSamples: options.pieceSeconds * 16_000 }),
   };
 

@@ -15,14 +15,14 @@ const readToken = ({ settings }: Backend) => readPoolToken(settings.poolTokenFil
 
 /** Returns the taker of jobs; `undefined` where the settings name no queue. */
 async function openTaker(backend: Backend, { keyring }: Serving) {
-  const { settings, keys, dispatcher, metrics, model, releaseMap, watch, log, now } = backend;
+  const { settings, keys, dispatcher, metrics, model, lease, releaseMap, watch, log, now } = backend;
   const { batch } = settings;
   if (!batch || !keyring) return undefined;
   // A revision on trial gets no jobs.
   const takes = (one: ModelDescription) => ['full', 'older'].includes(releaseMap.part(one) ?? '');
   const models = () => [...new Set(watch.descriptions().flatMap((one) => (takes(one) ? [one.name] : [])))];
-  const parts = { settings, batch, keys, keyring, dispatcher, metrics, model, models, ready: watch.ready, log, now };
-  return openBatch(parts);
+  const work = { dispatcher, metrics, model, lease, models, ready: watch.ready };
+  return openBatch({ settings, batch, keys, keyring, ...work, log, now });
 }
 
 /** Returns what reports live counts to the functions; `undefined` where the settings name none. */

@@ -29,6 +29,7 @@ export interface BatchOptions {
   readonly dispatcher: Dispatcher;
   readonly metrics: Metrics;
   readonly model: Workshop['model'];
+  readonly lease: Workshop['lease'];
   /** Names of the models that the engine serves now: only their jobs are taken. */
   readonly models: () => readonly string[];
   /** The engine is there. */
@@ -63,6 +64,7 @@ export async function openBatch(options: BatchOptions): Promise<Taker> {
     dispatcher: { ...dispatcher, ...share },
     metrics,
     model: options.model,
+    lease: options.lease,
   };
   /** Reports whether no request waits and the engine has a free slot. */
   const isIdle = () => {

@@ -1,5 +1,6 @@
 import type { JobKind, UploadJob } from '../../../../shared/jobs/job.ts';
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
+import type { LeasedModel } from '../models/served-model.ts';
 import { bugDetail } from '../telemetry/log.ts';
 import { assembleDocument } from './speech/assemble.ts';
 import { planDocument } from './speech/plan-document.ts';
@@ -44,6 +45,7 @@ export async function doJob(shop: Workshop, job: UploadJob, stopped: AbortSignal
   const unwanted = new AbortController();
   const signal = AbortSignal.any([stopped, late, unwanted.signal]);
   let watching: NodeJS.Timeout | undefined;
+  let leased: LeasedModel | undefined;
   try {
     const opened = await shop.jobsClient.open(job);
     if (!opened.ok) return failed(opened.refusal);
@@ -54,7 +56,10 @@ export async function doJob(shop: Workshop, job: UploadJob, stopped: AbortSignal
     const zone = shop.keyring.find(zoneKeyId);
     if (!zone) return failed(refuse('uploads_unavailable', undefined, 'the key of the zone is not known here'));
     const deadline = shop.now() + JOB_MS;
-    const task: Task = { shop, job, opened: opened.value, zone, signal, deadline, forget: () => unwanted.abort() };
+    const served = shop.model(opened.value.upload.model);
+    leased = served && (await shop.lease(served, signal));
+    const [model, forget] = [leased?.model, () => unwanted.abort()];
+    const task: Task = { shop, job, opened: opened.value, model, zone, signal, deadline, forget };
     watching = watch(task);
     const verdict = refuseLost(await (opened.value.upload.speech ? speechKinds : kinds)[job.kind](task));
     if (unwanted.signal.aborted && verdict.type !== 'done') return { type: 'unwanted' };
@@ -68,6 +73,7 @@ export async function doJob(shop: Workshop, job: UploadJob, stopped: AbortSignal
     return failed(refuse('internal', undefined, bugDetail(error)));
   } finally {
     clearInterval(watching);
+    leased?.release();
   }
 }
 

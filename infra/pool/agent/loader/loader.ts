@@ -7,6 +7,7 @@ import type { ModelDescription } from '../../../../shared/pool/description.ts';
 import { LOAD_REASON_CHARACTERS, type LoadFailure } from '../../../../shared/pool/heartbeat.ts';
 import type { ModelRelease } from '../../../../shared/registry/release.ts';
 import type { Engine } from '../engine/engine.ts';
+import { RELEASE_GRACE_MS } from '../identity/release-map.ts';
 import type { ServedModel } from '../models/served-model.ts';
 import type { FileStore } from '../store/file-store.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -51,6 +52,9 @@ export interface LoaderOptions {
 export interface ModelLease {
   readonly release: () => void;
 }
+
+/** A move to perform; the reason of it is the policy's. */
+type Step = Pick<Move, 'act' | 'model' | 'tier'>;
 
 interface Failed {
   readonly reason: string;
@@ -194,9 +198,10 @@ export class Loader {
 
   /** Gives each revision its role, and forgets those that have none and are in no tier. */
   #assign(wanted: readonly Wanted[]): void {
+    const now = this.#options.now();
     const roles = new Map(wanted.map((one) => [idOf(one.model, one.revision), one.role]));
     for (const [id, resident] of this.#residents) {
-      resident.wanted = roles.get(id);
+      resident.assign(roles.get(id), now);
       if (isForgotten(resident)) this.#residents.delete(id);
     }
     for (const id of this.#failed.keys()) if (!roles.has(id)) this.#failed.delete(id);
@@ -255,7 +260,7 @@ export class Loader {
   #run(): void {
     if (this.#closed) return;
     if (this.#isSettled()) this.#onSettled();
-    const moves = [...decide(this.#state(), this.#options.now()), ...this.#unwanted()];
+    const moves: Step[] = [...decide(this.#state(), this.#options.now()), ...this.#unwanted()];
     const device = moves.filter(({ tier }) => tier === 'gpu');
     const copies = moves.filter(({ tier }) => tier !== 'gpu');
     const [target] = device.slice(-1);
@@ -281,16 +286,19 @@ export class Loader {
     }
   }
 
-  /** Drops a loaded revision that the release names no more, once its last lease has ended. */
-  #unwanted(): Move[] {
-    if (this.#loading !== undefined) return [];
-    const one = [...this.#residents.values()].find(({ served, wanted, leases }) => served && !wanted && leases === 0);
-    if (!one) return [];
-    const weight = explain(this.#state(), one.id, this.#options.now())?.weights.gpu;
-    return weight ? [{ act: 'drop', model: one.id, tier: 'gpu', device: DEVICE, rule: 'replaced', weight }] : [];
+  /**
+   * Drops a loaded revision that the release names no more, once its last lease has ended and no edge routes by a map
+   * that names it.
+   */
+  #unwanted(): Step[] {
+    const ended = this.#options.now() - RELEASE_GRACE_MS;
+    const one = [...this.#residents.values()].find(
+      ({ served, wanted, leases, unwantedSince }) => served && !wanted && leases === 0 && unwantedSince <= ended,
+    );
+    return one ? [{ act: 'drop', model: one.id, tier: 'gpu' }] : [];
   }
 
-  async #perform(moves: readonly Move[]): Promise<void> {
+  async #perform(moves: readonly Step[]): Promise<void> {
     for (const move of moves) {
       const resident = this.#residents.get(move.model);
       if (!resident) continue;
@@ -309,7 +317,7 @@ export class Loader {
   }
 
   /** Performs one move; returns the reason of a failure. */
-  async #act({ act, tier }: Move, resident: Resident): Promise<string | undefined> {
+  async #act({ act, tier }: Step, resident: Resident): Promise<string | undefined> {
     if (tier === 'gpu') return act === 'load' ? this.#load(resident) : this.#unload(resident);
     if (act === 'drop') return this.#drop(tier, resident);
     const began = this.#options.now();

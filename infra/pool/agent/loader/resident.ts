@@ -14,7 +14,9 @@ export const idOf = (model: string, revision: string): string => `${model} ${rev
 export class Resident {
   readonly known: KnownRevision;
   readonly fileBytes: number;
-  wanted: Wanted['role'] | undefined;
+  #wanted: Wanted['role'] | undefined;
+  /** Epoch ms at which the release stopped naming it. */
+  unwantedSince = Number.NEGATIVE_INFINITY;
   /** Its model while the engine has loaded it. */
   served: ServedModel | undefined;
   loadedAt = 0;
@@ -47,6 +49,15 @@ export class Resident {
   /** Memory of the loaded model, bytes: measured, or estimated from its files. */
   get gpuBytes(): number {
     return this.#gpuBytes;
+  }
+
+  get wanted(): Wanted['role'] | undefined {
+    return this.#wanted;
+  }
+
+  assign(role: Wanted['role'] | undefined, now: number): void {
+    if (this.#wanted && !role) this.unwantedSince = now;
+    this.#wanted = role;
   }
 
   count(now: number): void {

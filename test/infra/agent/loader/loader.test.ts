@@ -1,6 +1,7 @@
 import promises from 'node:fs/promises';
 import path from 'node:path';
 import { expect, it } from 'vitest';
+import { RELEASE_GRACE_MS } from '../../../../infra/pool/agent/identity/release-map.ts';
 import { EngineFolder } from '../../../../infra/pool/agent/loader/engine-folder.ts';
 import { engineNames } from '../../../../infra/pool/agent/loader/engine-names.ts';
 import type { KnownRevision } from '../../../../infra/pool/agent/loader/known-revision.ts';
@@ -63,7 +64,7 @@ it('A16 C8 loads the canary of a model beside its stable revision', async () => 
   await loader.settled;
 });
 
-it('A16 keeps a roll-back target on disk and unloads it after its last lease', async () => {
+it('A16 unloads a replaced revision after its last lease', async () => {
   const [old, fresh] = [makeRevision(), makeRevision()];
   const { loader, world, engine, waitFor } = await setUp([old, fresh]);
   world.released = { m: { stable: old.digest } };
@@ -73,9 +74,30 @@ it('A16 keeps a roll-back target on disk and unloads it after its last lease', a
   world.released = { m: { stable: fresh.digest } };
   await loader.refresh();
   await waitFor(old, fresh);
+  world.now += RELEASE_GRACE_MS;
+  await loader.refresh();
+  expect(engine.calls).toEqual([`+${nameOf(old)}`, `+${nameOf(fresh)}`]);
   lease?.release();
   await waitFor(fresh);
   expect(engine.calls).toEqual([`+${nameOf(old)}`, `+${nameOf(fresh)}`, `-${nameOf(old)}`]);
+});
+
+it('A16 unloads a revision that left the release after edges know it', async () => {
+  const [stable, canary] = [makeRevision(), makeRevision()];
+  const { loader, world, waitFor } = await setUp([stable, canary]);
+  world.released = { m: { stable: stable.digest, canary: { revision: canary.digest, share: 0.1 } } };
+  await loader.refresh();
+  await waitFor(stable, canary);
+  world.released = { m: { stable: stable.digest } };
+  await loader.refresh();
+  world.now += RELEASE_GRACE_MS - 1;
+  await loader.refresh();
+  const lease = await loader.lease('m', canary.digest, never);
+  expect(loader.served()).toHaveLength(2);
+  lease?.release();
+  world.now += 1;
+  await loader.refresh();
+  await waitFor(stable);
 });
 
 it('A11 lets a request wait for the load of its revision', async () => {
@@ -174,6 +196,8 @@ it('T6 serves the mounted repository until the release names a revision', async 
   await loader.refresh();
   await waitFor(released, mounted);
   world.released = { m: { stable: released.digest, before: released.digest } };
+  await loader.refresh();
+  world.now += RELEASE_GRACE_MS;
   await loader.refresh();
   await waitFor(released);
 });

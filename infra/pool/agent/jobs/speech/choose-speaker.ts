@@ -10,11 +10,10 @@ import type { Task } from '../task/task.ts';
  * when the voice does not speak the language.
  */
 export function chooseSpeaker({
-  shop,
+  model,
   opened,
-}: Pick<Task, 'shop' | 'opened'>): Result<{ readonly speaker: Speaker; readonly model: ServedModel }> {
+}: Pick<Task, 'model' | 'opened'>): Result<{ readonly speaker: Speaker; readonly model: ServedModel }> {
   const { model: name, language } = opened.upload;
-  const model = shop.model(name);
   if (!model?.speaker) return no(refuse('misdirected', undefined, 'this agent does not serve the voice'));
   const wanted = isOpen(language) ? undefined : language;
   if (!servesLanguage(model.description.languages, wanted))

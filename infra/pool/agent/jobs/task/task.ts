@@ -11,7 +11,7 @@ import type { FileFacts } from '../../../../../shared/seal/envelope.ts';
 import type { ZoneKey } from '../../../../../shared/seal/zone-key.ts';
 import type { Dispatcher } from '../../engine/dispatch.ts';
 import type { ZoneKeyring } from '../../identity/zone-key.ts';
-import type { ServedModel } from '../../models/served-model.ts';
+import type { LeasedModel, ServedModel } from '../../models/served-model.ts';
 import { emptyContent, type Opened, openPlain, openSealed, readWhole, sealContent } from '../../storage/files.ts';
 import type { BlobContent, BlobReader, Storage } from '../../storage/storage.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
@@ -32,6 +32,8 @@ export interface Workshop {
   readonly metrics: Pick<Metrics, 'utterance' | 'recorded'>;
   /** Returns the revision of a model that takes jobs, while the agent serves it. */
   readonly model: (name: string) => ServedModel | undefined;
+  /** Keeps a model loaded for a job; `undefined` when it is not loaded any more. */
+  readonly lease: (model: ServedModel, signal: AbortSignal) => Promise<LeasedModel | undefined>;
   /** Samples of the longest piece; shorter in tests. */
   readonly pieceSamples?: number;
   /** Interval of the checks whether a job is still wanted; shorter in tests. */
@@ -49,11 +51,13 @@ export type Verdict =
 
 export const failed = (refusal: Refusal): Verdict => ({ type: 'failed', refusal });
 
-/** One job on the bench: it was opened, and everything it may touch is here. */
+/** An opened job with everything that it uses. */
 export interface Task {
   readonly shop: Workshop;
   readonly job: UploadJob;
   readonly opened: OpenedJob;
+  /** Leased model of the job; absent while this agent does not serve it. */
+  readonly model?: ServedModel | undefined;
   /** Key that the outcomes are sealed to. */
   readonly zone: ZoneKey;
   readonly signal: AbortSignal;

@@ -25,9 +25,8 @@ export interface Chosen {
  * Chooses the recogniser. Refuses with `misdirected` when this agent does not serve the model, with
  * `language_unknown` when no model of that name serves the language.
  */
-export function chooseModel({ shop, opened }: Pick<Task, 'shop' | 'opened'>): Result<Chosen> {
+export function chooseModel({ model, opened }: Pick<Task, 'model' | 'opened'>): Result<Chosen> {
   const { model: name, language } = opened.upload;
-  const model = shop.model(name);
   if (!model?.recogniser) return no(refuse('misdirected', undefined, 'this agent does not serve the model'));
   const { languages } = model.description;
   const [first] = languages;

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { longest } from '../../../../../infra/pool/agent/jobs/transcription/plan.ts';
+import type { ServedModel } from '../../../../../infra/pool/agent/models/served-model.ts';
 import type { UploadJob } from '../../../../../shared/jobs/job.ts';
 import { readOutcome } from '../../../../../shared/jobs/outcome.ts';
 import { refuse } from '../../../../../shared/refusal.ts';
@@ -144,6 +145,19 @@ describe('a long recording (C11, T4)', () => {
     expect((await double.do('merge')).type).toBe('done');
     const [about] = await double.lines('transcript');
     expect(about?.pieces).toHaveLength(3);
+  });
+
+  it('A11 leases the model until the piece is written', async () => {
+    const double = await makeShop();
+    await double.upload(wavFile(voice(2)));
+    const written: string[][] = [];
+    const release = () => void written.push([...double.blobs.keys()]);
+    Object.assign(double.shop, { lease: async (model: ServedModel) => ({ model, release }) });
+    expect((await double.do('plan')).type).toBe('done');
+    expect(written).toEqual([['upload', '1/transcript']]);
+    // The revision was unloaded between the look and the lease.
+    Object.assign(double.shop, { lease: async () => undefined });
+    expect(await double.do('plan')).toMatchObject({ type: 'failed', refusal: { reason: 'misdirected' } });
   });
 
   it('says so when the model was replaced while it was worked on', async () => {
