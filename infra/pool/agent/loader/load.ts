@@ -63,10 +63,9 @@ export async function loadIntoEngine(
   return ok({ model, phases, memory });
 }
 
-/** Returns the names at the engine that a model is loaded by. */
+/** Returns the names at the engine that a model is loaded by. A text model hears streams under its own name. */
 export const loadNames = (model: ServedModel): string[] => [
-  engineModelOf(model),
-  ...(model.live ? [model.live.model] : []),
+  ...new Set([engineModelOf(model), ...(model.live ? [model.live.model] : [])]),
 ];
 
 async function loadAll(engine: Engine, model: ServedModel, signal: AbortSignal): Promise<string | undefined> {

@@ -27,7 +27,8 @@ export async function warmUp(engine: Pick<Engine, 'infer'>, model: ServedModel):
     return outcome.ok ? undefined : outcome.detail;
   };
   const failure = await run(engineModelOf(model), MODEL_RATE);
-  if (failure !== undefined || !model.live) return failure;
+  // A text model decodes streams as it does recordings, without a sequence.
+  if (failure !== undefined || !model.live || 'text' in model.recogniser) return failure;
   const id = createSequenceIds(Math.random())();
   return run(model.live.model, model.live.windowSamples, { id, start: true, end: true });
 }

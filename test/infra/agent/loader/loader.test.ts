@@ -5,10 +5,13 @@ import { RELEASE_GRACE_MS } from '../../../../infra/pool/agent/identity/release-
 import { EngineFolder } from '../../../../infra/pool/agent/loader/engine-folder.ts';
 import { engineNames } from '../../../../infra/pool/agent/loader/engine-names.ts';
 import type { KnownRevision } from '../../../../infra/pool/agent/loader/known-revision.ts';
+import { loadNames } from '../../../../infra/pool/agent/loader/load.ts';
 import { Loader, type LoaderOptions } from '../../../../infra/pool/agent/loader/loader.ts';
+import { warmUp } from '../../../../infra/pool/agent/loader/warm-up.ts';
 import type { ModelRelease } from '../../../../shared/registry/release.ts';
 import { digestOfFiles } from '../../../../shared/registry/revision.ts';
 import { LoadingEngine } from '../../../fake/loading-engine.ts';
+import { createTextEngine, textModel } from '../../../fake/text-engine.ts';
 import { patience, testDescription } from '../start-agent.ts';
 import { createSource, makeFile, openStore, temporary } from '../store/fixtures.ts';
 
@@ -208,4 +211,12 @@ it('names the reason while the model store lacks a revision', async () => {
   await loader.refresh();
   expect(loader.failures()).toEqual([{ model: 'm', reason: 'the store lacks it' }]);
   await loader.settled;
+});
+
+it('U4 loads and warms up a text model once, without a sequence', async () => {
+  const { engine, lengths } = createTextEngine();
+  const model = textModel('whisper', 0.8);
+  expect(loadNames(model)).toEqual(['whisper']);
+  expect(await warmUp(engine, model)).toBeUndefined();
+  expect(lengths).toEqual([1]);
 });
