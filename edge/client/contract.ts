@@ -1,7 +1,23 @@
 // Parameters and results of `openStream`.
-import type { StreamFormat } from '../../shared/stream/format.ts';
-import type { StreamOptions } from '../../shared/stream/link.ts';
 import type { FinalEvent, StreamEvent } from './events.ts';
+
+/** Format of the audio that `send` takes. */
+export interface StreamFormat {
+  /** `linear16` and `linear32` (float) are little-endian; `opus` is one raw packet per `send`. */
+  readonly encoding: 'linear16' | 'linear32' | 'mulaw' | 'alaw' | 'opus' | 'ogg-opus';
+  /** Samples per second and channel, 8,000 to 48,000. */
+  readonly rate: number;
+  readonly channels: 1 | 2;
+}
+
+export interface StreamOptions {
+  /** Send `interim` events. */
+  readonly interim: boolean;
+  /** Milliseconds of silence that end an utterance, 10 to 10,000; `false`: silence ends none. */
+  readonly endpointingMs: number | false;
+  /** Send `utterance_end` after so many milliseconds without a word, 500 to 10,000. */
+  readonly utteranceEndMs?: number | undefined;
+}
 
 export interface OpenOptions {
   /** `wss://edge.example/v1/stream`; `https` and `http` are taken for `wss` and `ws`. */

@@ -3,10 +3,9 @@
 // state; it is lost only with this process. shared/stream/PROTOCOL.md defines the messages.
 
 import { KiB } from '../../shared/bytes.ts';
-import type { StreamOptions } from '../../shared/stream/link.ts';
 import { POSITION_BYTES, writePosition } from '../../shared/stream/position.ts';
 import { Backlog } from './backlog.ts';
-import type { ClientRuntime, ClientSocket, LiveStream, OpenOptions, SocketClass } from './contract.ts';
+import type { ClientRuntime, ClientSocket, LiveStream, OpenOptions, SocketClass, StreamOptions } from './contract.ts';
 import { EventQueue } from './event-queue.ts';
 import { type FinalEvent, StreamError, type StreamEvent } from './events.ts';
 import { Perseverance } from './perseverance.ts';
@@ -44,7 +43,12 @@ interface Waiter<T> {
 }
 
 function waiter<T>(): Waiter<T> {
-  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  let resolve!: Waiter<T>['resolve'];
+  let reject!: Waiter<T>['reject'];
+  const promise = new Promise<T>((settle, fail) => {
+    resolve = settle;
+    reject = fail;
+  });
   // An unobserved rejection must not become an unhandled one.
   promise.catch(() => {});
   return { promise, resolve, reject };

@@ -17,7 +17,7 @@ const steps: Step[] = [
     name: 'format and lint',
     command: ['node_modules/@biomejs/biome/bin/biome', 'ci', '--error-on-warnings', '--colors=off', '.'],
   },
-  ...['.', 'shared', 'edge', 'functions'].map((project) => ({
+  ...['.', 'shared', 'edge', 'edge/client', 'functions'].map((project) => ({
     name: project === '.' ? 'types' : `types of ${project}`,
     command: ['node_modules/typescript/bin/tsc', '-p', project],
   })),

@@ -1,0 +1,4 @@
+// The client package: `npm run build:client` bundles this file and its types.
+export * from './contract.ts';
+export * from './events.ts';
+export * from './stream.ts';
