@@ -10,11 +10,13 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { Registry } from 'prom-client';
 import type { Engine } from '../../infra/pool/agent/engine/engine.ts';
 import { createKserveEngine } from '../../infra/pool/agent/engine/kserve.ts';
 import { EngineFolder } from '../../infra/pool/agent/loader/engine-folder.ts';
 import type { KnownRevision } from '../../infra/pool/agent/loader/known-revision.ts';
 import { Loader } from '../../infra/pool/agent/loader/loader.ts';
+import { createTierMetrics } from '../../infra/pool/agent/loader/metrics.ts';
 import { readRepository } from '../../infra/pool/agent/models/models.ts';
 import { FileStore } from '../../infra/pool/agent/store/file-store.ts';
 import { httpSource } from '../../infra/pool/agent/store/http-source.ts';
@@ -174,6 +176,7 @@ async function switchTo(
     fetchReleased: async (_, revision) => (revision === one.digest ? one : other),
     serve: async ({ description }, { names }) => ({ description, engineModel: names.get('table') ?? '' }),
     onChange: async () => {},
+    metrics: createTierMetrics(new Registry(), () => []),
     log: (event, fields) => void (event === 'model-warm' && phases.push(fields ?? {})),
   });
   const nameOf = (known: KnownRevision) =>

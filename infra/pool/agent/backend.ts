@@ -1,3 +1,4 @@
+import { Registry } from 'prom-client';
 import { createDispatcher, type Dispatcher } from './engine/dispatch.ts';
 import type { Engine } from './engine/engine.ts';
 import { createKserveEngine } from './engine/kserve.ts';
@@ -60,6 +61,7 @@ function openWorkers(settings: Settings, log: ReturnType<typeof createLog>, keep
 }
 
 interface MetricsParts {
+  readonly registry: Registry;
   readonly settings: Settings;
   readonly dispatcher: Dispatcher;
   readonly watch: EngineWatch;
@@ -68,8 +70,8 @@ interface MetricsParts {
   readonly context: () => AgentContext;
 }
 
-function openMetrics({ settings, dispatcher, watch, failures, workers, context }: MetricsParts): Metrics {
-  return createMetrics({
+function openMetrics({ registry, settings, dispatcher, watch, failures, workers, context }: MetricsParts): Metrics {
+  return createMetrics(registry, {
     queued: dispatcher.queued,
     busy: () => context().busy(),
     slotsUsed: dispatcher.busy,
@@ -98,12 +100,13 @@ export async function openBackend(settings: Settings, overrides: AgentOverrides,
   const { models: given } = overrides;
   const entry = entryOf(settings, outbox);
   const run: Dispatcher['run'] = (task) => dispatcher.run(task);
+  const registry = new Registry();
   const sourceOptions = { repository: settings.models, now, log, run, entry };
   const loader =
     settings.loader &&
     (await openLoader({
       ...sourceOptions,
-      ...{ settings: settings.loader, engine, releaseMap, signers: settings.modelSigners ?? [] },
+      ...{ settings: settings.loader, engine, registry, releaseMap, signers: settings.modelSigners ?? [] },
       call: callerOf(settings, keys, now),
       onChange: () => watch.reload(),
     }));
@@ -129,7 +132,7 @@ export async function openBackend(settings: Settings, overrides: AgentOverrides,
       metrics.served(milliseconds);
     },
   });
-  const metrics = openMetrics({ settings, dispatcher, watch, failures, workers, context });
+  const metrics = openMetrics({ registry, settings, dispatcher, watch, failures, workers, context });
   const known = (name: string) => loader?.unloaded().filter((one) => one.name === name) ?? [];
   /** Returns a served revision of a model, or a named one that is not loaded and can only be leased. */
   const model = (name: string, revision?: string) =>

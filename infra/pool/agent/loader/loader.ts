@@ -14,10 +14,13 @@ import type { Log } from '../telemetry/log.ts';
 import { decide, type Move } from '../tier/decide.ts';
 import { type Explanation, explain, tierOf } from '../tier/explain.ts';
 import { addToProfile, type Profile, startProfile } from '../tier/profile.ts';
-import { type TierState, tierSettings } from '../tier/state.ts';
+import { bytesIn } from '../tier/score.ts';
+import { spaceOf } from '../tier/space.ts';
+import { type Held, type TierState, tierSettings } from '../tier/state.ts';
 import type { EngineFolder, PlacedRevision } from './engine-folder.ts';
 import type { KnownRevision } from './known-revision.ts';
 import { loadIntoEngine, loadNames, unloadFromEngine } from './load.ts';
+import type { TierLevel, TierMetrics } from './metrics.ts';
 import { idOf, Resident } from './resident.ts';
 import { mountedOf, releasedOf, type Wanted } from './wanted.ts';
 
@@ -44,6 +47,7 @@ export interface LoaderOptions {
   /** Called after the set of loaded models has changed. */
   readonly onChange: () => Promise<void>;
   readonly log: Log;
+  readonly metrics: TierMetrics;
   /** Epoch ms. */
   readonly now: () => number;
 }
@@ -116,6 +120,17 @@ export class Loader {
     return [...this.#failed].map(([id, { reason }]) => ({ model: id.split(' ')[0] ?? id, reason }));
   }
 
+  /** Returns the bytes in each tier, and their bounds. */
+  levels(): TierLevel[] {
+    const state = this.#state();
+    const { engine, ram, ssd } = this.#options.bytes;
+    return Object.entries({ gpu: engine, ram, ssd } as const).map(([name, limit]) => {
+      const tier = name as Held;
+      const { occupants } = spaceOf(state, tier, DEVICE);
+      return { tier, limit, bytes: occupants.reduce((sum, one) => sum + bytesIn(one, tier), 0) };
+    });
+  }
+
   explain(): Explanation[] {
     const state = this.#state();
     return state.models.flatMap(({ id }) => explain(state, id, this.#options.now()) ?? []);
@@ -146,14 +161,18 @@ export class Loader {
   }
 
   async #awaitLoad(resident: Resident, signal: AbortSignal): Promise<boolean> {
+    const { now, metrics } = this.#options;
     const done = new AbortController();
     const wake = () => done.abort();
-    resident.waiting.set(wake, this.#options.now());
+    const began = now();
+    resident.waiting.set(wake, began);
     this.#run();
     const late = AbortSignal.any([signal, done.signal]);
     await sleep(LOAD_WAIT_MS, undefined, { signal: late }).catch(() => undefined);
     resident.waiting.delete(wake);
-    return resident.served !== undefined;
+    const isLoaded = resident.served !== undefined;
+    metrics.waited(isLoaded ? 'loaded' : 'refused', now() - began);
+    return isLoaded;
   }
 
   /** Reads what is wanted and what the engine has, and starts due moves. Shared by concurrent calls. */
@@ -302,17 +321,12 @@ export class Loader {
     for (const move of moves) {
       const resident = this.#residents.get(move.model);
       if (!resident) continue;
-      try {
-        const reason = await this.#act(move, resident);
-        if (reason === undefined) {
-          if (move.act === 'load') this.#failed.delete(move.model);
-          continue;
-        }
-        this.#fail(move.model, reason);
-      } catch (error) {
-        this.#fail(move.model, error instanceof Error ? error.message : 'unknown');
-      }
-      return;
+      const reason = await this.#act(move, resident).catch((error: unknown) =>
+        error instanceof Error ? error.message : 'unknown',
+      );
+      this.#options.metrics.moved(move, reason === undefined ? 'ok' : 'failed');
+      if (reason !== undefined) return this.#fail(move.model, reason);
+      if (move.act === 'load') this.#failed.delete(move.model);
     }
   }
 
@@ -320,10 +334,14 @@ export class Loader {
   async #act({ act, tier }: Step, resident: Resident): Promise<string | undefined> {
     if (tier === 'gpu') return act === 'load' ? this.#load(resident) : this.#unload(resident);
     if (act === 'drop') return this.#drop(tier, resident);
-    const began = this.#options.now();
+    const { now, metrics } = this.#options;
+    const began = now();
     const reason = tier === 'ssd' ? await this.#fetch(resident) : await this.#place(resident);
-    if (reason === undefined) resident.measureFill(tier, (this.#options.now() - began) / 1_000);
-    return reason;
+    if (reason !== undefined) return reason;
+    const took = now() - began;
+    resident.measureFill(tier, took / 1_000);
+    metrics.phase(tier === 'ssd' ? 'download' : 'copy', took);
+    return undefined;
   }
 
   async #fetch(resident: Resident): Promise<string | undefined> {
@@ -364,13 +382,16 @@ export class Loader {
   }
 
   async #load(resident: Resident): Promise<string | undefined> {
-    const { engine, folder, serve, now, log, onChange } = this.#options;
+    const { engine, folder, serve, now, log, metrics, onChange } = this.#options;
     const loaded = await loadIntoEngine({ engine, folder, serve, inUse: this.#inUse(), now }, resident.known);
     if (!loaded.ok) return loaded.refusal;
     const { model, phases, memory } = loaded.value;
     resident.served = model;
     resident.loadedAt = now();
     resident.measureLoad(memory, (phases.loadMs + phases.warmUpMs) / 1_000);
+    metrics.phase('copy', phases.copyMs);
+    metrics.phase('engine', phases.loadMs);
+    metrics.phase('warm_up', phases.warmUpMs);
     log('model-warm', { model: model.description.name, revision: resident.known.digest, ...phases });
     await onChange();
     for (const wake of resident.waiting.keys()) wake();

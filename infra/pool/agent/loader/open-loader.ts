@@ -1,6 +1,7 @@
 import promises from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Registry } from 'prom-client';
 import type { SignerKey } from '../../../../shared/registry/signature-key.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { FunctionsCall } from '../identity/call-functions.ts';
@@ -16,6 +17,7 @@ import { EngineFolder, type PlacedRevision } from './engine-folder.ts';
 import { partOf } from './engine-names.ts';
 import type { KnownRevision } from './known-revision.ts';
 import { Loader } from './loader.ts';
+import { createTierMetrics, type TierLevel } from './metrics.ts';
 
 /** Interval of looks at a mounted repository for new models. */
 const MOUNTED_MS = 10_000;
@@ -28,12 +30,15 @@ export interface OpenLoaderOptions extends ModelSourceOptions {
   /** Calls the functions; absent where the settings name none. */
   readonly call: ((call: FunctionsCall) => Promise<Response>) | undefined;
   readonly onChange: () => Promise<void>;
+  /** Registry of the metrics page. */
+  readonly registry: Registry;
 }
 
 /** Opens the store and the engine's repository, unloads what a former process left, and returns the loader. */
 export async function openLoader(options: OpenLoaderOptions): Promise<Loader> {
   const { settings, engine, now, log, signers, call, onChange, releaseMap } = options;
   const stopped = new AbortController();
+  const metrics = createTierMetrics(options.registry, (): readonly TierLevel[] => loader.levels());
   const store = await FileStore.open({
     folder: settings.store,
     bytes: settings.bytes.ssd,
@@ -44,13 +49,14 @@ export async function openLoader(options: OpenLoaderOptions): Promise<Loader> {
     sleep: async (milliseconds, signal) =>
       void (await sleep(milliseconds, undefined, { signal }).catch(() => undefined)),
     signal: stopped.signal,
+    metrics,
   });
   const folder = await EngineFolder.open({ folder: settings.repository, store, disk: promises });
   const catalog = path.join(settings.repository, '..', 'catalog');
   await promises.rm(catalog, { recursive: true, force: true });
   const fetchReleased = call && createReleased({ call, signers, store, disk: promises, folder: catalog, now });
-  return new Loader({
-    ...{ engine, store, folder, now, log, onChange, bytes: settings.bytes },
+  const loader = new Loader({
+    ...{ engine, store, folder, now, log, metrics, onChange, bytes: settings.bytes },
     released: () => releaseMap.current()?.models ?? {},
     mounted: createMounted(options),
     fetchReleased:
@@ -60,6 +66,7 @@ export async function openLoader(options: OpenLoaderOptions): Promise<Loader> {
       }),
     serve: createServe(options),
   });
+  return loader;
 }
 
 /** Returns a reader of the mounted repository, which reads it again when a file has changed. */

@@ -67,6 +67,14 @@ export interface StoreOptions {
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   /** Stops every download. */
   readonly signal: AbortSignal;
+  readonly metrics?: StoreMetrics;
+}
+
+/** Counts of a store. */
+export interface StoreMetrics {
+  /** Bytes that a source has sent. */
+  received(bytes: number): void;
+  notFetched(reason: FetchRefusal['reason']): void;
 }
 
 export function isCode(error: unknown, code: string): boolean {

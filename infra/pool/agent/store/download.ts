@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import { MODEL_COPY_BYTES } from '../settings/limits.ts';
-import type { Disk, FetchRefusal, ModelFile, Source } from './contract.ts';
+import type { Disk, FetchRefusal, ModelFile, Source, StoreMetrics } from './contract.ts';
 import type { FileLock } from './lock.ts';
 
 export interface Download {
@@ -13,6 +13,7 @@ export interface Download {
   readonly part: string;
   readonly lock: FileLock;
   readonly signal: AbortSignal;
+  readonly metrics: StoreMetrics | undefined;
 }
 
 /** `restart`: bytes of an earlier writer were wrong. `overtaken`: another process downloads. The part is useless. */
@@ -62,7 +63,7 @@ async function append(
   handle: FileHandle,
   hash: Hash,
   from: number,
-  { file, source, lock, signal }: Download,
+  { file, source, lock, signal, metrics }: Download,
 ): Promise<Result<'complete' | 'overtaken', FetchRefusal>> {
   let at = from;
   let failure: string | undefined;
@@ -76,6 +77,7 @@ async function append(
   }
   if (from < file.bytes) {
     for await (const piece of pieces()) {
+      metrics?.received(piece.length);
       if (signal.aborted) break;
       if (at + piece.length > file.bytes) return mismatch(file, `the source sent more than ${file.bytes} bytes`);
       await writeAll(handle, piece, at);

@@ -76,7 +76,6 @@ export class FileStore {
       return done;
     } catch (error) {
       release();
-      if (isStorageFull(error)) return no({ reason: 'disk_full', digest, detail: 'the disk is full' });
       throw error;
     }
   }
@@ -115,9 +114,18 @@ export class FileStore {
   #shared(file: ModelFile, source: Source): Promise<Result<undefined, FetchRefusal>> {
     const running = this.#fetching.get(file.digest);
     if (running) return running;
-    const begun = this.#obtain(file, source).finally(() => this.#fetching.delete(file.digest));
+    const begun = this.#count(file, source).finally(() => this.#fetching.delete(file.digest));
     this.#fetching.set(file.digest, begun);
     return begun;
+  }
+
+  async #count(file: ModelFile, source: Source): Promise<Result<undefined, FetchRefusal>> {
+    const done = await this.#obtain(file, source).catch((error: unknown) => {
+      if (!isStorageFull(error)) throw error;
+      return no<FetchRefusal>({ reason: 'disk_full', digest: file.digest, detail: 'the disk is full' });
+    });
+    if (!done.ok) this.#options.metrics?.notFetched(done.refusal.reason);
+    return done;
   }
 
   async #obtain(file: ModelFile, source: Source): Promise<Result<undefined, FetchRefusal>> {
@@ -151,13 +159,13 @@ export class FileStore {
   }
 
   async #downloadLocked(file: ModelFile, source: Source, lock: FileLock) {
-    const { disk, signal } = this.#options;
+    const { disk, signal, metrics } = this.#options;
     const part = path.join(this.#parts, partName(file, randomUUID()));
     let keep = false;
     try {
       const room = await this.#reserve(file, part);
       if (!room.ok) return room;
-      const done = await download({ disk, file, source, part, lock, signal });
+      const done = await download({ disk, file, source, part, lock, signal, metrics });
       // The bytes stay for the next fetch unless they are wrong.
       keep = !done.ok && done.refusal.reason !== 'digest_mismatch';
       if (!done.ok || done.value !== 'verified') return done;

@@ -1,4 +1,4 @@
-import { AggregatorRegistry, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { AggregatorRegistry, Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { classes, type RequestClass } from '../../../../shared/tenant/claims.ts';
 import type { EngineCounts } from './engine-counters.ts';
 import { registerEngineCounters } from './engine-counters.ts';
@@ -69,8 +69,7 @@ function createRequestMetrics(registry: Registry) {
 }
 
 /** Prometheus metrics of one agent (R14). Labels are classes and refusal reasons only: no tenant, no content. */
-export function createMetrics(levels: Levels) {
-  const registry = new Registry();
+export function createMetrics(registry: Registry, levels: Levels) {
   const registers = [registry];
   const { requests, audio, speech, utterances, service } = createRequestMetrics(registry);
   registerGauges(registry, {

@@ -1,5 +1,6 @@
 import promises from 'node:fs/promises';
 import path from 'node:path';
+import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
 import { RELEASE_GRACE_MS } from '../../../../infra/pool/agent/identity/release-map.ts';
 import { EngineFolder } from '../../../../infra/pool/agent/loader/engine-folder.ts';
@@ -7,6 +8,7 @@ import { engineNames } from '../../../../infra/pool/agent/loader/engine-names.ts
 import type { KnownRevision } from '../../../../infra/pool/agent/loader/known-revision.ts';
 import { loadNames } from '../../../../infra/pool/agent/loader/load.ts';
 import { Loader, type LoaderOptions } from '../../../../infra/pool/agent/loader/loader.ts';
+import { createTierMetrics, type TierLevel } from '../../../../infra/pool/agent/loader/metrics.ts';
 import { warmUp } from '../../../../infra/pool/agent/loader/warm-up.ts';
 import type { ModelRelease } from '../../../../shared/registry/release.ts';
 import { digestOfFiles } from '../../../../shared/registry/revision.ts';
@@ -31,7 +33,9 @@ const nameOf = ({ description, files }: KnownRevision) => engineNames(files, new
 /** Opens a loader over the revisions of a model store. */
 async function setUp(revisions: readonly KnownRevision[], options: Partial<LoaderOptions> = {}) {
   const folder = path.join(await temporary(), 'engine');
-  const store = await openStore({ folder: await temporary() });
+  const registry = new Registry();
+  const metrics = createTierMetrics(registry, (): readonly TierLevel[] => loader.levels());
+  const store = await openStore({ folder: await temporary(), metrics });
   const engine = new LoadingEngine();
   const world = {
     released: {} as Record<string, ModelRelease>,
@@ -39,7 +43,7 @@ async function setUp(revisions: readonly KnownRevision[], options: Partial<Loade
     now: 1_000_000,
   };
   const loader = new Loader({
-    ...{ engine, store, bytes: { engine: 1e9, ram: 1e9, ssd: 1e9 }, log: () => {}, now: () => world.now },
+    ...{ engine, store, metrics, bytes: { engine: 1e9, ram: 1e9, ssd: 1e9 }, log: () => {}, now: () => world.now },
     folder: await EngineFolder.open({ folder, store, disk: promises }),
     released: () => world.released,
     mounted: async () => world.mounted,
@@ -55,7 +59,15 @@ async function setUp(revisions: readonly KnownRevision[], options: Partial<Loade
   const served = () => loader.served().map(({ description }) => description.revision);
   const waitFor = (...wanted: readonly KnownRevision[]) =>
     expect.poll(() => served().sort(), patience).toEqual(wanted.map(({ digest }) => digest).sort());
-  return { loader, engine, world, folder, store, waitFor };
+  /** Samples of the metrics page by name and labels, without buckets. */
+  const scrape = async () =>
+    Object.fromEntries(
+      (await registry.metrics()).split('\n').flatMap((line) => {
+        const [, name = '', value] = /^auricle_agent_(?!\w*_bucket)(\S+) (\S+)$/.exec(line) ?? [];
+        return value === undefined ? [] : [[name.replaceAll('"', ''), Number(value)]];
+      }),
+    );
+  return { loader, engine, world, folder, store, waitFor, scrape };
 }
 
 it('A16 C8 loads the canary of a model beside its stable revision', async () => {
@@ -120,6 +132,39 @@ it('A11 lets a request wait for the load of its revision', async () => {
   await waitFor(other);
   (await second)?.release();
   expect(engine.calls.filter((call) => call.startsWith('-'))).toEqual([`-${nameOf(one)}`]);
+});
+
+it('R14 counts moves, waits, downloads and the bytes of each tier', async () => {
+  const [one, lost] = [makeRevision('one'), makeRevision('lost')];
+  const gone = { ...lost, source: createSource([]).source };
+  const bytes = { engine: 15_000, ram: 50_000, ssd: 1e9 };
+  const { loader, world, engine, waitFor, scrape } = await setUp([one, gone], { bytes });
+  engine.bytes = bytes.engine;
+  world.released = { one: { stable: one.digest }, lost: { stable: gone.digest } };
+  await loader.refresh();
+  (await loader.lease('one', one.digest, never))?.release();
+  await waitFor(one);
+  const givenUp = new AbortController();
+  const refused = loader.lease('lost', gone.digest, givenUp.signal);
+  await expect.poll(() => loader.failures(), patience).toMatchObject([{ model: 'lost' }]);
+  givenUp.abort();
+  expect(await refused).toBeUndefined();
+  expect(await scrape()).toMatchObject({
+    'tier_bytes{tier=gpu}': 15_000,
+    'tier_limit_bytes{tier=gpu}': 15_000,
+    'tier_limit_bytes{tier=ram}': 50_000,
+    'tier_bytes{tier=ssd}': 10_000,
+    'tier_moves_total{tier=gpu,act=load,outcome=ok}': 1,
+    'tier_moves_total{tier=ssd,act=load,outcome=ok}': 1,
+    'tier_moves_total{tier=ssd,act=load,outcome=failed}': 1,
+    'model_load_seconds_count{phase=download}': 1,
+    'model_load_seconds_count{phase=engine}': 1,
+    'model_load_seconds_count{phase=warm_up}': 1,
+    'model_wait_seconds_count{outcome=loaded}': 1,
+    'model_wait_seconds_count{outcome=refused}': 1,
+    model_download_bytes_total: 10_000,
+    'model_download_failures_total{reason=source_failed}': 1,
+  });
 });
 
 it('A11 ends the wait of a request that is given up', async () => {
