@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { residency } from './residency.ts';
 
 const name = z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/);
 
@@ -25,6 +26,8 @@ export const modelDescription = z.object({
   hears: z.enum(['people', 'synthetic']).optional(),
   /** Tier of the files while the engine has not loaded them. Absent: the revision is loaded. */
   tier: z.enum(tiers).optional(),
+  /** Absent: the agent does not decide what its engine loads. */
+  residency: residency.optional(),
 });
 
 /** Description of an agent, fixed from its boot to its end. */

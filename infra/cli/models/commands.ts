@@ -102,7 +102,12 @@ export const modelCommands: readonly Command[] = [
     run,
   },
   { name: 'tiers', does: 'shows files and monthly cost of each storage tier', run: tiers },
-  { name: 'tiers explain', operands: 'MODEL', does: 'explains the storage tier of each revision', run: tiers },
+  {
+    name: 'tiers explain',
+    operands: 'MODEL',
+    does: 'explains the tier of each revision, in storage and at each agent',
+    run: tiers,
+  },
   { name: 'model log', operands: 'MODEL', does: 'shows the log of a model', takes: ['at'], run },
   {
     name: 'model export',

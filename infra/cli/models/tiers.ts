@@ -1,10 +1,9 @@
-// auricle model where, auricle tiers, auricle tiers explain: tiers of the files of revisions.
+// auricle model where, auricle tiers, auricle tiers explain: tiers of revisions in storage and at agents.
 import { z } from 'zod';
 import { agentDescription } from '../../../shared/pool/description.ts';
 import { showStanding } from '../../../shared/registry/stage.ts';
 import {
   blobTiers,
-  type ModelTiers,
   modelTiers,
   type RevisionTiers,
   storeTiers,
@@ -12,24 +11,20 @@ import {
 } from '../../../shared/registry/tiers.ts';
 import type { Answer } from '../answer.ts';
 import type { Arguments } from '../options.ts';
-import { callEdge, callRegistry, type Headers, shortOf, unknownModel } from './registry.ts';
+import { type Caller, callEdge, callRegistry, type Headers, shortOf, unknownModel } from './registry.ts';
 
 const listed = z.object({ data: z.array(agentDescription.pick({ agent: true, pool: true, models: true })) });
 
 /** `auricle model where MODEL`: storage tier of each revision, and the agents that have it. */
 export async function where(given: Arguments, headers: Headers): Promise<Answer> {
   const [, model = ''] = given.operands;
-  const caller = { edge: given.edge, headers };
-  const [found, pools] = await Promise.all([
-    callRegistry(caller, `${encodeURIComponent(model)}/tiers`, modelTiers),
-    callEdge(caller, 'pools', listed),
-  ]);
-  if ('exit' in found) return found;
-  if ('exit' in pools) return pools;
-  if (found.value.revisions.length === 0) return unknownModel(given, headers, model);
-  const revisions = found.value.revisions.map((one) => ({
+  const read = await readTiers({ edge: given.edge, headers }, model);
+  if ('exit' in read) return read;
+  const { found, pools } = read;
+  if (found.revisions.length === 0) return unknownModel(given, headers, model);
+  const revisions = found.revisions.map((one) => ({
     ...one,
-    agents: agentsOf(pools.value, model, one.revision),
+    agents: agentsOf(pools, model, one.revision).map(({ residency: _, ...agent }) => agent),
   }));
   const rows = revisions.map((one) => [
     ...[shortOf(one.revision), standingOf(one), tiersOf(one), showBytes(bytesOf(one))],
@@ -38,24 +33,31 @@ export async function where(given: Arguments, headers: Headers): Promise<Answer>
   return { exit: 0, text: table(rows), value: { model, revisions } };
 }
 
+/** Reads the storage tiers of a model's revisions and the agents' models. */
+async function readTiers(caller: Caller, model: string) {
+  const [found, pools] = await Promise.all([
+    callRegistry(caller, `${encodeURIComponent(model)}/tiers`, modelTiers),
+    callEdge(caller, 'pools', listed),
+  ]);
+  if ('exit' in found) return found;
+  return 'exit' in pools ? pools : { found: found.value, pools: pools.value };
+}
+
 /** Returns the agents with files of a revision; `blob` stands for an agent that only knows it. */
 const agentsOf = ({ data }: z.infer<typeof listed>, name: string, revision: string) =>
   data.flatMap(({ agent, pool, models }) =>
     models
       .filter((one) => one.name === name && one.revision === revision)
-      .map(({ tier = 'loaded' }) => ({ agent, pool, tier })),
+      .map(({ tier = 'loaded', residency }) => ({ agent, pool, tier, ...(residency && { residency }) })),
   );
+
+type AgentTier = ReturnType<typeof agentsOf>[number];
 
 /** `auricle tiers`, `auricle tiers explain MODEL` */
 export async function tiers(given: Arguments, headers: Headers): Promise<Answer> {
   const [what, model = ''] = given.operands;
   const caller = { edge: given.edge, headers };
-  if (what === 'explain') {
-    const found = await callRegistry(caller, `${encodeURIComponent(model)}/tiers`, modelTiers);
-    if ('exit' in found) return found;
-    if (found.value.revisions.length === 0) return unknownModel(given, headers, model);
-    return { exit: 0, text: explain(found.value), value: found.value };
-  }
+  if (what === 'explain') return explain(given, headers, model);
   const found = await callEdge(caller, 'tiers', storeTiers);
   if ('exit' in found) return found;
   const rows = found.value.tiers.map(({ tier, revisions, files, bytes, monthly }) => [
@@ -64,8 +66,26 @@ export async function tiers(given: Arguments, headers: Headers): Promise<Answer>
   return { exit: 0, text: `${table(rows)}\n${found.value.prices}`, value: found.value };
 }
 
-const explain = ({ prices, revisions }: ModelTiers): string =>
-  [...revisions.flatMap((one) => [headOf(one), ...one.parts.flatMap(linesOf)]), prices].join('\n');
+async function explain(given: Arguments, headers: Headers, model: string): Promise<Answer> {
+  const read = await readTiers({ edge: given.edge, headers }, model);
+  if ('exit' in read) return read;
+  const { found, pools } = read;
+  const withAgents = <T extends { readonly revision: string }>(one: T) => ({
+    ...one,
+    agents: agentsOf(pools, model, one.revision),
+  });
+  const registered = new Set(found.revisions.map(({ revision }) => revision));
+  const served = pools.data.flatMap(({ models }) => models.filter(({ name }) => name === model));
+  const others = new Set(served.flatMap(({ revision }) => (registered.has(revision) ? [] : [revision])));
+  const revisions = found.revisions.map(withAgents);
+  const unregistered = [...others].map((revision) => withAgents({ revision }));
+  if (revisions.length + unregistered.length === 0) return unknownModel(given, headers, model);
+  const lines = [
+    ...revisions.flatMap((one) => [headOf(one), ...one.parts.flatMap(linesOf), ...one.agents.flatMap(agentLines)]),
+    ...unregistered.flatMap((one) => [`${shortOf(one.revision)}  not registered`, ...one.agents.flatMap(agentLines)]),
+  ];
+  return { exit: 0, text: [...lines, found.prices].join('\n'), value: { ...found, revisions, unregistered } };
+}
 
 function headOf(one: RevisionTiers): string {
   const needs = one.needs.length > 0 ? `needed by ${one.needs.join(', ')}` : 'no need';
@@ -88,6 +108,17 @@ function linesOf(part: TierPart): string[] {
     `  ${tier}  ${files} files, ${showBytes(bytes)}, ${stay}, ${price}${back}`,
     `    ${decided}; not below ${part.floor}; idle ${count(part.idleDays)} days`,
     `    over ${count(part.horizonDays)} days with ${count(part.expectedReads)} reads: ${costs}`,
+  ];
+}
+
+/** Tier of a revision at an agent, the reason, and the numbers of its score. */
+function agentLines({ agent, tier, residency }: AgentTier): string[] {
+  if (!residency) return [`  ${agent} ${tier}`];
+  const { why, score, rate, saves, bytes, leases, floor } = residency;
+  const held = `${leases} leases${floor === undefined ? '' : `, not below ${floor}`}`;
+  return [
+    `  ${agent} ${tier}: ${why}`,
+    `    score ${score}: ${rate} requests a second, each ${saves} s faster, ${showBytes(bytes)}; ${held}`,
   ];
 }
 

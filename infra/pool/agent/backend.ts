@@ -153,7 +153,11 @@ export async function openBackend(settings: Settings, overrides: AgentOverrides,
     leased?.release();
     return undefined;
   };
-  const descriptions = () => [...watch.descriptions(), ...(loader?.unloaded() ?? [])];
+  const descriptions = () =>
+    [...watch.descriptions(), ...(loader?.unloaded() ?? [])].map((one) => {
+      const residency = loader?.residency(one.name, one.revision);
+      return residency ? { ...one, residency } : one;
+    });
   return {
     ...{ settings, now, log, keepaliveMs, workers, engine, outbox, keys, releaseMap, failures, watch, serviceTime },
     ...{ dispatcher, metrics, model, lease, descriptions, loader, clock: overrides.clock },

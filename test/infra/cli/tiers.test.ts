@@ -21,9 +21,10 @@ const part = {
 };
 const row = { revision: REVISION, stage: 'full', aliases: ['stable'], needs: [], used: NOW, uses: 3, complete: true };
 const agent = (name: string, models: object[]) => ({ agent: name, pool: 'aks', models });
+const residency = { score: 0.12, rate: 0.6, saves: 0.2, bytes: 1e9, leases: 2, floor: 'gpu', why: 'pinned' };
 const served = (tier?: string) => ({
   ...{ name: 'reference-en', task: 'transcribe', languages: ['en'], revision: REVISION, precision: 'fp32' },
-  ...{ stage: 'full', loaded: 1, ...(tier && { tier }) },
+  ...{ stage: 'full', loaded: 1, ...(tier ? { tier } : { residency }) },
 });
 const summary = ['hot', 'cool', 'cold', 'archive'].map((tier) => ({
   tier,
@@ -34,7 +35,14 @@ const summary = ['hot', 'cool', 'cold', 'archive'].map((tier) => ({
 }));
 const answers: Record<string, unknown> = {
   '/v1/models/reference-en/tiers': { model: 'reference-en', prices: 'US East', revisions: [{ ...row, parts: [part] }] },
-  '/v1/pools': { data: [agent('one', [served()]), agent('two', [served('ssd')]), agent('three', [])] },
+  '/v1/pools': {
+    data: [
+      agent('one', [served(), { ...served('ram'), name: 'mounted' }]),
+      agent('two', [served('ssd')]),
+      agent('three', []),
+    ],
+  },
+  '/v1/models/mounted/tiers': { model: 'mounted', prices: 'US East', revisions: [] },
   '/v1/tiers': { prices: 'US East', tiers: summary },
 };
 
@@ -67,13 +75,21 @@ it('C8 tiers shows what each tier holds and costs', async () => {
   expect(text.split('\n')[0]).toBe('hot      1 revisions  2 files  5.0 MB  $2.00 a month');
 });
 
-it('C8 tiers explain shows age, minimum stay, price and rule', async () => {
+it('C8 A11 tiers explain shows the decisions of storage and of each agent', async () => {
   const { text } = await run(tiers, 'tiers', 'explain', 'reference-en');
   expect(text.split('\n')).toEqual([
     'abababababab  full (stable)  no need; used 2026-11-01T00:00:00.000Z, 3 requests in 30 days',
     '  cold  2 files, 1.5 GB, 40 of at least 90 days, $0.0054 a month at $0.0036 a GB',
     '    moves to archive (cheaper): fees $0.040, of them $0.010 for the minimum stay; saves $0.0040 a month; not below archive; idle 200 days',
     '    over 200 days with 1 reads: hot $0.20, cool $0.10, cold $0.050, archive $0.040',
+    '  one loaded: pinned',
+    '    score 0.12: 0.6 requests a second, each 0.2 s faster, 1.0 GB; 2 leases, not below gpu',
+    '  two ssd',
     'US East',
   ]);
+});
+
+it('A11 tiers explain shows agents with a revision that is not registered', async () => {
+  const { text } = await run(tiers, 'tiers', 'explain', 'mounted');
+  expect(text.split('\n')).toEqual(['abababababab  not registered', '  one ram', 'US East']);
 });

@@ -5,6 +5,7 @@ import { type BackOff, backOffMs } from '../../../../shared/back-off.ts';
 import { MODEL_RELOAD_MAX_MS, MODEL_RELOAD_MS } from '../../../../shared/kserve/limits.ts';
 import type { ModelDescription } from '../../../../shared/pool/description.ts';
 import { LOAD_REASON_CHARACTERS, type LoadFailure } from '../../../../shared/pool/heartbeat.ts';
+import type { Residency } from '../../../../shared/pool/residency.ts';
 import type { ModelRelease } from '../../../../shared/registry/release.ts';
 import type { Engine } from '../engine/engine.ts';
 import { RELEASE_GRACE_MS } from '../identity/release-map.ts';
@@ -12,7 +13,7 @@ import type { ServedModel } from '../models/served-model.ts';
 import type { FileStore } from '../store/file-store.ts';
 import type { Log } from '../telemetry/log.ts';
 import { decide, type Move } from '../tier/decide.ts';
-import { type Explanation, explain, tierOf } from '../tier/explain.ts';
+import { explain, tierOf } from '../tier/explain.ts';
 import { addToProfile, type Profile, startProfile } from '../tier/profile.ts';
 import { bytesIn } from '../tier/score.ts';
 import { spaceOf } from '../tier/space.ts';
@@ -60,6 +61,15 @@ export interface ModelLease {
 /** A move to perform; the reason of it is the policy's. */
 type Step = Pick<Move, 'act' | 'model' | 'tier'>;
 
+/** A changed residency is sent to the registry: scores change with each request. */
+const RESIDENCY_MS = 10_000;
+
+interface Explained {
+  /** Epoch ms. */
+  readonly at: number;
+  readonly residencies: ReadonlyMap<string, Residency>;
+}
+
 interface Failed {
   readonly reason: string;
   readonly count: number;
@@ -72,6 +82,7 @@ export class Loader {
   readonly #residents = new Map<string, Resident>();
   readonly #failed = new Map<string, Failed>();
   readonly #profiles = new Map<string, Profile>();
+  #explained: Explained = { at: Number.NEGATIVE_INFINITY, residencies: new Map() };
   #loading: string | undefined;
   #filling: TierState['filling'];
   #refreshing: Promise<void> | undefined;
@@ -131,9 +142,12 @@ export class Loader {
     });
   }
 
-  explain(): Explanation[] {
-    const state = this.#state();
-    return state.models.flatMap(({ id }) => explain(state, id, this.#options.now()) ?? []);
+  /** Returns why a revision is loaded or is not, at most `RESIDENCY_MS` old unless a move has ended since. */
+  residency(model: string, revision: string): Residency | undefined {
+    const now = this.#options.now();
+    if (now - this.#explained.at >= RESIDENCY_MS)
+      this.#explained = { at: now, residencies: explain(this.#state(), now) };
+    return this.#explained.residencies.get(idOf(model, revision));
   }
 
   /**
@@ -324,6 +338,7 @@ export class Loader {
       const reason = await this.#act(move, resident).catch((error: unknown) =>
         error instanceof Error ? error.message : 'unknown',
       );
+      this.#explained = { ...this.#explained, at: Number.NEGATIVE_INFINITY };
       this.#options.metrics.moved(move, reason === undefined ? 'ok' : 'failed');
       if (reason !== undefined) return this.#fail(move.model, reason);
       if (move.act === 'load') this.#failed.delete(move.model);

@@ -1,75 +1,66 @@
-import { decide, type Move } from './decide.ts';
-import { type Demand, demandOf, isOnTrial } from './demand.ts';
-import { Scale, type Weight } from './score.ts';
-import { findRoom, type Room, spaceOf } from './space.ts';
-import type { Held, Tier, TierModel, TierState } from './state.ts';
-
-/** Reasons of a model's tier, with every number that a decision about it rests on. */
-export interface Explanation {
-  readonly model: string;
-  /** Fastest tier that has it. */
-  readonly tier: Tier;
-  readonly floor?: Tier;
-  readonly demand?: Demand;
-  /** It was requested once. */
-  readonly onTrial: boolean;
-  readonly leases: number;
-  readonly weights: Readonly<Record<Held, Weight>>;
-  /** Room for it in each space that lacks it. */
-  readonly rooms: readonly RoomFor[];
-  /** Moves that `decide` makes of it now. */
-  readonly moves: readonly Move[];
-}
-
-export interface RoomFor extends Omit<Room, 'victims'> {
-  readonly tier: Held;
-  readonly device?: string;
-  readonly bytes: number;
-  /** Load or copy in progress there, which every other one waits for. */
-  readonly busy?: string;
-  /** Models that it would replace. */
-  readonly victims: readonly { readonly model: string; readonly score: number }[];
-}
+import { RESIDENCY_CHARACTERS, type Residency } from '../../../../shared/pool/residency.ts';
+import { demandOf } from './demand.ts';
+import { Scale } from './score.ts';
+import { type Context, findRoom, type Room, spaceOf } from './space.ts';
+import type { Tier, TierModel, TierState } from './state.ts';
 
 export const tierOf = ({ device, inRam, inSsd }: TierModel): Tier =>
   device !== undefined ? 'gpu' : inRam ? 'ram' : inSsd ? 'ssd' : 'blob';
 
-/** Explains a model, `undefined` when it is not known. */
-export function explain(state: TierState, id: string, now: number): Explanation | undefined {
-  const model = state.models.find((one) => one.id === id);
-  if (!model) return undefined;
-  const scale = new Scale(state, now);
-  const demand = demandOf(model, now);
+/** Returns the standing of each model at the device, with the numbers of the decision, by id. */
+export function explain(state: TierState, now: number): Map<string, Residency> {
   const taken = new Set(state.devices.flatMap((device) => device.loading ?? []));
-  const spaces = [
-    ...(model.device === undefined ? state.devices.map((device) => spaceOf(state, 'gpu', device.id)) : []),
-    ...(model.inRam ? [] : [spaceOf(state, 'ram')]),
-    ...(model.inSsd ? [] : [spaceOf(state, 'ssd')]),
-  ];
-  const rooms = spaces.map((space): RoomFor => {
-    const { tier, device, bytes } = space;
-    const rule = tier === 'ram' ? 'score' : (demand ?? 'score');
-    const { victims, ...room } = findRoom({ state, now, scale, taken }, space, model, rule);
-    const busy = tier === 'gpu' ? state.devices.find((one) => one.id === device)?.loading : state.filling?.model;
-    const replaced = victims.map((victim) => ({ model: victim.id, score: scale.score(victim, tier) }));
-    return {
-      tier,
-      bytes,
-      ...(device !== undefined && { device }),
-      ...(busy !== undefined && { busy }),
-      ...room,
-      victims: replaced,
-    };
-  });
+  const context = { state, now, scale: new Scale(state, now), taken };
+  return new Map(state.models.map((model) => [model.id, residencyOf(context, model)]));
+}
+
+/** Two digits: a rate decays all the time, and a change is sent to the registry. */
+const rounded = (value: number): number => Number(value.toPrecision(2));
+
+function residencyOf(context: Context, model: TierModel): Residency {
+  const { score, predicted, saved, bytes } = context.scale.weigh(model, 'gpu');
   return {
-    model: id,
-    tier: tierOf(model),
-    ...(model.floor !== undefined && { floor: model.floor }),
-    ...(demand !== undefined && { demand }),
-    onTrial: isOnTrial(model, now),
+    ...{ score: rounded(score), rate: rounded(predicted), saves: rounded(saved), bytes: Math.round(bytes) },
     leases: model.leases,
-    weights: { gpu: scale.weigh(model, 'gpu'), ram: scale.weigh(model, 'ram'), ssd: scale.weigh(model, 'ssd') },
-    rooms,
-    moves: decide(state, now).filter((move) => move.model === id),
+    ...(model.floor !== undefined && { floor: model.floor }),
+    why: whyOf(context, model).slice(0, RESIDENCY_CHARACTERS),
   };
 }
+
+/** Reasons of models that are wanted whatever their score. */
+const DEMANDS = {
+  waiting: 'requests wait for it',
+  needed: 'the release names it as canary or grey',
+  floor: 'pinned: all stable revisions fit',
+} as const;
+
+/** Returns the reason that a model is on a device, or is not. */
+function whyOf(context: Context, model: TierModel): string {
+  const { state, now, scale } = context;
+  const demand = demandOf(model, now);
+  if (model.device !== undefined) {
+    if (demand) return DEMANDS[demand];
+    return model.leases > 0 ? 'in use' : 'nothing worth more needs its memory';
+  }
+  const [device] = state.devices;
+  if (device?.loading === model.id) return 'it is being loaded';
+  if (state.filling?.model === model.id) return `it is being copied to ${state.filling.tier}`;
+  const isExpected = scale.predicted(model) * state.settings.horizonMs >= 1_000;
+  const kept = model.floor === 'ram' ? 'roll-back target, not below ram; ' : '';
+  if (!demand && !isExpected) return `${kept}no request is expected soon`;
+  const room = findRoom(context, spaceOf(state, 'gpu', device?.id), model, demand ?? 'score');
+  const wanted = demand ? `${DEMANDS[demand]}; ` : kept;
+  return wanted + obstacleOf(room, model, device?.loading);
+}
+
+function obstacleOf({ verdict, victims, missing, evictable }: Room, model: TierModel, loading?: string): string {
+  if (verdict === 'no-room') return `${megabytes(missing)} are missing, ${megabytes(evictable)} may be evicted`;
+  if (verdict === 'score') return `it is worth less than ${victims.map(({ id }) => nameOf(id)).join(', ')}`;
+  if (!model.inSsd) return 'its files are fetched first';
+  return loading === undefined ? 'it is loaded next' : `the load of ${nameOf(loading)} comes first`;
+}
+
+const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
+
+/** Returns the name in an id of name and revision. */
+const nameOf = (id: string): string => id.split(' ')[0] ?? id;

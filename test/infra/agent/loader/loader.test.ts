@@ -124,9 +124,11 @@ it('A11 lets a request wait for the load of its revision', async () => {
   await loader.refresh();
   // Not all fit, so none is pinned, and requests decide.
   expect(loader.unloaded().map(({ tier }) => tier)).toEqual(['blob', 'blob']);
+  expect(loader.residency('one', one.digest)).toMatchObject({ leases: 0, why: 'no request is expected soon' });
   const first = await loader.lease('one', one.digest, never);
   await waitFor(one);
   expect(loader.unloaded()).toMatchObject([{ name: 'other', tier: 'blob' }]);
+  expect(loader.residency('one', one.digest)).toMatchObject({ leases: 1, why: 'in use' });
   const second = loader.lease('other', other.digest, never);
   first?.release();
   await waitFor(other);

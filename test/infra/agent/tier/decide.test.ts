@@ -137,15 +137,32 @@ it('A11 loads from blob through ssd, and keeps roll-back targets in ram', () => 
   );
 });
 
-it('explains a model with every number of its decision', () => {
-  const models = [model('a', 60, loaded), model('b', 50, loaded), model('c', 70)];
-  const all = explain(state(models), 'c', NOW);
-  expect(all).toMatchObject({ model: 'c', tier: 'ssd', onTrial: false, leases: 0, moves: [] });
-  expect(all?.weights.gpu).toMatchObject({ saved: 1, bytes: GB });
-  expect(all?.weights.gpu.predicted).toBeCloseTo(70 / 3_600, 9);
-  expect(all?.rooms[0]).toMatchObject({ tier: 'gpu', verdict: 'score', missing: GB, evictable: 2 * GB });
-  expect(all?.rooms[0]?.victims).toEqual([{ model: 'b', score: expect.closeTo(50 / 3_600, 9) }]);
-  expect(explain(state(models), 'unknown', NOW)).toBeUndefined();
+it('A11 explains models with the numbers of their decisions', () => {
+  const why = (models: readonly TierModel[], over: Partial<TierState> = {}) =>
+    Object.fromEntries([...explain(state(models, over), NOW)].map(([id, residency]) => [id, residency.why]));
+  const models = [model('a', 60, { ...loaded, leases: 1 }), model('b', 50, loaded), model('c', 70), model('d', 0)];
+  expect(why(models)).toEqual({
+    a: 'in use',
+    b: 'nothing worth more needs its memory',
+    c: 'it is worth less than b',
+    d: 'no request is expected soon',
+  });
+  expect(explain(state(models), NOW).get('c')).toEqual({
+    ...{ score: 0.019, rate: 0.019, saves: 1, bytes: GB, leases: 0, why: 'it is worth less than b' },
+  });
+  const busy = [model('a', 60, { ...loaded, floor: 'gpu' }), model('b', 50, { ...loaded, leases: 1 })];
+  const others = [model('c', 0, { waitingSince: NOW }), model('d', 0, { floor: 'ram' })];
+  expect(why([...busy, ...others])).toEqual({
+    a: 'pinned: all stable revisions fit',
+    b: 'in use',
+    c: 'requests wait for it; 1000.0 MB are missing, 0.0 MB may be evicted',
+    d: 'roll-back target, not below ram; no request is expected soon',
+  });
+  const loading = [{ id: 'gpu0', bytes: 2 * GB, loading: 'c' }];
+  expect(why([model('c', 1), model('d', 0, { neededAt: NOW, inSsd: false })], { devices: loading })).toEqual({
+    c: 'it is being loaded',
+    d: 'the release names it as canary or grey; its files are fetched first',
+  });
 });
 
 it('a rate halves in its half-life, and a clock that steps back changes nothing', () => {
