@@ -30,6 +30,7 @@ export const workRefusals = {
     type: 'server_error',
     retry: 'soon',
     text: 'The recogniser failed on this request.',
+    more: 'It says: {rule}.',
   },
   deadline_passed: {
     status: 504,

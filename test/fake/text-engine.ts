@@ -7,7 +7,7 @@ import { createSequenceEngine } from './sequence-engine.ts';
 
 /** Length of a word of the fake text model, seconds. */
 export const WORD_SECONDS = 0.4;
-const WORDS = 'alpha bravo charlie delta echo foxtrot golf hotel india juliett kilo lima'.split(' ');
+export const WORDS = 'alpha bravo charlie delta echo foxtrot golf hotel india juliett kilo lima'.split(' ');
 
 export function textTensor(name: string, text: string): Tensor {
   const bytes = new TextEncoder().encode(text);

@@ -1,21 +1,17 @@
 import { Registry } from 'prom-client';
 import { createDispatcher, type Dispatcher } from './engine/dispatch.ts';
 import type { Engine } from './engine/engine.ts';
-import { createKserveEngine } from './engine/kserve.ts';
-import { createLoadFailures } from './engine/load-failures.ts';
 import { createEngineMetrics } from './engine/metrics-page.ts';
+import { openEngine } from './engine/open-engine.ts';
 import { createServiceTime } from './engine/serving-time.ts';
 import { createAttest } from './identity/attest.ts';
-import { callFunctions, type FunctionsCall } from './identity/call-functions.ts';
-import { createKeys, type Keys } from './identity/keys.ts';
-import { readPoolToken } from './identity/pool-token.ts';
-import { type Outbox, openOutbox } from './identity/record.ts';
+import { createKeys } from './identity/keys.ts';
+import { openOutbox } from './identity/record.ts';
 import { openReleaseMap } from './identity/release-map.ts';
-import { openLoader } from './loader/open-loader.ts';
 import { findRevision } from './models/find-revision.ts';
-import { createModelSource, type Entry } from './models/model-source.ts';
 import type { LeasedModel, ServedModel } from './models/served-model.ts';
 import { EngineWatch } from './models/watch.ts';
+import { type Models, openModels } from './open-models.ts';
 import type { AgentContext } from './request/agent-context.ts';
 import type { Settings } from './settings/settings.ts';
 import type { Clock } from './stream/clock.ts';
@@ -38,26 +34,15 @@ export interface AgentOverrides {
   readonly clock?: Clock;
 }
 
-/** Signers that a served revision needs; `undefined` where signatures are not checked. */
-const entryOf = ({ agent, modelSigners, mode }: Settings, { record }: Outbox): Entry | undefined =>
-  modelSigners && { agent, signers: modelSigners, strict: mode === 'production', record };
-
-/** Returns what calls the functions with the identity of this agent; `undefined` where the settings name none. */
-function callerOf({ agent, batch, poolTokenFile }: Settings, keys: Keys, now: () => number) {
-  if (!batch) return undefined;
-  const token = () => readPoolToken(poolTokenFile);
-  return (call: FunctionsCall) => callFunctions({ url: batch.functionsUrl, agent, keys, token, now }, call);
-}
-
 /** Steps of streams at the engine at once, those of all workers together. */
 export const stepSlotsOf = ({ slots }: Settings): number => slots * STEPS_PER_SLOT;
 
 /** Returns the stream workers of the settings; `undefined` where this process carries streams itself. */
 function openWorkers(settings: Settings, log: ReturnType<typeof createLog>, keepaliveMs: number) {
-  const { agent, engineUrl, streams, workers: count } = settings;
+  const { agent, engine, streams, workers: count } = settings;
   if (count === 1) return undefined;
   const slots = Math.ceil(stepSlotsOf(settings) / count);
-  return new StreamWorkers({ count, log, settings: { agent, engineUrl, streams, slots, keepaliveMs } });
+  return new StreamWorkers({ count, log, settings: { agent, engine, streams, slots, keepaliveMs } });
 }
 
 interface MetricsParts {
@@ -65,7 +50,7 @@ interface MetricsParts {
   readonly settings: Settings;
   readonly dispatcher: Dispatcher;
   readonly watch: EngineWatch;
-  readonly failures: ReturnType<typeof createLoadFailures>;
+  readonly failures: Models['failures'];
   readonly workers: StreamWorkers | undefined;
   readonly context: () => AgentContext;
 }
@@ -86,40 +71,28 @@ function openMetrics({ registry, settings, dispatcher, watch, failures, workers,
 
 /** Opens the keys, the engine and the models of an agent. `context` is called when metrics are read. */
 export async function openBackend(settings: Settings, overrides: AgentOverrides, context: () => AgentContext) {
-  const { agent, engineUrl, serviceKeys, slots, stateDir } = settings;
+  const { agent, serviceKeys, slots, stateDir } = settings;
   const now = overrides.now ?? Date.now;
   const log = createLog(agent, now, overrides.write ?? ((line) => void process.stdout.write(line)));
   const keepaliveMs = overrides.keepaliveMs ?? KEEPALIVE_MS;
   const workers = openWorkers(settings, log, keepaliveMs);
   const engine =
-    overrides.engine ??
-    createKserveEngine(engineUrl, slots + stepSlotsOf(settings), settings.loader ? 'live' : 'ready');
+    overrides.engine ?? openEngine(settings.engine, slots + stepSlotsOf(settings), settings.loader ? 'live' : 'ready');
   const outbox = openOutbox(stateDir, agent, now);
   const keys = await createKeys(agent, createAttest(settings.attestation));
   const releaseMap = await openReleaseMap({ keys: serviceKeys, stateDir, now, log });
-  const { models: given } = overrides;
-  const entry = entryOf(settings, outbox);
-  const run: Dispatcher['run'] = (task) => dispatcher.run(task);
   const registry = new Registry();
-  const sourceOptions = { repository: settings.models, now, log, run, entry };
-  const loader =
-    settings.loader &&
-    (await openLoader({
-      ...sourceOptions,
-      ...{ settings: settings.loader, engine, registry, releaseMap, signers: settings.modelSigners ?? [] },
-      call: callerOf(settings, keys, now),
-      onChange: () => watch.reload(),
-    }));
-  const read = given ? async () => given : loader ? async () => loader.served() : createModelSource(sourceOptions);
+  const { read, failures, loader } = await openModels({
+    ...{ settings, engine, outbox, keys, releaseMap, now, log, registry, given: overrides.models },
+    run: (task) => dispatcher.run(task),
+    onChange: () => watch.reload(),
+  });
   const reload = async () => {
     const models = await read();
     workers?.prepare(models);
     return models;
   };
   const models = await reload();
-  const failures = loader
-    ? { look: async () => void loader.refresh(), list: () => loader.failures() }
-    : createLoadFailures({ engine, now, log });
   const watch = new EngineWatch({ engine, models, reload, failures, record: outbox.record, log, agent });
   const serviceTime = createServiceTime(now);
   const dispatcher = createDispatcher({

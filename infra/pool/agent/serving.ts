@@ -2,6 +2,7 @@ import type { JSONWebKeySet } from 'jose';
 import type { Backend } from './backend.ts';
 import { stepSlotsOf } from './backend.ts';
 import { createCalls } from './engine/calls/calls.ts';
+import { noTensors, openClient } from './engine/calls/client.ts';
 import { createZoneKeyring } from './identity/zone-key.ts';
 import { LiveBook } from './live-counts/book.ts';
 import { type AgentContext, openAdmission } from './request/agent-context.ts';
@@ -28,8 +29,9 @@ function openKeyring({ settings, keys, outbox, now }: Backend) {
 /** Opens everything that requests and streams need of an agent. */
 export function openServing(backend: Backend, context: () => AgentContext) {
   const { settings, now, log, keepaliveMs, workers, engine, keys, watch, serviceTime, dispatcher, metrics } = backend;
-  const { agent, engineUrl, slots, streams } = settings;
-  const calls = createCalls({ engineUrl, dispatcher, levels: watch.levels, now });
+  const { agent, slots, streams } = settings;
+  const client = settings.engine.kind === 'kserve' ? openClient(settings.engine.url) : noTensors;
+  const calls = createCalls({ client, dispatcher, levels: watch.levels, now });
   const live = createLiveParts({
     engine,
     clock: backend.clock ?? { ...systemClock, now },

@@ -71,6 +71,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     // The request's own time ran out, as opposed to the engine's.
     if (task.signal.aborted || (timeout.aborted && left < ENGINE_MS)) return gone;
     if (lost.signal.aborted) return silent;
+    // A server that says it is full is not sent the same at once.
+    if (outcome.refusal) return no(outcome.refusal);
     return { ...no(refuse('engine_failed', undefined, outcome.detail)), retryable: outcome.retryable };
   }
 

@@ -1,4 +1,5 @@
 import type { Tensor } from '../../../../shared/kserve/tensor.ts';
+import type { Refusal } from '../../../../shared/refusal.ts';
 import type { Result } from '../../../../shared/result.ts';
 import type { EngineStatistics } from '../telemetry/engine-counters.ts';
 import type { EngineQueue } from './level.ts';
@@ -79,4 +80,6 @@ export type InferOutcome =
       readonly detail: string;
       /** HTTP status, if the engine answered with one. */
       readonly status?: number;
+      /** Refusal that the caller reads, where the engine tells more than that it failed. */
+      readonly refusal?: Refusal;
     };

@@ -26,6 +26,8 @@ export interface EngineResponse {
 export interface EngineRequest {
   readonly method: 'GET' | 'POST';
   readonly path: string;
+  /** Headers beside those of the body. */
+  readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Body;
   readonly signal: AbortSignal;
 }
@@ -105,15 +107,15 @@ export function createEngineClient(url: string, connections: number) {
     maxResponseSize: ENGINE_ANSWER_BYTES,
   });
 
-  function request({ method, path, body, signal }: EngineRequest): Promise<EngineResponse> {
+  function request({ method, path, headers, body, signal }: EngineRequest): Promise<EngineResponse> {
     if (signal.aborted) return Promise.reject(abortError());
     const response = Promise.withResolvers<EngineResponse>();
     pool.dispatch(
       {
         method,
         path: `${prefix}${path}`,
+        headers: { ...headers, ...(body && { ...body.headers, 'content-length': String(body.byteLength) }) },
         ...(body && {
-          headers: { ...body.headers, 'content-length': String(body.byteLength) },
           // A long body is not copied.
           body:
             body.byteLength > ENGINE_WHOLE_BODY_BYTES

@@ -69,7 +69,10 @@ export function createModelSource(options: ModelSourceOptions): () => Promise<Se
       const same = models.find(({ description }) => description.name === name && description.revision === revision);
       try {
         const recogniser = isSpeechModel(model) && !same ? await recogniserOf(model) : undefined;
-        next.push({ ...(same ?? serve(model, recogniser, options)), unchanged: model.unchanged });
+        next.push({
+          ...(same ?? serve(model, recogniser, { run: options.run, now: options.now })),
+          unchanged: model.unchanged,
+        });
         reader.onGood(name);
       } catch (error) {
         reader.onBroken(name, error instanceof Error ? error.message : 'its decoder does not load');
@@ -84,10 +87,10 @@ export function createModelSource(options: ModelSourceOptions): () => Promise<Se
 export function serve(
   model: RepositoryModel,
   recogniser: Recogniser | undefined,
-  { run, now }: Pick<ModelSourceOptions, 'run' | 'now'>,
+  voices?: Pick<ModelSourceOptions, 'run' | 'now'>,
 ): ServedModel {
   const { description, engineModel, folder, live, speech } = model;
-  const speaker = speech && createSpeaker({ model: engineModel, parameters: speech, run, now });
+  const speaker = speech && voices && createSpeaker({ model: engineModel, parameters: speech, ...voices });
   return {
     ...{ description, engineModel, unchanged: model.unchanged },
     ...(recogniser && { recogniser }),

@@ -125,10 +125,21 @@ async function readTextModel(place: Place, folder: string, config: ModelConfig):
     throw new Error('parameter vocabulary: TOKENS needs a token file');
   const made = await makeModel(place, [folder], read.vocabulary === undefined ? [] : [read.vocabulary], read);
   const [inputs, outputs] = [config.input, config.output].map((tensors) => tensors.map(({ name }) => name));
-  const hopSamples = Math.round((read.redecode_milliseconds / 1_000) * MODEL_RATE);
-  const live = { model: folder, windowSamples: UTTERANCE_S * MODEL_RATE, hopSamples };
-  const parameters = { ...read, inputs: inputs ?? [], outputs: outputs ?? [] };
-  return { ...made, parameters, ...(hopSamples > 0 && { live }) };
+  return {
+    ...made,
+    parameters: { ...read, inputs: inputs ?? [], outputs: outputs ?? [] },
+    ...liveOfText(folder, read),
+  };
+}
+
+/** Returns the live half of a text model: the model itself, unless it takes recordings only. */
+export function liveOfText(
+  model: string,
+  { redecode_milliseconds: hop }: z.infer<typeof textParameters>,
+): { live?: LiveModel } {
+  if (hop === 0) return {};
+  const hopSamples = Math.round((hop / 1_000) * MODEL_RATE);
+  return { live: { model, windowSamples: UTTERANCE_S * MODEL_RATE, hopSamples } };
 }
 
 /** A revision that may not be served, and the reason. */

@@ -85,7 +85,7 @@ export function openAdmission(parts: AgentContextOptions): AgentContext {
     takeSlot: (request) => (draining ? no(refuse('pool_busy', undefined, 'agent stops')) : slots.enter(request)),
     withRetry(refusal, name) {
       if (refusal.reason !== 'pool_busy') return refusal;
-      return { ...refusal, retryAfter: secondsUntilFree(slots.ahead(name), parts.pace()) };
+      return { retryAfter: secondsUntilFree(slots.ahead(name), parts.pace()), ...refusal };
     },
     report({ reason, detail }) {
       parts.metrics.request(reason);

@@ -3,6 +3,7 @@ import type { JSONWebKeySet } from 'jose';
 import { isLoopback, keySetProblems, urlProblems } from '../../../../shared/settings/fit.ts';
 import type { Rule } from '../../../../shared/settings/problem.ts';
 import type { Environment } from './schema.ts';
+import { speechServerProblems, speechServerRules } from './speech-server.ts';
 
 type AgentRule = Rule<Environment>;
 
@@ -10,6 +11,7 @@ const missingIf = (missing: boolean): readonly string[] => (missing ? ['is missi
 
 /** Rules of every mode: settings that go together. */
 export const commonRules: readonly AgentRule[] = [
+  ...speechServerRules,
   [
     'AURICLE_RELEASE_URL',
     ({ AURICLE_RELEASE_URL, AURICLE_ZONE_KEYS_FILE, AURICLE_FUNCTIONS_URL }) =>
@@ -51,7 +53,11 @@ export const productionRules: readonly AgentRule[] = [
     ({ AURICLE_SERVICE_KEYS: keys }) => (keys ? keySetProblems(keys as JSONWebKeySet) : ['is missing']),
   ],
   // An engine that serves a mounted folder serves what is swapped there until the agent notices.
-  ['AURICLE_ENGINE_REPOSITORY', (e) => missingIf(e.AURICLE_ENGINE_REPOSITORY === undefined)],
-  // Unsigned models are served in development only.
-  ['AURICLE_MODEL_SIGNERS', ({ AURICLE_MODEL_SIGNERS }) => missingIf(AURICLE_MODEL_SIGNERS === undefined)],
+  [
+    'AURICLE_ENGINE_REPOSITORY',
+    (e) => missingIf(e.AURICLE_ENGINE_REPOSITORY === undefined && e.AURICLE_ENGINE === undefined),
+  ],
+  // Unsigned models are served in development only. A speech server has files that the agent never sees.
+  ['AURICLE_MODEL_SIGNERS', (e) => missingIf(e.AURICLE_MODEL_SIGNERS === undefined && e.AURICLE_ENGINE === undefined)],
+  ['AURICLE_ENGINE', ({ AURICLE_ENGINE }) => speechServerProblems(AURICLE_ENGINE)],
 ];

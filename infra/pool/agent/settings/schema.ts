@@ -2,6 +2,7 @@ import os from 'node:os';
 import { z } from 'zod';
 import { jsonText } from '../../../../shared/json-text.ts';
 import { signerKey } from '../../../../shared/registry/signature-key.ts';
+import { speechServerEnvironment, speechServerMeanings } from './speech-server.ts';
 
 /** Concurrent jobs of one agent: while one waits for storage or decodes, the other keeps the engine busy. */
 const BATCH_JOBS_MAX = 2;
@@ -29,11 +30,12 @@ export const environment = z.object({
   /** Address at which the edge reaches this agent; absent, it follows from host and port. */
   AURICLE_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
   /** KServe v2 server beside this agent. */
-  AURICLE_ENGINE_URL: z.url({ protocol: /^http$/ }),
+  AURICLE_ENGINE_URL: z.url({ protocol: /^http$/ }).optional(),
+  ...speechServerEnvironment,
   /** That server's page of metrics, to be shown below the agent's own. */
   AURICLE_ENGINE_METRICS_URL: z.url({ protocol: /^http$/ }).optional(),
   /** Model repository, the same the engine reads: for tokens, language models and revision digests. */
-  AURICLE_MODELS: z.string().min(1),
+  AURICLE_MODELS: z.string().min(1).optional(),
   /**
    * Folder that the engine loads models from, written by the agent alone; the engine starts with nothing loaded. Absent
    * in development: the engine serves AURICLE_MODELS in place, and no revision is fetched.
@@ -106,6 +108,7 @@ export const meanings: Record<keyof Environment, string> = {
   AURICLE_PORT: 'port to listen on; 0 takes a free one',
   AURICLE_ENDPOINT: 'http(s) address where the edge reaches this agent; absent, it follows from host and port',
   AURICLE_ENGINE_URL: 'http address of the KServe v2 server beside this agent',
+  ...speechServerMeanings,
   AURICLE_ENGINE_METRICS_URL: "http address of that server's page of metrics",
   AURICLE_MODELS: 'folder of the model repository, the one the engine reads',
   AURICLE_ENGINE_REPOSITORY: 'folder that the engine loads models from and the agent alone writes',

@@ -5,6 +5,7 @@ import type { SignerKey } from '../../../../shared/registry/signature-key.ts';
 import { applyRules, parseSettings } from '../../../../shared/settings/problem.ts';
 import { commonRules, productionRules } from './check.ts';
 import { type Environment, environment, meanings } from './schema.ts';
+import { type SpeechServerSettings, speechServerOf } from './speech-server.ts';
 
 export interface Settings {
   readonly agent: string;
@@ -16,8 +17,9 @@ export interface Settings {
   readonly host: string;
   readonly port: number;
   readonly endpoint: string | undefined;
-  readonly engineUrl: string;
+  readonly engine: EngineSettings;
   readonly engineMetricsUrl: string | undefined;
+  /** Mounted repository; empty where the engine is a speech server, which has its own models. */
   readonly models: string;
   /** Absent: the engine serves the models in place. */
   readonly loader: LoaderSettings | undefined;
@@ -44,6 +46,11 @@ export interface Settings {
   readonly aac: boolean;
   readonly drainMs: number;
 }
+
+/** Engine of an agent: a KServe v2 server, or an OpenAI-compatible speech server. */
+export type EngineSettings =
+  | { readonly kind: 'kserve'; readonly url: string }
+  | ({ readonly kind: 'openai' } & SpeechServerSettings);
 
 export interface LoaderSettings {
   readonly repository: string;
@@ -94,9 +101,9 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     host: e.AURICLE_HOST,
     port: e.AURICLE_PORT,
     endpoint: e.AURICLE_ENDPOINT,
-    engineUrl: e.AURICLE_ENGINE_URL.replace(/\/$/, ''),
+    engine: engineOf(e),
     engineMetricsUrl: e.AURICLE_ENGINE_METRICS_URL,
-    models: e.AURICLE_MODELS,
+    models: e.AURICLE_MODELS ?? '',
     loader: loaderOf(e),
     edgeUrl: e.AURICLE_EDGE_URL.replace(/\/$/, ''),
     poolTokenFile: e.AURICLE_POOL_TOKEN_FILE,
@@ -114,6 +121,12 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     aac: e.AURICLE_AAC === 'on',
     drainMs: e.AURICLE_DRAIN_MS,
   };
+}
+
+function engineOf(e: Environment): EngineSettings {
+  const server = speechServerOf(e);
+  if (server) return { kind: 'openai', ...server };
+  return { kind: 'kserve', url: (e.AURICLE_ENGINE_URL ?? '').replace(/\/$/, '') };
 }
 
 function loaderOf(e: Environment): LoaderSettings | undefined {

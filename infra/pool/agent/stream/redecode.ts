@@ -100,7 +100,7 @@ async function inferPatiently(
     });
     if (outcome.ok) return ok(outcome.value);
     if (signal.aborted || outcome.why === 'gone') return no(gone);
-    const refusal: Refusal = refuse('engine_failed', undefined, outcome.detail);
+    const refusal: Refusal = outcome.refusal ?? refuse('engine_failed', undefined, outcome.detail);
     if (outcome.why === 'wrong' || clock.now() - begun > STREAM_PATIENCE_MS) return no(refusal);
     await pause(clock, pauseAfter(failures), signal);
   }

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Tensor } from '../../../../shared/kserve/tensor.ts';
+import type { Refusal } from '../../../../shared/refusal.ts';
 import { classes, type RequestClass } from '../../../../shared/tenant/claims.ts';
 import type { Engine } from '../engine/engine.ts';
 import { createSlots, type Unbegun } from '../engine/slots.ts';
@@ -38,6 +39,8 @@ export type StepOutcome =
       readonly ok: false;
       readonly why: 'unsent' | 'gone' | 'stalled' | 'forgotten' | 'lost' | 'wrong';
       readonly detail: string;
+      /** Refusal of the engine, where it tells one. */
+      readonly refusal?: Refusal | undefined;
     };
 
 export interface StepsOptions {
@@ -64,7 +67,9 @@ const UNSENT: Readonly<Record<Unbegun, string>> = {
   late: 'no place at the engine',
 };
 
-const failed = (why: Exclude<StepOutcome, { ok: true }>['why'], detail: string): StepOutcome => ({
+type FailedStep = Extract<StepOutcome, { ok: false }>;
+
+const failed = (why: FailedStep['why'], detail: string): FailedStep => ({
   ok: false,
   why,
   detail,
@@ -126,7 +131,7 @@ function inferStep(engine: Pick<Engine, 'infer'>, clock: Clock, step: Step): Pro
       .then((outcome) => {
         if (outcome.ok) settle(outcome);
         else if (outcome.status === 400 && step.sequence) settle(failed('forgotten', outcome.detail));
-        else settle(failed(outcome.retryable ? 'lost' : 'wrong', outcome.detail));
+        else settle({ ...failed(outcome.retryable ? 'lost' : 'wrong', outcome.detail), refusal: outcome.refusal });
       });
   });
 }

@@ -3,13 +3,14 @@ import type { ModelDescription } from '../../../../shared/pool/description.ts';
 import type { LiveModel } from '../models/live-model.ts';
 import type { RecogniserSource } from '../models/recogniser.ts';
 import type { Ticket } from '../request/ticket.ts';
+import type { EngineSettings } from '../settings/settings.ts';
 import type { ExportedMetrics } from '../telemetry/metrics.ts';
 import type { StreamOutcome } from './host.ts';
 
 /** Settings of a stream worker. */
 export interface WorkerSettings {
   readonly agent: string;
-  readonly engineUrl: string;
+  readonly engine: EngineSettings;
   /** Steps of this worker at the engine at once. */
   readonly slots: number;
   readonly streams: number;

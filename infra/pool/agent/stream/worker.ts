@@ -6,7 +6,7 @@ import { Registry } from 'prom-client';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no } from '../../../../shared/result.ts';
 import type { Recogniser } from '../asr/segment.ts';
-import { createKserveEngine } from '../engine/kserve.ts';
+import { openEngine } from '../engine/open-engine.ts';
 import { createRecognisers, type RecogniserSource } from '../models/recogniser.ts';
 import { plainRefusal } from '../request/admit.ts';
 import { createLog } from '../telemetry/log.ts';
@@ -48,9 +48,9 @@ function loadModels(sources: readonly RecogniserSource[]): void {
   );
 }
 
-function startWorker({ agent, engineUrl, slots, streams, keepaliveMs }: WorkerSettings) {
+function startWorker({ agent, engine: engineSettings, slots, streams, keepaliveMs }: WorkerSettings) {
   const registry = new Registry();
-  const engine = createKserveEngine(engineUrl, slots + SEQUENCE_ENDS_CONCURRENT_MAX);
+  const engine = openEngine(engineSettings, slots + SEQUENCE_ENDS_CONCURRENT_MAX);
   const clock = systemClock;
   const utterances = createUtteranceHistogram(registry);
   const host: StreamHost = createStreamHost({

@@ -21,7 +21,7 @@ export interface HeardText {
 
 /** Reads the answers of a model whose output is text. */
 export interface TextReader {
-  /** Names of the outputs that it needs. */
+  /** Names of the outputs that it reads: an answer has the first, and may lack the others. */
   readonly outputs: readonly string[];
   /** Refuses with `engine_failed` what is no text. */
   read(outputs: ReadonlyMap<string, Tensor>, seconds: number): Result<HeardText>;
@@ -45,8 +45,7 @@ export function createTextReader(present: readonly string[], tokens?: TokenTexts
   return {
     outputs,
     read(answer, seconds) {
-      const missing = outputs.find((name) => !answer.has(name));
-      if (missing !== undefined) return failed(`no ${missing}`);
+      if (!answer.has(kind)) return failed(`no ${kind}`);
       const found = read((name) => answer.get(name));
       if (!found.ok) return found;
       const { words, logProbability } = found.value;

@@ -7,7 +7,7 @@ import { no, ok, type Result } from '../../../../../shared/result.ts';
 import { AGENT_FLUSH_MS, SEQUENCE_IDLE_MS } from '../../settings/limits.ts';
 import type { Dispatcher } from '../dispatch.ts';
 import { BodyBudget } from './body-budget.ts';
-import { modelPath, openClient, readWhole } from './client.ts';
+import { type EngineClient, modelPath, readWhole } from './client.ts';
 import { engineRefusal } from './engine-refusal.ts';
 import { type FinalStep, Sequences } from './sequences.ts';
 
@@ -16,7 +16,7 @@ const SEQUENCE_END_MS = 5_000;
 
 /** State that tensor requests of an agent share. */
 export interface Calls {
-  readonly client: ReturnType<typeof openClient>;
+  readonly client: EngineClient;
   readonly budget: BodyBudget;
   readonly sequences: Sequences;
   /** Priority levels of a model at the engine. */
@@ -27,7 +27,7 @@ export interface Calls {
 }
 
 export interface CallsOptions {
-  readonly engineUrl: string;
+  readonly client: EngineClient;
   readonly dispatcher: Pick<Dispatcher, 'hold'>;
   readonly levels: (model: string) => number;
   readonly now: () => number;
@@ -38,9 +38,7 @@ const idleConfig = z.object({
   sequence_batching: z.object({ max_sequence_idle_microseconds: z.coerce.number().positive() }),
 });
 
-export function createCalls({ engineUrl, dispatcher, levels, now }: CallsOptions): Calls {
-  const client = openClient(engineUrl);
-
+export function createCalls({ client, dispatcher, levels, now }: CallsOptions): Calls {
   async function query(about: Pick<CallHead, 'model' | 'version'>, below: string, signal: AbortSignal) {
     const path = `${modelPath(about.model, about.version)}${below}`;
     const answer = await client.call({ method: 'GET', path, signal });

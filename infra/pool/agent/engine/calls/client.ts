@@ -64,6 +64,12 @@ export function openClient(url: string): EngineClient {
   };
 }
 
+/** Stands for the client where the engine serves no tensors. */
+export const noTensors: EngineClient = {
+  call: async () => no(refuse('tensors_unsupported', { rule: 'The model takes recordings and live streams only.' })),
+  close() {},
+};
+
 /** The whole body of an answer. Refuses with `engine_failed` when it is cut off or over `ENGINE_ANSWER_BYTES`. */
 export async function readWhole({ body }: EngineAnswer): Promise<Result<Uint8Array>> {
   const parts: Uint8Array[] = [];
