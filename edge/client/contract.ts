@@ -17,6 +17,8 @@ export interface StreamOptions {
   readonly endpointingMs: number | false;
   /** Send `utterance_end` after so many milliseconds without a word, 500 to 10,000. */
   readonly utteranceEndMs?: number | undefined;
+  /** Words and phrases to raise: at most 200, 64 characters each, 4,096 together; a boost from -10 to 10. */
+  readonly terms?: { text: string; boost?: number | undefined }[] | undefined;
 }
 
 export interface OpenOptions {

@@ -1,13 +1,14 @@
 import { z } from 'zod';
 import { CALLBACK_CHARACTERS } from '../../shared/jobs/upload-contract.ts';
 import { transcriptionFields } from '../../shared/speech/openai-form.ts';
+import { TERM_CHARACTERS, TERMS_MAX } from '../../shared/speech/terms.ts';
 import { AUDIO_CHANNELS_MAX, AUDIO_RATE_MAX_HZ, AUDIO_RATE_MIN_HZ } from '../../shared/speech/wav.ts';
 import { encodings } from '../../shared/stream/format.ts';
 import { SESSION } from '../stream/enter.ts';
 import { audioTypes, bytes, json, needed, query, requestClass, success, uploadKey } from './parts.ts';
 import { rateLimitRefs } from './rate-limit.ts';
 import { errors, identified, takingUpload, transcriptionRefusals } from './refusals.ts';
-import { input, like, oneOf, whole } from './values.ts';
+import { input, like, oneOf, text, whole } from './values.ts';
 
 const granting = [
   ...identified,
@@ -28,6 +29,14 @@ const language = query('language', 'BCP 47 tag, `auto` or `multi`.', input(field
 const flag = (name: string, text: string) => query(name, text, oneOf(['true', 'false']));
 const rate = whole(AUDIO_RATE_MIN_HZ, AUDIO_RATE_MAX_HZ);
 const sampleRate = query('sample_rate', 'Samples per second and channel; needed with most encodings.', rate);
+const terms = [
+  query(
+    'keyterm',
+    `A word or phrase to raise; repeats, at most ${TERMS_MAX} with \`keywords\`.`,
+    text(0, TERM_CHARACTERS),
+  ),
+  query('keywords', 'A word to raise and, behind a colon, its boost; repeats.', text(0, TERM_CHARACTERS)),
+];
 const channels = query('channels', 'Two are mixed down.', whole(1, AUDIO_CHANNELS_MAX));
 
 const acceptedRecording = {
@@ -110,6 +119,7 @@ function listenPaths() {
             anyOf: [whole(0, 10_000), oneOf(['true', 'false'])],
           }),
           query('utterance_end_ms', 'Milliseconds without words before `UtteranceEnd`.', whole(500, 10_000)),
+          ...terms,
           flag('vad_events', '`true`: sends `SpeechStarted`.'),
           requestClass,
         ],
@@ -141,6 +151,7 @@ function listenPaths() {
             exclusiveMinimum: 0,
             maximum: 60,
           }),
+          ...terms,
           flag('paragraphs', '`true`: includes paragraphs.'),
           query('callback', 'The recording becomes an upload; this address is notified of its end.', {
             type: 'string',

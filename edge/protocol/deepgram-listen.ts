@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { publicText, type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import { ok, type Result } from '../../shared/result.ts';
+import { termTexts } from '../../shared/speech/terms.ts';
 import { showModel, showWords } from './deepgram-answer.ts';
 import { Container } from './deepgram-container.ts';
 import { modelUuid } from './deepgram-model.ts';
@@ -19,7 +20,7 @@ type Segment = Extract<SessionEvent, { type: 'segment' }>;
 const controlMessage = z.looseObject({ type: z.string().max(100) });
 type Control = z.infer<typeof controlMessage>;
 
-/** Features that a running session can change; the address sets the rest. */
+/** Features and terms that a running session can change; the address sets the rest. */
 const configuration = z.object({
   features: z
     .object({
@@ -29,7 +30,8 @@ const configuration = z.object({
     })
     .partial()
     .strict()
-    .optional(),
+    .default({}),
+  keyterms: termTexts.optional(),
 });
 
 /** Channel 0 of 1: the agent mixes channels down. */
@@ -140,9 +142,10 @@ class DeepgramListen implements LiveProtocol {
 
   #configure(control: Control): readonly ClientCommand[] {
     const parsed = configuration.safeParse(control);
-    const features = parsed.data?.features;
-    if (!features) {
-      const description = 'Only "features" with interim_results, endpointing and utterance_end_ms can change.';
+    const { features, keyterms } = parsed.data ?? {};
+    if (!features || !('features' in control || keyterms)) {
+      const description =
+        'Only "keyterms" and "features" with interim_results, endpointing and utterance_end_ms can change.';
       const failure = { type: 'ConfigureFailure', request_id: this.#request, error_code: 'field_invalid', description };
       return [{ type: 'reply', frames: [JSON.stringify(failure)] }];
     }
@@ -155,9 +158,10 @@ class DeepgramListen implements LiveProtocol {
           features.endpointing === false ? (false as const) : Math.max(ENDPOINTING_MIN_MS, features.endpointing),
       }),
       ...(features.utterance_end_ms !== undefined && { utteranceEndMs: features.utterance_end_ms }),
+      ...(keyterms && { terms: keyterms.filter((text) => text !== '').map((text) => ({ text })) }),
     };
     this.#query = { ...this.#query, options: changed };
-    const success = JSON.stringify({ type: 'ConfigureSuccess', request_id: this.#request, features });
+    const success = JSON.stringify({ type: 'ConfigureSuccess', request_id: this.#request, ...parsed.data });
     const reply = { type: 'reply', frames: [success] } as const;
     return this.#started ? [{ type: 'options', options: changed }, reply] : [reply];
   }

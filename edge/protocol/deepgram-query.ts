@@ -1,6 +1,7 @@
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { transcriptionFields } from '../../shared/speech/openai-form.ts';
+import { readTerms, splitKeyword, type Term } from '../../shared/speech/terms.ts';
 import type { WavFormat } from '../../shared/speech/wav.ts';
 import { AUDIO_CHANNELS_MAX, AUDIO_RATE_MAX_HZ, AUDIO_RATE_MIN_HZ } from '../../shared/speech/wav.ts';
 import { type Encoding, encodings, type StreamFormat } from '../../shared/stream/format.ts';
@@ -22,6 +23,8 @@ export interface ListenQuery {
   readonly language: string | undefined;
   /** The client requests that the language is detected. */
   readonly detectLanguage: boolean;
+  /** `keyterm` and `keywords`. */
+  readonly terms: readonly Term[];
   readonly warnings: readonly Warning[];
 }
 
@@ -64,7 +67,7 @@ const unmet: Readonly<Record<string, string>> = {
 
 /*
  * Accepted without effect, since the transcript is what it would have been: `punctuate`, `smart_format`, `numerals`,
- * `measurements`, `dictation`, `filler_words`, `no_delay` (form), `keyterm`, `keywords` (hints), `version`,
+ * `measurements`, `dictation`, `filler_words`, `no_delay` (form), `version`,
  * `mip_opt_out` (nothing is stored), `callback_method`, and unknown members.
  */
 
@@ -86,11 +89,23 @@ function readShared(query: URLSearchParams): Result<ListenQuery> {
   const asks = (field: string) => query.getAll(field).some((value) => !isOff(value));
   const detectLanguage = asks('detect_language');
   const warnings = Object.entries(unmet).flatMap(([field, text]) => (asks(field) ? [warnOf(field, text)] : []));
-  const known = { model, detectLanguage, warnings };
+  const terms = readQueryTerms(query);
+  if (!terms.ok) return terms;
+  const known = { model, detectLanguage, warnings, terms: terms.value };
   if (tag === '' || tag === 'multi' || tag === 'auto' || detectLanguage) return ok({ ...known, language: undefined });
   const language = transcriptionFields.shape.language.safeParse(tag);
   if (!language.success) return invalid('language', 'must be a language such as "en", or "multi"');
   return ok({ ...known, language: language.data === 'auto' ? undefined : language.data });
+}
+
+function readQueryTerms(query: URLSearchParams): Result<Term[]> {
+  const keyterms = readTerms(
+    'keyterm',
+    query.getAll('keyterm').map((text) => ({ text })),
+  );
+  return keyterms.ok
+    ? readTerms('keywords', [...keyterms.value, ...query.getAll('keywords').map(splitKeyword)])
+    : keyterms;
 }
 
 function readFlag(query: URLSearchParams, field: string): Result<boolean> {
@@ -161,6 +176,7 @@ export function readLiveQuery(query: URLSearchParams): Result<LiveQuery> {
     interim: interim.value,
     endpointingMs: endpointing.value,
     ...(utteranceEnd.value !== undefined && { utteranceEndMs: utteranceEnd.value }),
+    ...(shared.value.terms.length > 0 && { terms: [...shared.value.terms] }),
   };
   return ok({ ...shared.value, format: format.value, options, vadEvents: vadEvents.value });
 }

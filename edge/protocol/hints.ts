@@ -15,6 +15,8 @@ export interface Hints {
   readonly language: string | undefined;
   /** Requested class, before it is clamped. */
   readonly class: string | undefined;
+  /** Prompt of a form, where it was among the bytes read. */
+  readonly prompt?: string | undefined;
 }
 
 /** Model, language and class as query and headers name them. A language may still be `auto` or empty. */
@@ -49,14 +51,15 @@ export async function readHints(
   { boundary, byDefault }: { readonly boundary: string; readonly byDefault: string | undefined },
 ): Promise<Result<Hints>> {
   if (hints.model !== undefined) return hintsOf(hints);
-  const names = hints.language === undefined ? ['model', 'language'] : ['model'];
+  const names = ['model', 'prompt', ...(hints.language === undefined ? ['language'] : [])];
   const { found, isCut } = await findFields(body.prefix(HINTS_BYTES), boundary, names);
   if (body.refusal) return no(body.refusal);
   const model = found.get('model') ?? byDefault;
   // A form that has ended names no model; a longer one may name it later.
   if (model === undefined && isCut && body.received > HINTS_BYTES)
     return no(refuse('hints_missing', { limit: HINTS_BYTES }));
-  return hintsOf({ class: hints.class, model, language: hints.language ?? found.get('language') });
+  const read = hintsOf({ class: hints.class, model, language: hints.language ?? found.get('language') });
+  return read.ok ? ok({ ...read.value, prompt: found.get('prompt') }) : read;
 }
 
 function hintsOf({ model, language, class: requested }: RequestHints): Result<Hints> {
@@ -87,10 +90,13 @@ export async function findFields(
     length += value?.byteLength ?? 0;
     return ok(value ?? undefined);
   }, boundary);
-  while (found.size < names.length) {
+  const wanted = new Set(names);
+  while ([...wanted].some((name) => !found.has(name))) {
     const head = await form.next();
     if (!head.ok || !head.value) break;
     const { name, isFile } = head.value;
+    // The agent reads a prompt before the file itself.
+    if (isFile && found.has('model')) wanted.delete('prompt');
     if (isFile || !names.includes(name) || found.has(name)) continue;
     const text = await form.text(FORM_FIELD_BYTES);
     if (!text.ok) break;

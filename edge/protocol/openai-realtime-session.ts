@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Granularity, repeatedFields, transcriptionFields } from '../../shared/speech/openai-form.ts';
+import { biasOf, termTexts } from '../../shared/speech/terms.ts';
 import { AUDIO_RATE_MAX_HZ, AUDIO_RATE_MIN_HZ } from '../../shared/speech/wav.ts';
 import type { StreamFormat } from '../../shared/stream/format.ts';
 import type { StreamOptions } from '../../shared/stream/link.ts';
@@ -30,6 +31,7 @@ const transcription = z.object({
   language: transcriptionFields.shape.language.nullable(),
   languages: z.array(z.string()).max(64, 'must be at most 64 tags').nullish(),
   prompt: transcriptionFields.shape.prompt.nullable(),
+  keywords: termTexts.nullish(),
   timestamp_granularities: repeatedFields.shape.timestamp_granularities.nullable(),
 });
 
@@ -96,6 +98,8 @@ export interface SessionConfig {
   /** BCP 47 tag, `auto`, or absent. */
   readonly language: string | undefined;
   readonly prompt: string | undefined;
+  /** Words to raise besides those of the prompt; those of secrets of before are absent. */
+  readonly keywords?: readonly string[];
   /** Times that each transcript has besides its text; those of secrets of before are absent. */
   readonly granularities?: readonly Granularity[];
   readonly noiseReduction: z.infer<typeof noiseReduction> | null;
@@ -140,10 +144,10 @@ function invalid(error: z.ZodError, session: object): Result<never> {
 }
 
 function mergeTranscription(
-  { model, language, prompt, granularities = [] }: SessionConfig,
+  { model, language, prompt, keywords = [], granularities = [] }: SessionConfig,
   requested: z.infer<typeof transcription> | undefined,
-): Pick<SessionConfig, 'model' | 'language' | 'prompt' | 'granularities'> {
-  if (!requested) return { model, language, prompt, granularities };
+): Pick<SessionConfig, 'model' | 'language' | 'prompt' | 'keywords' | 'granularities'> {
+  if (!requested) return { model, language, prompt, keywords, granularities };
   // A list of one language is a choice; a longer list leaves the language to the model.
   const [only, ...others] = requested.languages ?? [];
   const chosen = requested.language !== undefined ? requested.language : others.length === 0 ? only : undefined;
@@ -153,6 +157,7 @@ function mergeTranscription(
     model: kept(requested.model, model),
     language: kept(chosen, language),
     prompt: kept(requested.prompt, prompt),
+    keywords: kept(requested.keywords, keywords) ?? [],
     granularities: kept(requested.timestamp_granularities, granularities) ?? [],
   };
 }
@@ -164,10 +169,17 @@ export function formatOf({ format: { type }, format: all }: SessionConfig): Stre
   return { encoding: 'linear16', rate: 'rate' in all ? all.rate : 24_000, channels: 1 };
 }
 
-export function optionsOf({ turnDetection: turns }: SessionConfig): StreamOptions {
-  if (turns === null) return { interim: true, endpointingMs: false };
-  const endpointingMs = turns.type === 'server_vad' ? turns.silence_duration_ms : eagernessMs[turns.eagerness];
-  return { interim: true, endpointingMs };
+const endpointingOf = (turns: TurnDetection) =>
+  turns.type === 'server_vad' ? turns.silence_duration_ms : eagernessMs[turns.eagerness];
+
+export function optionsOf({ turnDetection: turns, prompt, keywords = [] }: SessionConfig): StreamOptions {
+  const texts = keywords.filter((text) => text !== '').map((text) => ({ text }));
+  const bias = biasOf(prompt, texts);
+  return {
+    interim: true,
+    endpointingMs: turns === null ? false : endpointingOf(turns),
+    ...(bias && { terms: [...bias.terms] }),
+  };
 }
 
 export interface SessionFacts {
@@ -176,10 +188,11 @@ export interface SessionFacts {
   readonly expiresAt: number;
 }
 
-const shownTranscription = ({ model, language, prompt, granularities = [] }: SessionConfig) => ({
+const shownTranscription = ({ model, language, prompt, keywords = [], granularities = [] }: SessionConfig) => ({
   model: model ?? null,
   ...(language !== undefined && { language }),
   ...(prompt !== undefined && { prompt }),
+  ...(keywords.length > 0 && { keywords }),
   ...(granularities.length > 0 && { timestamp_granularities: granularities }),
 });
 

@@ -174,7 +174,7 @@ class OpenAiRealtime implements LiveProtocol {
     const options = optionsOf(this.#config);
     const frames = this.#frames([{ type: 'session.updated', session: this.#show() }]);
     const reply: ClientCommand = { type: 'reply', frames };
-    const hasChanged = before.endpointingMs !== options.endpointingMs;
+    const hasChanged = JSON.stringify(before) !== JSON.stringify(options);
     if (this.#started) return ok(hasChanged ? [{ type: 'options', options }, reply] : [reply]);
     return ok([isRouteNew ? { type: 'route', route: this.route(), accepted: frames } : reply]);
   }

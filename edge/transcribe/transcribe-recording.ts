@@ -33,7 +33,7 @@ export async function transcribeRecording(request: Request, context: RequestCont
     refuseAsDeepgram(recordDenial(claims.value, ACTION, refusal, context), context.id);
   const query = readRequest(request, claims.value);
   if (!query.ok) return denied(query.refusal);
-  const { language, samples } = query.value;
+  const { language, samples, terms } = query.value;
   const names = await readModelNames(claims.value, context);
   const resolved = resolveModel(query.value.model, names, context);
   if (!resolved.ok) return denied(resolved.refusal);
@@ -52,7 +52,7 @@ export async function transcribeRecording(request: Request, context: RequestCont
   const session = await Session.begin(claims.value, { action: ACTION, ...named(hints), class: requestClass }, context);
   if (!session.ok) return refuseAsDeepgram(session.refusal, context.id);
 
-  const params = { model, ...(language !== undefined && { language }) };
+  const params = { model, ...(language !== undefined && { language }), ...(terms.length > 0 && { terms }) };
   const contentType = (request.headers.get('content-type') ?? '').slice(0, CONTENT_TYPE_CHARACTERS);
   const head = { v: 1, task: 'transcribe', dialect: 'deepgram-listen', contentType, ...params };
   const relay = new Relay(session.value, body, transcription(hints, head), context);

@@ -109,8 +109,8 @@ async function serve(
     return refuseWith(hints.refusal);
   }
   session.learn(named(hints.value));
-  const { model, language } = hints.value;
-  const head = { v: 1, task: 'transcribe', dialect: 'openai-audio', contentType, model, language };
+  const { model, language, prompt } = hints.value;
+  const head = { v: 1, task: 'transcribe', dialect: 'openai-audio', contentType, model, language, prompt };
   const relay = new Relay(session, body, transcription(hints.value, head), context);
   relay.watch(request.signal);
   return answerTranscription(sourceOf(relay, { claims: session.claims, hints: hints.value, names }, context));

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isReason, type Reason } from '../refusal.ts';
+import { termList } from '../speech/terms.ts';
 import { final, segment, word } from '../speech/transcript.ts';
 import { streamFormat } from './format.ts';
 
@@ -18,6 +19,8 @@ export const streamOptions = z.object({
   endpointingMs: z.union([z.number().int().min(10).max(10_000), z.literal(false)]),
   /** Send `utterance_end` after so long without a word. */
   utteranceEndMs: z.number().int().min(500).max(10_000).optional(),
+  /** Words and phrases to raise. */
+  terms: termList.optional(),
 });
 export type StreamOptions = z.infer<typeof streamOptions>;
 

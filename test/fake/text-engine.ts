@@ -23,16 +23,18 @@ export const textModel = (name: string, hopSeconds: number): ServedModel => ({
     ...{ name, task: 'transcribe', languages: ['en'], precision: 'fp32', stage: 'full', loaded: 0 },
     revision: `sha256:${'2'.repeat(64)}`,
   },
-  recogniser: { model: name, text: createTextReader(['TEXT', 'WORD_TIMES']), takesLength: false },
+  recogniser: { model: name, text: createTextReader(['TEXT', 'WORD_TIMES']), takesLength: false, takesPrompt: true },
   live: { model: name, windowSamples: 0, hopSamples: hopSeconds * 16_000 },
 });
 
-/** The engine of `textModel`. `lengths`: seconds of sound of each request. */
-export function createTextEngine(): { engine: Engine; lengths: number[] } {
+/** The engine of `textModel`. `lengths`: seconds of sound of each request; `prompts`: their `PROMPT`. */
+export function createTextEngine(): { engine: Engine; lengths: number[]; prompts: string[] } {
   const lengths: number[] = [];
+  const prompts: string[] = [];
   const { engine } = createSequenceEngine();
   return {
     lengths,
+    prompts,
     engine: {
       ...engine,
       metadata: async () => ({
@@ -42,10 +44,11 @@ export function createTextEngine(): { engine: Engine; lengths: number[] } {
           outputs: ['TEXT', 'WORD_TIMES'].map((name) => ({ name, shape: [-1, -1] })),
         },
       }),
-      async infer({ inputs: [audio], sequence }) {
+      async infer({ inputs: [audio, prompt], sequence }) {
         if (sequence) return { ok: false, retryable: false, detail: 'no sequences', status: 501 };
         const seconds = (audio as Tensor).bytes.length / 4 / 16_000;
         lengths.push(seconds);
+        prompts.push(new TextDecoder().decode(prompt?.bytes.subarray(4)));
         const whole = Math.floor(seconds / WORD_SECONDS);
         const words = [...WORDS.slice(0, whole), (WORDS[whole] as string).slice(0, 2)];
         const times = Float32Array.from(words.flatMap((_, i) => [i * WORD_SECONDS, (i + 1) * WORD_SECONDS]));

@@ -55,6 +55,15 @@ describe('C10 hints from the body', () => {
     }
   });
 
+  it('U5 looks behind the file for a prompt only where the model is there', async () => {
+    const names = ['model', 'language', 'prompt'];
+    expect((await scan(form, () => 4_096, names)).found.get('prompt')).toBe('model');
+    const first = build('X', [field('model', 'm'), field('language', 'en'), file(bytes), field('prompt', 'late')]);
+    const { found, isCut } = await scan(first, () => 1_000, names);
+    expect([...found.keys()]).toEqual(['model', 'language']);
+    expect(isCut).toBe(false);
+  });
+
   it.each([
     ['text before the file', [field('model', 'm'), file(bytes)]],
     ['a name without quotes', [['content-disposition: form-data; name=model', 'm'] as Part]],

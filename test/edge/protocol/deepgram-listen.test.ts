@@ -104,7 +104,6 @@ describe('C10 the address of a Deepgram stream', () => {
 
   it.each([
     'punctuate=true&smart_format=true&numerals=true&dictation=true&no_delay=true',
-    'keyterm=alpha&keyterm=beta&keywords=gamma:2',
     'diarize=false&redact=false&profanity_filter=false&multichannel=false',
     'mip_opt_out=true&tag=one&tag=two&extra=key:value&version=latest',
     'a_parameter_of_tomorrow=7',
@@ -199,7 +198,10 @@ describe('C10 messages of Deepgram clients', () => {
     expect(replies(send({ type: 'Configure', features: { diarize: true } }))).toMatchObject([
       { type: 'ConfigureFailure' },
     ]);
-    expect(replies(send({ type: 'Configure', keyterms: ['a'] }))).toMatchObject([{ type: 'ConfigureFailure' }]);
+    expect(replies(send({ type: 'Configure', thresholds: {} }))).toMatchObject([{ type: 'ConfigureFailure' }]);
+    expect(replies(send({ type: 'Configure', keyterms: ['x'.repeat(65)] }))).toMatchObject([
+      { type: 'ConfigureFailure' },
+    ]);
   });
 });
 

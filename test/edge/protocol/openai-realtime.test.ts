@@ -210,6 +210,22 @@ describe('C10 sound of an OpenAI client', () => {
     },
   );
 
+  it('U5 raises the words of prompt and keywords, which may still change', () => {
+    const { send, steps } = talk();
+    const update = (transcription: object) =>
+      send({ type: 'session.update', session: { audio: { input: { transcription } } } });
+    update({ prompt: 'A call about a broken router. Kowalski, Zyrtec', keywords: ['New York'] });
+    send(append());
+    const options = { interim: true, endpointingMs: 500 };
+    const terms = [{ text: 'New York' }, { text: 'Zyrtec' }];
+    expect(steps).toContainEqual(
+      expect.objectContaining({ type: 'start', request: expect.objectContaining({ options: { ...options, terms } }) }),
+    );
+    update({ prompt: null });
+    expect(steps).toContainEqual({ type: 'options', options: { ...options, terms: [{ text: 'New York' }] } });
+    expect(update({ keywords: ['x'.repeat(65)] })[0]).toMatchObject({ error: { code: 'field_invalid' } });
+  });
+
   it('fixes model, language and format; turns may still change', () => {
     const { send, steps } = talk();
     send(append());

@@ -1,6 +1,8 @@
+import { encodeBytesElements } from '../../../../shared/kserve/bytes-elements.ts';
 import { fp32Tensor, int32Tensor, readFp32, readInt32, type Tensor } from '../../../../shared/kserve/tensor.ts';
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
+import type { Bias } from '../../../../shared/speech/terms.ts';
 import type { Segment } from '../../../../shared/speech/transcript.ts';
 import type { RequestClass } from '../../../../shared/tenant/claims.ts';
 import { MODEL_RATE } from '../audio/mono.ts';
@@ -19,22 +21,27 @@ export const tensorsOf = (recogniser: Recogniser): { inputs: readonly string[]; 
     ? { inputs: modelTensors.inputs.slice(0, recogniser.takesLength ? 2 : 1), outputs: recogniser.text.outputs }
     : modelTensors;
 
-/** Inputs of one utterance. */
-export function inputsOf(samples: Float32Array, takesLength = true): Tensor[] {
-  const audio = fp32Tensor('AUDIO', samples, [1, samples.length]);
-  return takesLength ? [audio, int32Tensor('AUDIO_LENGTH', Int32Array.of(samples.length), [1, 1])] : [audio];
+/** Inputs of one utterance; those of a network that gives scores without a recogniser. */
+export function inputsOf(samples: Float32Array, recogniser?: Recogniser, bias?: Bias): Tensor[] {
+  const { takesLength, takesPrompt = false } = recogniser && 'text' in recogniser ? recogniser : { takesLength: true };
+  const prompt = encodeBytesElements([new TextEncoder().encode(bias?.prompt)]);
+  return [
+    fp32Tensor('AUDIO', samples, [1, samples.length]),
+    ...(takesLength ? [int32Tensor('AUDIO_LENGTH', Int32Array.of(samples.length), [1, 1])] : []),
+    ...(takesPrompt ? [{ name: 'PROMPT', datatype: 'BYTES', shape: [1, 1], bytes: prompt } as const] : []),
+  ];
 }
 
 /** Returns the segments in an answer of the engine, counted from `index`. */
 async function readSegments(
-  recogniser: Recogniser,
+  { recogniser, bias }: Pick<RecognitionOptions, 'recogniser' | 'bias'>,
   utterance: Utterance,
   outputs: ReadonlyMap<string, Tensor>,
   index: number,
 ): Promise<Result<Segment[]>> {
   if (!('text' in recogniser)) {
     const scores = readScores(outputs, recogniser.decoder.width);
-    return scores.ok ? makeSegments(recogniser, utterance, scores.value, index) : scores;
+    return scores.ok ? makeSegments({ ...recogniser, terms: bias?.()?.terms }, utterance, scores.value, index) : scores;
   }
   const seconds = utterance.samples.length / MODEL_RATE;
   const heard = recogniser.text.read(outputs, seconds);
@@ -46,6 +53,8 @@ async function readSegments(
 export interface RecognitionOptions {
   readonly recogniser: Recogniser;
   readonly dispatcher: Dispatcher;
+  /** Called for each utterance: a form may name its words after the recognition was opened. */
+  readonly bias?: (() => Bias | undefined) | undefined;
   readonly class: RequestClass;
   /** Absent: the agent's own work. */
   readonly tenant?: string | undefined;
@@ -89,10 +98,10 @@ export function createRecognition(options: RecognitionOptions) {
   signal.addEventListener('abort', () => wake(), { once: true });
 
   async function infer({ samples }: Utterance): Promise<Result<ReadonlyMap<string, Tensor>>> {
-    const { inputs, outputs } = tensorsOf(recogniser);
+    const { outputs } = tensorsOf(recogniser);
     return dispatcher.run({
       model: recogniser.model,
-      inputs: inputsOf(samples, inputs.length > 1),
+      inputs: inputsOf(samples, recogniser, options.bias?.()),
       outputs,
       class: options.class,
       tenant: options.tenant,
@@ -109,7 +118,7 @@ export function createRecognition(options: RecognitionOptions) {
       await before;
       if (!result.ok) refusal ??= result.refusal;
       if (!result.ok || refusal) return;
-      const made = await readSegments(recogniser, utterance, result.value, segments);
+      const made = await readSegments(options, utterance, result.value, segments);
       if (!made.ok) refusal = made.refusal;
       for (const segment of made.ok ? made.value : []) {
         segments++;

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
+import type { Term } from '../../../../shared/speech/terms.ts';
 import type { Segment } from '../../../../shared/speech/transcript.ts';
 import { MODEL_RATE } from '../audio/mono.ts';
 import { ANSWER_EVENT_BYTES } from '../settings/limits.ts';
@@ -24,6 +25,8 @@ export interface TextRecogniser {
   readonly text: TextReader;
   /** The model has an input `AUDIO_LENGTH`. */
   readonly takesLength: boolean;
+  /** The model has an input `PROMPT`. */
+  readonly takesPrompt?: boolean;
 }
 
 export type Recogniser = CtcRecogniser | TextRecogniser;
@@ -58,8 +61,12 @@ const share = (value: number) => Math.max(0, Math.min(1, value));
  * Decodes words. A beam search over noise takes most of a second, so it yields to heartbeats, keepalives and other
  * requests on the same thread after every `DECODE_TURN_FRAMES`.
  */
-async function findWords(decoder: WordDecoder, { logProbs, frames, tokens }: Scores): Promise<Decoded> {
-  const decoding = decoder.begin();
+async function findWords(
+  decoder: WordDecoder,
+  { logProbs, frames, tokens }: Scores,
+  terms: readonly Term[] | undefined,
+): Promise<Decoded> {
+  const decoding = decoder.begin(terms);
   const most = DECODE_TURN_FRAMES;
   for (let at = 0; at < frames; at += most) {
     const count = Math.min(most, frames - at);
@@ -138,14 +145,14 @@ const failed = (detail: string) => no(refuse('engine_failed', undefined, `engine
 
 /** One utterance as segments counted from `index`, as `segmentsOf`. Times count samples from the start. */
 export async function makeSegments(
-  { decoder, frameSeconds }: CtcRecogniser,
+  { decoder, frameSeconds, terms }: CtcRecogniser & { readonly terms?: readonly Term[] | undefined },
   utterance: Utterance,
   scores: Scores,
   index: number,
 ): Promise<Result<Segment[]>> {
   const logProbability = meanBest(scores);
   if (!Number.isFinite(logProbability)) return failed('not probabilities');
-  const { words } = await findWords(decoder, scores);
+  const { words } = await findWords(decoder, scores, terms);
   const start = utterance.start / MODEL_RATE;
   const end = start + utterance.samples.length / MODEL_RATE;
   return segmentsOf({ words, start, end, frameSeconds, logProbability }, index);

@@ -13,11 +13,12 @@ const WARM_UP_MS = 60_000;
  */
 export async function warmUp(engine: Pick<Engine, 'infer'>, model: ServedModel): Promise<string | undefined> {
   if (!model.recogniser) return undefined;
-  const { inputs, outputs } = tensorsOf(model.recogniser);
+  const { recogniser } = model;
+  const { outputs } = tensorsOf(recogniser);
   const run = async (name: string, samples: number, sequence?: { id: number; start: boolean; end: boolean }) => {
     const outcome = await engine.infer({
       model: name,
-      inputs: inputsOf(new Float32Array(samples), inputs.length > 1),
+      inputs: inputsOf(new Float32Array(samples), recogniser),
       outputs,
       priority: 0,
       timeoutMicros: WARM_UP_MS * 1_000,

@@ -32,7 +32,12 @@ async function loadText(
     outputs.includes('TEXT') || vocabulary === undefined
       ? undefined
       : readTokenTexts(lines(await readText(path.join(folder, vocabulary))), token_form);
-  return { model, text: createTextReader(outputs, tokens), takesLength: inputs.includes('AUDIO_LENGTH') };
+  return {
+    model,
+    text: createTextReader(outputs, tokens),
+    takesLength: inputs.includes('AUDIO_LENGTH'),
+    takesPrompt: inputs.includes('PROMPT'),
+  };
 }
 
 async function loadDecoder(folder: string, parameters: ModelParameters): Promise<WordDecoder> {

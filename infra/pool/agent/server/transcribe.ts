@@ -4,9 +4,10 @@ import { refuse } from '../../../../shared/refusal.ts';
 import { MIRROR_TEXT_BYTES } from '../../../../shared/registry/limits.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { Opened } from '../../../../shared/seal/records.ts';
-import { CONTENT_TYPE_CHARACTERS } from '../../../../shared/speech/limits.ts';
+import { CONTENT_TYPE_CHARACTERS, FORM_FIELD_BYTES } from '../../../../shared/speech/limits.ts';
 import { needsWords } from '../../../../shared/speech/openai-answer.ts';
 import { readForm } from '../../../../shared/speech/openai-form.ts';
+import { type Bias, biasOf, readTerms, termList } from '../../../../shared/speech/terms.ts';
 import type { Segment } from '../../../../shared/speech/transcript.ts';
 import { createRecognition } from '../asr/recognise.ts';
 import { recogniseRecording } from '../asr/recognise-recording.ts';
@@ -29,6 +30,10 @@ const head = z.object({
   contentType: z.string(),
   model: z.string(),
   language: z.string().optional(),
+  /** Words and phrases to raise, where the form has no prompt before the file. */
+  terms: termList.optional(),
+  /** OpenAI's prompt, where the edge found it before it sent the form on. */
+  prompt: z.string().max(FORM_FIELD_BYTES).optional(),
   /**
    * A copy of a request that another revision has served, with this transcript: its answer goes to no client.
    */
@@ -141,11 +146,13 @@ export async function transcribe(work: Work): Promise<Result<undefined>> {
     tenant: ticket.tenant,
     deadline,
     signal,
+    bias: () => bias,
     onStart: work.onStart,
     onSegment: sender.send,
   });
   let totals: RecordingTotals | undefined;
   let announced: Fields | undefined;
+  let bias: Bias | undefined;
 
   /**
    * A caller who asked for a stream before the file hears segments while it still sends. Then the form is settled:
@@ -160,7 +167,15 @@ export async function transcribe(work: Work): Promise<Result<undefined>> {
   }
 
   async function recogniseBody(bytes: AsyncIterable<Uint8Array>, before: Fields): Promise<Result<undefined>> {
-    if (read.ok) await announceEarly(before, read.value);
+    if (read.ok) {
+      const keywords = readTerms(
+        'keywords',
+        (before.keywords ?? []).map((text) => ({ text })),
+      );
+      if (!keywords.ok) return keywords;
+      bias = biasOf(before.prompt?.[0] ?? read.value.prompt, read.value.terms ?? keywords.value);
+      await announceEarly(before, read.value);
+    }
     const all = await recogniseRecording({ sound: decodeSound(bytes, signal), recognition, metrics: context.metrics });
     if (!all.ok) return all;
     totals = all.value;

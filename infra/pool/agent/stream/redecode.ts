@@ -1,5 +1,6 @@
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
+import type { Bias } from '../../../../shared/speech/terms.ts';
 import type { RequestClass } from '../../../../shared/tenant/claims.ts';
 import { inputsOf, tensorsOf } from '../asr/recognise.ts';
 import { segmentsOf, TEXT_FRAME_SECONDS, type TextRecogniser } from '../asr/segment.ts';
@@ -17,6 +18,7 @@ const FRAME_SAMPLES = MODEL_RATE * TEXT_FRAME_SECONDS;
 
 export interface RedecodeParts {
   readonly recogniser: TextRecogniser;
+  readonly bias: Bias | undefined;
   readonly class: RequestClass;
   readonly steps: Steps;
   readonly clock: Clock;
@@ -90,7 +92,7 @@ async function inferPatiently(
   samples: Float32Array,
 ): Promise<Result<Extract<StepOutcome, { ok: true }>['value']>> {
   const { outputs } = tensorsOf(recogniser);
-  const inputs = inputsOf(samples, recogniser.takesLength);
+  const inputs = inputsOf(samples, recogniser, parts.bias);
   const begun = clock.now();
   for (let failures = 1; ; failures++) {
     const outcome = await steps.run({

@@ -1,4 +1,5 @@
 import { ok, type Result } from '../../../../shared/result.ts';
+import { biasOf } from '../../../../shared/speech/terms.ts';
 import type { LinkEvent, StreamOptions } from '../../../../shared/stream/link.ts';
 import type { CtcRecogniser, Recogniser, TextRecogniser } from '../asr/segment.ts';
 import { MODEL_RATE } from '../audio/mono.ts';
@@ -199,7 +200,8 @@ export class Scribe {
   /** Returns the segments of an utterance by a model that takes whole recordings; none of a discarded one. */
   async #redecode(utterance: LiveUtterance, recogniser: TextRecogniser): Promise<Result<LiveSegment[]>> {
     const { live, onWindow, onUtterance } = this.#parts;
-    const redecoding = createRedecoding({ ...this.#parts, recogniser }, utterance.start);
+    const bias = biasOf(undefined, this.#options.terms);
+    const redecoding = createRedecoding({ ...this.#parts, recogniser, bias }, utterance.start);
     for (;;) {
       const shape = { windowSamples: this.#done + live.hopSamples, hopSamples: 0 };
       if (!utterance.has(0, shape)) await this.#pause((resume) => utterance.whenReady(0, shape, resume));
@@ -230,7 +232,7 @@ export class Scribe {
       width: recogniser.decoder.width,
       onRebuild: (cause) => this.#onRebuild(cause),
     });
-    const words = createWords(recogniser, utterance.start);
+    const words = createWords(recogniser, utterance.start, this.#options.terms);
     try {
       for (let number = 0; ; number++) {
         const window = await this.#nextWindow(utterance, number, this.#parts.live);

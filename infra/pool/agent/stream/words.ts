@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
+import type { Term } from '../../../../shared/speech/terms.ts';
 import type { LinkEvent } from '../../../../shared/stream/link.ts';
 import type { Decoded, DecodedSoFar } from '../asr/decode/decoder.ts';
 import {
@@ -79,8 +80,8 @@ export function createInterims(start: number, frameSeconds: number) {
 /**
  * The words of one utterance while its scores come in. `start` is the place of its first sample, counted at 16 kHz.
  */
-export function createWords({ decoder, frameSeconds }: CtcRecogniser, start: number) {
-  let decoding = decoder.begin();
+export function createWords({ decoder, frameSeconds }: CtcRecogniser, start: number, terms?: readonly Term[]) {
+  let decoding = decoder.begin(terms);
   /** Kept because an utterance that became too long is decoded again up to its cut. */
   const scores: Scores[] = [];
   let frames = 0;
@@ -104,7 +105,7 @@ export function createWords({ decoder, frameSeconds }: CtcRecogniser, start: num
   }
 
   async function decodeAgain(kept: readonly Scores[]) {
-    decoding = decoder.begin();
+    decoding = decoder.begin(terms);
     let turn = 0;
     for (const { logProbs, frames: own } of kept) {
       decoding.push(logProbs, own);

@@ -79,8 +79,8 @@ export async function openListener(
   const dispatcher = createDispatcher({ engine, slots, now: Date.now });
   return {
     async infer(samples) {
-      const { inputs, outputs } = tensorsOf(recogniser);
-      const tensors = { inputs: inputsOf(samples, inputs.length > 1), outputs };
+      const { outputs } = tensorsOf(recogniser);
+      const tensors = { inputs: inputsOf(samples, recogniser), outputs };
       const answered = await engine.infer({ ...audioInference(name, samples), ...tensors });
       if (!answered.ok) return problem('engine', `${name}: ${answered.detail}`);
       const scores =

@@ -1,12 +1,15 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { createDecoder } from '../../../../infra/pool/agent/asr/decode/decoder.ts';
+import { createDecoder, type WordDecoder } from '../../../../infra/pool/agent/asr/decode/decoder.ts';
+import type { Recogniser } from '../../../../infra/pool/agent/asr/segment.ts';
+import { createTextReader } from '../../../../infra/pool/agent/asr/text/text-reader.ts';
 import type { VoiceDetector } from '../../../../infra/pool/agent/asr/vad/detect.ts';
 import type { Dispatcher } from '../../../../infra/pool/agent/engine/dispatch.ts';
 import { newTally } from '../../../../infra/pool/agent/live-counts/tally.ts';
 import { checkForm, transcribe } from '../../../../infra/pool/agent/server/transcribe.ts';
 import { UTTERANCES_IN_FLIGHT_MAX } from '../../../../infra/pool/agent/settings/limits.ts';
 import { fp32Tensor, int32Tensor } from '../../../../shared/kserve/tensor.ts';
-import { ok, type Result } from '../../../../shared/result.ts';
+import { refuse } from '../../../../shared/refusal.ts';
+import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { Opened } from '../../../../shared/seal/records.ts';
 import { CONTENT_TYPE_CHARACTERS } from '../../../../shared/speech/limits.ts';
 import { spell, tokens } from '../../../fake/engine.ts';
@@ -50,9 +53,10 @@ interface Scene {
   readonly rest?: Promise<Uint8Array>;
   readonly head?: Record<string, unknown>;
   readonly run?: Dispatcher['run'];
+  readonly recogniser?: Recogniser;
 }
 
-function begin({ body, rest, head = {}, run = () => new Promise(() => {}) }: Scene) {
+function begin({ body, rest, head = {}, run = () => new Promise(() => {}), recogniser }: Scene) {
   const cancel = new AbortController();
   async function* records(): AsyncGenerator<Result<Opened>> {
     yield ok({ plaintext: body, final: !rest });
@@ -72,11 +76,11 @@ function begin({ body, rest, head = {}, run = () => new Promise(() => {}) }: Sce
     context: {
       agent: 'agent-1',
       dispatcher: { run } as unknown as Dispatcher,
-      metrics: { utterance: () => {}, heard: () => {} } as never,
+      metrics: { utterance: () => {}, recorded: () => {} } as never,
       now: () => 0,
     },
     ticket: { class: 'default', tenant: 'dev', model: 'm' },
-    model: { description, recogniser: { model: 'm', frameSeconds: 0.04, decoder } },
+    model: { description, recogniser: recogniser ?? { model: 'm', frameSeconds: 0.04, decoder } },
     answer: { send: async () => {} },
     head: { v: 1, task: 'transcribe', dialect: 'openai-audio', contentType: multipart, model: 'm', ...head },
     records: records(),
@@ -129,6 +133,65 @@ describe('a form that goes wrong behind its file', () => {
     await outcome;
     cancel.abort();
     await vi.waitFor(() => expect(detectors).toContain('freed'));
+  });
+});
+
+describe('U5 words that a request names', () => {
+  const prompt = { name: 'prompt', value: 'Kowalski, Zyrtec' };
+  const one = { name: 'file', value: wavFile(voice(0.4)), filename: 'a.wav' };
+  const terms = [{ text: 'Kowalski' }, { text: 'Zyrtec', boost: 2 }];
+  it.each<[string, Uint8Array, Record<string, unknown>]>([
+    ['a prompt before the file', formBytes([prompt, one]), {}],
+    ['a prompt that the edge found behind the file', formBytes([one, prompt]), { prompt: prompt.value }],
+    ['terms of a bare recording', wavFile(voice(0.4)), { dialect: 'deepgram-listen', terms }],
+    ['keywords', formBytes([...'Kowalski,Zyrtec'.split(',').map((value) => ({ name: 'keywords[]', value })), one]), {}],
+  ])('reach a model with an input for them: %s', async (_, body, head) => {
+    const prompts: unknown[] = [];
+    const { outcome, cancel } = begin({
+      body,
+      head,
+      recogniser: { model: 'm', text: createTextReader(['TEXT']), takesLength: false, takesPrompt: true },
+      run: async ({ inputs }) => {
+        prompts.push(
+          ...inputs
+            .map(({ name, datatype, bytes }) => [name, datatype, Buffer.from(bytes).toString('utf8', 4)])
+            .slice(1),
+        );
+        return no(refuse('engine_failed'));
+      },
+    });
+    await outcome;
+    cancel.abort();
+    expect(prompts).toEqual([['PROMPT', 'BYTES', 'Kowalski, Zyrtec']]);
+  });
+
+  it('reach the decoder of a model that spells', async () => {
+    const begun: unknown[] = [];
+    const real = createDecoder({ tokens, blank: 0, wordBoundary: 1 });
+    const decoder: WordDecoder = {
+      ...real,
+      begin(terms) {
+        begun.push(terms);
+        return real.begin(terms);
+      },
+    };
+    const { logProbs, frames } = spell('a');
+    const value = new Map([
+      ['LOG_PROBS', fp32Tensor('LOG_PROBS', logProbs, [1, frames, tokens.length])],
+      ['FRAMES', int32Tensor('FRAMES', Int32Array.of(frames), [1, 1])],
+    ]);
+    const { outcome } = begin({
+      body: formBytes([prompt, one]),
+      recogniser: { model: 'm', frameSeconds: 0.04, decoder },
+      run: async () => ok(value),
+    });
+    await outcome;
+    expect(begun).toEqual([[{ text: 'Kowalski' }, { text: 'Zyrtec' }]]);
+  });
+
+  it('refuses keywords beyond the bounds by name', async () => {
+    const { outcome } = begin({ body: formBytes([{ name: 'keywords', value: 'x'.repeat(65) }, one]) });
+    expect(await outcome).toMatchObject({ refusal: { reason: 'field_invalid', params: { field: 'keywords' } } });
   });
 });
 

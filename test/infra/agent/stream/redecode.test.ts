@@ -3,7 +3,7 @@ import { createTextEngine, textModel } from '../../../fake/text-engine.ts';
 import { silence, voice } from '../fixtures.ts';
 import { linear16, type StreamBench, startStreamBench } from './start-stream.ts';
 
-const { engine, lengths } = createTextEngine();
+const { engine, lengths, prompts } = createTextEngine();
 let bench: StreamBench;
 beforeAll(async () => {
   bench = await startStreamBench({}, { engine, models: [textModel('test-en', 0.5)] });
@@ -31,6 +31,17 @@ describe('R1 live sound for a model that takes whole recordings', () => {
     const [segment] = link.all('segment');
     expect(segment?.text).toMatch(/^alpha bravo charlie delta echo /);
     expect(segment?.words[1]?.start).toBeCloseTo((segment?.words[0]?.start ?? 0) + 0.4, 3);
+  });
+
+  it('U5 gets the terms of the stream as its prompt', async () => {
+    prompts.length = 0;
+    const link = await bench.dial();
+    const options = { interim: false, endpointingMs: false } as const;
+    await link.open({ options: { ...options, terms: [{ text: 'Kowalski' }, { text: 'Zyrtec' }] } });
+    await link.audio(linear16(voice(0.6)));
+    await link.end();
+    await link.event('final');
+    expect(prompts).toEqual(['Kowalski, Zyrtec']);
   });
 
   it('decodes an utterance once for a client without interims', async () => {

@@ -76,7 +76,9 @@ export class Beam {
     let top = NONE;
     for (const prefix of this.#kept) {
       const acoustic = logAdd(tree.blank[prefix] as number, tree.sounding[prefix] as number);
-      const score = acoustic + (ended ? this.#meanings.endScore(prefix) : (tree.bias[prefix] as number));
+      const score =
+        acoustic +
+        (ended ? this.#meanings.endScore(prefix) : (tree.bias[prefix] as number) + (tree.lift[prefix] as number));
       if (score > top) [winner, top] = [prefix, score];
     }
     return this.#listTokens(winner, this.#trunk);
@@ -110,6 +112,8 @@ export class Beam {
     shared.node[slot] = tree.node[prefix] as number;
     shared.state[slot] = tree.state[prefix] as number;
     shared.bias[slot] = tree.bias[prefix] as number;
+    shared.term[slot] = tree.term[prefix] as number;
+    shared.lift[slot] = tree.lift[prefix] as number;
     return slot;
   }
 
@@ -164,7 +168,7 @@ export class Beam {
   #choose(): number[] {
     for (let slot = 0; slot < shared.size; slot++) {
       const acoustic = logAdd(shared.blank[slot] as number, shared.sounding[slot] as number);
-      shared.score[slot] = acoustic + (shared.bias[slot] as number);
+      shared.score[slot] = acoustic + (shared.bias[slot] as number) + (shared.lift[slot] as number);
     }
     const likely = shared.rank(this.#settings.giveUp);
     const chosen: number[] = [];
@@ -188,6 +192,8 @@ export class Beam {
     tree.state[prefix] = shared.state[slot] as number;
     tree.finished[prefix] = shared.finished[slot] as number;
     tree.bias[prefix] = shared.bias[slot] as number;
+    tree.term[prefix] = shared.term[slot] as number;
+    tree.lift[prefix] = shared.lift[slot] as number;
     return prefix;
   }
 

@@ -18,6 +18,8 @@ export class Candidates {
   readonly state: Float64Array;
   readonly finished: Float64Array;
   readonly bias: Float64Array;
+  readonly term: Int32Array;
+  readonly lift: Float64Array;
   /** After the frame. */
   readonly blank: Float64Array;
   readonly sounding: Float64Array;
@@ -42,9 +44,11 @@ export class Candidates {
     this.node = ints();
     this.letters = ints();
     this.order = ints();
+    this.term = ints();
     this.state = floats();
     this.finished = floats();
     this.bias = floats();
+    this.lift = floats();
     this.blank = floats();
     this.sounding = floats();
     this.blankPath = floats();
@@ -80,9 +84,11 @@ export class Candidates {
    * from shorter prefixes are not waited for.
    */
   isOutdone(worse: number, better: number): boolean {
-    const { state, node, token, blank, sounding, bias } = this;
+    const { state, node, term, token, blank, sounding, bias, lift } = this;
     if (state[worse] !== state[better] || node[worse] !== node[better] || token[worse] !== token[better]) return false;
-    const own = bias[worse] as number;
+    if (term[worse] !== term[better]) return false;
+    // The lift may be taken back.
+    const own = (bias[worse] as number) + Math.max(0, (lift[worse] as number) - (lift[better] as number));
     const other = bias[better] as number;
     return (
       (blank[worse] as number) + own <= (blank[better] as number) + other &&

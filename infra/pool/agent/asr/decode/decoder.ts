@@ -1,7 +1,9 @@
+import type { Term } from '../../../../../shared/speech/terms.ts';
 import { createBeam, type DecodedToken } from './beam.ts';
 import { createLanguageModel } from './language-model.ts';
 import { createLexicon } from './lexicon.ts';
 import type { BeamSettings } from './prefix.ts';
+import { createTermTree, type TermTree } from './terms.ts';
 
 /** A word as frames of the network; `endFrame` is the first frame behind it. */
 export interface DecodedWord {
@@ -41,7 +43,8 @@ export interface Decoding {
 export interface WordDecoder {
   /** Tokens of the vocabulary: columns that a row of log probabilities must have. */
   readonly width: number;
-  begin(): Decoding;
+  /** `terms` are raised, where the vocabulary can spell them. */
+  begin(terms?: readonly Term[]): Decoding;
 }
 
 export interface DecoderAssets {
@@ -82,11 +85,21 @@ export function createDecoder(assets: DecoderAssets, settings: Partial<BeamSetti
     settings: { ...defaults, ...settings },
   };
 
+  const letters = new Map(tokens.map((token, index) => [token, index]));
+  /** Trees by their list, since each utterance of a request begins with the same one. */
+  const trees = new WeakMap<readonly Term[], TermTree>();
+  function treeOf(terms: readonly Term[]): TermTree {
+    const tree = trees.get(terms) ?? createTermTree(terms, letters, wordBoundary);
+    trees.set(terms, tree);
+    return tree;
+  }
   return {
     width: tokens.length,
-    begin() {
+    begin(terms) {
       const stable: DecodedWord[] = [];
-      const beam = createBeam(parts, (decoded) => stable.push(...toWords(decoded, assets, stable.at(-1)?.endFrame)));
+      const beam = createBeam({ ...parts, terms: terms?.length ? treeOf(terms) : undefined }, (decoded) =>
+        stable.push(...toWords(decoded, assets, stable.at(-1)?.endFrame)),
+      );
       const read = (ended: boolean): DecodedSoFar => {
         const best = beam.best(ended);
         const words = [...stable, ...toWords(best, assets, stable.at(-1)?.endFrame)];

@@ -1,10 +1,14 @@
 import type { Candidates } from './candidates.ts';
+import { createLifts } from './lifts.ts';
 import { type BeamParts, NOBODY, type Prefixes } from './prefix.ts';
 
 /**
  * Scores prefixes by lexicon and language model: words at their ends, and half words by what they may become.
  */
-export function createMeanings({ wordBoundary, lexicon, model, settings }: BeamParts, tree: Prefixes) {
+export function createMeanings(parts: BeamParts, tree: Prefixes) {
+  const { wordBoundary, lexicon, model, settings } = parts;
+  const lifts = createLifts(parts, tree);
+
   /** Scores the prefix with its current word ended; called once for each. */
   function close(prefix: number): void {
     if (tree.closed[prefix]) return;
@@ -40,11 +44,15 @@ export function createMeanings({ wordBoundary, lexicon, model, settings }: BeamP
       tree.state[root] = model?.start ?? 0;
       tree.finished[root] = 0;
       tree.bias[root] = 0;
+      tree.term[root] = 0;
+      tree.lift[root] = 0;
       return root;
     },
 
     /** Writes down at `slot` what the prefix means with one token more. */
     extend(prefix: number, token: number, into: Candidates, slot: number): void {
+      into.term[slot] = 0;
+      into.lift[slot] = 0;
       if (token === wordBoundary) {
         close(prefix);
         const finished = tree.closedFinished[prefix] as number;
@@ -53,6 +61,7 @@ export function createMeanings({ wordBoundary, lexicon, model, settings }: BeamP
         into.state[slot] = tree.closedState[prefix] as number;
         into.finished[slot] = finished;
         into.bias[slot] = finished;
+        lifts?.followBoundary(prefix, into, slot);
         return;
       }
       const before = tree.node[prefix] as number;
@@ -63,13 +72,15 @@ export function createMeanings({ wordBoundary, lexicon, model, settings }: BeamP
       into.state[slot] = tree.state[prefix] as number;
       into.finished[slot] = finished;
       into.bias[slot] = finished + promise(prefix, node);
+      lifts?.followLetter(prefix, token, into, slot);
     },
 
     /** Natural-log score of the words when the speaker has stopped here. */
     endScore(prefix: number): number {
       const open = (tree.letters[prefix] as number) > 0;
       if (open) close(prefix);
-      const finished = (open ? tree.closedFinished[prefix] : tree.finished[prefix]) as number;
+      const whole = open ? (lifts?.wholeLift(prefix) ?? 0) : 0;
+      const finished = ((open ? tree.closedFinished[prefix] : tree.finished[prefix]) as number) + whole;
       const state = (open ? tree.closedState[prefix] : tree.state[prefix]) as number;
       return finished + (model ? settings.modelWeight * model.end(state) : 0);
     },

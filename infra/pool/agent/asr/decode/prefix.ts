@@ -1,5 +1,6 @@
 import type { LanguageModel } from './language-model.ts';
 import type { Lexicon } from './lexicon.ts';
+import type { TermTree } from './terms.ts';
 
 export interface BeamSettings {
   /** Hypotheses kept after each frame. */
@@ -23,6 +24,7 @@ export interface BeamParts {
   readonly wordBoundary: number;
   readonly lexicon?: Lexicon;
   readonly model?: LanguageModel;
+  readonly terms?: TermTree | undefined;
   readonly settings: BeamSettings;
 }
 
@@ -48,6 +50,7 @@ const FLOATS = [
   'state',
   'finished',
   'bias',
+  'lift',
   'closedFinished',
   'closedState',
   'blank',
@@ -55,7 +58,7 @@ const FLOATS = [
   'blankPath',
   'soundingPath',
 ] as const;
-const INTS = ['parent', 'child', 'sibling', 'token', 'depth', 'node', 'letters', 'frame', 'candidate'] as const;
+const INTS = ['parent', 'child', 'sibling', 'token', 'depth', 'node', 'letters', 'term', 'frame', 'candidate'] as const;
 const BYTES = ['closed', 'kept'] as const;
 const PLACE_BYTES = 8 * FLOATS.length + 4 * INTS.length + BYTES.length;
 
@@ -109,6 +112,10 @@ export class Prefixes {
   finished: Float64Array;
   /** `finished` plus what the current word promises; ranks hypotheses. */
   bias: Float64Array;
+  /** Node in the tree of terms, or -1; 0 before a word that may begin one. */
+  term: Int32Array;
+  /** Score of a term that has not ended; ranks hypotheses with `bias`. */
+  lift: Float64Array;
   /** State with the current word ended, once computed (`closed`). */
   closed: Uint8Array;
   closedFinished: Float64Array;
@@ -142,6 +149,8 @@ export class Prefixes {
     this.state = columns.state;
     this.finished = columns.finished;
     this.bias = columns.bias;
+    this.term = columns.term;
+    this.lift = columns.lift;
     this.closed = columns.closed;
     this.closedFinished = columns.closedFinished;
     this.closedState = columns.closedState;

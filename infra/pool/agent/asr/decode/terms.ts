@@ -1,0 +1,58 @@
+import type { Term } from '../../../../../shared/speech/terms.ts';
+
+/** Natural-log bonus of one token of a term with boost 1. */
+export const TOKEN_BONUS = 1;
+
+/** The terms of a request, as a tree over token numbers. Node 0 is the root. */
+export interface TermTree {
+  /** Node reached from `node` by `token`, or -1. */
+  step(node: number, token: number): number;
+  /** A term ends at this node. */
+  ends(node: number): boolean;
+  /** Natural-log bonus of the token that leads to this node. */
+  bonus(node: number): number;
+}
+
+/** Tokens of a model by their text. */
+export type Letters = ReadonlyMap<string, number>;
+
+/**
+ * Returns the tokens of a term, its words parted by `wordBoundary`; `undefined` where a letter is no token. Other signs
+ * part words, but for an apostrophe that is no token.
+ */
+function spell(text: string, letters: Letters, wordBoundary: number): number[] | undefined {
+  const tokens: number[] = [];
+  for (const sign of text.normalize('NFC')) {
+    const forms = [sign, sign.toLowerCase(), sign.toUpperCase(), sign.normalize('NFD').toLowerCase().charAt(0)];
+    const found = sign.trim() === '' ? undefined : forms.find((form) => letters.has(form));
+    if (found !== undefined) tokens.push(letters.get(found) as number);
+    else if (/[\p{L}\p{N}]/u.test(sign)) return undefined;
+    else if (!/['’]/.test(sign) && tokens.length > 0 && tokens.at(-1) !== wordBoundary) tokens.push(wordBoundary);
+  }
+  return tokens.at(-1) === wordBoundary ? tokens.slice(0, -1) : tokens;
+}
+
+/** Returns the tree of the terms that can be spelled. */
+export function createTermTree(terms: readonly Term[], letters: Letters, wordBoundary: number): TermTree {
+  const next: Map<number, number>[] = [new Map()];
+  const bonuses = [0];
+  const ends = new Set<number>();
+  for (const { text, boost = 1 } of terms) {
+    const spelled = spell(text, letters, wordBoundary);
+    if (!spelled || spelled.length === 0) continue;
+    let node = 0;
+    for (const token of spelled) {
+      const row = next[node] as Map<number, number>;
+      const child = row.get(token) ?? next.push(new Map()) - 1;
+      row.set(token, child);
+      bonuses[child] = Math.max(bonuses[child] ?? Number.NEGATIVE_INFINITY, boost * TOKEN_BONUS);
+      node = child;
+    }
+    ends.add(node);
+  }
+  return {
+    step: (node, token) => next[node]?.get(token) ?? -1,
+    ends: (node) => ends.has(node),
+    bonus: (node) => bonuses[node] ?? 0,
+  };
+}

@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import { refuse } from '../refusal.ts';
+import { no, ok, type Result } from '../result.ts';
+
+/** Terms of a request: the length of Deepgram's longest lists. */
+export const TERMS_MAX = 200;
+/** Characters of one term: a name of five words. */
+export const TERM_CHARACTERS = 64;
+/** Characters of all terms of a request: 200 names of usual length. Streams buffer them with each change of options. */
+export const TERMS_CHARACTERS = 4_096;
+/** Largest factor of a term, in both directions. */
+const BOOST_MAX = 10;
+
+/** A word or phrase that a request raises in recognition; a negative boost lowers it. */
+const term = z.object({
+  text: z
+    .string()
+    .refine((text) => [...text].length <= TERM_CHARACTERS, `must be at most ${TERM_CHARACTERS} characters a term`),
+  boost: z.number().min(-BOOST_MAX).max(BOOST_MAX).optional(),
+});
+export type Term = z.infer<typeof term>;
+
+const sumRule = `must be at most ${TERMS_CHARACTERS} characters together`;
+const countRule = `must be at most ${TERMS_MAX} terms`;
+
+export const termList = z
+  .array(term)
+  .max(TERMS_MAX, countRule)
+  .refine((terms) => terms.reduce((sum, { text }) => sum + text.length, 0) <= TERMS_CHARACTERS, sumRule);
+
+/** Terms as plain texts. */
+export const termTexts = z
+  .array(term.shape.text)
+  .max(TERMS_MAX, countRule)
+  .refine((texts) => texts.join('').length <= TERMS_CHARACTERS, sumRule);
+
+/** Returns the terms of a list without empty ones. Refuses one beyond the bounds with `field_invalid`. */
+export function readTerms(field: string, terms: readonly Term[]): Result<Term[]> {
+  const read = termList.safeParse(terms.filter(({ text }) => text.trim() !== ''));
+  if (read.success) return ok(read.data);
+  return no(refuse('field_invalid', { field, rule: read.error.issues[0]?.message ?? 'is not understood' }));
+}
+
+/** Splits an element of Deepgram's `keywords`: a word and, behind a colon, its boost, which is clamped. */
+export function splitKeyword(keyword: string): Term {
+  const [, text = '', boost] = /^(.*?)(?::(-?\d+(?:\.\d+)?))?$/s.exec(keyword) ?? [];
+  return { text, ...(boost !== undefined && { boost: Math.max(-BOOST_MAX, Math.min(BOOST_MAX, Number(boost))) }) };
+}
+
+/** Words of a term in a prompt; longer pieces are sentences. */
+const PROMPT_TERM_WORDS = 4;
+
+/** Returns the terms of OpenAI's `prompt`, which is free text: its short pieces between commas, semicolons and lines. */
+function termsOfPrompt(prompt: string): Term[] {
+  const pieces = prompt.split(/[,;\n]/).map((piece) => piece.trim().replace(/[.!?:]+$/, ''));
+  return pieces
+    .filter((piece) => piece !== '' && piece.length <= TERM_CHARACTERS)
+    .filter((piece) => piece.split(/\s+/).length <= PROMPT_TERM_WORDS)
+    .map((text) => ({ text }));
+}
+
+/** Words that a request names: terms for models that spell, a text for models that take one. */
+export interface Bias {
+  readonly terms: readonly Term[];
+  readonly prompt: string;
+}
+
+/**
+ * Returns the bias of a request with a prompt, terms or both, and `undefined` without. Terms come first; those of the
+ * prompt follow as far as the bounds allow.
+ */
+export function biasOf(prompt: string | undefined, terms: readonly Term[] = []): Bias | undefined {
+  if (!prompt && terms.length === 0) return undefined;
+  const all: Term[] = [];
+  let characters = 0;
+  for (const one of [...terms, ...termsOfPrompt(prompt ?? '')]) {
+    characters += one.text.length;
+    if (all.length >= TERMS_MAX || characters > TERMS_CHARACTERS) break;
+    all.push(one);
+  }
+  return { terms: all, prompt: prompt || terms.map(({ text }) => text).join(', ') };
+}
