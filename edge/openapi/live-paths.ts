@@ -111,7 +111,11 @@ function listenPaths() {
         parameters: [
           model,
           language,
-          query('encoding', 'Encoding of the audio; default: a WAV file or Ogg Opus.', oneOf(encodings)),
+          query(
+            'encoding',
+            'Encoding of the audio; default: a WAV file, Ogg Opus, WebM (Opus) or AAC (ADTS).',
+            oneOf(encodings),
+          ),
           sampleRate,
           channels,
           flag('interim_results', '`true`: sends interim results.'),
@@ -140,7 +144,7 @@ function listenPaths() {
           query(
             'encoding',
             '`linear16`, `linear32`: the body is samples and nothing else; `sample_rate` is needed. Otherwise it is a file.',
-            oneOf(['linear16', 'linear32', 'ogg-opus']),
+            oneOf(['linear16', 'linear32', 'ogg-opus', 'webm', 'aac']),
           ),
           sampleRate,
           channels,

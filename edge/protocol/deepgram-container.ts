@@ -1,7 +1,7 @@
 import { KiB } from '../../shared/bytes.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import { sniffBytes, sniffFormat } from '../../shared/speech/format.ts';
+import { adtsRate, type SoundFormat, sniffBytes, sniffFormat } from '../../shared/speech/format.ts';
 import { AUDIO_RATE_MAX_HZ, AUDIO_RATE_MIN_HZ } from '../../shared/speech/wav.ts';
 import type { Encoding, StreamFormat } from '../../shared/stream/format.ts';
 
@@ -32,9 +32,26 @@ const EXTENSIBLE = 0xfffe;
 const FORMAT = 0x666d7420;
 const DATA = 0x64617461;
 
+/** Names of formats that only recordings may have. */
+const recordings: Readonly<Partial<Record<SoundFormat, string>>> = {
+  aiff: 'AIFF',
+  flac: 'FLAC',
+  mp3: 'MP3',
+  mp4: 'MP4',
+  vorbis: 'Ogg Vorbis',
+};
+
+/** Returns the format of a container that the agent reads; undefined for others. */
+function readContainer(sniffed: SoundFormat | undefined, head: Uint8Array): StreamFormat | undefined {
+  if (sniffed === 'opus') return { encoding: 'ogg-opus', rate: 48_000, channels: 1 };
+  if (sniffed === 'webm') return { encoding: 'webm', rate: 48_000, channels: 1 };
+  if (sniffed === 'aac') return { encoding: 'aac', rate: adtsRate(head) ?? 0, channels: 1 };
+  return undefined;
+}
+
 /**
- * Detects the format of a stream whose client named none: a WAV file as it is written, or Ogg Opus. Returns the samples
- * of a WAV, and all of Ogg, which the agent reads page by page. Buffers at most `WAV_HEADER_BYTES`, and reads each
+ * Detects the format of a stream whose client named none: a WAV file as it is written, Ogg Opus, WebM or ADTS. Returns
+ * the samples of a WAV, and all of the others, which the agent reads packet by packet. Buffers at most `WAV_HEADER_BYTES`, and reads each
  * chunk once, however small the messages are.
  */
 export class Container {
@@ -69,14 +86,17 @@ export class Container {
   #detect(held: Uint8Array<ArrayBuffer>): Result<Unpacked | undefined> {
     if (this.#isWav) return this.#readWav(held);
     const sniffed = sniffFormat(held);
-    if (sniffed === 'opus') {
-      this.#format = { encoding: 'ogg-opus', rate: 48_000, channels: 1 };
-      return ok({ format: this.#format, audio: this.#flush() });
+    const format = readContainer(sniffed, held);
+    if (format) {
+      if (!isLiveRate(format.rate)) return no(refuse('audio_live_unsupported', { found: `AAC of ${format.rate} Hz` }));
+      this.#format = format;
+      return ok({ format, audio: this.#flush() });
     }
     this.#isWav = sniffed === 'wav';
     if (this.#isWav) return this.#readWav(held);
     if (sniffed === undefined && held.length < sniffBytes) return ok(undefined);
-    return no(refuse('audio_live_unsupported', undefined, `stream without encoding: ${sniffed ?? 'unknown'}`));
+    const found = sniffed && recordings[sniffed];
+    return no(refuse('audio_live_unsupported', found === undefined ? undefined : { found }, 'without encoding'));
   }
 
   /** Returns the buffered bytes and empties the buffer. */
@@ -138,6 +158,8 @@ export class Container {
   }
 }
 
+const isLiveRate = (rate: number) => rate >= AUDIO_RATE_MIN_HZ && rate <= AUDIO_RATE_MAX_HZ;
+
 const tooLong = (unit: string, most: number): Result<never> =>
   no(refuse('audio_invalid', { rule: `its header is over ${most} ${unit}` }));
 
@@ -150,9 +172,9 @@ function readFormat(chunk: DataView): Result<StreamFormat> {
   // The first two bytes of the sub-format GUID are the format tag.
   const actual = tag === EXTENSIBLE && chunk.byteLength >= 26 ? chunk.getUint16(24, true) : tag;
   const encoding = wavEncodings[`${actual} ${bits}`];
-  const detail = `wav tag ${actual}, ${bits} bit, ${channels} channels, ${rate} Hz`;
-  const fits = rate >= AUDIO_RATE_MIN_HZ && rate <= AUDIO_RATE_MAX_HZ;
-  if (!encoding || !fits || (channels !== 1 && channels !== 2))
-    return no(refuse('audio_live_unsupported', undefined, detail));
+  if (!encoding || !isLiveRate(rate) || (channels !== 1 && channels !== 2)) {
+    const found = `WAV of format ${actual}, ${bits} bits, ${channels} channels and ${rate} Hz`;
+    return no(refuse('audio_live_unsupported', { found }));
+  }
   return ok({ encoding, rate, channels });
 }

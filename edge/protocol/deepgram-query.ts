@@ -128,6 +128,7 @@ const impliedRates: Readonly<Partial<Record<Encoding, number>>> = {
   alaw: 8_000,
   opus: 48_000,
   'ogg-opus': 48_000,
+  webm: 48_000,
 };
 
 function readFormat(query: URLSearchParams): Result<StreamFormat | undefined> {
@@ -181,14 +182,17 @@ export function readLiveQuery(query: URLSearchParams): Result<LiveQuery> {
   return ok({ ...shared.value, format: format.value, options, vadEvents: vadEvents.value });
 }
 
+/** Encodings that are files as recordings. */
+const containers: ReadonlySet<Encoding> = new Set(['ogg-opus', 'webm', 'aac']);
+
 /** Returns the format of bare samples, for which the edge writes a WAV header; undefined for files. */
 function readSamples(format: StreamFormat | undefined): Result<WavFormat | undefined> {
   if (!format) return ok(undefined);
   const { encoding, rate, channels } = format;
   if (encoding === 'linear16') return ok({ rate, channels, bits: 16, float: false });
   if (encoding === 'linear32') return ok({ rate, channels, bits: 32, float: true });
-  // Ogg Opus is a file that names its own format.
-  if (encoding === 'ogg-opus') return ok(undefined);
+  // A container names its own format.
+  if (containers.has(encoding)) return ok(undefined);
   return invalid(
     'encoding',
     'must be linear16 or linear32, or the recording a WAV, FLAC, MP3, Ogg, WebM, MP4 or AAC file',

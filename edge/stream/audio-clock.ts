@@ -59,7 +59,8 @@ export class AudioClock {
   /** Learns from an agent that the audio up to `position` lasts until `time`. */
   calibrate(position: number, time: number): void {
     if (position > 0) this.#secondsPerByte = time / position;
-    if (this.#format.encoding === 'ogg-opus') this.#end = Math.max(this.#end, time);
+    // A packet of Opus shows its length, a container does not.
+    if (this.#bytesPerSecond === undefined && this.#format.encoding !== 'opus') this.#end = Math.max(this.#end, time);
   }
 
   /** Notes that an agent processed the whole stream, which lasts until `time`. */

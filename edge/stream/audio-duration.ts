@@ -2,7 +2,7 @@ import { bytesPerSecond, type StreamFormat } from '../../shared/stream/format.ts
 
 /**
  * Returns the seconds of one message, as far as the format shows it without decoding: by its bytes, or by the first byte of
- * an Opus packet (RFC 6716 §3.1). Returns undefined for Ogg, whose pages carry their end and not their length.
+ * an Opus packet (RFC 6716 §3.1). Returns undefined for containers.
  */
 export function secondsOf(audio: Uint8Array, format: StreamFormat): number | undefined {
   const rate = bytesPerSecond(format);

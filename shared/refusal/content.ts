@@ -63,7 +63,8 @@ export const contentRefusals = {
     close: 4415,
     type: 'invalid_request_error',
     retry: 'never',
-    text: 'This audio format is not supported live. Send a WAV file (16-bit PCM, 32-bit float, A-law, mu-law) or Ogg Opus, 8 to 48 kHz, mono or stereo, or name the encoding of samples or packets. Send MP3, FLAC and other files as recordings.',
+    text: 'This audio format is not supported live. Send a WAV file (16-bit PCM, 32-bit float, A-law, mu-law), Ogg Opus, WebM (Opus) or AAC (ADTS), 8 to 48 kHz, mono or stereo, or name the encoding of samples or packets. Send MP3, FLAC and other files as recordings.',
+    more: 'The stream holds {found}.',
   },
   audio_too_long: {
     status: 413,

@@ -18,9 +18,15 @@ function isMpegFrame(bytes: Uint8Array): boolean {
   );
 }
 
-/** ISO/IEC 13818-7 §6.2: sync word, layer 0, a rate that exists. */
-const isAdtsFrame = ([sync = 0, kind = 0, form = 0xff]: Uint8Array) =>
-  sync === 0xff && (kind & 0xf6) === 0xf0 && ((form >> 2) & 15) < 13;
+/** Sample rates of AAC by index (ISO/IEC 14496-3 table 1.18). */
+export const aacRates = [
+  96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000, 7_350,
+] as const;
+
+/** Returns the sample rate of an ADTS header (ISO/IEC 13818-7 §6.2); undefined for bytes that are none. */
+export function adtsRate([sync = 0, kind = 0, form = 0xff]: Uint8Array): number | undefined {
+  return sync === 0xff && (kind & 0xf6) === 0xf0 ? aacRates[(form >> 2) & 15] : undefined;
+}
 
 /** Types of the box that an MP4 or QuickTime file begins with (ISO/IEC 14496-12 §4.3). */
 const firstBoxes = ['ftyp', 'moov', 'mdat', 'styp', 'wide'];
@@ -40,7 +46,7 @@ const signatures: readonly { format: SoundFormat; matches: (bytes: Uint8Array) =
   { format: 'vorbis', matches: (bytes) => ascii(bytes, 0, 'OggS') && ascii(bytes, oggPacket(bytes), '\x01vorbis') },
   { format: 'webm', matches: (bytes) => ascii(bytes, 0, '\x1a\x45\xdf\xa3') },
   { format: 'mp4', matches: (bytes) => firstBoxes.some((type) => ascii(bytes, 4, type)) },
-  { format: 'aac', matches: isAdtsFrame },
+  { format: 'aac', matches: (bytes) => adtsRate(bytes) !== undefined },
   { format: 'mp3', matches: (bytes) => ascii(bytes, 0, 'ID3') || isMpegFrame(bytes) },
 ];
 

@@ -1,13 +1,16 @@
 import { z } from 'zod';
 
-/** Encodings of live audio, as Deepgram names them. `opus` is one raw packet per message (RFC 6716). */
-export const encodings = ['linear16', 'linear32', 'mulaw', 'alaw', 'opus', 'ogg-opus'] as const;
+/**
+ * Encodings of live audio, as Deepgram names them. `opus` is one raw packet per message (RFC 6716); `webm` is Opus in
+ * WebM or Matroska, `aac` is AAC-LC in ADTS.
+ */
+export const encodings = ['linear16', 'linear32', 'mulaw', 'alaw', 'opus', 'ogg-opus', 'webm', 'aac'] as const;
 export type Encoding = (typeof encodings)[number];
 
 /** `linear32` is little-endian IEEE float, as `linear16` is little-endian integer; samples of channels interleave. */
 export const streamFormat = z.object({
   encoding: z.enum(encodings),
-  /** Samples per second and channel, 8,000 to 48,000; for Opus the rate it is decoded at (RFC 7845 §5.1: 48,000). */
+  /** Samples per second and channel, 8,000 to 48,000; for Opus 48,000 (RFC 7845 §5.1), for AAC that of its header. */
   rate: z.number().int().min(8_000).max(48_000),
   channels: z.union([z.literal(1), z.literal(2)]),
 });

@@ -4,6 +4,7 @@ import type { StreamFormat } from '../../shared/stream/format.ts';
 import { finish, type Line, listen } from '../fault/streams/listener.ts';
 import { speak } from '../fault/streams/speaker.ts';
 import { oggPackets } from '../ogg-packets.ts';
+import { liveWebm } from '../webm.ts';
 import { clipBytes, clipLike } from './clips.ts';
 import { join } from './join.ts';
 import type { Shared } from './running.ts';
@@ -15,8 +16,8 @@ beforeAll(async () => {
 
 const clip = clipLike('.opus');
 const file = clipBytes(clip);
-/** Packets after the two headers. */
-const packets = oggPackets(file).slice(2);
+/** The first header, and the packets after the second one. */
+const [opusHead = file, , ...packets] = oggPackets(file);
 const format = (encoding: StreamFormat['encoding']): StreamFormat => ({ encoding, rate: 48_000, channels: 1 });
 const textOf = (of: readonly { readonly text: string }[]) => of.map(({ text }) => text).join(' ');
 const linesOf = (of: readonly Line[]) => of.map(([text]) => text).join(' ');
@@ -46,6 +47,12 @@ describe('Opus from a phone: /v1/listen', () => {
   it('packet by packet', async () => {
     const listener = await listen(running, { params: { encoding: 'opus', sample_rate: '48000' }, frameBytes: 4_096 });
     for (const packet of packets) listener.send(packet);
+    expect(linesOf(await finish(listener))).toBe(clip.text);
+  });
+
+  it('U1 as WebM of a MediaRecorder, which names its format', async () => {
+    const listener = await listen(running, { container: true, frameBytes: 999 });
+    listener.send(liveWebm('A_OPUS', opusHead, packets));
     expect(linesOf(await finish(listener))).toBe(clip.text);
   });
 

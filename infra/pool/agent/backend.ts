@@ -39,10 +39,10 @@ export const stepSlotsOf = ({ slots }: Settings): number => slots * STEPS_PER_SL
 
 /** Returns the stream workers of the settings; `undefined` where this process carries streams itself. */
 function openWorkers(settings: Settings, log: ReturnType<typeof createLog>, keepaliveMs: number) {
-  const { agent, engine, streams, workers: count } = settings;
+  const { agent, engine, streams, workers: count, aac } = settings;
   if (count === 1) return undefined;
   const slots = Math.ceil(stepSlotsOf(settings) / count);
-  return new StreamWorkers({ count, log, settings: { agent, engine, streams, slots, keepaliveMs } });
+  return new StreamWorkers({ count, log, settings: { agent, engine, streams, slots, keepaliveMs, aac } });
 }
 
 interface MetricsParts {

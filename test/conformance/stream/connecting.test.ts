@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { encodings } from '../../../shared/stream/format.ts';
 import { makeToken } from '../../edge/authority.ts';
 import { StreamClient, slow } from '../../edge/stream-client.ts';
 import { modelName, startListener } from '../../edge/stream-listener.ts';
@@ -119,7 +120,7 @@ describe('starting', () => {
 
   it('takes every format of the protocol', async () => {
     const { name, agentStreams } = await startListener();
-    for (const encoding of ['linear16', 'linear32', 'mulaw', 'alaw', 'opus', 'ogg-opus'] as const) {
+    for (const encoding of encodings) {
       const client = await StreamClient.connect();
       client.start(name, { format: { ...slow, encoding } });
       await client.waitFor('ready');

@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Container, WAV_HEADER_CHUNKS_MAX } from '../../../edge/protocol/deepgram-container.ts';
+import { publicText } from '../../../shared/refusal.ts';
 
 /** The header of a WAV file of 16 kHz mono, with so many empty chunks before its sound. */
 function wav(empty: number): Uint8Array {
@@ -34,4 +35,26 @@ describe('C10 a WAV file of many chunks', () => {
   it('is refused when there are too many of them before its sound', () => {
     expect(new Container().push(wav(most + 1))).toMatchObject({ ok: false, refusal: { reason: 'audio_invalid' } });
   });
+});
+
+it.each([
+  ['WebM', [0x1a, 0x45, 0xdf, 0xa3, ...Array<number>(80).fill(5)], { encoding: 'webm', rate: 48_000, channels: 1 }],
+  ['ADTS', [0xff, 0xf1, 0x50, 0x80, 2, 0x1f, 0xfc, 1], { encoding: 'aac', rate: 44_100, channels: 1 }],
+] as const)('U1 C10 %s is handed on as it is, byte by byte', (_, bytes, format) => {
+  const container = new Container();
+  const taken = bytes.map((byte) => container.push(Uint8Array.of(byte)));
+  const given = taken.flatMap((one) => (one.ok && one.value ? [one.value] : []));
+  expect(given[0]?.format).toEqual(format);
+  expect(given.flatMap(({ audio }) => [...audio])).toEqual(bytes);
+});
+
+it.each([
+  ['MP4', Buffer.from('\0\0\0\x18ftypisom')],
+  ['FLAC', Buffer.from('fLaC')],
+  ['AAC of 96000 Hz', Uint8Array.of(0xff, 0xf1, 0x40, 0x80)],
+])('U1 a refusal names %s', (found, bytes) => {
+  const container = new Container();
+  for (const answer of [container.push(bytes), container.push(bytes)]) {
+    expect(answer.ok || publicText(answer.refusal)).toContain(`The stream holds ${found}.`);
+  }
 });

@@ -271,8 +271,8 @@ describe('seconds of a stream', () => {
     expect(clock.processed).toBe(10);
   });
 
-  it('for Ogg they are what the agent measured', () => {
-    const buffer = create({ encoding: 'ogg-opus', rate: 48_000 });
+  it.each(['ogg-opus', 'webm', 'aac'] as const)('for %s they are what the agent measured', (encoding) => {
+    const buffer = create({ encoding, rate: 48_000 });
     const { clock } = buffer;
     const send = (bytes: number, time: number) => {
       append(buffer, bytes);

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { aacRates } from '../../../../shared/speech/format.ts';
 
 /** Bytes for which the module has room: the longest frame of two channels takes 1.5 KB. */
 const INPUT_BYTES = 8_192;
@@ -23,11 +24,6 @@ interface Exports {
   open(bytes: number): number;
   decode(bytes: number): number;
 }
-
-/** Sample rates by index (ISO/IEC 14496-3 table 1.18). */
-export const aacRates = [
-  96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000, 7_350,
-] as const;
 
 /** Audio object types that are not AAC-LC (ISO/IEC 14496-3 table 1.17). */
 const objectTypes: Readonly<Record<number, string>> = {

@@ -1,4 +1,4 @@
-import { aacRates } from './aac.ts';
+import { adtsRate } from '../../../../shared/speech/format.ts';
 import { createByteQueue } from './byte-queue.ts';
 import { type Demuxer, invalid, type MediaItem, truncated, unsupported } from './demuxer.ts';
 
@@ -11,10 +11,10 @@ const configOf = (type: number, rate: number, layout: number) =>
 
 /**
  * Packets of AAC in ADTS (ISO/IEC 13818-7 §6.2): frames that each say how long they are. Like MP3 it has no length: a
- * file that was cut between two frames is a shorter recording.
+ * file that was cut between two frames is a shorter recording. `start` is the offset of the frame that comes first.
  */
-export function createAdtsDemuxer(): Demuxer {
-  const queue = createByteQueue();
+export function createAdtsDemuxer(start = 0): Demuxer {
+  const queue = createByteQueue(start);
   let config: Uint8Array | undefined;
   let frames = 0;
 
@@ -22,9 +22,8 @@ export function createAdtsDemuxer(): Demuxer {
   function readHeader(head: Uint8Array): MediaItem | { readonly bytes: number; readonly skip: number } {
     const [sync = 0, kind = 0, form = 0, size = 0, middle = 0, low = 0, blocks = 0] = head;
     if (sync !== 0xff || (kind & 0xf6) !== 0xf0) return invalid('its frames do not follow each other');
-    const rate = (form >> 2) & 15;
-    if (rate >= aacRates.length) return invalid('its header has no sample rate');
-    const read = configOf(1 + (form >> 6), rate, ((form & 1) << 2) | (size >> 6));
+    if (adtsRate(head) === undefined) return invalid('its header has no sample rate');
+    const read = configOf(1 + (form >> 6), (form >> 2) & 15, ((form & 1) << 2) | (size >> 6));
     if (config && !config.every((byte, i) => byte === read[i])) return unsupported('ADTS of changing formats');
     config = read;
     // A second block in a frame has no length of its own.
@@ -45,10 +44,11 @@ export function createAdtsDemuxer(): Demuxer {
         if ('type' in read) return yield read;
         if (isNew && config)
           yield { type: 'track', track: { codec: 'aac', container: 'ADTS', config, skipSeconds: 0 } };
+        const at = queue.position();
         const frame = queue.take(read.bytes);
         if (!frame) return;
         frames++;
-        yield { type: 'packet', packet: frame.subarray(read.skip) };
+        yield { type: 'packet', packet: frame.subarray(read.skip), at };
       }
     },
     *finish() {

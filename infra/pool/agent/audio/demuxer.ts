@@ -17,7 +17,12 @@ export interface Track {
 export type MediaItem =
   /** The first item of a file. */
   | { readonly type: 'track'; readonly track: Track }
-  | { readonly type: 'packet'; readonly packet: Uint8Array }
+  | {
+      readonly type: 'packet';
+      readonly packet: Uint8Array;
+      /** Offset from which another demuxer of the track yields this packet, maybe after others of its block. */
+      readonly at?: number;
+    }
   /** The last item. */
   | { readonly type: 'refused'; readonly refusal: Refusal };
 

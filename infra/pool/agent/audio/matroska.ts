@@ -2,7 +2,7 @@ import { KiB, MiB } from '../../../../shared/bytes.ts';
 import { type ByteQueue, createByteQueue } from './byte-queue.ts';
 import { type Demuxer, invalid, type MediaItem, PACKET_BYTES, truncated, unsupported } from './demuxer.ts';
 import { elementsIn, readId, readVint } from './ebml.ts';
-import { framesOf, type MatroskaTrack, readTracks } from './matroska-tracks.ts';
+import { framesOf, readTracks } from './matroska-tracks.ts';
 
 /** Longest description of the tracks; a Vorbis setup takes a few KiB. */
 const TRACKS_BYTES = MiB;
@@ -30,6 +30,8 @@ const wholes: Readonly<Record<number, number>> = { [HEAD]: HEAD_BYTES, [TRACKS]:
 
 interface Open {
   readonly id: number;
+  /** Offset of its head. */
+  readonly at: number;
   /** Offset of its body. */
   readonly start: number;
   readonly size: number;
@@ -44,21 +46,29 @@ function takeHead(queue: ByteQueue): (Open & { readonly segment?: number }) | 'b
   if (size === undefined || size === 'broken') return size;
   const isParent = parents.has(id.id);
   if (size.isUnknown && !isParent) return 'broken';
+  const at = queue.position();
   queue.take(id.bytes + size.bytes);
   const start = queue.position();
-  if (id.id === SEGMENT && !size.isUnknown) return { id: id.id, start, size: 0, segment: start + size.value };
-  return { id: id.id, start, size: isParent ? 0 : size.value };
+  if (id.id === SEGMENT && !size.isUnknown) return { id: id.id, at, start, size: 0, segment: start + size.value };
+  return { id: id.id, at, start, size: isParent ? 0 : size.value };
+}
+
+/** A place inside a file: the head of an element that another demuxer reached, and the number of its track. */
+export interface MatroskaPlace {
+  readonly position: number;
+  readonly track: number;
 }
 
 /**
- * Packets of the first track of sound in a WebM or Matroska file (RFC 9559). Holds one element. A recorder that writes
- * live knows no sizes of segments and clusters; a file without them ends anywhere between two elements.
+ * Packets of the first track of sound in a WebM or Matroska file (RFC 9559), or of the track of `from` behind it. Holds
+ * one element. A recorder that writes live knows no sizes of segments and clusters; a file without them ends anywhere
+ * between two elements.
  */
-export function createMatroskaDemuxer(): Demuxer {
-  const queue = createByteQueue();
+export function createMatroskaDemuxer(from?: MatroskaPlace): Demuxer & { readonly track: () => number | undefined } {
+  const queue = createByteQueue(from?.position);
   let open: Exclude<ReturnType<typeof takeHead>, 'broken'>;
   let container = 'Matroska';
-  let found: MatroskaTrack | undefined;
+  let track = from?.track;
   let segmentEnd = 0;
   let packets = 0;
 
@@ -68,16 +78,16 @@ export function createMatroskaDemuxer(): Demuxer {
       container = type && String.fromCharCode(...type) === 'webm' ? 'WebM' : 'Matroska';
       return;
     }
-    if (found) return yield invalid('it describes its tracks twice');
+    if (track !== undefined) return yield invalid('it describes its tracks twice');
     const read = readTracks(body, container);
     if ('found' in read) return yield unsupported(read.found);
-    found = read;
+    track = read.number;
     yield { type: 'track', track: read.track };
   }
 
   /** Frames of a block of the track; undefined while it is not there. */
-  function* readBlock({ size }: Open): Generator<MediaItem, boolean> {
-    if (!found) {
+  function* readBlock({ size, at }: Open): Generator<MediaItem, boolean> {
+    if (track === undefined) {
       yield invalid('its sound comes before its tracks');
       return false;
     }
@@ -88,7 +98,7 @@ export function createMatroskaDemuxer(): Demuxer {
       yield invalid('a block is damaged');
       return false;
     }
-    if (number.value !== found.number) return true;
+    if (number.value !== track) return true;
     if (size > BLOCK_BYTES) {
       yield invalid('a packet is too long');
       return false;
@@ -101,11 +111,12 @@ export function createMatroskaDemuxer(): Demuxer {
       return false;
     }
     packets += frames.length;
-    for (const packet of frames) yield { type: 'packet', packet };
+    for (const packet of frames) yield { type: 'packet', packet, at };
     return true;
   }
 
   return {
+    track: () => track,
     *push(bytes) {
       queue.append(bytes);
       for (;;) {

@@ -1,6 +1,7 @@
 import { OpusDecoder } from 'opus-decoder';
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
+import type { SoundBlock } from '../../../../shared/speech/format.ts';
 import { RECORDING_CHANNELS_MAX } from '../../../../shared/speech/wav.ts';
 import { isAacEnabled, openAac, readAacConfig } from './aac.ts';
 import type { Track } from './demuxer.ts';
@@ -55,30 +56,33 @@ async function openOpus({ config, container }: Track): Promise<Result<PacketCode
   });
 }
 
-function openAacTrack({ config, container }: Track): Result<PacketCodec> {
+/** Opens AAC-LC; decodes a packet at a time. */
+export function openAacTrack({ config, container }: Track): Result<(packet: Uint8Array) => Result<SoundBlock>> {
   const format = readAacConfig(config);
   if (typeof format === 'string') return unsupported(`${format} in ${container}; record AAC-LC or Opus`);
   if (!isAacEnabled()) return unsupported(`AAC in ${container}, which is not turned on here; record Opus, FLAC or WAV`);
   const decoder = openAac(config, format);
   if (!decoder) return unsupported(`AAC of ${format.rate} Hz in ${container}; record AAC-LC or Opus`);
-  return ok({
-    async decode(packet) {
-      try {
-        const channels = decoder.decode(packet);
-        return channels ? ok({ rate: format.rate, channels }) : damaged;
-      } catch (cause) {
-        // The decoder stops at damage that it does not expect.
-        if (cause instanceof WebAssembly.RuntimeError) return damaged;
-        throw cause;
-      }
-    },
-    free: () => {},
+  return ok((packet) => {
+    try {
+      const channels = decoder.decode(packet);
+      return channels ? ok({ rate: format.rate, channels }) : damaged;
+    } catch (cause) {
+      // The decoder stops at damage that it does not expect.
+      if (cause instanceof WebAssembly.RuntimeError) return damaged;
+      throw cause;
+    }
   });
 }
 
 /** Opens the decoder of a track; `skipSeconds` of its sound come before the recording. */
 export async function openCodec(track: Track): Promise<Result<PacketCodec & { readonly skipSeconds: number }>> {
   if (track.codec === 'opus') return openOpus(track);
-  const opened = track.codec === 'vorbis' ? await openVorbis(track) : openAacTrack(track);
-  return opened.ok ? ok({ ...opened.value, skipSeconds: track.skipSeconds }) : opened;
+  const { skipSeconds } = track;
+  if (track.codec === 'vorbis') {
+    const vorbis = await openVorbis(track);
+    return vorbis.ok ? ok({ ...vorbis.value, skipSeconds }) : vorbis;
+  }
+  const aac = openAacTrack(track);
+  return aac.ok ? ok({ decode: async (packet) => aac.value(packet), free: () => {}, skipSeconds }) : aac;
 }

@@ -7,6 +7,7 @@ import { MEMORY_BYTES, UNIT_SAMPLES } from '../asr/vad/detect.ts';
 import { MODEL_RATE } from '../audio/mono.ts';
 import { firstInput } from '../audio/resample.ts';
 import type { Capture, HearingState } from './hearing.ts';
+import { decodedRate } from './packets.ts';
 import type { LastWord } from './scribe.ts';
 import type { Origin } from './source.ts';
 
@@ -39,6 +40,8 @@ const state = z.object({
     .max(MOST_UNITS),
   voice: z.base64().length(Math.ceil(MEMORY_BYTES / 3) * 4),
   speechUnits: frames,
+  /** Number of the track in a container that describes it before the position. */
+  track: frames.optional(),
   lastWord: z.object({ end: z.number().nonnegative(), told: z.boolean() }).optional(),
 });
 
@@ -56,7 +59,7 @@ export interface Resumption {
 
 /** Writes the position and state from which another agent can take over. */
 export function writeCheckpoint(
-  { position, time, state: hearing }: Capture,
+  { position, time, track, state: hearing }: Capture,
   format: StreamFormat,
   index: number,
   lastWord: LastWord | undefined,
@@ -66,6 +69,7 @@ export function writeCheckpoint(
     v: VERSION,
     format: nameOf(format),
     ...counts,
+    track,
     speaking: cutter.speaking,
     run: cutter.run,
     voiced: cutter.voiced.map(Number).join(''),
@@ -104,12 +108,12 @@ export function readCheckpoint(from: Checkpoint | undefined, format: StreamForma
     const origin = { position: from?.position ?? 0, frame: 0 };
     return { origin, hearing, voice: undefined, lastWord: undefined, index: from?.index ?? 0 };
   }
-  const { speaking, run, voiced, voice, lastWord, missing, runFrame, unit, skip, speechUnits } = read;
+  const { speaking, run, voiced, voice, lastWord, missing, runFrame, unit, skip, speechUnits, track } = read;
   const memory = new Uint8Array(Buffer.from(voice, 'base64'));
   const flags = [...voiced].map((flag) => flag === '1');
-  const rate = format.encoding === 'opus' || format.encoding === 'ogg-opus' ? MODEL_RATE : format.rate;
+  const frame = runFrame + firstInput(decodedRate(format), MODEL_RATE, unit * UNIT_SAMPLES) - skip;
   return {
-    origin: { position: from.position, frame: runFrame + firstInput(rate, MODEL_RATE, unit * UNIT_SAMPLES) - skip },
+    origin: { position: from.position, frame, track },
     hearing: {
       missing,
       runFrame,

@@ -33,6 +33,8 @@ export interface Capture {
   readonly position: number;
   /** Time of the position, in samples at 16 kHz. */
   readonly time: number;
+  /** Number of the track in a container that describes it before the position. */
+  readonly track: number | undefined;
   readonly state: HearingState;
 }
 
@@ -104,7 +106,7 @@ export class Hearing {
     this.#checkpointAt = unit;
   }
 
-  /** Refuses with `audio_invalid`. */
+  /** Refuses with `audio_invalid` and `audio_live_unsupported`. */
   push(position: number, audio: Uint8Array): Result<undefined> {
     const sound = this.#source.push(position, audio);
     if (!sound.ok) return sound;
@@ -179,10 +181,11 @@ export class Hearing {
   #capture(): Capture {
     const first = this.#firstHeld();
     const input = this.#runFrame + firstInput(this.#rate, MODEL_RATE, first * UNIT_SAMPLES);
-    const { position, skip } = this.#source.locate(input);
+    const { position, skip, track } = this.#source.locate(input);
     return {
       position,
       time: Math.max(0, this.#tickOf(input - skip)),
+      track,
       state: {
         missing: this.#missing,
         runFrame: this.#runFrame,

@@ -11,8 +11,8 @@ const CONTINUED = 1;
 const FIRST = 2;
 
 export type OggItem =
-  /** A page begins with which a reader may begin, too: no packet goes on from the page before. */
-  | { readonly type: 'page'; readonly position: number }
+  /** A place from which another reader gives what follows: of Ogg, a page without the rest of a packet. */
+  | { readonly type: 'place'; readonly position: number }
   | { readonly type: 'head'; readonly channels: number; readonly preSkip: number }
   | { readonly type: 'packet'; readonly packet: Uint8Array }
   /** The last item. */
@@ -22,7 +22,7 @@ const startsWith = (bytes: Uint8Array, text: string) =>
   bytes.length >= text.length && [...text].every((letter, i) => bytes[i] === letter.charCodeAt(0));
 
 /** Returns the item of a packet; nothing for tags. */
-function itemOf(packet: Uint8Array): OggItem | undefined {
+export function itemOf(packet: Uint8Array): OggItem | undefined {
   if (startsWith(packet, 'OpusTags')) return undefined;
   if (!startsWith(packet, 'OpusHead')) return { type: 'packet', packet };
   const view = new DataView(packet.buffer, packet.byteOffset, packet.byteLength);
@@ -97,7 +97,7 @@ export function createPageReader(start: number) {
     begins = ((header[5] ?? 0) & FIRST) !== 0;
     const continued = ((header[5] ?? 0) & CONTINUED) !== 0;
     if (!continued) {
-      yield { type: 'page', position: at };
+      yield { type: 'place', position: at };
       packet = [];
       packetBytes = 0;
       ignoring = false;

@@ -8,20 +8,24 @@ import type { Sound } from '../audio/mono.ts';
 export interface Origin {
   readonly position: number;
   readonly frame: number;
+  /** Number of the track, where the container describes it before `position` only. */
+  readonly track?: number | undefined;
 }
 
-/** From where another source can go on: it begins at `position` and throws `skip` frames away. */
+/** A place where another source can continue: it begins at `position` and discards `skip` frames. */
 export interface Place {
   readonly position: number;
   readonly skip: number;
+  /** As in `Origin`. */
+  readonly track?: number | undefined;
 }
 
 /** Turns the bytes of a stream into sound of one channel. Frames are samples of one channel at `rate`. */
 export interface Source {
   readonly rate: number;
   /**
-   * One chunk as the client sent it, which began at `position`. Refuses with `audio_invalid` what is no sound. The
-   * samples are there until the next call of any source.
+   * Decodes one chunk as the client sent it, which began at `position`. Refuses with `audio_invalid` and
+   * `audio_live_unsupported`. The samples are there until the next call of any source.
    */
   push(position: number, audio: Uint8Array): Result<Sound>;
   /** From where on `frame` can be heard again; frames before one that was asked for are forgotten. */

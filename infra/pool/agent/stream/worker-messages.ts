@@ -15,6 +15,8 @@ export interface WorkerSettings {
   readonly slots: number;
   readonly streams: number;
   readonly keepaliveMs: number;
+  /** Decode AAC. */
+  readonly aac: boolean;
 }
 
 /** A stream for a worker; its connection comes with the message. */

@@ -6,6 +6,7 @@ import { Registry } from 'prom-client';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no } from '../../../../shared/result.ts';
 import type { Recogniser } from '../asr/segment.ts';
+import { enableAac } from '../audio/aac.ts';
 import { openEngine } from '../engine/open-engine.ts';
 import { createRecognisers, type RecogniserSource } from '../models/recogniser.ts';
 import { plainRefusal } from '../request/admit.ts';
@@ -48,7 +49,8 @@ function loadModels(sources: readonly RecogniserSource[]): void {
   );
 }
 
-function startWorker({ agent, engine: engineSettings, slots, streams, keepaliveMs }: WorkerSettings) {
+function startWorker({ agent, engine: engineSettings, slots, streams, keepaliveMs, aac }: WorkerSettings) {
+  if (aac) enableAac();
   const registry = new Registry();
   const engine = openEngine(engineSettings, slots + SEQUENCE_ENDS_CONCURRENT_MAX);
   const clock = systemClock;

@@ -12,6 +12,7 @@ import { startEmbedded } from '../../../contract/engine/embedded.ts';
 import { type FakeEdge, startFakeEdge } from '../../../fake/edge.ts';
 import { dialLink, type FakeLink } from '../../../fake/stream-link.ts';
 import { oggPackets } from '../../../ogg-packets.ts';
+import { liveWebm } from '../../../webm.ts';
 import { silentPage } from '../fixtures.ts';
 import { makeEnvironment, patience } from '../start-agent.ts';
 
@@ -117,11 +118,15 @@ describe('live streams with the reference model on the embedded engine', () => {
     expect(textIn(link)).toBe(textOf('balance.opus'));
   });
 
-  it('an Ogg Opus stream in pieces, resumed inside its second utterance', async () => {
-    const format = { encoding: 'ogg-opus', rate: 48_000, channels: 1 } as const;
-    const clip = read('balance.opus');
+  const opusClip = read('balance.opus');
+  const pause = silentPage(1, 50);
+  const [opusHead = pause, , ...opusPackets] = oggPackets(opusClip);
+  it.each([
     // A recorder that was started again: one logical stream behind the other, a second of silence between them.
-    const bytes = new Uint8Array(Buffer.concat([clip, silentPage(1, 50), clip]));
+    ['ogg-opus', new Uint8Array(Buffer.concat([opusClip, pause, opusClip]))],
+    ['webm', liveWebm('A_OPUS', opusHead, [...opusPackets, ...oggPackets(pause), ...opusPackets])],
+  ] as const)('R1 U1 %s in pieces, resumed inside its second utterance', async (encoding, bytes) => {
+    const format = { encoding, rate: 48_000, channels: 1 } as const;
     const calm = await dial();
     await calm.open({ model: 'reference-en', format });
     await calm.audio(bytes, 500);
@@ -131,7 +136,7 @@ describe('live streams with the reference model on the embedded engine', () => {
 
     const first = await dial();
     await first.open({ model: 'reference-en', format });
-    await first.audio(bytes.subarray(0, bytes.length - clip.length / 3), 500);
+    await first.audio(bytes.subarray(0, bytes.length - opusClip.length / 3), 500);
     await first.until(() => first.all('interim').some(({ index }) => index === 1));
     const from = first.lastCheckpoint();
     first.drop();

@@ -5,13 +5,16 @@ import { describe, expect, it, vi } from 'vitest';
 import { createCutter, type Unit } from '../../../../infra/pool/agent/asr/vad/cut.ts';
 import { createLiveCutter } from '../../../../infra/pool/agent/asr/vad/cut-live.ts';
 import { createVoiceDetector, MEMORY_BYTES, UNIT_SAMPLES } from '../../../../infra/pool/agent/asr/vad/detect.ts';
+import { enableAac } from '../../../../infra/pool/agent/audio/aac.ts';
 import { decodeSound } from '../../../../infra/pool/agent/audio/decode.ts';
 import { createResampler, firstInput } from '../../../../infra/pool/agent/audio/resample.ts';
 import { createPageReader } from '../../../../infra/pool/agent/stream/ogg-pages.ts';
 import { openSource } from '../../../../infra/pool/agent/stream/open-source.ts';
-import type { Origin } from '../../../../infra/pool/agent/stream/source.ts';
+import type { Origin, Place } from '../../../../infra/pool/agent/stream/source.ts';
+import { publicText } from '../../../../shared/refusal.ts';
 import type { StreamFormat } from '../../../../shared/stream/format.ts';
 import { oggPackets } from '../../../ogg-packets.ts';
+import { liveWebm } from '../../../webm.ts';
 import { joinSamples, silence, silentPage, voice, withCrc } from '../fixtures.ts';
 
 vi.spyOn(console, 'error').mockImplementation(() => {});
@@ -24,6 +27,8 @@ const pcm = (encoding: StreamFormat['encoding'], channels: 1 | 2 = 1): StreamFor
 });
 const opus: StreamFormat = { encoding: 'opus', rate: 48_000, channels: 1 };
 const ogg: StreamFormat = { encoding: 'ogg-opus', rate: 48_000, channels: 1 };
+const webm: StreamFormat = { encoding: 'webm', rate: 48_000, channels: 1 };
+const aac: StreamFormat = { encoding: 'aac', rate: 44_100, channels: 1 };
 
 async function open(format: StreamFormat, origin = start, skip = 0) {
   const source = await openSource(format, origin, skip);
@@ -123,17 +128,73 @@ describe('PCM of a stream', () => {
 });
 
 const file = new Uint8Array(readFileSync(path.join(import.meta.dirname, '../../../clips/balance.opus')));
-const packets = oggPackets(file).slice(2);
+const [opusHead = file, , ...packets] = oggPackets(file);
+const webmFile = liveWebm('A_OPUS', opusHead, packets);
+const aacFile = new Uint8Array(readFileSync(path.join(import.meta.dirname, '../clips/mono-44k.aac')));
 
 /** The same recording as a file. */
-async function decodeFile(): Promise<Float32Array> {
+async function decodeFile(recording: Uint8Array = file): Promise<Float32Array> {
   const parts: Float32Array[] = [];
   async function* bytes() {
-    yield file;
+    yield recording;
   }
   for await (const block of decodeSound(bytes())) if (block.ok) parts.push(block.value.channels[0] as Float32Array);
   return joinSamples(...parts);
 }
+
+enableAac();
+
+describe('containers of a stream', () => {
+  it.each([
+    ['webm', webm, webmFile],
+    ['aac', aac, aacFile],
+  ] as const)('U1 %s cut anywhere decodes as the recording does', async (_name, format, bytes) => {
+    const recorded = await decodeFile(bytes);
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.integer({ min: 1, max: 900 }), { minLength: 1, maxLength: 40 }), async (sizes) => {
+        const chunks: Uint8Array[] = [];
+        for (let at = 0, i = 0; at < bytes.length; at += chunks.at(-1)?.length ?? 0, i++)
+          chunks.push(bytes.subarray(at, at + (sizes[i % sizes.length] ?? 1)));
+        const live = await decode(format, chunks);
+        expect(live.every((sample, i) => sample === recorded[i]) && live.length === recorded.length).toBe(true);
+      }),
+      { numRuns: 8 },
+    );
+  });
+
+  it.each([
+    ['Vorbis in WebM', webm, liveWebm('A_VORBIS', opusHead, packets)],
+    ['AAC in WebM', webm, liveWebm('A_AAC', Uint8Array.of(0x12, 0x08), packets)],
+    ["'A_FLAC' in WebM", webm, liveWebm('A_FLAC', opusHead, packets)],
+    ['AAC Main in ADTS; record AAC-LC or Opus', aac, aacFile.map((byte, i) => (i === 2 ? byte & 0x3f : byte))],
+  ] as const)('U1 a refusal names %s', async (found, format, bytes) => {
+    const answer = (await open(format)).push(0, bytes);
+    expect(answer.ok || publicText(answer.refusal)).toContain(`The stream holds ${found}.`);
+  });
+
+  it.each([
+    [
+      'six channels',
+      webm,
+      liveWebm(
+        'A_OPUS',
+        opusHead.map((byte, i) => (i === 9 ? 6 : byte)),
+        packets,
+      ),
+    ],
+    ['no element', webm, new Uint8Array(80).fill(0)],
+    ['packets that are not Opus', webm, liveWebm('A_OPUS', opusHead, [new Uint8Array(9).fill(255)])],
+    ['another rate than announced', { ...aac, rate: 48_000 }, aacFile],
+    ['no frame', aac, new Uint8Array(80).fill(1)],
+  ] as const)('U1 %s is refused as damaged', async (_name, format, bytes) => {
+    expect((await open(format)).push(0, bytes)).toMatchObject({ refusal: { reason: 'audio_invalid' } });
+  });
+
+  it('R1 WebM without the number of its track never resumes in silence', async () => {
+    const made = await openSource(webm, { position: 900, frame: 0 }, 0);
+    expect(made).toMatchObject({ ok: false, refusal: { reason: 'seal_broken' } });
+  });
+});
 
 describe('Opus of a stream: a phone', () => {
   it('decodes the same by packets, by Ogg pages cut anywhere, and as file', async () => {
@@ -150,23 +211,25 @@ describe('Opus of a stream: a phone', () => {
   it.each([
     ['opus', opus, packets],
     ['ogg-opus', ogg, pieces(file, 200)],
+    ['webm', webm, pieces(webmFile, 211)],
+    ['aac', aac, pieces(aacFile, 61)],
   ] as const)('%s resumes before the wanted position and then sounds the same', async (_name, format, chunks) => {
     const whole = await decode(format, chunks);
     const source = await open(format);
     let position = 0;
     let heard = 0;
-    const moves: { wanted: number; position: number; skip: number }[] = [];
+    const moves: (Place & { wanted: number })[] = [];
     for (const [i, chunk] of chunks.entries()) {
       const sound = source.push(position, chunk);
       position += chunk.length;
       heard += sound.ok ? sound.value.length : 0;
-      if (i % 20 === 19 && heard > 4_000) moves.push({ wanted: heard - 2_000, ...source.locate(heard - 2_000) });
+      if (i % 20 === 19 && heard > 10_000) moves.push({ wanted: heard - 2_000, ...source.locate(heard - 2_000) });
     }
     expect(moves.length).toBeGreaterThanOrEqual(2);
     const bytes = joinBytes(chunks);
-    for (const { wanted, position: from, skip } of moves) {
-      const rest = format === ogg ? [bytes.subarray(from)] : chunks.slice(startsOf(chunks).indexOf(from));
-      const again = await decode(format, rest, { position: from, frame: wanted - skip }, skip);
+    for (const { wanted, position: from, skip, track } of moves) {
+      const rest = format === opus ? chunks.slice(startsOf(chunks).indexOf(from)) : [bytes.subarray(from)];
+      const again = await decode(format, rest, { position: from, frame: wanted - skip, track }, skip);
       expect(again.length).toBe(whole.length - wanted);
       const error = Math.max(...again.map((sample, i) => Math.abs(sample - (whole[wanted + i] ?? 0))));
       expect(error).toBeLessThan(0.02);
