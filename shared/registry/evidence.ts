@@ -54,6 +54,8 @@ export const evidence = z.discriminatedUnion('kind', [
     set: z.string().max(128),
     seed: z.number().int().nonnegative(),
     speakers: z.array(speakerErrors).max(MODEL_SPEAKERS_MAX),
+    /** The recordings were heard as live streams. */
+    streamed: z.literal(true).optional(),
   }),
   z.object({ kind: z.literal('rates'), ...named, run: canaryRun }),
   /**

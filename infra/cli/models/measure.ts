@@ -89,7 +89,8 @@ function describe(piece: Evidence): string {
     const percent = (rate: number) => `${(100 * rate).toFixed(2)} %`;
     const few = `, too few: ${qualityRule.speakers} with ${qualityRule.utterances} recordings each are enough`;
     const speakers = `${piece.speakers.length} speakers${isEnough(piece.speakers) ? '' : few}`;
-    return `: ${percent(after)} of the words misheard, ${percent(before)} before; ${speakers}`;
+    const streams = piece.streamed ? ' in live streams' : '';
+    return `: ${percent(after)} of the words misheard${streams}, ${percent(before)} before; ${speakers}`;
   }
   return 'facts' in piece && piece.facts.problem !== undefined ? `: ${piece.facts.problem}` : '';
 }

@@ -52,15 +52,20 @@ export async function readCut(file: string): Promise<BuildResult<Cut>> {
   return totals.ok ? ok({ seconds: totals.value.seconds, utterances }) : totals;
 }
 
-export interface Listener {
-  /** Runs one utterance to log probabilities, once. */
-  infer(samples: Float32Array): Promise<BuildResult<undefined>>;
+/** A model at an engine that transcribes recordings. */
+export interface Transcriber {
   /** Begins the transcription of a recording. */
   begin(signal: AbortSignal): {
     add(one: Utterance): Promise<Result<undefined>>;
     finish(): Promise<BuildResult<string>>;
   };
   close(): void;
+}
+
+export interface Listener extends Transcriber {
+  readonly recogniser: Recogniser;
+  /** Runs one utterance to log probabilities, once. */
+  infer(samples: Float32Array): Promise<BuildResult<undefined>>;
 }
 
 /**
@@ -78,6 +83,7 @@ export async function openListener(
   const recogniser = await recogniserOf(model);
   const dispatcher = createDispatcher({ engine, slots, now: Date.now });
   return {
+    recogniser,
     async infer(samples) {
       const { outputs } = tensorsOf(recogniser);
       const tensors = { inputs: inputsOf(samples, recogniser), outputs };
@@ -114,9 +120,12 @@ export async function openListener(
   };
 }
 
-/** Returns each listener's transcript of a recording, which is decoded and cut once. */
-export async function transcribeAll(file: string, listeners: readonly Listener[]): Promise<BuildResult<string[]>> {
-  const begun = listeners.map((one) => one.begin(AbortSignal.timeout(MEASURE_RECORDING_MS)));
+/** Returns each transcript of a recording, which is decoded and cut once. */
+export async function transcribeAll(
+  file: string,
+  transcribers: readonly Transcriber[],
+): Promise<BuildResult<string[]>> {
+  const begun = transcribers.map((one) => one.begin(AbortSignal.timeout(MEASURE_RECORDING_MS)));
   const totals = await cutRecording(file, async (utterance) => {
     for (const one of begun) {
       const added = await one.add(utterance);

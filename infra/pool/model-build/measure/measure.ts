@@ -15,8 +15,9 @@ import { isSpeechModel, type SpeechModel } from '../../agent/models/models.ts';
 import { createRecognisers } from '../../agent/models/recogniser.ts';
 import { type BuildResult, problem } from '../problem.ts';
 import { checkLoad, engineClient } from './check-load.ts';
-import { MEASURE_STREAMS, MEASURE_WINDOW_REQUESTS } from './limits.ts';
-import { type Listener, openListener, readCut, transcribeAll } from './listen.ts';
+import { MEASURE_CONCURRENT_MAX, MEASURE_STREAMS, MEASURE_WINDOW_REQUESTS } from './limits.ts';
+import { type Listener, openListener, readCut, type Transcriber, transcribeAll } from './listen.ts';
+import { openLiveTranscriber } from './listen-live.ts';
 import { type Cut, type Latency, measureWindows } from './measure-latency.ts';
 import { measureQuality, type Quality } from './measure-quality.ts';
 import { type RecordingList, readRecordings, spread } from './recordings.ts';
@@ -112,9 +113,18 @@ async function measureHearing(
     }
     if (given.against === undefined) notes.push('quality: --against URL says what it is held against, or none');
     else {
-      const quality = await compareRecordings(given, { against: given.against, model, list, listener, recogniserOf });
+      const quality = await compareRecordings(given, {
+        engine,
+        against: given.against,
+        model,
+        list,
+        listener,
+        recogniserOf,
+      });
       if (!quality.ok) return quality;
-      evidence.push(quality.value);
+      evidence.push(...quality.value);
+      if (model.live && quality.value.length === 1)
+        notes.push('quality: of live streams it is measured where both revisions have a stream_model');
       if (given.against === 'none')
         notes.push(
           'quality: nothing was before it, so that its errors stand for both; only wordErrors that were promised can be missed',
@@ -146,6 +156,7 @@ async function timeRecordings(
 }
 
 interface Compared {
+  readonly engine: string;
   readonly against: Against | 'none';
   readonly model: SpeechModel;
   readonly list: RecordingList;
@@ -155,8 +166,8 @@ interface Compared {
 
 async function compareRecordings(
   { tool, language: requested, log }: Measure,
-  { against, model, list, listener, recogniserOf }: Compared,
-): Promise<BuildResult<Quality>> {
+  { engine, against, model, list, listener, recogniserOf }: Compared,
+): Promise<BuildResult<Quality[]>> {
   const { languages } = model.description;
   const language = requested ?? languages[0];
   if (language === undefined || (requested === undefined && languages.length > 1))
@@ -168,29 +179,60 @@ async function compareRecordings(
   log(`quality: ${list.recordings.length} recordings`);
   try {
     const named = `${tool}, against ${against === 'none' ? 'none' : against.model}`.slice(0, 128);
-    const listeners = before.value ? [listener, before.value] : [listener];
-    return await measureQuality({ list, language, tool: named }, async ({ file }) => {
-      const quality = await transcribeAll(file, listeners);
-      if (!quality.ok) return quality;
-      const [after = '', other = after] = quality.value;
-      return ok({ after, before: other });
+    const asked = { list, language, tool: named };
+    const whole = await compare(asked, listener, before.value?.listener);
+    if (!whole.ok) return whole;
+    const live = openLive(engine, model, listener);
+    const other = before.value && openLive(before.value.engine, before.value.model, before.value.listener);
+    if (!live || (before.value && !other)) return ok([whole.value]);
+    const streamed = await compare(asked, live, other).finally(() => {
+      live.close();
+      other?.close();
     });
+    return streamed.ok ? ok([whole.value, { ...streamed.value, streamed: true }]) : streamed;
   } finally {
-    before.value?.close();
+    before.value?.listener.close();
   }
+}
+
+function compare(
+  asked: Parameters<typeof measureQuality>[0],
+  after: Transcriber,
+  before: Transcriber | undefined,
+): Promise<BuildResult<Quality>> {
+  const transcribers = before ? [after, before] : [after];
+  return measureQuality(asked, async ({ file }) => {
+    const transcripts = await transcribeAll(file, transcribers);
+    if (!transcripts.ok) return transcripts;
+    const [own = '', other = own] = transcripts.value;
+    return ok({ after: own, before: other });
+  });
+}
+
+/** Opens the streaming half of a model; `undefined` where it has none. */
+function openLive(engine: string, { live }: SpeechModel, { recogniser }: Listener): Transcriber | undefined {
+  return live && 'decoder' in recogniser
+    ? openLiveTranscriber(createKserveEngine(engine, MEASURE_CONCURRENT_MAX), live, recogniser)
+    : undefined;
+}
+
+interface Before {
+  readonly engine: string;
+  readonly model: SpeechModel;
+  readonly listener: Listener;
 }
 
 async function openAgainst(
   { engine, model: name, repository }: Against,
   recogniserOf: Compared['recogniserOf'],
-): Promise<BuildResult<Listener>> {
+): Promise<BuildResult<Before>> {
   const read = await readRevision(repository, name);
   if (!read.ok) return read;
   const { model } = read.value;
   if (!isSpeechModel(model)) return problem('unsupported', `${name} recognises no speech`);
   if (!(await engineClient(engine)(`/v2/models/${encodeURIComponent(name)}/ready`)))
     return problem('engine', `${name} is not ready at the engine that it is held against`);
-  return ok(await openListener(engine, model, recogniserOf));
+  return ok({ engine, model, listener: await openListener(engine, model, recogniserOf) });
 }
 
 /** Reads the promise in the author's signature. Judges know it, too, and use the lower bound. */
