@@ -25,6 +25,12 @@ function modelLine({ id, task, hears }: Served): string {
   return `${id.padEnd(20)} ${hears ? HEARS[hears] : 'hears people: unknown, its author does not say'}`;
 }
 
+/** Returns the way to a model for people, where each model that is served is a demonstration. */
+const hintLines = (models: readonly Served[]): string[] =>
+  models.some(({ hears }) => hears === 'synthetic') && !models.some(({ hears }) => hears === 'people')
+    ? under('', ['to speak into it: npm start -- --models natural'])
+    : [];
+
 /** Returns the names that stand for each model, for clients that name no other. */
 function nameLines(models: readonly Served[]): string[] {
   const named = Map.groupBy(
@@ -61,6 +67,7 @@ export function announce(stack: Facts, models: readonly Served[]): string {
     ...(stack.open ? under('network', networkLines(port)) : []),
     ...under('token', [near(stack.tokenFile)]),
     ...under('models', models.filter(({ root }) => root === undefined).map(modelLine)),
+    ...hintLines(models),
     ...under('names', nameLines(models)),
     ...under(
       'pools',
@@ -86,7 +93,9 @@ function commandsOf({ url, tokenFile }: Facts, models: readonly Served[]): strin
     readdirSync(CLIPS)
       .sort()
       .find((name) => name.endsWith('.wav'));
-  const model = models.find(({ id }) => id === 'reference-en') ?? models.find(({ task }) => task === 'transcribe');
+  const model =
+    models.find(({ id }) => id === 'reference-en') ??
+    models.find(({ task, root }) => task === 'transcribe' && root === undefined);
   if (!clip || !model) return [];
   const file = near(path.join(CLIPS, clip));
   const state = path.dirname(tokenFile);

@@ -1,0 +1,28 @@
+import { describe, expect, it } from 'vitest';
+import { announce } from '../../../infra/local/announce.ts';
+import type { Served } from '../../../infra/local/serving.ts';
+
+const stack = {
+  ...{ url: 'http://127.0.0.1:8787', token: '', tokenFile: '/state/token', parts: [], engine: 'embedded', open: false },
+  ...{ pools: [], readyMs: 1, ports: {} },
+} as const;
+const model = (id: string, hears: Served['hears'], root?: string): Served => ({
+  ...{ id, task: 'transcribe', hears },
+  ...(root && { root }),
+});
+const say = (...models: Served[]) => announce({ ...stack, parts: [], pools: [] }, models);
+
+describe('U4 the announcement of a stack', () => {
+  it('says that a synthetic model hears no people, and which does', () => {
+    const text = say(model('reference-en', 'synthetic'));
+    expect(text).toContain('hears people: no, it is a demonstration on synthetic voices');
+    expect(text).toContain('npm start -- --models natural');
+  });
+
+  it('says that a model hears people and names it in the command', () => {
+    const text = say(model('default', 'people', 'whisper-tiny-en'), model('whisper-tiny-en', 'people'));
+    expect(text).toContain('whisper-tiny-en      hears people: yes');
+    expect(text).toContain('-F model=whisper-tiny-en ');
+    expect(text).not.toContain('--models natural');
+  });
+});
