@@ -150,4 +150,5 @@ const how =
   'the agent (decoding, resampling, voice activity, text) in this process and the embedded engine in another, one request ' +
   'at a time; processor time of both. Peer: faster-whisper 1.2.1 with the same weights, INT8, greedy, one thread, 30 s of ' +
   'context. Words: lower case, digits by name, no punctuation. Live: prompts in real time in frames of 100 ms through the ' +
-  "agent's stream session; from the end of a word to the first interim or segment with its final spelling.";
+  "agent's stream session; from the end of a word to the first interim or segment with its final spelling, aligned " +
+  'with the segment by edit distance.';

@@ -7,6 +7,7 @@ import { systemClock } from '../../../infra/pool/agent/stream/clock.ts';
 import { createLiveParts } from '../../../infra/pool/agent/stream/parts.ts';
 import { openSession } from '../../../infra/pool/agent/stream/session.ts';
 import type { LinkEvent } from '../../../shared/stream/link.ts';
+import { matchedWords } from './matched-words.ts';
 import { type Prompt, wordsOf } from './prompts.ts';
 
 /** Bytes and milliseconds of a frame: 100 ms of 8 kHz in 16 bits. */
@@ -61,16 +62,17 @@ export async function measureLive(engine: Engine, model: ServedModel, prompts: r
   return delays.sort((one, other) => one - other);
 }
 
-function delaysOf(events: readonly { at: number; event: Worded }[], begun: number): number[] {
-  const plain = (word: string | undefined) => wordsOf(word ?? '').join(' ');
-  return events.flatMap(({ event: segment }) =>
-    segment.type !== 'segment'
-      ? []
-      : segment.words.flatMap(({ word, end }, i) => {
-          const shown = events.find(
-            ({ event }) => event.index === segment.index && plain(event.words[i]?.word) === plain(word),
-          );
-          return shown ? [shown.at - begun - 1_000 * end] : [];
-        }),
-  );
+/** Delays of the words of each segment, ms: of the first event that has the word, wherever other words stand then. */
+export function delaysOf(events: readonly { at: number; event: Worded }[], begun: number): number[] {
+  const plain = ({ words }: Worded) => words.map(({ word }) => wordsOf(word).join(' '));
+  return events.flatMap(({ event: segment }) => {
+    if (segment.type !== 'segment') return [];
+    const shown = new Map<number, number>();
+    for (const { at, event } of events.filter(({ event: one }) => one.index === segment.index))
+      for (const i of matchedWords(plain(segment), plain(event))) if (!shown.has(i)) shown.set(i, at);
+    return segment.words.flatMap(({ end }, i) => {
+      const at = shown.get(i);
+      return at === undefined ? [] : [at - begun - 1_000 * end];
+    });
+  });
 }

@@ -4,7 +4,7 @@ import type { ModelConfig } from '../../models/config/schema.ts';
 import { type TextOutput, textOutputs } from '../asr/text/text-reader.ts';
 import { tokenForms } from '../asr/text/token-texts.ts';
 
-/** Interval at which a live utterance is decoded again: with the decoding a word shows in about a second. */
+/** Longest interval of new sound after which a live utterance is decoded again: a word shows in about a second. */
 const REDECODE_MS = 800;
 
 /** `parameters` of a model whose output is `TEXT` or `TOKENS`. Paths are relative to the model's folder. */
@@ -19,7 +19,7 @@ export const textParameters = z.object({
   /** One token per line; required for `TOKENS`. */
   vocabulary: z.string().min(1).optional(),
   token_form: z.enum(tokenForms).default('pieces'),
-  /** Interval between two decodings of a live utterance; 0: recordings only. */
+  /** Longest interval between two decodings of a live utterance, halved while they are quick; 0: recordings only. */
   redecode_milliseconds: z.coerce.number().int().min(0).max(10_000).default(REDECODE_MS),
 });
 

@@ -8,6 +8,9 @@ const OVERLAP_MS = 600;
 
 const plain = (word: string) => word.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
 const same = (one: DecodedWord, other: DecodedWord) => plain(one.word) === plain(other.word);
+/** Reports whether both are there and the same but for case and punctuation, which change with what follows. */
+const isSame = (one: DecodedWord | undefined, other: DecodedWord | undefined) =>
+  one !== undefined && other !== undefined && same(one, other);
 
 /**
  * LocalAgreement-2 (Macháček et al., 2023): a word is stable once two successive decodings of growing sound begin with
@@ -16,6 +19,8 @@ const same = (one: DecodedWord, other: DecodedWord) => plain(one.word) === plain
 export function createAgreement() {
   const agreed: DecodedWord[] = [];
   let open: readonly DecodedWord[] = [];
+  /** Words behind the agreed ones in the decoding that the next `push` is compared with. */
+  let former: readonly DecodedWord[] = [];
 
   /**
    * Words behind the agreed ones: by their count where the text begins with them, behind the last agreed word where the
@@ -46,17 +51,19 @@ export function createAgreement() {
   }
 
   return {
-    /** Returns the state after a decoding of the sound from `from` on. */
+    /** Returns the state after a decoding of the sound from `from` on, which makes words stable. */
     push(words: readonly DecodedWord[], from: number): DecodedSoFar {
       const next = behind(words, from);
       let count = 0;
-      while (count < open.length && count < next.length && next[count]?.word === open[count]?.word) count++;
+      // The sound may end inside of the last word, twice at the same sound.
+      while (count < next.length - 1 && isSame(next[count], former[count])) count++;
       agreed.push(...next.slice(0, count));
-      open = next.slice(count);
+      former = next.slice(count);
+      open = former;
       return state();
     },
-    /** Returns the words after the last decoding; every word of it counts. */
-    finish(words: readonly DecodedWord[], from: number): DecodedSoFar {
+    /** Returns the state after a decoding that makes no word stable: one between two pushes, or the last one. */
+    show(words: readonly DecodedWord[], from: number): DecodedSoFar {
       open = behind(words, from);
       return state();
     },

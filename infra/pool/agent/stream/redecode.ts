@@ -20,10 +20,19 @@ export interface RedecodeParts {
   readonly recogniser: TextRecogniser;
   readonly bias: Bias | undefined;
   readonly class: RequestClass;
+  /** Least new sound between two decodings that are compared. */
+  readonly live: { readonly hopSamples: number };
   readonly steps: Steps;
   readonly clock: Clock;
   readonly signal: AbortSignal;
 }
+
+/**
+ * Returns the new samples from which an utterance is decoded again: at most `hopSamples`, and down to half of them while
+ * decodings take no more than half of the time.
+ */
+export const redecodeAfter = (hopSamples: number, tookMs: number): number =>
+  Math.min(hopSamples, Math.max(hopSamples / 2, (2 * tookMs * MODEL_RATE) / 1_000));
 
 const gone = refuse('pool_lost', undefined, 'stream is over');
 
@@ -37,8 +46,9 @@ export function createRedecoding(parts: RedecodeParts, start: number) {
   const interims = createInterims(startSeconds, TEXT_FRAME_SECONDS);
   /** Begin of the decoded window, ms of the utterance. */
   let from = 0;
-  /** Samples of the last decoding. */
+  /** Samples of the last decoding, and of the last one that was compared. */
   let decoded = 0;
+  let compared = 0;
   let state = agreement.push([], 0);
   let logProbability = 0;
 
@@ -63,6 +73,12 @@ export function createRedecoding(parts: RedecodeParts, start: number) {
     async push(read: Read, to: number): Promise<Result<undefined>> {
       const heard = await hear(read, to);
       if (!heard.ok) return heard;
+      if (to - compared < parts.live.hopSamples) {
+        // Words that are compared too soon are stable before the sound that corrects them.
+        state = agreement.show(heard.value.words, from);
+        return ok(undefined);
+      }
+      compared = to;
       state = agreement.push(heard.value.words, from);
       from = agreement.from(to / FRAME_SAMPLES, from);
       return ok(undefined);
@@ -75,7 +91,7 @@ export function createRedecoding(parts: RedecodeParts, start: number) {
     async finish(read: Read, { samples, ending }: Closing, index: number): Promise<Result<LiveSegment[]>> {
       const heard = await hear(read, samples);
       if (!heard.ok) return heard;
-      const { words } = agreement.finish(heard.value.words, from);
+      const { words } = agreement.show(heard.value.words, from);
       const end = startSeconds + samples / MODEL_RATE;
       const place = { start: startSeconds, end, frameSeconds: TEXT_FRAME_SECONDS, logProbability };
       const segments = segmentsOf({ words, ...place }, index);

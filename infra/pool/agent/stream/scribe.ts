@@ -4,7 +4,7 @@ import type { LinkEvent, StreamOptions } from '../../../../shared/stream/link.ts
 import type { CtcRecogniser, Recogniser, TextRecogniser } from '../asr/segment.ts';
 import { MODEL_RATE } from '../audio/mono.ts';
 import type { Capture } from './hearing.ts';
-import { createRedecoding } from './redecode.ts';
+import { createRedecoding, redecodeAfter } from './redecode.ts';
 import { type RebuildCause, Sequence, type SequenceParts } from './sequence.ts';
 import { afterUtterance } from './stall.ts';
 import type { LiveUtterance, WindowShape } from './utterance.ts';
@@ -199,11 +199,12 @@ export class Scribe {
 
   /** Returns the segments of an utterance by a model that takes whole recordings; none of a discarded one. */
   async #redecode(utterance: LiveUtterance, recogniser: TextRecogniser): Promise<Result<LiveSegment[]>> {
-    const { live, onWindow, onUtterance } = this.#parts;
+    const { live, clock, onWindow, onUtterance } = this.#parts;
     const bias = biasOf(undefined, this.#options.terms);
     const redecoding = createRedecoding({ ...this.#parts, recogniser, bias }, utterance.start);
+    let tookMs = 0;
     for (;;) {
-      const shape = { windowSamples: this.#done + live.hopSamples, hopSamples: 0 };
+      const shape = { windowSamples: this.#done + redecodeAfter(live.hopSamples, tookMs), hopSamples: 0 };
       if (!utterance.has(0, shape)) await this.#pause((resume) => utterance.whenReady(0, shape, resume));
       if (this.#parts.signal.aborted || utterance.discarded()) return ok([]);
       const closing = utterance.closing();
@@ -215,8 +216,10 @@ export class Scribe {
       }
       const to = utterance.samples();
       if (this.#wantsInterims()) {
+        const begun = clock.now();
         const decoded = await redecoding.push(utterance.read, to);
         if (!decoded.ok) return decoded;
+        tookMs = clock.now() - begun;
         if (utterance.discarded()) return ok([]);
         onWindow(redecoding.until());
         this.#send(redecoding.interim(this.#index), redecoding.until());
