@@ -2,15 +2,15 @@ import { describe, expect, it } from 'vitest';
 import { announce } from '../../../infra/local/announce.ts';
 import type { Served } from '../../../infra/local/serving.ts';
 
-const stack = {
-  ...{ url: 'http://127.0.0.1:8787', token: '', tokenFile: '/state/token', parts: [], engine: 'embedded', open: false },
-  ...{ pools: [], readyMs: 1, ports: {} },
-} as const;
+const stack: Parameters<typeof announce>[0] = {
+  ...{ url: 'http://127.0.0.1:8787', token: '', tokenFile: '/state/token', parts: [], pools: [], ports: {} },
+  ...{ engine: 'embedded', open: false, readyMs: 1 },
+};
 const model = (id: string, hears: Served['hears'], root?: string): Served => ({
   ...{ id, task: 'transcribe', hears },
   ...(root && { root }),
 });
-const say = (...models: Served[]) => announce({ ...stack, parts: [], pools: [] }, models);
+const say = (...models: Served[]) => announce(stack, models);
 
 describe('U4 the announcement of a stack', () => {
   it('says that a synthetic model hears no people, and which does', () => {
