@@ -92,9 +92,12 @@ export interface RecordingOptions {
 /** Rounds a time, which is a sample count divided by a rate. */
 const milli = (seconds: number) => Math.round(seconds * 1_000) / 1_000;
 
+/** Returns a word without the case and punctuation around it, as Deepgram's `word` is. */
+const bareWord = (word: string) => word.toLowerCase().replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, '') || word;
+
 export const showWords = (words: readonly Word[]): z.infer<typeof word>[] =>
   words.map(({ word, start, end, confidence }) => ({
-    word,
+    word: bareWord(word),
     start: milli(start),
     end: milli(end),
     confidence,
@@ -148,16 +151,29 @@ export function renderRecording(
   };
 }
 
-/** Renders one paragraph for each segment: the model writes no sentences, and a pause ends one. */
+/** Returns the sentences of a segment: words up to a mark, or all of them where the model writes none. */
+function showSentences({ text, start, end, words }: Segment) {
+  const sentences: { text: string; start: number; end: number }[] = [];
+  let first = 0;
+  for (const [at, { word, end }] of words.entries()) {
+    if (at + 1 < words.length && !/[.?!。？！]["”’)]?$/u.test(word)) continue;
+    const own = words.slice(first, at + 1);
+    sentences.push({ text: own.map((one) => one.word).join(' '), start: milli(own[0]?.start ?? 0), end: milli(end) });
+    first = at + 1;
+  }
+  return sentences.length > 1 ? sentences : [{ text, start: milli(start), end: milli(end) }];
+}
+
+/** Renders one paragraph for each segment: a pause ends one. */
 function showParagraphs(segments: readonly Segment[]) {
   const spoken = segments.filter(({ text }) => text !== '');
   return {
     transcript: spoken.map(({ text }) => `\n${text}`).join('\n'),
-    paragraphs: spoken.map(({ text, start, end, words }) => ({
-      sentences: [{ text, start: milli(start), end: milli(end) }],
-      num_words: words.length,
-      start: milli(start),
-      end: milli(end),
+    paragraphs: spoken.map((segment) => ({
+      sentences: showSentences(segment),
+      num_words: segment.words.length,
+      start: milli(segment.start),
+      end: milli(segment.end),
     })),
   };
 }
