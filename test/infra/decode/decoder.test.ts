@@ -83,6 +83,11 @@ describe('A24 the language model helps on the CPU', () => {
     expect(model.score(begun, 'zebra')).toBeCloseTo((-0.3 - 4) * Math.LN10, 9);
     expect(model.end(model.after(begun, 'sat'))).toBeCloseTo(-0.3 * Math.LN10, 9);
   });
+
+  it('refuses a model with more words than its header counts', () => {
+    const short = arpa.replace(/ngram 1=\d+/, 'ngram 1=1');
+    expect(() => createLanguageModel(short)).toThrow('more keys');
+  });
 });
 
 describe('R1 words carry times and confidence', () => {
