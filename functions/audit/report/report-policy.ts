@@ -49,12 +49,15 @@ export async function reportPolicy(
   const rules = Object.fromEntries(RULES.map((rule) => [rule, digestOf(settings[rule])]));
   const changed = RULES.filter((rule) => before[rule] !== rules[rule]);
   if (changed.length === 0) return true;
-  for (const rule of changed) {
-    const from = before[rule];
-    const draft = { type: 'policy.change' as const, policy: rule, zone, after: rules[rule] ?? '' };
-    const reported = await reporter.report(zone, { ...draft, ...(from !== undefined && { before: from }) });
-    if (!reported.ok) return false;
-  }
+  // Concurrent reports share a write.
+  const reported = await Promise.all(
+    changed.map((rule) => {
+      const from = before[rule];
+      const draft = { type: 'policy.change' as const, policy: rule, zone, after: rules[rule] ?? '' };
+      return reporter.report(zone, { ...draft, ...(from !== undefined && { before: from }) });
+    }),
+  );
+  if (reported.some(({ ok }) => !ok)) return false;
   const bytes = new TextEncoder().encode(JSON.stringify({ v: 1, rules }));
   // A faster process has reported the same.
   await (stored

@@ -27,10 +27,12 @@ export function openReports(context: LogContext, settings: Settings): Reports {
   const reported = new Set<string>();
   let reporting: Promise<void> | undefined;
   const reportAll = async () => {
-    for (const zone of context.zones) {
-      if (reported.has(zone)) continue;
-      if (await reportPolicy(context.store, zone, rules, reporter).catch(() => false)) reported.add(zone);
-    }
+    const open = context.zones.filter((zone) => !reported.has(zone));
+    await Promise.all(
+      open.map(async (zone) => {
+        if (await reportPolicy(context.store, zone, rules, reporter).catch(() => false)) reported.add(zone);
+      }),
+    );
   };
   const reportRules = () => {
     reporting ??= reportAll().finally(() => {
