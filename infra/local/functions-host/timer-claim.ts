@@ -15,7 +15,6 @@ export async function claimRun(
   scheduled: Date,
 ): Promise<boolean> {
   const container = accounts.blobs().getContainerClient(HOSTS);
-  await container.createIfNotExists();
   const blob = container.getBlockBlobClient(`timers/${hostId}/${timer}/status`);
   const run = scheduled.toISOString();
   for (;;) {
@@ -29,7 +28,10 @@ export async function claimRun(
       await blob.upload('', 0, { metadata: { last: run }, conditions });
       return true;
     } catch (error) {
-      if (!CONFLICT.has(statusOf(error) ?? 0)) throw error;
+      const status = statusOf(error) ?? 0;
+      // The first claim of a storage account finds no container.
+      if (status === 404) await container.createIfNotExists();
+      else if (!CONFLICT.has(status)) throw error;
     }
   }
 }
