@@ -162,7 +162,7 @@ export const untilPending = (engine: Addresses, model: string, count: number): P
  * all is repeated with a longer task.
  */
 export async function whileBusy<T>(engine: Addresses, model: string, arrange: () => Promise<T>): Promise<T> {
-  for (let turns = 200_000; turns <= 3_200_000; turns *= 4) {
+  for (let turns = 50_000; turns <= 3_200_000; turns *= 4) {
     const executed = (await statisticsNow(engine, model)).execution_count;
     const blocker = askInfer(engine, model, [row('X', turns)], { parameters: { priority: 1 } });
     await untilPending(engine, model, 0);
