@@ -14,9 +14,7 @@ import { isRunning } from './process.ts';
 /** Starting takes a second on an idle machine, and many on a busy one. */
 const PATIENCE = { timeout: 60_000, interval: 50 };
 
-/** Environment without the launcher of these tests: a stack that is not its child would end itself. */
-const { AURICLE_LAUNCHER: _, ...ownEnvironment } = process.env;
-
+const START = 'infra/local/start.cjs';
 const PARTS = ['sqs', 'edge'];
 
 type Run = { launcher: ChildProcess; supervisor: number; parts: number[]; port: number; state: string };
@@ -25,16 +23,12 @@ type Run = { launcher: ChildProcess; supervisor: number; parts: number[]; port: 
 async function startByLauncher(): Promise<Run> {
   const state = folderForTest();
   const [port = 0] = await choosePorts(1);
-  const launcher = spawn(
-    'node',
-    ['infra/local/node.cjs', 'infra/local/main.ts', '--state', state, '--port', String(port), '--parts', PARTS.join()],
-    {
-      cwd: ROOT,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      // A group of its own, as a shell gives a command: Ctrl-C reaches all of it.
-      detached: true,
-    },
-  );
+  const launcher = spawn('node', [START, '--state', state, '--port', String(port), '--parts', PARTS.join()], {
+    cwd: ROOT,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // A group of its own, as a shell gives a command: Ctrl-C reaches all of it.
+    detached: true,
+  });
   onTestFinished(() => {
     launcher.kill('SIGKILL');
   });
@@ -66,38 +60,22 @@ describe.skipIf(process.platform === 'win32')('the stack leaves nothing behind',
     await expectNothingLeft(run);
   });
 
-  it('after SIGTERM to the launcher, also when it comes by two ways', async () => {
-    const run = await startByLauncher();
-    const ended = once(run.launcher, 'exit');
-    process.kill(run.supervisor, 'SIGTERM');
-    run.launcher.kill('SIGTERM');
-    expect(await ended).toEqual([0, null]);
-    expect(existsSync(path.join(run.state, 'stack.json'))).toBe(false);
-    await expectNothingLeft(run);
-  });
-
-  it('after SIGKILL of the supervisor', async () => {
-    const run = await startByLauncher();
-    process.kill(run.supervisor, 'SIGKILL');
-    await expectNothingLeft(run);
-  });
-
   it('after SIGKILL of the launcher', async () => {
     const run = await startByLauncher();
     run.launcher.kill('SIGKILL');
     await expectNothingLeft(run);
   });
 
-  it('refuses a second start on the folder while running, and allows it afterwards', async () => {
+  it('after SIGKILL of the supervisor, and refuses a second start until then', async () => {
     const run = await startByLauncher();
-    const again = ['infra/local/main.ts', '--state', run.state, '--port', '0', '--parts', 'sqs'];
+    const again = ['--state', run.state, '--port', '0', '--parts', 'sqs'];
     const second = await runToEnd(again);
     expect(second.code).toBe(1);
     const where = `http://127.0.0.1:${run.port} (process ${run.supervisor})`;
     expect(second.said).toBe(`a stack already runs on ${run.state}: ${where}\n`);
     process.kill(run.supervisor, 'SIGKILL');
     await expectNothingLeft(run);
-    const third = spawn(process.execPath, again, { cwd: ROOT, env: ownEnvironment });
+    const third = spawn('node', [START, ...again], { cwd: ROOT });
     onTestFinished(() => {
       third.kill('SIGKILL');
     });
@@ -108,7 +86,7 @@ describe.skipIf(process.platform === 'win32')('the stack leaves nothing behind',
         said += chunk;
       });
     await expect.poll(() => said, PATIENCE).toContain('Ctrl-C stops it');
-    third.kill('SIGINT');
+    third.kill('SIGTERM');
     expect((await ended)[0]).toBe(0);
   });
 
@@ -120,14 +98,18 @@ describe.skipIf(process.platform === 'win32')('the stack leaves nothing behind',
     await expectNothingLeft(run);
   });
 
-  it('restarts a killed edge on its port, without the former runtime', async () => {
+  it('restarts a killed edge on its port; ends well after SIGTERM by two ways', async () => {
     const run = await startByLauncher();
     const edge = run.parts.find((pid) => commandOf(pid).includes('part/edge.js')) as number;
     process.kill(edge, 'SIGKILL');
     const answers = () => fetch(`http://127.0.0.1:${run.port}/healthz`).then((response) => response.status);
     await expect.poll(() => isRunning(edge), PATIENCE).toBe(false);
     await expect.poll(() => answers().catch(() => 0), PATIENCE).toBe(200);
+    const ended = once(run.launcher, 'exit');
+    process.kill(run.supervisor, 'SIGTERM');
     run.launcher.kill('SIGTERM');
+    expect(await ended).toEqual([0, null]);
+    expect(existsSync(path.join(run.state, 'stack.json'))).toBe(false);
     await expectNothingLeft(run);
   });
 
@@ -136,8 +118,7 @@ describe.skipIf(process.platform === 'win32')('the stack leaves nothing behind',
     onTestFinished(() => void server.close());
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
-    const given = ['infra/local/main.ts', '--state', folderForTest(), '--port', String(port)];
-    const { code, said } = await runToEnd(given);
+    const { code, said } = await runToEnd(['--state', folderForTest(), '--port', String(port)]);
     expect(code).toBe(1);
     expect(said).toBe(`port ${port} is in use by another program: choose one with --port N\n`);
   });
@@ -146,7 +127,7 @@ describe.skipIf(process.platform === 'win32')('the stack leaves nothing behind',
 const commandOf = (pid: number) => execFileSync('ps', ['-o', 'args=', '-p', String(pid)], { encoding: 'utf8' });
 
 async function runToEnd(given: string[]): Promise<{ code: number; said: string }> {
-  const child = spawn(process.execPath, given, { cwd: ROOT, env: ownEnvironment });
+  const child = spawn('node', [START, ...given], { cwd: ROOT });
   let said = '';
   child.stderr.on('data', (chunk) => {
     said += chunk;
