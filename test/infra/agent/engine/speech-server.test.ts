@@ -5,11 +5,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createTextReader } from '../../../../infra/pool/agent/asr/text/text-reader.ts';
 import type { Engine } from '../../../../infra/pool/agent/engine/engine.ts';
 import { alignWords } from '../../../../infra/pool/agent/engine/openai/align.ts';
+import { createListing } from '../../../../infra/pool/agent/engine/openai/list-models.ts';
 import { createSpeechServer } from '../../../../infra/pool/agent/engine/openai/speech-server.ts';
 import { readTranscript } from '../../../../infra/pool/agent/engine/openai/transcript.ts';
+import { ENGINE_MS } from '../../../../infra/pool/agent/settings/limits.ts';
 import { nameOfId, type SpeechServerSettings } from '../../../../infra/pool/agent/settings/speech-server.ts';
 import { fp32Tensor } from '../../../../shared/kserve/tensor.ts';
 import { publicText } from '../../../../shared/refusal.ts';
+import { ok } from '../../../../shared/result.ts';
 import { formatOf, type SpeechServer, startSpeechServer } from '../../../fake/speech-server.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'auricle-speech-'));
@@ -192,6 +195,25 @@ describe('U2 a speech server in place of the engine', () => {
     expect(await engine.ready(AbortSignal.timeout(1_000))).toBe(named);
     expect(await engine.modelReady('whisper-1', AbortSignal.timeout(1_000))).toBe(named);
     server.models = before;
+  });
+
+  it('keeps its list while one inference may keep it from answering', async () => {
+    let now = 0;
+    let code: string | undefined;
+    const body = new TextEncoder().encode(JSON.stringify({ data: [{ id: 'tiny' }] }));
+    async function request() {
+      if (code !== undefined) throw Object.assign(new Error(code), { code });
+      return { status: 200, headers: {}, body };
+    }
+    const listing = createListing({ request, named: [], now: () => now });
+    expect(await listing()).toEqual(ok(['tiny']));
+    code = 'ABORT_ERR';
+    now = ENGINE_MS - 1;
+    expect(await listing()).toEqual(ok(['tiny']));
+    now = ENGINE_MS;
+    expect(await listing()).toMatchObject({ ok: false, refusal: { detail: 'timeout' } });
+    [code, now] = ['ECONNREFUSED', 0];
+    expect(await listing()).toMatchObject({ ok: false, refusal: { detail: 'ECONNREFUSED' } });
   });
 
   it('names a model by the last part of its id', () => {

@@ -1,18 +1,15 @@
 import { readFileSync } from 'node:fs';
-import { z } from 'zod';
 import { readFp32 } from '../../../../../shared/kserve/tensor.ts';
-import { HEARTBEAT_UNKNOWN_MS } from '../../../../../shared/pool/limits.ts';
 import { refuse } from '../../../../../shared/refusal.ts';
-import { no, ok, type Result } from '../../../../../shared/result.ts';
+import { no, ok } from '../../../../../shared/result.ts';
 import type { SpeechServerSettings } from '../../settings/speech-server.ts';
 import type { Engine, EngineTensor, Inference, InferOutcome, ModelState } from '../engine.ts';
 import { createEngineClient, type EngineResponse } from '../http.ts';
 import { answerForms, encodeForm } from './form.ts';
+import { createListing } from './list-models.ts';
 import { serverRefusal } from './server-refusal.ts';
-import { jsonOf, readTranscript } from './transcript.ts';
+import { readTranscript } from './transcript.ts';
 
-/** Statuses of a server that has no list of models. */
-const UNLISTED = new Set([404, 405, 501]);
 /** Statuses with which a server refuses a form of answer that it does not know. */
 const UNKNOWN_FORM = new Set([400, 415, 422, 501]);
 /** Statuses of a server that is restarting, full or gone: it has not understood the request. */
@@ -21,7 +18,6 @@ const RETRYABLE = new Set([408, 429, 500, 502, 503, 504]);
 /** Tensors of each of its models, as of any model whose answer is text. */
 export const speechServerTensors = { inputs: ['AUDIO'], outputs: ['TEXT', 'WORD_TIMES', 'WORD_CONFIDENCE'] } as const;
 
-const list = z.object({ data: z.array(z.object({ id: z.string().min(1) })) });
 const failed = (detail: string) => no(refuse('engine_failed', undefined, detail));
 const anyShape = (names: readonly string[]): EngineTensor[] => names.map((name) => ({ name, shape: [-1, -1] }));
 
@@ -37,30 +33,6 @@ function openConnection({ url, keyFile }: SpeechServerSettings, connections: num
 }
 
 type Request = ReturnType<typeof openConnection>['request'];
-
-/** Lists the models of a server; calls at the same time share one request. */
-function createListing(request: Request, named: readonly string[]) {
-  let running: Promise<Result<readonly string[]>> | undefined;
-  async function read(): Promise<Result<readonly string[]>> {
-    try {
-      const signal = AbortSignal.timeout(HEARTBEAT_UNKNOWN_MS);
-      const { status, body } = await request({ method: 'GET', path: '/models', signal });
-      if (named.length > 0 && (status === 200 || UNLISTED.has(status))) return ok(named);
-      if (status !== 200) return failed(`http_${status}`);
-      const listed = list.safeParse(jsonOf(body));
-      return listed.success ? ok(listed.data.data.map(({ id }) => id)) : failed('no list of models');
-    } catch (error) {
-      const { code, name } = error as NodeJS.ErrnoException;
-      return failed(code ?? name);
-    }
-  }
-  return () => {
-    running ??= read().finally(() => {
-      running = undefined;
-    });
-    return running;
-  };
-}
 
 /** Transcribes with the richest form of answer that the server knows for a model. Never rejects. */
 function createTranscribe(request: Request, { languages: [first, ...others] }: SpeechServerSettings) {
@@ -115,10 +87,8 @@ function createTranscribe(request: Request, { languages: [first, ...others] }: S
  */
 export function createSpeechServer(settings: SpeechServerSettings, connections: number): Engine {
   const { request, close } = openConnection(settings, connections);
-  const listing = createListing(
-    request,
-    settings.models.map(({ id }) => id),
-  );
+  const named = settings.models.map(({ id }) => id);
+  const listing = createListing({ request, named, now: Date.now });
   let loaded: readonly string[] = [];
   const unmanaged = async () => failed('the speech server loads its models itself');
   return {
