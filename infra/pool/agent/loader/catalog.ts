@@ -6,6 +6,7 @@ import { type FileAddresses, fileAddresses, fileProofOf } from '../../../../shar
 import { digestOfFiles } from '../../../../shared/registry/revision.ts';
 import { openBundle } from '../../../../shared/registry/signature-bundle.ts';
 import type { SignerKey } from '../../../../shared/registry/signature-key.ts';
+import { ok, type Result } from '../../../../shared/result.ts';
 import type { FunctionsCall } from '../identity/call-functions.ts';
 import { type RepositoryModel, readModel } from '../models/models.ts';
 import { compareDigests, ruleOf } from '../models/verify-entry.ts';
@@ -13,6 +14,7 @@ import type { Disk, ModelFile } from '../store/contract.ts';
 import type { FileStore } from '../store/file-store.ts';
 import { folderOf } from '../store/folder-source.ts';
 import { httpSource } from '../store/http-source.ts';
+import { placedName, selectBuild } from './builds.ts';
 import { isConfig } from './engine-names.ts';
 import type { KnownRevision } from './known-revision.ts';
 
@@ -28,16 +30,23 @@ export interface ReleasedOptions {
   readonly disk: Disk;
   /** Folder for configurations of revisions that are not loaded. */
   readonly folder: string;
+  /** Builds that this agent takes. */
+  readonly target: string;
   readonly now: () => number;
 }
 
-/** Returns a revision of a mounted repository as the source of its own files. */
-export const mountedRevision = (repository: string, model: RepositoryModel): KnownRevision => ({
-  digest: model.description.revision,
-  files: model.files ?? [],
-  description: describe(model),
-  source: folderOf(repository, new Map((model.files ?? []).map(({ digest, name }) => [digest, name]))),
-});
+/** Returns a revision of a mounted repository as the source of its own files. Refuses one without a build for `target`. */
+export function mountedRevision(
+  repository: string,
+  model: RepositoryModel,
+  target: string,
+): Result<KnownRevision, string> {
+  const all = model.files ?? [];
+  const build = selectBuild(all, target);
+  if (!build.ok) return build;
+  const source = folderOf(repository, new Map(all.map(({ digest, name }) => [digest, name])));
+  return ok({ digest: model.description.revision, ...build.value, description: describe(model), source });
+}
 
 /** Creates a reader of released revisions from the model store. It rejects with the reason while a revision is not there. */
 export function createReleased(options: ReleasedOptions) {
@@ -80,12 +89,14 @@ export function createReleased(options: ReleasedOptions) {
         throw new Error(`archived${file?.expected ? ` until ${new Date(file.expected).toISOString()}` : ''}`);
       return file.url;
     });
-    const { files } = addresses;
+    const build = selectBuild(addresses.files, options.target);
+    if (!build.ok) throw new Error(build.refusal);
+    const { files } = build.value;
     const folder = path.join(options.folder, revision.replace(':', '-'));
-    for (const file of files.filter(({ name }) => isConfig(name))) {
+    for (const file of files.filter((one) => isConfig(placedName(one)))) {
       const fetched = await store.fetch(file, source);
       if (!fetched.ok) throw new Error(fetched.refusal.detail);
-      const target = path.join(folder, file.name);
+      const target = path.join(folder, placedName(file));
       await disk.mkdir(path.dirname(target), { recursive: true });
       await disk.rm(target, { force: true });
       await disk.copyFile(fetched.value.path, target).finally(fetched.value.release);
@@ -93,7 +104,7 @@ export function createReleased(options: ReleasedOptions) {
     const known = { name: model, revision, unchanged: async () => true };
     const read = await readModel({ repository: folder, now: now(), known }, model);
     if (!read) throw new Error('it has no parameters of the agent');
-    return { digest: revision, files, description: describe(read), source };
+    return { digest: revision, ...build.value, description: describe(read), source };
   };
 }
 

@@ -16,14 +16,20 @@ import type { ModelConfig } from '../../models/config/schema.ts';
 import { stampRevision } from '../models/revision.ts';
 import type { Disk, FetchRefusal, ModelFile, Source } from '../store/contract.ts';
 import type { FileStore, LeasedFile } from '../store/file-store.ts';
+import { type BuildFile, placedName } from './builds.ts';
 import { engineNames, isConfig, partOf, renameConfig } from './engine-names.ts';
 
 /** A revision's files, by path inside a model repository. */
 export interface Revision {
   /** `sha256:` and 64 characters of hex. */
   readonly digest: string;
-  readonly files: readonly (ModelFile & { readonly name: string })[];
+  /** Files that are loaded. */
+  readonly files: readonly (ModelFile & BuildFile)[];
+  /** Files of other builds, which the digest covers as well. */
+  readonly others?: readonly BuildFileDigest[];
 }
+
+type BuildFileDigest = BuildFile & Pick<ModelFile, 'digest'>;
 
 /** A revision in the engine's repository. */
 export interface PlacedRevision {
@@ -74,8 +80,10 @@ export class EngineFolder {
 
   /** Copies the verified files of a revision into the repository, fetched from the source where the store lacks them. */
   async place(revision: Revision, source: Source): Promise<Result<PlacedRevision, FetchRefusal>> {
-    const { digest, files } = revision;
-    if (digestOfFiles(files) !== digest) return refuse(digest, 'digest_mismatch', 'its files are not those it names');
+    const { digest, others = [] } = revision;
+    if (digestOfFiles([...revision.files, ...others]) !== digest)
+      return refuse(digest, 'digest_mismatch', 'its files are not those it names');
+    const files = revision.files.map((file) => ({ ...file, name: placedName(file) }));
     const odd = files.find(({ name }) => !filePath.safeParse(name).success || !name.includes('/'));
     if (odd) return refuse(digest, 'digest_mismatch', `${odd.name} is no file of a model`);
     const leased: LeasedFile[] = [];
@@ -87,7 +95,7 @@ export class EngineFolder {
       }
       const configs = await this.#readConfigs(files, leased);
       if (!configs.ok) return refuse(digest, 'unusable', configs.refusal);
-      return await this.#copy(revision, leased, configs.value);
+      return await this.#copy({ digest, files }, leased, configs.value);
     } catch (error) {
       if (isStorageFull(error)) return refuse(digest, 'disk_full', 'the disk is full');
       throw error;

@@ -12,6 +12,7 @@ import { createRecognisers } from '../models/recogniser.ts';
 import type { ServedModel } from '../models/served-model.ts';
 import type { LoaderSettings } from '../settings/settings.ts';
 import { FileStore } from '../store/file-store.ts';
+import { placedName } from './builds.ts';
 import { createReleased, mountedRevision } from './catalog.ts';
 import { EngineFolder, type PlacedRevision } from './engine-folder.ts';
 import { partOf } from './engine-names.ts';
@@ -54,11 +55,12 @@ export async function openLoader(options: OpenLoaderOptions): Promise<Loader> {
   const folder = await EngineFolder.open({ folder: settings.repository, store, disk: promises });
   const catalog = path.join(settings.repository, '..', 'catalog');
   await promises.rm(catalog, { recursive: true, force: true });
-  const fetchReleased = call && createReleased({ call, signers, store, disk: promises, folder: catalog, now });
+  const { target } = settings;
+  const fetchReleased = call && createReleased({ call, signers, store, disk: promises, folder: catalog, now, target });
   const loader = new Loader({
     ...{ engine, store, folder, now, log, metrics, onChange, bytes: settings.bytes },
     released: () => releaseMap.current()?.models ?? {},
-    mounted: createMounted(options),
+    mounted: createMounted(options, target),
     fetchReleased:
       fetchReleased ??
       (async () => {
@@ -70,7 +72,7 @@ export async function openLoader(options: OpenLoaderOptions): Promise<Loader> {
 }
 
 /** Returns a reader of the mounted repository, which reads it again when a file has changed. */
-function createMounted(options: ModelSourceOptions): () => Promise<readonly KnownRevision[]> {
+function createMounted(options: ModelSourceOptions, target: string): () => Promise<readonly KnownRevision[]> {
   const reader = createRepositoryReader(options);
   let models: Awaited<ReturnType<typeof reader.read>> = [];
   let readAt = Number.NEGATIVE_INFINITY;
@@ -80,7 +82,11 @@ function createMounted(options: ModelSourceOptions): () => Promise<readonly Know
       models = await reader.read();
       readAt = options.now();
     }
-    return models.map((model) => mountedRevision(options.repository, model));
+    return models.flatMap((model) => {
+      const known = mountedRevision(options.repository, model, target);
+      if (!known.ok) reader.onBroken(model.description.name, known.refusal);
+      return known.ok ? [known.value] : [];
+    });
   };
 }
 
@@ -91,8 +97,12 @@ function createServe(options: ModelSourceOptions) {
   const recogniserOf = createRecognisers((file) => digests.get(file) ?? file);
   return async ({ description, digest, files }: KnownRevision, placed: PlacedRevision): Promise<ServedModel> => {
     const { repository, names } = placed;
-    for (const { name, digest: file } of files) {
-      digests.set(path.resolve(repository, (names.get(partOf(name)) ?? '') + name.slice(name.indexOf('/'))), file);
+    for (const file of files) {
+      const name = placedName(file);
+      digests.set(
+        path.resolve(repository, (names.get(partOf(name)) ?? '') + name.slice(name.indexOf('/'))),
+        file.digest,
+      );
     }
     const known = { name: description.name, revision: digest, unchanged: async () => true };
     const model = await readModel({ repository, now: options.now(), known }, names.get(description.name) ?? '');

@@ -43,6 +43,11 @@ export const environment = z.object({
   AURICLE_ENGINE_REPOSITORY: z.string().min(1).optional(),
   /** Store of verified model files, which agents of a node may share; absent, it is in the state folder. */
   AURICLE_MODEL_STORE: z.string().min(1).optional(),
+  /** Builds of revisions that this node's engine takes; absent, those of its operating system and architecture. */
+  AURICLE_TARGET: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._:-]{0,62}$/)
+    .optional(),
   /** Bounds of the tiers: files on disk, copies in the engine's repository, memory of the engine. */
   AURICLE_STORE_BYTES: bytes.default(200e9),
   AURICLE_RAM_BYTES: bytes.default(Number.MAX_SAFE_INTEGER),
@@ -113,6 +118,7 @@ export const meanings: Record<keyof Environment, string> = {
   AURICLE_MODELS: 'folder of the model repository, the one the engine reads',
   AURICLE_ENGINE_REPOSITORY: 'folder that the engine loads models from and the agent alone writes',
   AURICLE_MODEL_STORE: 'folder of verified model files; in the state folder unless set',
+  AURICLE_TARGET: 'builds of revisions that the engine takes, for example linux-arm64 or jetson',
   AURICLE_STORE_BYTES: 'bytes of model files on disk, 200e9 unless set',
   AURICLE_RAM_BYTES: 'bytes of model files in the engine repository; unbounded unless set',
   AURICLE_ENGINE_BYTES: 'bytes of memory that loaded models may take; unbounded unless set',

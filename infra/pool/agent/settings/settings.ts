@@ -52,9 +52,14 @@ export type EngineSettings =
   | { readonly kind: 'kserve'; readonly url: string }
   | ({ readonly kind: 'openai' } & SpeechServerSettings);
 
+/** Target of this machine: `linux-amd64`, `linux-arm64`. */
+const MACHINE = `${process.platform}-${process.arch === 'x64' ? 'amd64' : process.arch}`;
+
 export interface LoaderSettings {
   readonly repository: string;
   readonly store: string;
+  /** Builds of revisions that the engine takes. */
+  readonly target: string;
   readonly bytes: { readonly engine: number; readonly ram: number; readonly ssd: number };
 }
 
@@ -134,6 +139,7 @@ function loaderOf(e: Environment): LoaderSettings | undefined {
   return {
     repository: e.AURICLE_ENGINE_REPOSITORY,
     store: e.AURICLE_MODEL_STORE ?? path.join(e.AURICLE_STATE_DIR, 'models'),
+    target: e.AURICLE_TARGET ?? MACHINE,
     bytes: { engine: e.AURICLE_ENGINE_BYTES, ram: e.AURICLE_RAM_BYTES, ssd: e.AURICLE_STORE_BYTES },
   };
 }
