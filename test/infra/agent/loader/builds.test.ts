@@ -30,7 +30,7 @@ describe('M7 builds of a revision', () => {
   it.each([
     ['linux-arm64', { 'asr/config.pbtxt': 'asr/configs/linux-arm64.pbtxt' }],
     ['linux-amd64', { 'asr/config.pbtxt': 'asr/config.pbtxt' }],
-  ])('of %s stand in the place of shared files', (target, configs) => {
+  ])('for %s stand in the place of shared files', (target, configs) => {
     const build = selectBuild(files, target);
     const places = build.ok && Object.fromEntries(build.value.files.map((file) => [placedName(file), file.name]));
     const own = `asr/builds/${target}/1/model.plan`;
@@ -38,7 +38,7 @@ describe('M7 builds of a revision', () => {
     expect(build.ok && digestOfFiles([...build.value.files, ...build.value.others])).toBe(digest);
   });
 
-  it('are refused by name when the target has none', () => {
+  it('for no such target are refused by name', () => {
     const refusal = 'asr has no build for jetson, only for linux-amd64, linux-arm64';
     expect(selectBuild(files, 'jetson')).toEqual({ ok: false, refusal });
   });
