@@ -42,7 +42,13 @@ function serveSealed(socket: WebSocket, ticket: string, enc: string): void {
   const say = (...events: LinkEvent[]) =>
     void socket.send(Buffer.concat(events.map((event) => seal(Buffer.from(JSON.stringify(event)), isLast(event)))));
 
+  /** The edge joins frames that waited for the agent; each still has its own answer. */
   const hear = (position: number, audio: Buffer) => {
+    for (let at = 0; at < audio.length; at += FRAME_BYTES) {
+      hearFrame(position + at, audio.subarray(at, at + FRAME_BYTES));
+    }
+  };
+  const hearFrame = (position: number, audio: Buffer) => {
     const frame = book.hear(position, audio);
     const ahead = aheadBy(book.stream(), SEGMENT_EVERY);
     const place = frame + ahead;
