@@ -65,7 +65,10 @@ export type StreamEvent =
   /** From this client: the session continues; audio before `position` had arrived. */
   | { readonly type: 'resumed'; readonly position: number };
 
-/** Failure of a stream. `reason` is a refusal of the edge, `connection_lost` or `address_invalid`. */
+/**
+ * Failure of a stream or microphone. `reason` is a refusal of the edge, `connection_lost`, `address_invalid`,
+ * `microphone_unavailable`, `microphone_lost` or `microphone_overflow`.
+ */
 export class StreamError extends Error {
   readonly reason: string;
   /** Id of the connection in the edge's records; absent when the edge sent none. */

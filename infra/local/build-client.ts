@@ -1,8 +1,9 @@
-// `npm run build:client`: bundles the client package for browsers of 2022, with its types, as an npm package.
+// `npm run build:client`: bundles the client package for browsers of 2022, with its types, as an npm package
+// with an example.
 //
 //   node infra/local/node.cjs infra/local/build-client.ts FOLDER
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
@@ -14,7 +15,7 @@ const CLIENT = path.join(ROOT, 'edge/client');
 /** Browsers of the first half of 2022. */
 const TARGET = ['chrome100', 'firefox100', 'safari15.4'];
 /** Files of which every export is public. */
-const PUBLIC = ['contract', 'events', 'stream'];
+const PUBLIC = ['contract', 'events', 'microphone', 'stream'];
 
 /** Returns the package as one ES module. */
 export async function bundleClient(): Promise<string> {
@@ -52,6 +53,7 @@ export async function buildClient(folder: string): Promise<void> {
   const entry = { type: 'module', exports: { types: './auricle.d.ts', default: './auricle.js' } };
   mkdirSync(folder, { recursive: true });
   writeFileSync(path.join(folder, 'auricle.js'), await bundleClient());
+  copyFileSync(path.join(CLIENT, 'example.html'), path.join(folder, 'example.html'));
   writeFileSync(path.join(folder, 'auricle.d.ts'), declareClient());
   writeFileSync(
     path.join(folder, 'package.json'),

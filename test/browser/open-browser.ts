@@ -25,12 +25,13 @@ export interface Browser {
   close(): Promise<void>;
 }
 
-export async function openBrowser(): Promise<Browser> {
+/** `more`: further flags of Chromium. */
+export async function openBrowser(more: readonly string[] = []): Promise<Browser> {
   const profile = mkdtempSync(path.join(os.tmpdir(), 'auricle-browser-'));
   const flags = ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run'];
   const child = spawn(
     process.env.CHROMIUM ?? 'chromium',
-    [...flags, '--remote-debugging-port=0', `--user-data-dir=${profile}`, 'about:blank'],
+    [...flags, ...more, '--remote-debugging-port=0', `--user-data-dir=${profile}`, 'about:blank'],
     { stdio: ['ignore', 'ignore', 'pipe'] },
   );
   const endpoint = await new Promise<string>((settle, fail) => {

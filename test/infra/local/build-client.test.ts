@@ -41,11 +41,11 @@ const TOO_NEW = [
 const tooNew = (script: string) => TOO_NEW.flatMap((one) => one.exec(script)?.[0] ?? []);
 
 /** A program of an app, which has neither Node's types nor Auricle's source. */
-const APP = `import { type FinalEvent, openStream, StreamError } from './auricle.js';
+const APP = `import { type FinalEvent, openMicrophone, openStream, StreamError } from './auricle.js';
 export async function run(token: () => Promise<string>): Promise<FinalEvent> {
-  const format = { encoding: 'linear16', rate: 16_000, channels: 1 } as const;
-  const stream = openStream({ url: 'https://edge.test/v1/stream', token, model: 'm', format });
-  stream.send(new Uint8Array(2)).catch((error: unknown) => error instanceof StreamError && error.reason);
+  const microphone = await openMicrophone({ noiseSuppression: false });
+  const stream = openStream({ url: 'https://edge.test/v1/stream', token, model: 'm', format: microphone.format });
+  stream.sendAll(microphone).catch((error: unknown) => error instanceof StreamError && error.reason);
   for await (const event of stream.events) if (event.type === 'segment') console.log(event.words[0]?.start);
   // @ts-expect-error: options are typed.
   stream.setOptions({ interim: 1 });
@@ -62,7 +62,7 @@ describe('U14 npm run build:client', () => {
   it('writes one module, and types without Auricle’s source', async () => {
     await buildClient(folder);
     const built = await import(pathToFileURL(path.join(folder, 'auricle.js')).href);
-    expect(Object.keys(built).sort()).toEqual(['StreamError', 'openStream']);
+    expect(Object.keys(built).sort()).toEqual(['StreamError', 'openMicrophone', 'openStream']);
     writeFileSync(path.join(folder, 'app.ts'), APP);
     const compilerOptions = { strict: true, noEmit: true, module: 'nodenext', target: 'es2022', types: [] };
     const lib = ['es2022', 'dom'];
