@@ -72,6 +72,10 @@ export const buildCommands: readonly Command[] = [
     ...targets,
   }),
   row('inspect FILE[:KEY]', 'shows the content of an archive; with a key verifies it', {}),
+  row('adapt FOLDER TEXT', 'makes a revision whose language model and lexicon are adapted to a text of its domain', {
+    out: { value: 'DIR', means: 'repository to write; it must not exist' },
+    weight: { value: 'SHARE', means: "the text's share in each probability; default 0.5" },
+  }),
   row('quantise [FOLDER|MODEL…]', 'makes an 8-bit model; with --watch of each MODEL revision that missed its promise', {
     out: folderOut,
     static: { means: 'activations by scales of samples; wants --calibrate' },

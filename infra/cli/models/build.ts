@@ -1,4 +1,4 @@
-// auricle model import|build|deploy|init|inspect|quantise|measure: local, without edge or token.
+// auricle model import|build|deploy|init|inspect|adapt|quantise|measure: local, without edge or token.
 import { build } from '../../pool/model-build/build/build.ts';
 import { readCommand } from '../../pool/model-build/build/read-command.ts';
 import { describeOptions } from '../../pool/model-build/pipeline/options.ts';
@@ -7,6 +7,7 @@ import { type BuildResult, type Problem, problems } from '../../pool/model-build
 import type { Answer } from '../answer.ts';
 import { operandCounts, usageOf } from '../command.ts';
 import { helpOf } from '../help.ts';
+import { runAdapt } from './adapt.ts';
 import { buildCommands } from './build-commands.ts';
 import { runDeploy, runInit } from './deploy.ts';
 import { runImport } from './import.ts';
@@ -21,6 +22,7 @@ const verbs = new Map<string, (given: Words) => Promise<BuildResult<Answer>>>([
   ['deploy', runDeploy],
   ['init', runInit],
   ['inspect', runInspect],
+  ['adapt', runAdapt],
   ['quantise', runQuantise],
   ['measure', runMeasure],
 ]);

@@ -20,7 +20,7 @@ export type Letters = ReadonlyMap<string, number>;
  * Returns the tokens of a term, its words parted by `wordBoundary`; `undefined` where a letter is no token. Other signs
  * part words, but for an apostrophe that is no token.
  */
-function spell(text: string, letters: Letters, wordBoundary: number): number[] | undefined {
+export function spell(text: string, letters: Letters, wordBoundary: number): number[] | undefined {
   const tokens: number[] = [];
   for (const sign of text.normalize('NFC')) {
     const forms = [sign, sign.toLowerCase(), sign.toUpperCase(), sign.normalize('NFD').toLowerCase().charAt(0)];
