@@ -3,7 +3,10 @@ import type { FinalEvent, StreamEvent } from './events.ts';
 
 /** Format of the audio that `send` takes. */
 export interface StreamFormat {
-  /** `linear16` and `linear32` (float) are little-endian; `opus` is one raw packet per `send`. */
+  /**
+   * `linear16` and `linear32` (float) are little-endian; `opus` is one raw packet per `send`; `ogg-opus`, `webm`
+   * (Opus) and `aac` (ADTS) may be cut anywhere.
+   */
   readonly encoding: 'linear16' | 'linear32' | 'mulaw' | 'alaw' | 'opus' | 'ogg-opus' | 'webm' | 'aac';
   /** Samples per second and channel, 8,000 to 48,000. */
   readonly rate: number;
