@@ -138,8 +138,8 @@ describe('U2 a speech server in place of the engine', () => {
     expect(authorization).toBeUndefined();
   });
 
-  it('is sent its API key, and no language where its models know several', async () => {
-    await infer(open({ keyFile, languages: ['en', 'de'] }));
+  it.each([[['en', 'de']], [['und']]])('is sent its API key, and no language for %j', async (languages) => {
+    await infer(open({ keyFile, languages }));
     expect(server.seen[0]?.authorization).toBe('Bearer secret-key');
     expect(server.seen[0]?.fields.some(([name]) => name === 'language')).toBe(false);
   });

@@ -36,7 +36,8 @@ type Request = ReturnType<typeof openConnection>['request'];
 
 /** Transcribes with the richest form of answer that the server knows for a model. Never rejects. */
 function createTranscribe(request: Request, { languages: [first, ...others] }: SpeechServerSettings) {
-  const language = others.length === 0 ? first?.split('-')[0]?.toLowerCase() : undefined;
+  const only = others.length === 0 ? first?.split('-')[0]?.toLowerCase() : undefined;
+  const language = only === 'und' ? undefined : only;
   /** Index of the form that worked, by model. */
   const known = new Map<string, number>();
 
