@@ -11,6 +11,7 @@ export class LoadingEngine implements Engine {
   readonly calls: string[] = [];
   /** Runs in the middle of a load; a text is the reason of its failure. */
   onLoad: (model: string) => Promise<string | undefined> = async () => undefined;
+  onUnload: (model: string) => Promise<string | undefined> = async () => undefined;
   /** Models that ran their first inference. */
   readonly inferred: string[] = [];
 
@@ -19,8 +20,8 @@ export class LoadingEngine implements Engine {
   metadata = async () => ok({ inputs: [], outputs: [] });
   queues = async () => ok([]);
   statistics = async () => no(refuse('engine_failed'));
-  loaded = async () => ok(this.models);
-  memory = async () => ({ bytes: this.bytes, source: 'reported' as const });
+  loaded: Engine['loaded'] = async () => ok(this.models);
+  memory: Engine['memory'] = async () => ({ bytes: this.bytes, source: 'reported' });
   retriesLoads = async () => false;
   close() {}
 
@@ -29,7 +30,7 @@ export class LoadingEngine implements Engine {
     return { ok: true as const, value: new Map() };
   }
 
-  async load(model: string) {
+  async load(model: string): ReturnType<Engine['load']> {
     this.calls.push(`+${model}`);
     const reason = await this.onLoad(model);
     if (reason !== undefined) return no(refuse('engine_failed', undefined, reason));
@@ -37,8 +38,10 @@ export class LoadingEngine implements Engine {
     return ok(undefined);
   }
 
-  async unload(model: string) {
+  async unload(model: string): ReturnType<Engine['unload']> {
     this.calls.push(`-${model}`);
+    const reason = await this.onUnload(model);
+    if (reason !== undefined) return no(refuse('engine_failed', undefined, reason));
     this.models.delete(model);
     return ok(undefined);
   }

@@ -161,7 +161,7 @@ export class EngineFolder {
       await this.#delete(fresh);
       for (const part of fresh) {
         await disk.rename(path.join(unfinished, part), path.join(folder, part));
-        this.#stamps.set(part, await stampRevision(folder, [part], []));
+        this.#stamps.set(part, await stampRevision(folder, [part], [], disk));
       }
       const unchanged = async () =>
         (await Promise.all([...names.values()].map((part) => this.#isWhole(part)))).every(Boolean);
@@ -176,7 +176,7 @@ export class EngineFolder {
   /** Reports whether a part is in the repository with the files that were copied into it, and no others. */
   async #isWhole(part: string): Promise<boolean> {
     const stamp = this.#stamps.get(part);
-    const now = await stampRevision(this.#options.folder, [part], []).catch(() => undefined);
+    const now = await stampRevision(this.#options.folder, [part], [], this.#options.disk).catch(() => undefined);
     return stamp !== undefined && now === stamp;
   }
 }

@@ -13,6 +13,9 @@ export const partOf = (file: string): string => file.slice(0, file.indexOf('/'))
 /** Reports whether a file of a revision is the configuration of a part. */
 export const isConfig = (file: string): boolean => /^[^/]+\/config\.pbtxt$/.test(file);
 
+/** Reports whether a name at the engine is one of `engineNames`. */
+export const isEngineName = (name: string): boolean => /\.[0-9a-f]{12}$/.test(name);
+
 /** Models that a configuration names: steps, the streaming model, and folders of files (`../NAME/tokens.txt`). */
 function referencesOf({ ensemble_scheduling: ensemble, parameters }: ModelConfig): string[] {
   const texts = Object.entries(parameters).flatMap(([key, { string_value: text }]) =>

@@ -1,16 +1,15 @@
 // Brings the revisions that the release map names into the engine, and takes them out again, as the tier policy decides
 // (A11, A16). One load and one copy run at a time. A failed move is repeated with back-off; it never stops the others.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type BackOff, backOffMs } from '../../../../shared/back-off.ts';
 import { MODEL_RELOAD_MAX_MS, MODEL_RELOAD_MS } from '../../../../shared/kserve/limits.ts';
 import type { ModelDescription } from '../../../../shared/pool/description.ts';
-import { LOAD_REASON_CHARACTERS, type LoadFailure } from '../../../../shared/pool/heartbeat.ts';
+import type { LoadFailure } from '../../../../shared/pool/heartbeat.ts';
 import type { Residency } from '../../../../shared/pool/residency.ts';
 import type { ModelRelease } from '../../../../shared/registry/release.ts';
-import type { Engine } from '../engine/engine.ts';
+import type { Engine, ModelState } from '../engine/engine.ts';
 import { RELEASE_GRACE_MS } from '../identity/release-map.ts';
-import type { ServedModel } from '../models/served-model.ts';
-import type { FileStore } from '../store/file-store.ts';
+import { engineModelOf, type ServedModel } from '../models/served-model.ts';
+import type { FileStore, LeasedFile } from '../store/file-store.ts';
 import type { Log } from '../telemetry/log.ts';
 import { decide, type Move } from '../tier/decide.ts';
 import { explain, tierOf } from '../tier/explain.ts';
@@ -19,6 +18,8 @@ import { bytesIn } from '../tier/score.ts';
 import { spaceOf } from '../tier/space.ts';
 import { type Held, type TierState, tierSettings } from '../tier/state.ts';
 import type { EngineFolder, PlacedRevision } from './engine-folder.ts';
+import { isEngineName } from './engine-names.ts';
+import { FailedLoads } from './failed-loads.ts';
 import type { KnownRevision } from './known-revision.ts';
 import { loadIntoEngine, loadNames, unloadFromEngine } from './load.ts';
 import type { TierLevel, TierMetrics } from './metrics.ts';
@@ -29,7 +30,6 @@ import { mountedOf, releasedOf, type Wanted } from './wanted.ts';
 const DEVICE = 'engine';
 /** Bound of a request's wait for a load: 16 GiB from disk. */
 export const LOAD_WAIT_MS = 60_000;
-const pauses: BackOff = { firstMs: MODEL_RELOAD_MS, maxMs: MODEL_RELOAD_MAX_MS };
 
 export interface LoaderOptions {
   readonly engine: Engine;
@@ -51,6 +51,7 @@ export interface LoaderOptions {
   readonly metrics: TierMetrics;
   /** Epoch ms. */
   readonly now: () => number;
+  readonly random?: () => number;
 }
 
 /** A use of a model, which stays loaded until it is released. */
@@ -59,7 +60,7 @@ export interface ModelLease {
 }
 
 /** A move to perform; the reason of it is the policy's. */
-type Step = Pick<Move, 'act' | 'model' | 'tier'>;
+type Step = Pick<Move, 'act' | 'model' | 'tier' | 'for'>;
 
 /** A changed residency is sent to the registry: scores change with each request. */
 const RESIDENCY_MS = 10_000;
@@ -70,22 +71,19 @@ interface Explained {
   readonly residencies: ReadonlyMap<string, Residency>;
 }
 
-interface Failed {
-  readonly reason: string;
-  readonly count: number;
-  /** Epoch ms. */
-  readonly retryAt: number;
-}
-
 export class Loader {
   readonly #options: LoaderOptions;
   readonly #residents = new Map<string, Resident>();
-  readonly #failed = new Map<string, Failed>();
+  readonly #failed: FailedLoads;
   readonly #profiles = new Map<string, Profile>();
   #explained: Explained = { at: Number.NEGATIVE_INFINITY, residencies: new Map() };
   #loading: string | undefined;
+  /** The engine's models were read once: what a former process left is known. */
+  #engineRead = false;
   #filling: TierState['filling'];
-  #refreshing: Promise<void> | undefined;
+  #mounted: readonly ModelDescription[] = [];
+  #reading: Promise<void> | undefined;
+  #fetching: Promise<void> | undefined;
   /** The wanted revisions were read once. */
   #read = false;
   #onSettled = () => {};
@@ -95,6 +93,7 @@ export class Loader {
 
   constructor(options: LoaderOptions) {
     this.#options = options;
+    this.#failed = new FailedLoads(options);
     this.settled = new Promise((resolve) => {
       this.#onSettled = resolve;
     });
@@ -128,7 +127,7 @@ export class Loader {
   }
 
   failures(): LoadFailure[] {
-    return [...this.#failed].map(([id, { reason }]) => ({ model: id.split(' ')[0] ?? id, reason }));
+    return this.#failed.list();
   }
 
   /** Returns the bytes in each tier, and their bounds. */
@@ -151,12 +150,12 @@ export class Loader {
   }
 
   /**
-   * Leases a revision, after its load if need be. `undefined`: it is not known here, or its load took longer than
-   * `LOAD_WAIT_MS` or the signal.
+   * Leases a revision, after its load if need be. `undefined`: it is not known here, the release stopped naming it
+   * before it was loaded, or its load took longer than `LOAD_WAIT_MS` or the signal.
    */
   async lease(model: string, revision: string, signal: AbortSignal): Promise<ModelLease | undefined> {
     const resident = this.#residents.get(idOf(model, revision));
-    if (!resident) return undefined;
+    if (!resident?.ready && !resident?.wanted) return undefined;
     const { now } = this.#options;
     resident.count(now());
     const [language = 'und'] = resident.known.description.languages;
@@ -169,7 +168,7 @@ export class Loader {
       resident.leases -= 1;
       if (resident.leases === 0) this.#run();
     };
-    if (resident.served || (await this.#awaitLoad(resident, signal))) return { release };
+    if (resident.ready || (await this.#awaitLoad(resident, signal))) return { release };
     release();
     return undefined;
   }
@@ -184,60 +183,66 @@ export class Loader {
     const late = AbortSignal.any([signal, done.signal]);
     await sleep(LOAD_WAIT_MS, undefined, { signal: late }).catch(() => undefined);
     resident.waiting.delete(wake);
-    const isLoaded = resident.served !== undefined;
-    metrics.waited(isLoaded ? 'loaded' : 'refused', now() - began);
-    return isLoaded;
+    metrics.waited(resident.ready ? 'loaded' : 'refused', now() - began);
+    return resident.ready;
   }
 
-  /** Reads what is wanted and what the engine has, and starts due moves. Shared by concurrent calls. */
-  refresh(): Promise<void> {
-    this.#refreshing ??= this.#refresh().finally(() => {
-      this.#refreshing = undefined;
+  /**
+   * Reads what is wanted and what the engine has, starts due moves, and then reads unknown revisions from the model
+   * store. Concurrent calls share each of the two: a model store that does not answer holds up no other step.
+   */
+  async refresh(): Promise<void> {
+    this.#reading ??= this.#readAll().finally(() => {
+      this.#reading = undefined;
     });
-    return this.#refreshing;
+    await this.#reading;
+    this.#fetching ??= this.#fetchUnknown().finally(() => {
+      this.#fetching = undefined;
+    });
+    await this.#fetching;
   }
 
-  async #refresh(): Promise<void> {
-    await Promise.all([this.#readWanted(), this.#readEngine()]);
-    this.#run();
-  }
-
-  async #readWanted(): Promise<void> {
-    const models = this.#options.released();
-    const mounted = await this.#options.mounted();
+  async #readAll(): Promise<void> {
+    const [mounted] = await Promise.all([this.#options.mounted(), this.#readEngine()]);
     for (const known of mounted) this.#add(known);
-    const own = mountedOf(
-      mounted.map(({ description }) => description),
-      models,
-    );
-    // The role of the release counts for a revision that is mounted, too.
-    const wanted = [...own, ...releasedOf(models)];
-    this.#assign(wanted);
+    this.#mounted = mounted.map(({ description }) => description);
+    this.#assign();
     this.#read = true;
-    // A model store that does not answer holds up no load of what is known.
     this.#run();
-    for (const { model, revision } of wanted) {
+  }
+
+  async #fetchUnknown(): Promise<void> {
+    for (const { model, revision } of this.#wanted()) {
       const id = idOf(model, revision);
-      if (this.#residents.has(id) || !this.#isDue(id)) continue;
+      if (this.#residents.has(id) || !this.#failed.isDue(id)) continue;
       try {
         this.#add(await this.#options.fetchReleased(model, revision));
         this.#failed.delete(id);
       } catch (error) {
-        this.#fail(id, error instanceof Error ? error.message : 'it cannot be read');
+        this.#failed.add(id, error instanceof Error ? error.message : 'it cannot be read');
       }
     }
-    this.#assign(wanted);
+    // After the last one: the stable revisions are pinned if all of them fit.
+    this.#assign();
+    this.#run();
+  }
+
+  /** Returns what the newest release names. Its role counts for a revision that is mounted, too. */
+  #wanted(): Wanted[] {
+    const models = this.#options.released();
+    return [...mountedOf(this.#mounted, models), ...releasedOf(models)];
   }
 
   /** Gives each revision its role, and forgets those that have none and are in no tier. */
-  #assign(wanted: readonly Wanted[]): void {
+  #assign(): void {
     const now = this.#options.now();
-    const roles = new Map(wanted.map((one) => [idOf(one.model, one.revision), one.role]));
+    const roles = new Map(this.#wanted().map((one) => [idOf(one.model, one.revision), one.role]));
     for (const [id, resident] of this.#residents) {
       resident.assign(roles.get(id), now);
+      if (!resident.wanted) for (const wake of resident.waiting.keys()) wake();
       if (isForgotten(resident)) this.#residents.delete(id);
     }
-    for (const id of this.#failed.keys()) if (!roles.has(id)) this.#failed.delete(id);
+    this.#failed.keep(roles);
   }
 
   #add(known: KnownRevision): void {
@@ -245,35 +250,48 @@ export class Loader {
     if (!this.#residents.has(resident.id)) this.#residents.set(resident.id, resident);
   }
 
-  /** An engine that restarted has nothing loaded. */
+  /**
+   * Compares the engine with what is served. An engine that restarted has nothing loaded; one that outlived an agent, or
+   * did not answer an unload, has models that no revision uses.
+   */
   async #readEngine(): Promise<void> {
+    const before = this.served();
     const states = await this.#options.engine.loaded(AbortSignal.timeout(MODEL_RELOAD_MS));
-    if (!states.ok) return;
+    // Without an engine every load fails.
+    if (!states.ok) return this.#onSettled();
+    this.#engineRead = true;
     for (const resident of this.#residents.values()) {
-      const name = resident.served?.engineModel;
-      if (name === undefined || resident.id === this.#loading) continue;
-      const state = states.value.get(name)?.is;
-      if (state !== 'ready' && state !== 'loading') resident.served = undefined;
+      const { served } = resident;
+      if (!served || !before.includes(served) || resident.id === this.#loading) continue;
+      const state = states.value.get(engineModelOf(served))?.is;
+      if (state !== 'ready' && state !== 'loading') resident.withdraw();
     }
+    this.#unloadUnused(states.value);
   }
 
-  #isDue = (id: string) => (this.#failed.get(id)?.retryAt ?? 0) <= this.#options.now();
+  #unloadUnused(states: ReadonlyMap<string, ModelState>): void {
+    if (this.#loading !== undefined || this.#closed) return;
+    const used = new Set([...this.#residents.values()].flatMap((one) => [...this.#namesOf(one)]));
+    const unused = [...states].flatMap(([name, { is }]) =>
+      is === 'ready' && isEngineName(name) && !used.has(name) ? name : [],
+    );
+    const { engine } = this.#options;
+    if (unused.length === 0) return;
+    this.#useDevice('', async () => {
+      for (const name of unused) await engine.unload(name, AbortSignal.timeout(MODEL_RELOAD_MAX_MS));
+    });
+  }
 
-  #fail(id: string, reason: string): void {
-    const { now, log } = this.#options;
-    const known = this.#failed.get(id);
-    const count = (known?.count ?? 0) + 1;
-    const short = reason.slice(0, LOAD_REASON_CHARACTERS);
-    const [model = id, revision = ''] = id.split(' ');
-    if (known?.reason !== short) log('model-load-failed', { model, revision, detail: short, count });
-    this.#failed.set(id, { reason: short, count, retryAt: now() + backOffMs(count - 1, pauses, Math.random()) });
+  /** Returns the names at the engine of a loaded revision's parts. */
+  #namesOf({ served, known }: Resident): Iterable<string> {
+    return served ? [...loadNames(served), ...(this.#options.folder.find(known.digest)?.names.values() ?? [])] : [];
   }
 
   #views() {
     const all = [...this.#residents.values()];
     const allFit = this.#allFit();
     const now = this.#options.now();
-    return all.map((one) => one.toTierModel({ now, allFit, isHeld: !this.#isDue(one.id), device: DEVICE }));
+    return all.map((one) => one.toTierModel({ now, allFit, isHeld: !this.#failed.isDue(one.id), device: DEVICE }));
   }
 
   #state(): TierState {
@@ -293,16 +311,13 @@ export class Loader {
   #run(): void {
     if (this.#closed) return;
     if (this.#isSettled()) this.#onSettled();
-    const moves: Step[] = [...decide(this.#state(), this.#options.now()), ...this.#unwanted()];
-    const device = moves.filter(({ tier }) => tier === 'gpu');
+    const moves: readonly Step[] = decide(this.#state(), this.#options.now());
+    const due = moves.filter(({ tier }) => tier === 'gpu');
+    const device = due.length > 0 ? due : this.#unwanted();
     const copies = moves.filter(({ tier }) => tier !== 'gpu');
     const [target] = device.slice(-1);
-    if (target && this.#loading === undefined) {
-      this.#loading = target.model;
-      void this.#perform(device).finally(() => {
-        this.#loading = undefined;
-        this.#run();
-      });
+    if (target && this.#loading === undefined && this.#engineRead) {
+      this.#useDevice(target.model, () => this.#perform(device));
     }
     const [copy] = copies.slice(-1);
     if (
@@ -319,6 +334,15 @@ export class Loader {
     }
   }
 
+  /** Runs one work of the engine, for a revision or, with an empty name, for none. */
+  #useDevice(id: string, work: () => Promise<void>): void {
+    this.#loading = id;
+    void work().finally(() => {
+      this.#loading = undefined;
+      this.#run();
+    });
+  }
+
   /**
    * Drops a loaded revision that the release names no more, once its last lease has ended and no edge routes by a map
    * that names it.
@@ -326,7 +350,8 @@ export class Loader {
   #unwanted(): Step[] {
     const ended = this.#options.now() - RELEASE_GRACE_MS;
     const one = [...this.#residents.values()].find(
-      ({ served, wanted, leases, unwantedSince }) => served && !wanted && leases === 0 && unwantedSince <= ended,
+      ({ id, served, wanted, leases, unwantedSince }) =>
+        served && !wanted && leases === 0 && unwantedSince <= ended && this.#failed.isDue(id),
     );
     return one ? [{ act: 'drop', model: one.id, tier: 'gpu' }] : [];
   }
@@ -335,12 +360,15 @@ export class Loader {
     for (const move of moves) {
       const resident = this.#residents.get(move.model);
       if (!resident) continue;
+      // It was not when the list was decided.
+      if (move.act === 'drop' && this.#isUsed(move.tier, resident)) return;
       const reason = await this.#act(move, resident).catch((error: unknown) =>
         error instanceof Error ? error.message : 'unknown',
       );
       this.#explained = { ...this.#explained, at: Number.NEGATIVE_INFINITY };
       this.#options.metrics.moved(move, reason === undefined ? 'ok' : 'failed');
-      if (reason !== undefined) return this.#fail(move.model, reason);
+      // A drop that fails keeps its model, and what needs its space.
+      if (reason !== undefined) return this.#failed.add(move.for ?? move.model, reason);
       if (move.act === 'load') this.#failed.delete(move.model);
     }
   }
@@ -359,16 +387,25 @@ export class Loader {
     return undefined;
   }
 
+  /** Reports whether a request, a load or a higher tier uses a model in a tier. */
+  #isUsed = (tier: Step['tier'], { id, leases, served, inRam }: Resident): boolean =>
+    tier === 'gpu' ? leases > 0 : this.#loading === id || (tier === 'ssd' && (served !== undefined || inRam));
+
   async #fetch(resident: Resident): Promise<string | undefined> {
-    const { store } = this.#options;
-    for (const file of resident.known.files) {
-      const fetched = await store.fetch(file, resident.known.source);
-      if (!fetched.ok) return `${fetched.refusal.reason}: ${fetched.refusal.detail}`;
-      fetched.value.release();
+    // Leased until the last one is here: a download evicts what is neither leased nor pinned.
+    const leased: LeasedFile[] = [];
+    try {
+      for (const file of resident.known.files) {
+        const fetched = await this.#options.store.fetch(file, resident.known.source);
+        if (!fetched.ok) return `${fetched.refusal.reason}: ${fetched.refusal.detail}`;
+        leased.push(fetched.value);
+      }
+      resident.inSsd = true;
+      this.#pin();
+      return undefined;
+    } finally {
+      for (const file of leased) file.release();
     }
-    resident.inSsd = true;
-    this.#pin();
-    return undefined;
   }
 
   async #place(resident: Resident): Promise<string | undefined> {
@@ -397,20 +434,29 @@ export class Loader {
   }
 
   async #load(resident: Resident): Promise<string | undefined> {
-    const { engine, folder, serve, now, log, metrics, onChange } = this.#options;
+    const { engine, folder, serve, now, log, metrics } = this.#options;
     const loaded = await loadIntoEngine({ engine, folder, serve, inUse: this.#inUse(), now }, resident.known);
-    if (!loaded.ok) return loaded.refusal;
+    if (!loaded.ok) {
+      resident.inRam &&= folder.find(resident.known.digest) !== undefined;
+      return loaded.refusal;
+    }
     const { model, phases, memory } = loaded.value;
-    resident.served = model;
     resident.loadedAt = now();
     resident.measureLoad(memory, (phases.loadMs + phases.warmUpMs) / 1_000);
     metrics.phase('copy', phases.copyMs);
     metrics.phase('engine', phases.loadMs);
     metrics.phase('warm_up', phases.warmUpMs);
     log('model-warm', { model: model.description.name, revision: resident.known.digest, ...phases });
-    await onChange();
-    for (const wake of resident.waiting.keys()) wake();
+    await this.#announce(resident, model);
     return undefined;
+  }
+
+  /** Lets requests find a loaded model, those first that wait for it. */
+  async #announce(resident: Resident, model: ServedModel): Promise<void> {
+    resident.served = model;
+    await this.#options.onChange();
+    resident.ready = resident.served === model;
+    for (const wake of resident.waiting.keys()) wake();
   }
 
   /** Returns the names at the engine that loaded models need. */
@@ -420,12 +466,16 @@ export class Loader {
     const { engine, folder, onChange } = this.#options;
     const model = resident.served;
     if (!model) return undefined;
-    resident.served = undefined;
+    resident.withdraw();
     await onChange();
     // A request that came meanwhile waits for the next load.
     const reason = await unloadFromEngine(engine, model, this.#inUse());
+    if (reason !== undefined) {
+      await this.#announce(resident, model);
+      return reason;
+    }
     if (!resident.inRam) await folder.remove(resident.known.digest);
-    return reason;
+    return undefined;
   }
 
   close(): void {

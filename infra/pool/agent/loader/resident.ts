@@ -19,6 +19,8 @@ export class Resident {
   unwantedSince = Number.NEGATIVE_INFINITY;
   /** Its model while the engine has loaded it. */
   served: ServedModel | undefined;
+  /** Requests find its model. */
+  ready = false;
   loadedAt = 0;
   inRam = false;
   inSsd = false;
@@ -60,6 +62,12 @@ export class Resident {
     this.#wanted = role;
   }
 
+  /** The engine has it no more. */
+  withdraw(): void {
+    this.served = undefined;
+    this.ready = false;
+  }
+
   count(now: number): void {
     this.#rate = addRequest(this.#rate, now);
     this.#slowRate = addRequest(this.#slowRate, now);
@@ -85,14 +93,16 @@ export class Resident {
   toTierModel({ now, allFit, isHeld, device }: TierView): TierModel {
     const floor = this.wanted && !isHeld ? floorOf(this.wanted, allFit) : undefined;
     const since = Math.min(...this.waiting.values());
+    // The past traffic of a revision that is not wanted brings no more of it.
+    const none = startRate(RATE_HALF_LIFE_MS, now);
     return {
       id: this.id,
       language: this.known.description.languages[0] ?? 'und',
       gpuBytes: this.#gpuBytes,
       fileBytes: this.fileBytes,
       loadSeconds: this.#seconds,
-      rate: isHeld ? startRate(RATE_HALF_LIFE_MS, now) : this.#rate,
-      slowRate: this.#slowRate,
+      rate: isHeld || !this.wanted ? none : this.#rate,
+      slowRate: this.wanted ? this.#slowRate : none,
       ...(!isHeld && this.waiting.size > 0 && { waitingSince: since }),
       leases: this.leases,
       ...(floor && { floor }),

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { open, readdir, stat } from 'node:fs/promises';
+import promises from 'node:fs/promises';
 import path from 'node:path';
 import { digestOfFiles } from '../../../../shared/registry/revision.ts';
 import { MODEL_COPY_BYTES } from '../settings/limits.ts';
@@ -10,14 +10,17 @@ import { MODEL_COPY_BYTES } from '../settings/limits.ts';
  */
 export type KnownDigests = Map<string, { stamp: string; digest: string }>;
 
+/** File system of a repository. */
+type Files = Pick<typeof promises, 'open' | 'readdir' | 'stat'>;
+
 export interface FoundRevision {
   readonly revision: string;
   /** By path inside the repository, SHA-256 in hex. */
   readonly files: readonly { readonly name: string; readonly digest: string; readonly bytes: number }[];
 }
 
-async function listFiles(repository: string, folder: string): Promise<string[]> {
-  const entries = await readdir(path.join(repository, folder), { withFileTypes: true, recursive: true });
+async function listFiles(repository: string, folder: string, disk: Files): Promise<string[]> {
+  const entries = await disk.readdir(path.join(repository, folder), { withFileTypes: true, recursive: true });
   const placeOf = (entry: (typeof entries)[number]) => path.join(entry.parentPath, entry.name);
   // An engine follows a link: what it leads to would be served and be in no digest.
   const odd = entries.find((entry) => !entry.isFile() && !entry.isDirectory());
@@ -25,25 +28,33 @@ async function listFiles(repository: string, folder: string): Promise<string[]> 
   return entries.filter((entry) => entry.isFile()).map(placeOf);
 }
 
-/** All files of those folders, and those that are named, in an order of their own. */
-async function filesOf(repository: string, folders: readonly string[], named: readonly string[]): Promise<string[]> {
-  const own = await Promise.all(folders.map((folder) => listFiles(repository, folder)));
+/** Returns all files of the folders, and the named ones, sorted. */
+async function filesOf(
+  repository: string,
+  folders: readonly string[],
+  named: readonly string[],
+  disk: Files = promises,
+): Promise<string[]> {
+  const own = await Promise.all(folders.map((folder) => listFiles(repository, folder, disk)));
   return [...new Set([...own.flat(), ...named].map((file) => path.resolve(file)))].sort();
 }
 
 /** Identifies a file, and a state of it. */
-export async function stampOf(file: string): Promise<{ id: string; stamp: string }> {
-  const { size, mtimeMs, ctimeMs, ino, dev } = await stat(file);
+export async function stampOf(
+  file: string,
+  disk: Pick<Files, 'stat'> = promises,
+): Promise<{ id: string; stamp: string }> {
+  const { size, mtimeMs, ctimeMs, ino, dev } = await disk.stat(file);
   return { id: `${dev} ${ino}`, stamp: [size, mtimeMs, ctimeMs].join(' ') };
 }
 
 /** SHA-256 in hex. Networks are larger than memory should be for this, so a file passes through piece by piece. */
-export async function digestFile(file: string, known: KnownDigests): Promise<string> {
-  const { id, stamp } = await stampOf(file);
+export async function digestFile(file: string, known: KnownDigests, disk: Files = promises): Promise<string> {
+  const { id, stamp } = await stampOf(file, disk);
   const before = known.get(id);
   if (before?.stamp === stamp) return before.digest;
   const hash = createHash('sha256');
-  const opened = await open(file);
+  const opened = await disk.open(file);
   try {
     // One piece of memory, filled again and again: as many new ones as a network is long would wait to be collected.
     const piece = Buffer.allocUnsafeSlow(MODEL_COPY_BYTES);
@@ -55,7 +66,7 @@ export async function digestFile(file: string, known: KnownDigests): Promise<str
   } finally {
     await opened.close();
   }
-  const after = await stampOf(file);
+  const after = await stampOf(file, disk);
   if (after.id !== id || after.stamp !== stamp) throw new Error(`${path.basename(file)} changed while it was read`);
   const digest = hash.digest('hex');
   known.set(id, { stamp, digest });
@@ -75,7 +86,7 @@ export async function digestRevision(
   const files: FoundRevision['files'][number][] = [];
   for (const file of await filesOf(repository, folders, named)) {
     const name = path.relative(repository, file).split(path.sep).join('/');
-    files.push({ name, digest: await digestFile(file, known), bytes: (await stat(file)).size });
+    files.push({ name, digest: await digestFile(file, known), bytes: (await promises.stat(file)).size });
   }
   return { revision: digestOfFiles(files), files };
 }
@@ -88,8 +99,9 @@ export async function stampRevision(
   repository: string,
   folders: readonly string[],
   named: readonly string[],
+  disk: Files = promises,
 ): Promise<string> {
-  const files = await filesOf(repository, folders, named);
-  const stamps = await Promise.all(files.map(stampOf));
+  const files = await filesOf(repository, folders, named, disk);
+  const stamps = await Promise.all(files.map((file) => stampOf(file, disk)));
   return files.map((file, at) => [file, stamps[at]?.id, stamps[at]?.stamp].join(' ')).join('\n');
 }

@@ -87,7 +87,7 @@ export class FileStore {
 
   /** Digest of a stored file, `undefined` when it is not there. */
   #digestOf(digest: string): Promise<string | undefined> {
-    const read = () => unlessMissing(digestFile(path.join(this.#files, digest), this.#known));
+    const read = () => unlessMissing(digestFile(path.join(this.#files, digest), this.#known, this.#options.disk));
     // Without a code of the system it changed while it was read: another process has just published it as well.
     return read().catch((error: unknown) => {
       if (error instanceof Error && 'code' in error) throw error;
@@ -188,7 +188,7 @@ export class FileStore {
     await disk.rename(part, file);
     const folder = await disk.open(this.#files, 'r');
     await folder.sync().finally(() => folder.close());
-    const found = await unlessMissing(stampOf(file));
+    const found = await unlessMissing(stampOf(file, disk));
     if (found) this.#known.set(found.id, { stamp: found.stamp, digest });
     return found !== undefined;
   }

@@ -37,8 +37,11 @@ export function decide(state: TierState, now: number): Move[] {
 /** Loads one model: the most urgent demand, otherwise the best score that expects a request soon (A27). */
 function decideDevice(context: Context, space: Space): Move[] {
   const { state, scale, now, taken } = context;
+  // A copy in progress and a load would write the same files.
+  const isCopied = ({ id }: TierModel) => id === state.filling?.model;
   const wanted = demanded(state.models, taken, now).filter(({ model }) => model.inSsd);
   for (const { model, rule } of wanted) {
+    if (isCopied(model)) continue;
     const moves = place(context, space, model, rule);
     if (moves) return moves;
   }
@@ -46,7 +49,11 @@ function decideDevice(context: Context, space: Space): Move[] {
   if (wanted.some(({ rule }) => rule === 'waiting')) return [];
   const isExpected = (model: TierModel) => scale.predicted(model) * state.settings.horizonMs >= 1_000;
   const absent = state.models.filter((model) => model.inSsd && model.device === undefined && !taken.has(model.id));
-  return placeBest(context, space, absent.filter(isExpected));
+  return placeBest(
+    context,
+    space,
+    absent.filter((model) => isExpected(model) && !isCopied(model)),
+  );
 }
 
 /** Fills ssd and ram, one copy at a time: what is demanded, then what has a floor, then by score. */
@@ -64,7 +71,7 @@ function decideFill(context: Context, moves: readonly Move[]): Move[] {
   }
   // A model that leaves gpu in this list is weighed for ram when it has left.
   const leaving = new Set(moves.flatMap(({ act, model }) => (act === 'drop' ? model : [])));
-  const forRam = state.models.filter(({ id, inSsd, inRam }) => inSsd && !inRam && !leaving.has(id));
+  const forRam = state.models.filter(({ id, inSsd, inRam }) => inSsd && !inRam && !leaving.has(id) && !taken.has(id));
   const chosen = placeBest(context, ram, forRam);
   if (chosen.length > 0) return chosen;
   return placeBest(

@@ -10,6 +10,7 @@ import { loadNames } from '../../../../infra/pool/agent/loader/load.ts';
 import { Loader, type LoaderOptions } from '../../../../infra/pool/agent/loader/loader.ts';
 import { createTierMetrics, type TierLevel } from '../../../../infra/pool/agent/loader/metrics.ts';
 import { warmUp } from '../../../../infra/pool/agent/loader/warm-up.ts';
+import type { StoreOptions } from '../../../../infra/pool/agent/store/contract.ts';
 import type { ModelRelease } from '../../../../shared/registry/release.ts';
 import { digestOfFiles } from '../../../../shared/registry/revision.ts';
 import { LoadingEngine } from '../../../fake/loading-engine.ts';
@@ -19,23 +20,27 @@ import { createSource, makeFile, openStore, temporary } from '../store/fixtures.
 
 const never = new AbortController().signal;
 
-/** Makes a revision of the model `m` with one network of its own. */
-function makeRevision(name = 'm', bytes = 10_000): KnownRevision {
-  const file = makeFile(bytes);
-  const files = [{ name: `${name}/1/model.onnx`, digest: file.digest, bytes }];
+/** Makes a revision of the model `m` with networks of its own. */
+function makeRevision(name = 'm', bytes = 10_000, count = 1): KnownRevision {
+  const made = Array.from({ length: count }, () => makeFile(bytes));
+  const files = made.map(({ digest }, at) => ({ name: `${name}/${at + 1}/model.onnx`, digest, bytes }));
   const digest = digestOfFiles(files);
   const description = { ...testDescription, name, revision: digest };
-  return { digest, files, description, source: createSource([file]).source };
+  return { digest, files, description, source: createSource(made).source };
 }
 
 const nameOf = ({ description, files }: KnownRevision) => engineNames(files, new Map()).get(description.name) ?? '';
 
 /** Opens a loader over the revisions of a model store. */
-async function setUp(revisions: readonly KnownRevision[], options: Partial<LoaderOptions> = {}) {
+async function setUp(
+  revisions: readonly KnownRevision[],
+  options: Partial<LoaderOptions> = {},
+  kept: Partial<StoreOptions> = {},
+) {
   const folder = path.join(await temporary(), 'engine');
   const registry = new Registry();
   const metrics = createTierMetrics(registry, (): readonly TierLevel[] => loader.levels());
-  const store = await openStore({ folder: await temporary(), metrics });
+  const store = await openStore({ folder: await temporary(), metrics, ...kept });
   const engine = new LoadingEngine();
   const world = {
     released: {} as Record<string, ModelRelease>,
@@ -266,4 +271,129 @@ it('U4 loads and warms up a text model once, without a sequence', async () => {
   expect(loadNames(model)).toEqual(['whisper']);
   expect(await warmUp(engine, model)).toBeUndefined();
   expect(lengths).toEqual([1]);
+});
+
+it('A11 unloads what a former process left before it loads', async () => {
+  const one = makeRevision();
+  const { loader, world, engine, waitFor } = await setUp([one]);
+  engine.models.set('m.0123456789ab', { is: 'ready' }).set('reference-en', { is: 'ready' });
+  world.released = { m: { stable: one.digest } };
+  await loader.refresh();
+  await waitFor(one);
+  expect(engine.calls).toEqual(['-m.0123456789ab', `+${nameOf(one)}`]);
+});
+
+it('A11 serves a revision that the engine did not unload, and tries again', async () => {
+  const [stable, canary] = [makeRevision(), makeRevision()];
+  const { loader, world, engine, waitFor } = await setUp([stable, canary]);
+  world.released = { m: { stable: stable.digest, canary: { revision: canary.digest, share: 0.1 } } };
+  await loader.refresh();
+  await waitFor(stable, canary);
+  engine.onUnload = async () => 'engine ECONNRESET';
+  world.released = { m: { stable: stable.digest } };
+  await loader.refresh();
+  world.now += RELEASE_GRACE_MS;
+  await loader.refresh();
+  await expect.poll(() => loader.failures(), patience).toEqual([{ model: 'm', reason: 'engine ECONNRESET' }]);
+  expect(loader.served()).toHaveLength(2);
+  engine.onUnload = async () => undefined;
+  world.now += 60_000;
+  await loader.refresh();
+  await waitFor(stable);
+});
+
+it('A16 gives a lease only when requests find the model', async () => {
+  const one = makeRevision();
+  const [found, finish] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const onChange = () => {
+    found.resolve();
+    return finish.promise;
+  };
+  const { loader, world } = await setUp([one], { onChange });
+  world.released = { m: { stable: one.digest } };
+  await loader.refresh();
+  await found.promise;
+  const order: string[] = [];
+  const lease = loader.lease('m', one.digest, never).then(() => order.push('lease'));
+  await Promise.resolve();
+  order.push('found');
+  finish.resolve();
+  await lease;
+  expect(order).toEqual(['found', 'lease']);
+});
+
+it('A11 loads a withdrawn revision no more, however many requests it had', async () => {
+  const [stable, canary] = [makeRevision(), makeRevision()];
+  const { loader, world, engine, waitFor } = await setUp([stable, canary]);
+  world.released = { m: { stable: stable.digest, canary: { revision: canary.digest, share: 0.5 } } };
+  await loader.refresh();
+  await waitFor(stable, canary);
+  for (let requests = 0; requests < 100; requests += 1) (await loader.lease('m', canary.digest, never))?.release();
+  world.released = { m: { stable: stable.digest } };
+  await loader.refresh();
+  world.now += RELEASE_GRACE_MS;
+  await loader.refresh();
+  await waitFor(stable);
+  await loader.refresh();
+  expect(engine.calls.filter((call) => call === `+${nameOf(canary)}`)).toHaveLength(1);
+  expect(await loader.lease('m', canary.digest, never)).toBeUndefined();
+});
+
+it('A16 follows the release while the model store does not answer', async () => {
+  const [one, other] = [makeRevision('one'), makeRevision('other')];
+  const fetchReleased = (model: string) =>
+    model === 'one' ? Promise.resolve(one) : new Promise<typeof other>(() => {});
+  const { loader, world, waitFor } = await setUp([], { fetchReleased });
+  world.released = { one: { stable: one.digest }, other: { stable: other.digest } };
+  void loader.refresh();
+  await waitFor(one);
+  world.released = { other: { stable: other.digest } };
+  const look = () => {
+    world.now += RELEASE_GRACE_MS;
+    void loader.refresh();
+    return loader.served();
+  };
+  await expect.poll(look, patience).toEqual([]);
+});
+
+it('A11 unloads no victim that was leased since the decision', async () => {
+  const [one, two, large] = [makeRevision('one'), makeRevision('two'), makeRevision('large', 20_000)];
+  const bytes = { engine: 31_000, ram: 1e9, ssd: 1e9 };
+  const { loader, world, engine, waitFor } = await setUp([one, two, large], { bytes });
+  engine.bytes = 15_000;
+  world.released = { one: { stable: one.digest }, two: { stable: two.digest }, large: { stable: large.digest } };
+  await loader.refresh();
+  for (const known of [one, two])
+    for (const _ of [1, 2]) (await loader.lease(known.description.name, known.digest, never))?.release();
+  await waitFor(one, two);
+  const second = Promise.withResolvers<string>();
+  engine.onUnload = async (name) => {
+    const left = name === nameOf(one) ? two : one;
+    engine.onUnload = async () => undefined;
+    await loader.lease(left.description.name, left.digest, never);
+    second.resolve(`-${nameOf(left)}`);
+    return undefined;
+  };
+  const waits = new AbortController();
+  const lease = loader.lease('large', large.digest, waits.signal);
+  const leased = await second.promise;
+  await loader.refresh();
+  expect(engine.calls).not.toContain(leased);
+  waits.abort();
+  await lease;
+});
+
+it('A11 evicts no file of a revision that is being fetched', async () => {
+  const one = makeRevision('m', 10_000, 2);
+  const left = makeFile();
+  // The files of the revision are the first to go.
+  const order: StoreOptions['order'] = (files) => [...files].sort((file) => (file.digest === left.digest ? 1 : -1));
+  const { loader, world, store, waitFor } = await setUp([one], {}, { bytes: 25_000, order });
+  const former = await store.fetch(left, createSource([left]).source);
+  if (former.ok) former.value.release();
+  world.released = { m: { stable: one.digest } };
+  await loader.refresh();
+  await waitFor(one);
+  const stored = (await store.list()).map(({ digest }) => digest);
+  expect(stored.sort()).toEqual(one.files.map(({ digest }) => digest).sort());
 });

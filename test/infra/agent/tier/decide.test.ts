@@ -53,6 +53,15 @@ it('A11 loads a model that a request waits for and drops the lowest score', () =
   expect(show(spared)).toEqual(['drop x gpu replaced', 'load asked gpu waiting']);
 });
 
+it('A11 does not copy and load the same model at once', () => {
+  const asked = model('asked', 90, waiting);
+  const filling = { model: 'asked', tier: 'ram' } as const;
+  expect(decide(state([asked], { ramBytes: GB, filling }), NOW)).toEqual([]);
+  const devices = [{ id: 'gpu0', bytes: 2 * GB, loading: 'asked' }];
+  expect(decide(state([asked], { ramBytes: GB, devices }), NOW)).toEqual([]);
+  expect(show(decide(state([asked], { ramBytes: GB }), NOW))).toEqual(['load asked gpu waiting']);
+});
+
 it.each([
   ['leased', { leases: 1 }],
   ['pinned', { floor: 'gpu' }],
