@@ -3,7 +3,7 @@ import type { ModelContext } from '../../functions/registry/model-context.ts';
 
 import type { BlobFacts, Placement } from '../../functions/store/blobs.ts';
 
-import type { BlobTier } from '../../shared/registry/tiers.ts';
+import type { BlobTier, RehydratePriority } from '../../shared/registry/tiers.ts';
 
 type StoreBlobs = ModelContext['blobs'];
 
@@ -22,6 +22,11 @@ export class ModelBlobs implements StoreBlobs {
   write(url: string, bytes: string): void {
     if (!url.startsWith('write:')) throw new Error(`${url} does not write`);
     this.#put(url.slice('write:'.length), bytes);
+  }
+
+  /** Reads through an address. */
+  read(url: string): string | undefined {
+    return this.#blobs.get(url.replace(/^read:/, ''))?.bytes;
   }
 
   /** Puts a file of the store into a tier. */
@@ -67,7 +72,7 @@ export class ModelBlobs implements StoreBlobs {
     };
   }
 
-  async setTier(container: string, name: string, tier: BlobTier): Promise<void> {
+  async setTier(container: string, name: string, tier: BlobTier, _?: RehydratePriority): Promise<void> {
     this.#placed.set(`${container}/${name}`, { tier, since: this.now() });
   }
 
