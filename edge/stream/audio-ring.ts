@@ -17,8 +17,8 @@ export const STREAM_RING_MARKS_MAX = 512;
  * each is empty.
  */
 export const STREAM_SLAB_BYTES = 16 * KiB;
-/** Empty slabs that a session keeps: eight seconds of 16 kHz sound, so that an utterance allocates none. */
-export const STREAM_SPARE_SLABS = 16;
+/** Empty slabs that an isolate keeps, 4 MiB: the ends of forty utterances, so that the next ones allocate none. */
+export const STREAM_SPARE_SLABS = 256;
 /** Pooled note objects: more than the messages in an utterance of usual length. */
 const STREAM_SPARE_NOTES = 128;
 
@@ -65,7 +65,7 @@ const defaultBounds = (): RingBounds => ({
  * on and go back.
  *
  * Audio stays for seconds, which is expensive for a generational collector. The ring therefore copies it into slabs and
- * reuses slabs and entries. Rings share no memory.
+ * reuses slabs and entries. A slab that leaves a ring is filled with zeros before another ring gets it.
  */
 export class AudioRing {
   readonly #bounds: RingBounds;
@@ -75,9 +75,8 @@ export class AudioRing {
   #removed = 0;
   #start: number;
   #end: number;
-  /** Slab of the next message, and free slabs. */
+  /** Slab of the next message. */
   #slab: Slab | undefined;
-  readonly #spareSlabs: Slab[] = [];
   #slabBytes = 0;
   readonly #spareEntries: Entry[] = [];
 
@@ -101,7 +100,7 @@ export class AudioRing {
     return this.#end - this.#start;
   }
 
-  /** Bytes of memory: slabs, spare slabs and entries. */
+  /** Bytes of memory: slabs and entries. */
   get memory(): number {
     return this.#slabBytes + (this.next - this.#first) * STREAM_NOTE_BYTES;
   }
@@ -144,14 +143,15 @@ export class AudioRing {
     if (length > size / 2) return this.#newSlab(length);
     if (!this.#slab || this.#slab.filled + length > size) {
       if (this.#slab?.used === 0) this.#slab.filled = 0;
-      else this.#slab = this.#spareSlabs.pop() ?? this.#newSlab(size);
+      else this.#slab = this.#newSlab(size);
     }
     return this.#slab as Slab;
   }
 
   #newSlab(size: number): Slab {
     this.#slabBytes += size;
-    return { bytes: new Uint8Array(size), filled: 0, used: 0 };
+    const spare = size === STREAM_SLAB_BYTES ? spareSlabs.pop() : undefined;
+    return spare ?? { bytes: new Uint8Array(size), filled: 0, used: 0 };
   }
 
   #newEntry(slab: Slab, offset: number): Entry {
@@ -168,11 +168,11 @@ export class AudioRing {
     entry.slab = noSlab;
     if (this.#spareEntries.length < STREAM_SPARE_NOTES) this.#spareEntries.push(entry);
     if (slab.used > 0 || slab === this.#slab) return;
+    this.#slabBytes -= slab.bytes.length;
+    if (slab.bytes.length !== STREAM_SLAB_BYTES || spareSlabs.length >= STREAM_SPARE_SLABS) return;
+    slab.bytes.fill(0);
     slab.filled = 0;
-    const size = slab.bytes.length;
-    if (size === STREAM_SLAB_BYTES && this.#spareSlabs.length < STREAM_SPARE_SLABS) {
-      this.#spareSlabs.push(slab);
-    } else this.#slabBytes -= size;
+    spareSlabs.push(slab);
   }
 
   /** Appends a mark at the current end, or returns false when there is no room. */
@@ -235,6 +235,9 @@ export class AudioRing {
     this.#removed = 0;
   }
 }
+
+/** Empty slabs of this isolate, all zeros. */
+const spareSlabs: Slab[] = [];
 
 /** Placeholder that lets spare entries hold no memory. */
 const noSlab: Slab = { bytes: new Uint8Array(0), filled: 0, used: 0 };
