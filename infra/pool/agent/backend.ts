@@ -1,4 +1,5 @@
 import { Registry } from 'prom-client';
+import type { ModelDescription } from '../../../shared/pool/description.ts';
 import { createDispatcher, type Dispatcher } from './engine/dispatch.ts';
 import type { Engine } from './engine/engine.ts';
 import { createEngineMetrics } from './engine/metrics-page.ts';
@@ -126,11 +127,17 @@ export async function openBackend(settings: Settings, overrides: AgentOverrides,
     leased?.release();
     return undefined;
   };
-  const descriptions = () =>
-    [...watch.descriptions(), ...(loader?.unloaded() ?? [])].map((one) => {
+  const descriptions = () => {
+    const served = watch.descriptions();
+    // A revision between the two is in both: in none, callers would be refused it.
+    const isServed = ({ name, revision }: ModelDescription) =>
+      served.some((one) => one.name === name && one.revision === revision);
+    const others = loader?.unloaded().filter((one) => !isServed(one)) ?? [];
+    return [...served, ...others].map((one) => {
       const residency = loader?.residency(one.name, one.revision);
       return residency ? { ...one, residency } : one;
     });
+  };
   return {
     ...{ settings, now, log, keepaliveMs, workers, engine, outbox, keys, releaseMap, failures, watch, serviceTime },
     ...{ dispatcher, metrics, model, lease, descriptions, loader, clock: overrides.clock },

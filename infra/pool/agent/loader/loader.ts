@@ -12,7 +12,7 @@ import { engineModelOf, type ServedModel } from '../models/served-model.ts';
 import type { FileStore, LeasedFile } from '../store/file-store.ts';
 import type { Log } from '../telemetry/log.ts';
 import { decide, type Move } from '../tier/decide.ts';
-import { explain, tierOf } from '../tier/explain.ts';
+import { explain, fileTierOf } from '../tier/explain.ts';
 import { addToProfile, type Profile, startProfile } from '../tier/profile.ts';
 import { bytesIn } from '../tier/score.ts';
 import { spaceOf } from '../tier/space.ts';
@@ -116,13 +116,12 @@ export class Loader {
     return this.#stable().reduce((sum, { gpuBytes }) => sum + gpuBytes, 0) <= this.#options.bytes.engine;
   }
 
-  /** Describes the wanted revisions that are not loaded, with their tier. */
+  /** Describes the wanted revisions that requests do not find loaded, with their tier. */
   unloaded(): ModelDescription[] {
     return this.#views().flatMap((view) => {
       const resident = this.#residents.get(view.id);
-      const tier = tierOf(view);
-      if (!resident?.wanted || tier === 'gpu' || this.#failed.has(view.id)) return [];
-      return [{ ...resident.known.description, tier }];
+      if (!resident?.wanted || resident.ready || this.#failed.has(view.id)) return [];
+      return [{ ...resident.known.description, tier: fileTierOf(view) }];
     });
   }
 

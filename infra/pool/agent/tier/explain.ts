@@ -4,8 +4,9 @@ import { Scale } from './score.ts';
 import { type Context, findRoom, type Room, spaceOf } from './space.ts';
 import type { Tier, TierModel, TierState } from './state.ts';
 
-export const tierOf = ({ device, inRam, inSsd }: TierModel): Tier =>
-  device !== undefined ? 'gpu' : inRam ? 'ram' : inSsd ? 'ssd' : 'blob';
+/** Returns the fastest tier that has the files of a model. */
+export const fileTierOf = ({ inRam, inSsd }: Pick<TierModel, 'inRam' | 'inSsd'>): Exclude<Tier, 'gpu'> =>
+  inRam ? 'ram' : inSsd ? 'ssd' : 'blob';
 
 /** Returns the standing of each model at the device, with the numbers of the decision, by id. */
 export function explain(state: TierState, now: number): Map<string, Residency> {

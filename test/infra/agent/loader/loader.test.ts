@@ -174,6 +174,19 @@ it('R14 counts moves, waits, downloads and the bytes of each tier', async () => 
   });
 });
 
+it('A11 lists a revision as unloaded until requests find it loaded', async () => {
+  const one = makeRevision();
+  const listed: unknown[] = [];
+  const { loader, world, waitFor } = await setUp([one], {
+    onChange: async () => void listed.push(loader.unloaded().map(({ revision, tier }) => ({ revision, tier }))),
+  });
+  world.released = { m: { stable: one.digest } };
+  await loader.refresh();
+  await waitFor(one);
+  await expect.poll(() => loader.unloaded(), patience).toEqual([]);
+  expect(listed).toEqual([[{ revision: one.digest, tier: 'ssd' }]]);
+});
+
 it('A11 ends the wait of a request that is given up', async () => {
   const one = makeRevision('one');
   const { loader, world, engine } = await setUp([one]);
