@@ -170,6 +170,10 @@ export function inPlace(part: Part, models: string = MODELS): Part {
   return { ...part, env: { ...env, [name]: models } };
 }
 
+/** Returns the part, with further settings where it is an agent. */
+export const withSettings = (part: Part, settings: Readonly<Record<string, string>> | undefined): Part =>
+  part.env.AURICLE_AGENT === undefined ? part : { ...part, env: { ...part.env, ...settings } };
+
 /** Values by name of the constant, by file of this tree: `lower-limits.ts`. */
 export type LoweredLimits = Readonly<Record<string, Readonly<Record<string, number>>>>;
 

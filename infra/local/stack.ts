@@ -17,6 +17,7 @@ import {
   pools,
   portNames,
   withLimits,
+  withSettings,
 } from './plan.ts';
 import { choosePorts, HOST, isFree } from './ports.ts';
 import { waitUntilServing } from './serving.ts';
@@ -45,6 +46,8 @@ export type StackOptions = {
   engine?: EngineName;
   /** Lowered limits, for demonstrations that must not take days. */
   limits?: LoweredLimits;
+  /** Further settings of the agents. */
+  agentSettings?: Readonly<Record<string, string>>;
   /** Parts to start; all by default. Without the edge there is no URL to wait for. */
   parts?: PartName[];
   /** Aborts a start without remains. */
@@ -106,7 +109,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const stopped = AbortSignal.any([ending.signal, ...(options.signal ? [options.signal] : [])]);
     const plan = (triton?: Installed) => {
       const parts = planParts({ state, edgePort: port, open: options.open, ports, identity, triton }).map((part) =>
-        withLimits(part, options.limits),
+        withSettings(withLimits(part, options.limits), options.agentSettings),
       );
       return choose(models === undefined ? parts : parts.map((part) => onModels(part, models)), options.parts);
     };

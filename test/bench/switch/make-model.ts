@@ -51,19 +51,19 @@ function graphOf(rows: number): Uint8Array {
   ]);
 }
 
-const CONFIG = `name: "table"
+const configOf = (name: string) => `name: "${name}"
 backend: "onnxruntime"
 input [ { name: "INDEX" data_type: TYPE_INT64 dims: [ -1 ] } ]
 output [ { name: "ROW" data_type: TYPE_FP32 dims: [ -1, ${WIDTH} ] } ]
 parameters { key: "task" value { string_value: "infer" } }
 `;
 
-/** Writes the model `table` of about so many bytes into a repository; its weights begin with `mark`. */
-export async function makeModel(repository: string, bytes: number, mark: number): Promise<void> {
+/** Writes a model of about so many bytes into a repository; its weights begin with `mark`. */
+export async function makeModel(repository: string, bytes: number, mark: number, name = 'table'): Promise<void> {
   const rows = Math.floor(bytes / (WIDTH * 4));
-  const folder = path.join(repository, 'table', '1');
+  const folder = path.join(repository, name, '1');
   mkdirSync(folder, { recursive: true });
-  writeFileSync(path.join(repository, 'table', 'config.pbtxt'), CONFIG);
+  writeFileSync(path.join(repository, name, 'config.pbtxt'), configOf(name));
   const opset = messageField(8, [integerField(2, 17)]);
   const model = Buffer.concat([integerField(1, 8), textField(2, 'auricle'), graphOf(rows), opset]);
   writeFileSync(path.join(folder, 'model.onnx'), model);

@@ -368,6 +368,8 @@ export class Loader {
       this.#options.metrics.moved(move, reason === undefined ? 'ok' : 'failed');
       // A drop that fails keeps its model, and what needs its space.
       if (reason !== undefined) return this.#failed.add(move.for ?? move.model, reason);
+      const { description, digest: revision } = resident.known;
+      this.#options.log('tier-moved', { model: description.name, revision, act: move.act, tier: move.tier });
       if (move.act === 'load') this.#failed.delete(move.model);
     }
   }

@@ -11,6 +11,9 @@ export interface LogFields {
   readonly revision?: string;
   readonly count?: number;
   readonly milliseconds?: number;
+  /** A revision's load into a tier, or drop from it. */
+  readonly act?: 'load' | 'drop';
+  readonly tier?: string;
   /** Phases of a load. */
   readonly copyMs?: number;
   readonly loadMs?: number;
@@ -41,6 +44,7 @@ export type LogEvent =
   | 'model-warm'
   | 'model-loaded'
   | 'model-unloaded'
+  | 'tier-moved'
   | 'refused'
   | 'stream-refused'
   | 'worker-lost'
