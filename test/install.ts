@@ -3,6 +3,7 @@ import { setup as browser } from './browser/install.ts';
 import { setup as clients } from './clients/install.ts';
 import { setup as formats } from './formats/install.ts';
 import { setup as go } from './go/install.ts';
+import { setup as natural } from './natural.ts';
 import { setup as triton } from './triton/install.ts';
 
-for (const install of [go, browser, formats, triton, clients]) await install();
+for (const install of [go, browser, formats, natural, triton, clients]) await install();

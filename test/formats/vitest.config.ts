@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { defineConfig } from 'vitest/config';
 
-// Recordings made and decoded by ffmpeg. A run of its own, because it needs that package.
+// Recordings made and decoded by ffmpeg, and of a person, heard by Whisper. A run of its own, because it needs packages.
 export default defineConfig({
   root: path.resolve(import.meta.dirname, '../..'),
   test: {
@@ -9,7 +9,7 @@ export default defineConfig({
     environment: 'node',
     pool: 'forks',
     include: ['test/formats/**/*.test.ts'],
-    globalSetup: ['test/formats/install.ts'],
+    globalSetup: ['test/formats/install.ts', 'test/natural.ts'],
     setupFiles: ['test/hermetic.ts'],
     testTimeout: 15_000,
     hookTimeout: 60_000,

@@ -29,7 +29,10 @@ export interface Prompt {
 async function unpack(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   for (const name of PACKAGES) {
-    const got = await run('bash', ['-c', `cd "${folder}" && apt-get download -q ${name}`]);
+    const download = () => run('bash', ['-c', `cd "${folder}" && apt-get download -q ${name}`]);
+    let got = await download();
+    // A fresh machine has no list of packages.
+    if (!got.ok && (await run('apt-get', ['update', '-q'])).ok) got = await download();
     if (!got.ok) throw new Error(`apt-get download ${name}: ${got.lastLine}`);
   }
   for (const name of (await readdir(folder)).filter((one) => one.endsWith('.deb')))
@@ -39,7 +42,7 @@ async function unpack(folder: string): Promise<void> {
 /** First `count` prompts of 2 to 29 s and at least five words whose text has no stage directions. */
 export async function readPrompts(folder: string, count: number): Promise<Prompt[]> {
   const files = path.join(folder, 'files');
-  if (!existsSync(path.join(files, TEXTS))) await unpack(folder);
+  if (![TEXTS, SOUNDS].every((one) => existsSync(path.join(files, one)))) await unpack(folder);
   const prompts: Prompt[] = [];
   for (const line of gunzipSync(await readFile(path.join(files, TEXTS)))
     .toString()
