@@ -20,6 +20,7 @@ import { floats, infer } from '../contract/engine/client.ts';
 import { folder as installation, schemaFolder } from './install.ts';
 
 const shipped = path.resolve(import.meta.dirname, '../../infra/pool/models/repository');
+const examples = path.resolve(shipped, '../examples');
 let folder: string;
 let triton: Triton;
 
@@ -68,10 +69,14 @@ describe('M3 a deployed repository', () => {
   });
 
   it('every configuration parses by Triton’s model_config.proto to the same values', async () => {
-    const models = path.join(folder, 'models');
-    const found = await readdir(models, { recursive: true });
-    const files = found.filter((file) => file.endsWith('.pbtxt')).map((file) => path.join(models, file));
-    expect(files.length).toBe(7 * 4);
+    const listed = await Promise.all(
+      [path.join(folder, 'models'), examples].map(async (place) => {
+        const found = await readdir(place, { recursive: true });
+        return found.filter((file) => file.endsWith('.pbtxt')).map((file) => path.join(place, file));
+      }),
+    );
+    expect(listed.map(({ length }) => length)).toEqual([7 * 4, 5]);
+    const files = listed.flat();
     const script = path.join(import.meta.dirname, 'schema.py');
     const python = await findPython();
     if ('problem' in python) throw new Error(python.problem);
