@@ -68,6 +68,17 @@ describe('U2 models of a speech server', () => {
     expect(lines.join('')).not.toContain('no such voice');
   });
 
+  it('refuse a stream with the message of the server', async () => {
+    server.answer = () => ({ status: 400, body: { detail: 'no such voice' } });
+    const link = await dialLink({ ...call(), model: MODEL });
+    await link.open({ model: MODEL, options: { interim: false, endpointingMs: false } });
+    await link.audio(linear16(voice(1)));
+    await link.end();
+    const refusal = await link.event('refusal');
+    server.answer = () => undefined;
+    expect(refusal).toMatchObject({ reason: 'engine_failed', params: { rule: 'no such voice' } });
+  });
+
   it('are sent nothing again at once while the server is full', async () => {
     const before = server.seen.length;
     server.answer = () => ({ status: 503, body: {}, headers: { 'retry-after': '7' } });
