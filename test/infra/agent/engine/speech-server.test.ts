@@ -198,20 +198,22 @@ describe('U2 a speech server in place of the engine', () => {
   });
 
   it('keeps its list while one inference may keep it from answering', async () => {
-    let now = 0;
+    let [now, answeredAt] = [0, 0];
     let code: string | undefined;
     const body = new TextEncoder().encode(JSON.stringify({ data: [{ id: 'tiny' }] }));
     async function request() {
       if (code !== undefined) throw Object.assign(new Error(code), { code });
       return { status: 200, headers: {}, body };
     }
-    const listing = createListing({ request, named: [], now: () => now });
+    const listing = createListing({ request, named: [], now: () => now, answeredAt: () => answeredAt });
     expect(await listing()).toEqual(ok(['tiny']));
     code = 'ABORT_ERR';
     now = ENGINE_MS - 1;
     expect(await listing()).toEqual(ok(['tiny']));
     now = ENGINE_MS;
     expect(await listing()).toMatchObject({ ok: false, refusal: { detail: 'timeout' } });
+    answeredAt = 1;
+    expect(await listing()).toEqual(ok(['tiny']));
     [code, now] = ['ECONNREFUSED', 0];
     expect(await listing()).toMatchObject({ ok: false, refusal: { detail: 'ECONNREFUSED' } });
   });

@@ -19,27 +19,29 @@ interface ListingParts {
   /** Ids that the settings name; empty: those that the server lists. */
   readonly named: readonly string[];
   readonly now: () => number;
+  /** Time of the server's last answer to any request, epoch ms. */
+  readonly answeredAt: () => number;
 }
 
 /**
  * Returns a function that lists the ids of a server's models; calls at the same time share one request. A server that
- * computes in its only thread answers nothing meanwhile, so a silent one keeps its list for as long as one inference may
- * take. Never rejects; the detail of a refusal names the failure.
+ * computes in its only thread lists nothing meanwhile, so a silent one keeps its list until its last answer is older than
+ * the longest inference. Never rejects; the detail of a refusal names the failure.
  */
-export function createListing({ request, named, now }: ListingParts): () => Promise<Listed> {
+export function createListing({ request, named, now, answeredAt }: ListingParts): () => Promise<Listed> {
   let running: Promise<Listed> | undefined;
-  let last: { readonly listed: Listed; readonly at: number } | undefined;
+  let last: Listed | undefined;
 
   async function read(): Promise<Listed> {
     const signal = AbortSignal.timeout(HEARTBEAT_UNKNOWN_MS);
     try {
       const { status, body } = await request({ method: 'GET', path: '/models', signal });
-      last = { listed: readList(status, body), at: now() };
-      return last.listed;
+      last = readList(status, body);
+      return last;
     } catch (error) {
       const { code, name } = error as NodeJS.ErrnoException;
       if (code !== 'ABORT_ERR') return failed(code ?? name);
-      return last && now() - last.at < ENGINE_MS ? last.listed : failed('timeout');
+      return last && now() - answeredAt() < ENGINE_MS ? last : failed('timeout');
     }
   }
 

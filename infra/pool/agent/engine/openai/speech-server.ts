@@ -26,8 +26,14 @@ function openConnection({ url, keyFile }: SpeechServerSettings, connections: num
   const { request, close } = createEngineClient(url, connections);
   const authorization = (): Record<string, string> =>
     keyFile === undefined ? {} : { authorization: `Bearer ${readFileSync(keyFile, 'utf8').trim()}` };
+  let answered = Number.NEGATIVE_INFINITY;
   return {
-    request: async (sent: Parameters<typeof request>[0]) => request({ ...sent, headers: authorization() }),
+    async request(sent: Parameters<typeof request>[0]): Promise<EngineResponse> {
+      const response = await request({ ...sent, headers: authorization() });
+      answered = Date.now();
+      return response;
+    },
+    answeredAt: () => answered,
     close,
   };
 }
@@ -87,9 +93,9 @@ function createTranscribe(request: Request, { languages: [first, ...others] }: S
  * models itself.
  */
 export function createSpeechServer(settings: SpeechServerSettings, connections: number): Engine {
-  const { request, close } = openConnection(settings, connections);
+  const { request, answeredAt, close } = openConnection(settings, connections);
   const named = settings.models.map(({ id }) => id);
-  const listing = createListing({ request, named, now: Date.now });
+  const listing = createListing({ request, named, now: Date.now, answeredAt });
   let loaded: readonly string[] = [];
   const unmanaged = async () => failed('the speech server loads its models itself');
   return {
