@@ -52,6 +52,10 @@ function readUploadRequest({ url, headers }: Request, claims: Claims, byDefault:
     const rule = 'is not available: recordings are not fetched from addresses, send the file itself';
     return no(refuse('field_invalid', { field: 'url', rule }));
   }
+  if (recording.value.multichannel) {
+    const rule = 'is not available with a callback: channels of uploads are mixed down to one';
+    return no(refuse('field_invalid', { field: 'multichannel', rule }));
+  }
   const { model = byDefault, language } = recording.value;
   if (model === undefined) return no(refuse('field_missing', { field: 'model' }));
   return readUploadBody(

@@ -32,10 +32,13 @@ export interface RequestOutcome {
   readonly status: number;
   readonly reason?: string;
   /** Usage, as the agent reports it. */
-  readonly final?: Pick<Final, 'revision' | 'durationSeconds'> | undefined;
+  readonly final?: Pick<Final, 'revision' | 'durationSeconds' | 'channels'> | undefined;
   readonly agent?: string | undefined;
   readonly bytes: number;
 }
+
+/** Returns the recognised seconds: channels that are separate count each. */
+const secondsOf = ({ final }: RequestOutcome) => final && final.durationSeconds * (final.channels ?? 1);
 
 /** One admitted request: its slot in the tenant's allowance and its audit record. */
 export class Session {
@@ -157,7 +160,7 @@ export class Session {
   #settle(ending: RequestOutcome): Promise<boolean> {
     const { recorder, id } = this.#context;
     const { audit: mode } = this.claims;
-    const audioSeconds = ending.final?.durationSeconds ?? 0;
+    const audioSeconds = secondsOf(ending) ?? 0;
     if (this.#isReserved) {
       recorder.leave(this.claims, id, audioSeconds, this.#record(ending));
       return Promise.resolve(false);
@@ -176,14 +179,16 @@ export class Session {
     return recorder.append(this.claims, step, withheld);
   }
 
-  #log({ status, reason, final, agent }: RequestOutcome): void {
+  #log(outcome: RequestOutcome): void {
+    const { status, reason, agent } = outcome;
     const { action, model } = this.subject;
     const milliseconds = this.#context.runtime.now() - this.#started;
-    const audioSeconds = final?.durationSeconds;
+    const audioSeconds = secondsOf(outcome);
     logRequest(this.#context, { status, milliseconds, action, reason, model, audioSeconds, agent });
   }
 
-  #record({ status, reason, final, agent, bytes }: RequestOutcome): RequestRecord {
+  #record(outcome: RequestOutcome): RequestRecord {
+    const { status, reason, final, agent, bytes } = outcome;
     const at = this.#context.runtime.now();
     const { tenant, subject } = this.claims;
     const { action, model, class: requestClass, language } = this.subject;
@@ -203,7 +208,7 @@ export class Session {
       milliseconds: at - this.#started,
       agent,
       revision: final?.revision,
-      audioSeconds: final?.durationSeconds,
+      audioSeconds: secondsOf(outcome),
     };
     return { notes: this.#notes, end: { at, draft } };
   }

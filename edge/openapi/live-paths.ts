@@ -101,6 +101,13 @@ function streamPaths() {
   };
 }
 
+const callback = query('callback', 'The recording becomes an upload; this address is notified of its end.', {
+  type: 'string',
+  format: 'uri',
+  pattern: '^https?://',
+  maxLength: CALLBACK_CHARACTERS,
+});
+
 /** Recordings and live sound as Deepgram's clients send them. */
 function listenPaths() {
   return {
@@ -148,6 +155,7 @@ function listenPaths() {
           ),
           sampleRate,
           channels,
+          flag('multichannel', '`true`: a transcript for each channel, at most 8; not with `callback`.'),
           flag('detect_language', '`true`: reports the language.'),
           flag('utterances', '`true`: includes utterances, words between pauses.'),
           query('utt_split', 'Seconds of such a pause; default 0.8.', {
@@ -157,12 +165,7 @@ function listenPaths() {
           }),
           ...terms,
           flag('paragraphs', '`true`: includes paragraphs.'),
-          query('callback', 'The recording becomes an upload; this address is notified of its end.', {
-            type: 'string',
-            format: 'uri',
-            pattern: '^https?://',
-            maxLength: CALLBACK_CHARACTERS,
-          }),
+          callback,
           uploadKey,
           requestClass,
         ],

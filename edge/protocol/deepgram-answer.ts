@@ -79,6 +79,8 @@ export interface RecordingFacts {
 }
 
 export interface RecordingOptions {
+  /** A transcript for each channel. */
+  readonly multichannel: boolean;
   readonly detectLanguage: boolean;
   readonly utterances: boolean;
   /** Seconds of silence between two utterances. */
@@ -117,7 +119,8 @@ export function renderRecording(
   options: RecordingOptions,
   facts: RecordingFacts & { readonly uuid: string },
 ): z.infer<typeof recordingAnswer> {
-  const words = segments.flatMap((segment) => segment.words);
+  const count = final.channels ?? 1;
+  const channels = Array.from({ length: count }, (_, i) => segments.filter(({ channel = 0 }) => channel === i));
   return {
     metadata: {
       transaction_key: 'deprecated',
@@ -125,7 +128,7 @@ export function renderRecording(
       sha256: facts.sha256,
       created: new Date(facts.created).toISOString(),
       duration: milli(final.durationSeconds),
-      channels: 1,
+      channels: count,
       models: [facts.uuid],
       model_info: { [facts.uuid]: showModel(facts.model, final.revision) },
       ...(options.tags.length > 0 && { tags: [...options.tags] }),
@@ -133,21 +136,28 @@ export function renderRecording(
       ...(options.warnings.length > 0 && { warnings: [...options.warnings] }),
     },
     results: {
-      channels: [
-        {
-          alternatives: [
-            {
-              transcript: wholeText(segments),
-              confidence: confidenceOf(words),
-              words: showWords(words),
-              ...(options.paragraphs && { paragraphs: showParagraphs(segments) }),
-            },
-          ],
-          ...(options.detectLanguage && { detected_language: final.language }),
-        },
-      ],
-      ...(options.utterances && { utterances: showUtterances(words, options.utteranceSplit, facts.newId) }),
+      channels: channels.map((own) => ({
+        alternatives: [showAlternative(own, options)],
+        ...(options.detectLanguage && { detected_language: final.language }),
+      })),
+      ...(options.utterances && {
+        utterances: channels
+          .flatMap((own, channel) => showUtterances(wordsOf(own), channel, options.utteranceSplit, facts.newId))
+          .sort((a, b) => a.start - b.start),
+      }),
     },
+  };
+}
+
+const wordsOf = (segments: readonly Segment[]): Word[] => segments.flatMap(({ words }) => words);
+
+function showAlternative(segments: readonly Segment[], options: RecordingOptions): z.infer<typeof alternative> {
+  const words = wordsOf(segments);
+  return {
+    transcript: wholeText(segments),
+    confidence: confidenceOf(words),
+    words: showWords(words),
+    ...(options.paragraphs && { paragraphs: showParagraphs(segments) }),
   };
 }
 
@@ -179,7 +189,12 @@ function showParagraphs(segments: readonly Segment[]) {
 }
 
 /** Groups words that have no pause of `split` seconds between them. */
-function showUtterances(words: readonly Word[], split: number, newId: () => string): z.infer<typeof utterance>[] {
+function showUtterances(
+  words: readonly Word[],
+  channel: number,
+  split: number,
+  newId: () => string,
+): z.infer<typeof utterance>[] {
   const groups: Word[][] = [];
   for (const next of words) {
     const group = groups.at(-1);
@@ -191,7 +206,7 @@ function showUtterances(words: readonly Word[], split: number, newId: () => stri
     start: milli(group[0]?.start ?? 0),
     end: milli(group.at(-1)?.end ?? 0),
     confidence: confidenceOf(group),
-    channel: 0,
+    channel,
     transcript: group.map(({ word }) => word).join(' '),
     words: showWords(group),
     id: newId(),

@@ -137,11 +137,6 @@ function readFormat(query: URLSearchParams): Result<StreamFormat | undefined> {
   if (!rate.ok) return rate;
   const channels = readInteger(query, 'channels', 1, AUDIO_CHANNELS_MAX);
   if (!channels.ok) return channels;
-  const separate = readFlag(query, 'multichannel');
-  if (!separate.ok) return separate;
-  if (separate.value && channels.value !== 1) {
-    return invalid('multichannel', 'is not available: channels are mixed down to one');
-  }
   if (named === '') return ok(undefined);
   const encoding = encodings.find((one) => one === named);
   if (!encoding) return invalid('encoding', `must be one of ${encodings.join(', ')}`);
@@ -165,6 +160,11 @@ export function readLiveQuery(query: URLSearchParams): Result<LiveQuery> {
   if (!shared.ok) return shared;
   const format = readFormat(query);
   if (!format.ok) return format;
+  const multichannel = readFlag(query, 'multichannel');
+  if (!multichannel.ok) return multichannel;
+  if (multichannel.value && query.get('channels') !== '1') {
+    return invalid('multichannel', 'is not available live: open a connection for each channel, or send a recording');
+  }
   const endpointing = readEndpointing(query);
   if (!endpointing.ok) return endpointing;
   const utteranceEnd = readInteger(query, 'utterance_end_ms', 500, 10_000);
@@ -207,6 +207,8 @@ export function readRecordingQuery(query: URLSearchParams): Result<RecordingQuer
   if (!format.ok) return format;
   const samples = readSamples(format.value);
   if (!samples.ok) return samples;
+  const multichannel = readFlag(query, 'multichannel');
+  if (!multichannel.ok) return multichannel;
   const utterances = readFlag(query, 'utterances');
   if (!utterances.ok) return utterances;
   const paragraphs = readFlag(query, 'paragraphs');
@@ -217,6 +219,7 @@ export function readRecordingQuery(query: URLSearchParams): Result<RecordingQuer
   return ok({
     ...shared.value,
     samples: samples.value,
+    multichannel: multichannel.value,
     utterances: utterances.value,
     utteranceSplit: split,
     paragraphs: paragraphs.value,

@@ -45,6 +45,10 @@ async function answerEvents(source: Source, options: RecordingOptions, facts: Fa
       words += value.words.length;
       if (words > TRANSCRIPT_WORDS_MAX) return refuseNow(refuse('engine_failed', undefined, 'too many words'));
     } else if (value.type === 'final') {
+      // An agent of before mixes channels, which must not look like a transcript of one.
+      if (options.multichannel && value.channels === undefined) {
+        return refuseNow(refuse('engine_failed', undefined, 'the agent mixes channels'));
+      }
       const uuid = modelUuid(facts.model, value.revision);
       const known = { ...facts, sha256: facts.sha256(), uuid };
       const answer = renderRecording({ segments, final: value }, options, known);

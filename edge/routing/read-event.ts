@@ -55,7 +55,16 @@ const isFrom = (least: number, value: unknown): value is number => typeof value 
 const isShare = (value: unknown): value is number => isFrom(0, value) && value <= 1;
 const isCount = (value: unknown): value is number => isFrom(0, value) && Number.isSafeInteger(value);
 
-function readSegment({ index, start, end, text, confidence, logProbability, words }: Loose): Segment | undefined {
+function readSegment({
+  index,
+  start,
+  end,
+  text,
+  confidence,
+  logProbability,
+  words,
+  channel,
+}: Loose): Segment | undefined {
   if (!isCount(index) || !isFrom(0, start) || !isFrom(0, end) || !isText(text) || !isShare(confidence))
     return undefined;
   if (typeof logProbability !== 'number' || logProbability > 0 || !Array.isArray(words)) return undefined;
@@ -65,11 +74,24 @@ function readSegment({ index, start, end, text, confidence, logProbability, word
     const { word, start: from, end: to, confidence: sure } = one;
     if (!isText(word) || !isFrom(0, from) || !isFrom(0, to) || !isShare(sure)) return undefined;
   }
-  return { type: 'segment', index, start, end, text, confidence, logProbability, words: words as Word[] };
+  const usual = {
+    type: 'segment',
+    index,
+    start,
+    end,
+    text,
+    confidence,
+    logProbability,
+    words: words as Word[],
+  } as const;
+  if (channel === undefined) return usual;
+  return isCount(channel) ? { ...usual, channel } : undefined;
 }
 
 function readFinal(value: Loose): Final | undefined {
-  const { model, revision, language, durationSeconds, speechSeconds, segments } = value;
+  const { model, revision, language, durationSeconds, speechSeconds, segments, channels } = value;
+  // A rare member needs the schema.
+  if (channels !== undefined) return undefined;
   if (!isText(model) || !isText(revision) || !isText(language)) return undefined;
   if (!isFrom(0, durationSeconds) || !isFrom(0, speechSeconds) || !isCount(segments)) return undefined;
   return { type: 'final', model, revision, language, durationSeconds, speechSeconds, segments };

@@ -33,7 +33,7 @@ export async function transcribeRecording(request: Request, context: RequestCont
     refuseAsDeepgram(recordDenial(claims.value, ACTION, refusal, context), context.id);
   const query = readRequest(request, claims.value);
   if (!query.ok) return denied(query.refusal);
-  const { language, samples, terms } = query.value;
+  const { language, samples } = query.value;
   const names = await readModelNames(claims.value, context);
   const resolved = resolveModel(query.value.model, names, context);
   if (!resolved.ok) return denied(resolved.refusal);
@@ -52,9 +52,8 @@ export async function transcribeRecording(request: Request, context: RequestCont
   const session = await Session.begin(claims.value, { action: ACTION, ...named(hints), class: requestClass }, context);
   if (!session.ok) return refuseAsDeepgram(session.refusal, context.id);
 
-  const params = { model, ...(language !== undefined && { language }), ...(terms.length > 0 && { terms }) };
   const contentType = (request.headers.get('content-type') ?? '').slice(0, CONTENT_TYPE_CHARACTERS);
-  const head = { v: 1, task: 'transcribe', dialect: 'deepgram-listen', contentType, ...params };
+  const head = { v: 1, task: 'transcribe', dialect: 'deepgram-listen', contentType, model, ...paramsOf(query.value) };
   const relay = new Relay(session.value, body, transcription(hints, head), context);
   relay.watch(request.signal);
   const source = sourceOf(relay, { claims: session.value.claims, hints, names }, context);
@@ -66,6 +65,13 @@ export async function transcribeRecording(request: Request, context: RequestCont
   };
   return answerRecording(source, options, { request: context.id, created, model, newId, sha256 });
 }
+
+/** Returns the members of the head that the query gives. */
+const paramsOf = ({ language, terms, multichannel }: RecordingQuery) => ({
+  ...(language !== undefined && { language }),
+  ...(terms.length > 0 && { terms }),
+  ...(multichannel && { multichannel }),
+});
 
 /** Warns of a detection without a choice: agents serve the model in one language. */
 async function warnOfDetection(

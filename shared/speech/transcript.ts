@@ -24,6 +24,8 @@ export const segment = z.object({
   /** Mean natural-log probability per frame, at most 0. */
   logProbability: z.number().max(0),
   words: z.array(word),
+  /** Number of its channel, from 0, where the request separates channels. */
+  channel: z.number().int().nonnegative().optional(),
 });
 
 export const final = z.object({
@@ -32,6 +34,8 @@ export const final = z.object({
   revision: z.string(),
   language: z.string(),
   durationSeconds: z.number().nonnegative(),
+  /** Number of channels that were recognised by themselves; absent where they were mixed. */
+  channels: z.number().int().positive().optional(),
   /** Seconds of detected speech. */
   speechSeconds: z.number().nonnegative(),
   segments: z.number().int().nonnegative(),

@@ -338,6 +338,21 @@ describe('C1 C10 recordings of the unmodified Deepgram client', () => {
     expect(answer.results.channels[0]?.alternatives?.[0]?.transcript).toBe(one.text);
   });
 
+  it('U1 with two channels are transcribed apart', async () => {
+    const both = [clip('balance.wav'), clip('weather.wav')];
+    const [left, right] = both.map((one) => liveSound(one).samples) as [Int16Array, Int16Array];
+    const samples = new Int16Array(2 * Math.max(left.length, right.length));
+    for (const [channel, one] of [left, right].entries())
+      for (const [i, x] of one.entries()) samples[2 * i + channel] = x;
+    const wish = { model, encoding: 'linear16' as const, multichannel: true };
+    const answer = await makeClient().listen.v1.media.transcribeFile(new Uint8Array(samples.buffer), wish, {
+      queryParams: { sample_rate: 16_000, channels: 2 },
+    });
+    if (!('results' in answer)) throw new Error('no results');
+    const texts = answer.results.channels.map(({ alternatives }) => alternatives?.[0]?.transcript);
+    expect(texts).toEqual(both.map(({ text }) => text));
+  });
+
   it('are not fetched from somewhere else', async () => {
     const asked = makeClient().listen.v1.media.transcribeUrl({ url: 'http://169.254.169.254/latest', model });
     await expect(asked).rejects.toThrow(DeepgramError);

@@ -29,7 +29,7 @@ describe('M9 case and punctuation of a model', () => {
   it('reach a recording of Deepgram in punctuated_word and sentences', () => {
     const facts = { request: 'q', created: 0, model: 'm', newId: () => 'u', sha256: '', uuid: 'u' };
     const options = {
-      ...{ utterances: true, utteranceSplit: 2, paragraphs: true, detectLanguage: false },
+      ...{ multichannel: false, utterances: true, utteranceSplit: 2, paragraphs: true, detectLanguage: false },
       ...{ tags: [], extra: {}, warnings: [] },
     };
     const { channels, utterances } = renderRecording(transcript, options, facts).results;

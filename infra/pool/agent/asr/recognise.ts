@@ -122,7 +122,7 @@ export function createRecognition(options: RecognitionOptions) {
       if (!made.ok) refusal = made.refusal;
       for (const segment of made.ok ? made.value : []) {
         segments++;
-        await onSegment(segment);
+        await onSegment(utterance.channel === undefined ? segment : { ...segment, channel: utterance.channel });
       }
     } catch (error) {
       refusal ??= refuse('internal', undefined, bugDetail(error));

@@ -30,6 +30,8 @@ const head = z.object({
   contentType: z.string(),
   model: z.string(),
   language: z.string().optional(),
+  /** Recognises each channel by itself. */
+  multichannel: z.boolean().optional(),
   /** Words and phrases to raise, where the form has no prompt before the file. */
   terms: termList.optional(),
   /** OpenAI's prompt, where the edge found it before it sent the form on. */
@@ -126,6 +128,18 @@ function createSegmentSender(answer: Work['answer'], tally: Tally) {
   return sender;
 }
 
+const readKeywords = ({ keywords = [] }: Fields) =>
+  readTerms(
+    'keywords',
+    keywords.map((text) => ({ text })),
+  );
+
+/** Returns the members of `final` about the length of a recording. */
+const lengthsOf = ({ seconds, speechSeconds, channels }: RecordingTotals) =>
+  channels === undefined
+    ? { durationSeconds: seconds, speechSeconds }
+    : { durationSeconds: seconds / channels, speechSeconds, channels };
+
 /** Reads the body, recognises, and emits everything but a refusal. */
 export async function transcribe(work: Work): Promise<Result<undefined>> {
   const { context, ticket, model, records, signal, deadline, tally } = work;
@@ -135,7 +149,8 @@ export async function transcribe(work: Work): Promise<Result<undefined>> {
   const { recogniser } = model;
   if (!recogniser) return no(refuse('misdirected', undefined, 'the model does not recognise speech'));
   tally.isRecording = true;
-  const { mirror } = read.value;
+  const hints = read.value;
+  const { mirror } = hints;
   if (mirror) tally.copy = { served: mirror.text, texts: [] };
   const answer = mirror ? muted(work.answer) : work.answer;
   const sender = createSegmentSender(answer, tally);
@@ -158,7 +173,7 @@ export async function transcribe(work: Work): Promise<Result<undefined>> {
    * A caller who asked for a stream before the file hears segments while it still sends. Then the form is settled:
    * fields behind the file come too late.
    */
-  async function announceEarly(before: Fields, hints: Head): Promise<void> {
+  async function announceEarly(before: Fields): Promise<void> {
     const form = checkForm(before, hints, languages);
     if (!form.ok || !form.value.stream) return;
     announced = before;
@@ -167,16 +182,13 @@ export async function transcribe(work: Work): Promise<Result<undefined>> {
   }
 
   async function recogniseBody(bytes: AsyncIterable<Uint8Array>, before: Fields): Promise<Result<undefined>> {
-    if (read.ok) {
-      const keywords = readTerms(
-        'keywords',
-        (before.keywords ?? []).map((text) => ({ text })),
-      );
-      if (!keywords.ok) return keywords;
-      bias = biasOf(before.prompt?.[0] ?? read.value.prompt, read.value.terms ?? keywords.value);
-      await announceEarly(before, read.value);
-    }
-    const all = await recogniseRecording({ sound: decodeSound(bytes, signal), recognition, metrics: context.metrics });
+    const keywords = readKeywords(before);
+    if (!keywords.ok) return keywords;
+    bias = biasOf(before.prompt?.[0] ?? hints.prompt, hints.terms ?? keywords.value);
+    await announceEarly(before);
+    const sound = decodeSound(bytes, signal);
+    const isSeparate = hints.multichannel;
+    const all = await recogniseRecording({ sound, recognition, metrics: context.metrics, isSeparate });
     if (!all.ok) return all;
     totals = all.value;
     tally.totals = totals;
@@ -184,12 +196,12 @@ export async function transcribe(work: Work): Promise<Result<undefined>> {
   }
 
   const body = plaintexts(records, tally, context.now);
-  const isForm = read.value.dialect === 'openai-audio';
+  const isForm = hints.dialect === 'openai-audio';
   const fields = isForm
-    ? await readMultipart(read.value.contentType, body, recogniseBody)
+    ? await readMultipart(hints.contentType, body, recogniseBody)
     : await readRaw(body, recogniseBody);
   if (!fields.ok) return fields;
-  const form = checkForm(fields.value, read.value, languages);
+  const form = checkForm(fields.value, hints, languages);
   if (!form.ok) return form;
   if (isForm) sender.wordy = form.value.wordy;
   if (!announced) await answer.send({ type: 'form', fields: form.value.fields });
@@ -205,8 +217,7 @@ export async function transcribe(work: Work): Promise<Result<undefined>> {
     model: name,
     revision,
     language: form.value.language,
-    durationSeconds: totals.seconds,
-    speechSeconds: totals.speechSeconds,
+    ...lengthsOf(totals),
     segments: segments.value,
   });
   return ok(undefined);

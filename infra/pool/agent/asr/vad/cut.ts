@@ -10,6 +10,8 @@ export interface Utterance {
   readonly samples: Float32Array;
   /** Seconds of it in which voice was found. */
   readonly speechSeconds: number;
+  /** Number of its channel, from 0, where channels are separate. */
+  readonly channel?: number | undefined;
 }
 
 /** Live sound is kept in 16 bits, since there is much of it at once. */

@@ -1,24 +1,24 @@
-import { ok, type Result } from '../../../../../shared/result.ts';
+import { refuse } from '../../../../../shared/refusal.ts';
+import { no, ok, type Result } from '../../../../../shared/result.ts';
 import type { SoundBlock } from '../../../../../shared/speech/format.ts';
 import { createMono } from '../../audio/mono.ts';
 import { createCutter, type Utterance } from './cut.ts';
-import { UNIT_SAMPLES, type VoiceDetector } from './detect.ts';
+import { createVoiceDetector, UNIT_SAMPLES, type VoiceDetector } from './detect.ts';
 import { createUnits } from './units.ts';
 
 /** Totals of a recording once all of it was heard. */
 export interface RecordingTotals {
-  /** Length in seconds, counted in samples of the file. */
+  /** Length in seconds, counted in samples of the file; of separate channels the sum. */
   readonly seconds: number;
   readonly speechSeconds: number;
+  /** Number of separate channels; absent where they were mixed. */
+  readonly channels?: number;
 }
 
 export type ListenEvent = { type: 'utterance'; utterance: Utterance } | { type: 'totals'; totals: RecordingTotals };
 
-/** Turns decoded sound into utterances, holding one utterance and one block. Ends with `totals` or a refusal. */
-export async function* listen(
-  sound: AsyncIterable<Result<SoundBlock>>,
-  detector: VoiceDetector,
-): AsyncGenerator<Result<ListenEvent>> {
+/** Cuts one channel into utterances, holding one of them. `channel` is its number where channels are separate. */
+function createChannel(detector: VoiceDetector, channel: number | undefined) {
   const mono = createMono();
   const cutter = createCutter();
   const units = createUnits();
@@ -26,17 +26,16 @@ export async function* listen(
   /** Samples of the recording so far, without the silence that fills the last unit. */
   let recorded = 0;
 
+  function announce({ start, samples, speechSeconds: seconds }: Utterance): Utterance {
+    speechSeconds += seconds;
+    return { start, samples: samples.subarray(0, recorded - start), speechSeconds: seconds, channel };
+  }
+
   function* cut(samples: Float32Array): Generator<Utterance> {
     for (const unit of units.push(samples)) {
       const utterance = cutter.push({ samples: unit, voiced: detector.hasVoice(unit) });
-      if (utterance) yield utterance;
+      if (utterance) yield announce(utterance);
     }
-  }
-
-  function announce({ start, samples, speechSeconds: seconds }: Utterance): Result<ListenEvent> {
-    speechSeconds += seconds;
-    const utterance = { start, samples: samples.subarray(0, recorded - start), speechSeconds: seconds };
-    return ok({ type: 'utterance', utterance });
   }
 
   function* record(samples: Float32Array): Generator<Utterance> {
@@ -44,18 +43,67 @@ export async function* listen(
     yield* cut(samples);
   }
 
-  for await (const block of sound) {
-    if (!block.ok) return yield block;
-    for (const samples of mono.push(block.value)) for (const utterance of record(samples)) yield announce(utterance);
+  return {
+    *push(block: SoundBlock): Generator<Utterance> {
+      for (const samples of mono.push(block)) yield* record(samples);
+    },
+    *finish(): Generator<Utterance> {
+      yield* record(mono.finish());
+      const { length } = units.rest();
+      // The last unit is filled up with silence, which is cut off again: no word may end after the recording.
+      if (length > 0) yield* cut(new Float32Array(UNIT_SAMPLES - length));
+      const last = cutter.finish();
+      if (last) yield announce(last);
+    },
+    totals(): RecordingTotals {
+      const seconds = mono.seconds();
+      return { seconds, speechSeconds: Math.min(seconds, speechSeconds) };
+    },
+    free: detector.free,
+  };
+}
+
+type Channel = ReturnType<typeof createChannel>;
+
+function sumOf(channels: readonly Channel[], isSeparate: boolean): RecordingTotals {
+  const all = channels.map((channel) => channel.totals());
+  return {
+    seconds: all.reduce((sum, { seconds }) => sum + seconds, 0),
+    speechSeconds: all.reduce((sum, { speechSeconds }) => sum + speechSeconds, 0),
+    ...(isSeparate && { channels: channels.length }),
+  };
+}
+
+/** Passes the utterances of a channel on as events. */
+function* eventsOf(utterances: Iterable<Utterance>): Generator<Result<ListenEvent>> {
+  for (const utterance of utterances) yield ok({ type: 'utterance', utterance });
+}
+
+/**
+ * Turns decoded sound into utterances, holding one block, and one utterance of each channel. Channels are mixed unless
+ * they are separate. Ends with `totals` or a refusal.
+ */
+export async function* listen(
+  sound: AsyncIterable<Result<SoundBlock>>,
+  isSeparate = false,
+): AsyncGenerator<Result<ListenEvent>> {
+  const channels: Channel[] = [];
+  try {
+    for await (const block of sound) {
+      if (!block.ok) return yield block;
+      const { rate, channels: samples } = block.value;
+      const parts = isSeparate ? samples.map((one) => ({ rate, channels: [one] })) : [block.value];
+      for (const i of channels.length === 0 ? parts.keys() : []) {
+        channels.push(createChannel(await createVoiceDetector(), isSeparate ? i : undefined));
+      }
+      if (parts.length !== channels.length) {
+        return yield no(refuse('audio_unsupported', { found: 'sound whose number of channels changes' }));
+      }
+      for (const [i, part] of parts.entries()) yield* eventsOf(channels[i]?.push(part) ?? []);
+    }
+    for (const channel of channels) yield* eventsOf(channel.finish());
+    yield ok({ type: 'totals', totals: sumOf(channels, isSeparate) });
+  } finally {
+    for (const channel of channels) channel.free();
   }
-  for (const utterance of record(mono.finish())) yield announce(utterance);
-  const { length } = units.rest();
-  if (length > 0) {
-    // The last unit is filled up with silence, which is cut off again: no word may end after the recording.
-    for (const utterance of cut(new Float32Array(UNIT_SAMPLES - length))) yield announce(utterance);
-  }
-  const last = cutter.finish();
-  if (last) yield announce(last);
-  const seconds = mono.seconds();
-  yield ok({ type: 'totals', totals: { seconds, speechSeconds: Math.min(seconds, speechSeconds) } });
 }

@@ -107,26 +107,47 @@ describe('voice detection', () => {
   it('gives positions and lengths in samples, whatever the sizes of the blocks', async () => {
     const samples = joinSamples(silence(1), voice(1), silence(1.01));
     const run = async (blockSamples: number) => {
-      const detector = await createVoiceDetector();
       async function* blocks() {
         for (let at = 0; at < samples.length; at += blockSamples) {
           yield ok({ rate: 16_000, channels: [samples.subarray(at, at + blockSamples)] });
         }
       }
       const found: unknown[] = [];
-      for await (const hearing of listen(blocks(), detector)) {
+      for await (const hearing of listen(blocks())) {
         if (!hearing.ok) throw new Error(hearing.refusal.reason);
         const { value } = hearing;
         found.push(
           value.type === 'totals' ? value.totals.seconds : [value.utterance.start, value.utterance.samples.length],
         );
       }
-      detector.free();
       return found;
     };
     const whole = await run(1_000_000);
     expect(whole.at(-1)).toBe(3.01);
     expect(whole.length).toBe(2);
     expect(await run(77)).toEqual(whole);
+  });
+
+  it('U1 separate channels are cut as each of them alone', async () => {
+    const [first, second] = [joinSamples(voice(1), silence(3)), joinSamples(silence(2), voice(1), silence(1))];
+    const run = async (channels: readonly Float32Array[][], isSeparate: boolean) => {
+      const found: unknown[] = [];
+      for await (const event of listen(blocksOf(channels), isSeparate)) {
+        if (!event.ok) found.push(event.refusal.reason);
+        else if (event.value.type === 'totals') found.push(event.value.totals.channels);
+        else {
+          const { start, samples, channel } = event.value.utterance;
+          found.push([channel, start, samples.length]);
+        }
+      }
+      return found;
+    };
+    async function* blocksOf(all: readonly Float32Array[][]) {
+      for (const channels of all) yield ok({ rate: 16_000, channels });
+    }
+    const alone = await Promise.all([first, second].map((one) => run([[one]], false)));
+    const numbered = alone.map(([utterance], i) => [i, ...(utterance as unknown[]).slice(1)]);
+    expect(await run([[first, silence(4), second]], true)).toEqual([numbered[0], [2, ...numbered[1]!.slice(1)], 3]);
+    expect((await run([[first, second], [first]], true)).at(-1)).toBe('audio_unsupported');
   });
 });

@@ -88,13 +88,11 @@ async function measure(bytes: Uint8Array) {
       yield block;
     }
   }
-  const detector = await createVoiceDetector();
   let heard = 0;
-  for await (const hearing of listen(counted(), detector)) {
+  for await (const hearing of listen(counted())) {
     if (!hearing.ok) throw new Error(JSON.stringify(hearing.refusal));
     if (hearing.value.type === 'totals') heard = hearing.value.totals.seconds;
   }
-  detector.free();
   done = true;
   return { most, seconds, heard };
 }
