@@ -69,7 +69,7 @@ function transcriptionBody() {
       file: {
         type: 'string',
         format: 'binary',
-        description: 'WAV, AIFF, FLAC, MP3, Ogg or WebM (Opus, Vorbis), MP4 or M4A (AAC-LC, Opus), AAC (ADTS)',
+        description: 'WAV, AIFF, FLAC, MP3, Ogg or WebM (Opus, Vorbis), MP4 or M4A (AAC-LC, Opus), AAC (ADTS), AMR',
       },
       ...fields.properties,
       'timestamp_granularities[]': timestamp_granularities,

@@ -172,7 +172,7 @@ function listenPaths() {
         requestBody: {
           required: true,
           description:
-            'WAV, FLAC, MP3, Ogg, WebM, MP4 or AAC; or samples, as `encoding` says. Any type but `application/json`.',
+            'WAV, FLAC, MP3, Ogg, WebM, MP4, AAC or AMR; or samples, as `encoding` says. Any type but `application/json`.',
           content: {
             ...Object.fromEntries(audioTypes.map((type) => [type, bytes])),
             'application/octet-stream': bytes,

@@ -21,6 +21,7 @@ export const audioTypes = [
   'audio/webm',
   'audio/mp4',
   'audio/aac',
+  'audio/amr',
 ];
 
 const string = { type: 'string' };

@@ -35,6 +35,7 @@ const DATA = 0x64617461;
 /** Names of formats that only recordings may have. */
 const recordings: Readonly<Partial<Record<SoundFormat, string>>> = {
   aiff: 'AIFF',
+  amr: 'AMR',
   flac: 'FLAC',
   mp3: 'MP3',
   mp4: 'MP4',

@@ -195,7 +195,7 @@ function readSamples(format: StreamFormat | undefined): Result<WavFormat | undef
   if (containers.has(encoding)) return ok(undefined);
   return invalid(
     'encoding',
-    'must be linear16 or linear32, or the recording a WAV, FLAC, MP3, Ogg, WebM, MP4 or AAC file',
+    'must be linear16 or linear32, or the recording a WAV, FLAC, MP3, Ogg, WebM, MP4, AAC or AMR file',
   );
 }
 

@@ -55,7 +55,7 @@ export const contentRefusals = {
     close: 4415,
     type: 'invalid_request_error',
     retry: 'never',
-    text: 'This audio format is not supported. Send WAV, AIFF, FLAC, MP3, Ogg or WebM (Opus, Vorbis), MP4 or M4A (AAC-LC, Opus) or AAC (ADTS), 8 to 192 kHz, at most 8 channels.',
+    text: 'This audio format is not supported. Send WAV, AIFF, FLAC, MP3, Ogg or WebM (Opus, Vorbis), MP4 or M4A (AAC-LC, Opus), AAC (ADTS) or AMR, 8 to 192 kHz, at most 8 channels.',
     more: 'The file holds {found}.',
   },
   audio_live_unsupported: {

@@ -1,6 +1,6 @@
 /** Containers an agent decodes. The caller's content type is only a hint ("application/octet-stream" is what many
  * clients send), so a file is known by its first bytes. */
-export type SoundFormat = 'wav' | 'aiff' | 'flac' | 'mp3' | 'opus' | 'vorbis' | 'webm' | 'mp4' | 'aac';
+export type SoundFormat = 'wav' | 'aiff' | 'flac' | 'mp3' | 'opus' | 'vorbis' | 'webm' | 'mp4' | 'aac' | 'amr';
 
 /** Enough bytes to tell every format: an Ogg page header of one lacing value and the codec's name. */
 export const sniffBytes = 64;
@@ -44,6 +44,7 @@ const signatures: readonly { format: SoundFormat; matches: (bytes: Uint8Array) =
   { format: 'flac', matches: (bytes) => ascii(bytes, 0, 'OggS') && ascii(bytes, oggPacket(bytes), '\x7fFLAC') },
   { format: 'opus', matches: (bytes) => ascii(bytes, 0, 'OggS') && ascii(bytes, oggPacket(bytes), 'OpusHead') },
   { format: 'vorbis', matches: (bytes) => ascii(bytes, 0, 'OggS') && ascii(bytes, oggPacket(bytes), '\x01vorbis') },
+  { format: 'amr', matches: (bytes) => ascii(bytes, 0, '#!AMR') },
   { format: 'webm', matches: (bytes) => ascii(bytes, 0, '\x1a\x45\xdf\xa3') },
   { format: 'mp4', matches: (bytes) => firstBoxes.some((type) => ascii(bytes, 4, type)) },
   { format: 'aac', matches: (bytes) => adtsRate(bytes) !== undefined },

@@ -23,6 +23,7 @@ const names: Readonly<Record<Exclude<SoundFormat, 'wav'>, string>> = {
   webm: 'WebM or Matroska',
   mp4: 'MP4',
   aac: 'AAC',
+  amr: 'AMR',
 };
 
 /** `problem` completes a sentence that begins with the name of the file. */

@@ -25,7 +25,7 @@ describe('A21 C6 refusals from an agent', () => {
       {},
       415,
       'never',
-      'This audio format is not supported. Send WAV, AIFF, FLAC, MP3, Ogg or WebM (Opus, Vorbis), MP4 or M4A (AAC-LC, Opus) or AAC (ADTS), 8 to 192 kHz, at most 8 channels.',
+      'This audio format is not supported. Send WAV, AIFF, FLAC, MP3, Ogg or WebM (Opus, Vorbis), MP4 or M4A (AAC-LC, Opus), AAC (ADTS) or AMR, 8 to 192 kHz, at most 8 channels.',
     ],
     ['engine_failed', {}, 502, 'soon', 'The recogniser failed on this request.'],
     ['pool_busy', {}, 503, 'soon', 'The pool is busy.'],

@@ -10,6 +10,7 @@ import {
 } from '../../../../shared/speech/wav.ts';
 import { createAdtsDemuxer } from './adts.ts';
 import { openAiff } from './aiff.ts';
+import { openAmr } from './amr.ts';
 import { openContainer } from './container.ts';
 import { openFlac } from './flac.ts';
 import { createMatroskaDemuxer } from './matroska.ts';
@@ -41,6 +42,7 @@ const openers: Record<SoundFormat, (head: Uint8Array) => SoundDecoder | Promise<
   flac: openFlac,
   mp3: openMp3,
   opus: openOpus,
+  amr: openAmr,
   mp4: () => openContainer(createMp4Demuxer()),
   webm: () => openContainer(createMatroskaDemuxer()),
   vorbis: () => openContainer(createOggVorbisDemuxer()),

@@ -41,6 +41,7 @@ const names = [
   'vorbis.webm',
   'adpcm-ms.wav',
   'adpcm-ima.wav',
+  'mono-8k.amr',
 ];
 
 beforeAll(() => {
@@ -65,6 +66,7 @@ describe('containers', () => {
     ['index-last.m4a', 44_100],
     ['fragmented.mp4', 44_100],
     ['mono-44k.aac', 44_100],
+    ['mono-8k.amr', 8_000],
     ['opus.mp4', 16_000],
     ['opus.webm', 16_000],
     ['vorbis.ogg', 16_000],
@@ -132,6 +134,23 @@ describe('containers', () => {
   ])('U1 a refusal names %s', async (found, file) => {
     const { refusal } = await decode(file());
     expect(refusal && publicText(refusal)).toContain(`The file holds ${found}.`);
+  });
+
+  const wideFrame = Uint8Array.from({ length: 61 }, (_, i) => (i === 0 ? 0x44 : (i * 37) & 255));
+  it('U1 AMR-WB is decoded, with frames without data, byte by byte', async () => {
+    const file = concat(Buffer.from('#!AMR-WB\n'), wideFrame, Uint8Array.of(0x7c, 0x7c), wideFrame);
+    const whole = await decode(file);
+    expect([whole.refusal, whole.rate, whole.seconds]).toEqual([undefined, 16_000, 0.08]);
+    expect((await decode(file, 1)).channels).toEqual(whole.channels);
+  });
+
+  it.each([
+    ['of several channels', '#!AMR_MC1.0\n', wideFrame, 'audio_unsupported'],
+    ['of a reserved frame type', '#!AMR-WB\n', Uint8Array.of(0x54, 0, 0), 'audio_invalid'],
+    ['of frames with padding', '#!AMR\n', Uint8Array.of(0x05), 'audio_invalid'],
+    ['without a frame', '#!AMR\n', Uint8Array.of(), 'audio_invalid'],
+  ])('U1 AMR %s is refused', async (_, magic, frames, reason) => {
+    expect((await decode(concat(Buffer.from(magic), frames))).refusal?.reason).toBe(reason);
   });
 
   const element = (id: number[], body: Uint8Array | number[]) =>
