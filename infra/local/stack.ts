@@ -119,11 +119,10 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const onProgress = options.onProgress ?? (() => {});
     const triton = needsTriton ? await Promise.race([aborted(stopped), ensureTriton(stopped, onProgress)]) : undefined;
     const present = plan(triton);
+    const started = startParts(present, { running, lock, state, onLine: options.onLine, ending: ending.signal });
     await Promise.race([
       aborted(stopped),
-      startParts(present, { running, lock, state, onLine: options.onLine, ending: ending.signal }).then(() =>
-        waitForClients(present, url, identity.token, stopped),
-      ),
+      waitForParts(started, () => waitForClients(present, url, identity.token, stopped)),
     ]);
     return describe(running, {
       url,
@@ -166,8 +165,11 @@ interface Starting {
   readonly ending: AbortSignal;
 }
 
-/** Starts every part once its dependencies are ready. */
-async function startParts(parts: Part[], { running, lock, state, onLine, ending }: Starting): Promise<void> {
+/** Starts every part once its dependencies are ready; returns what each waits for. */
+function startParts(
+  parts: Part[],
+  { running, lock, state, onLine, ending }: Starting,
+): ReadonlyMap<PartName, Promise<void>> {
   const started = new Map<PartName, Promise<void>>();
   const begin = async (part: Part): Promise<void> => {
     await Promise.all(part.after.map((name) => started.get(name)));
@@ -183,7 +185,18 @@ async function startParts(parts: Part[], { running, lock, state, onLine, ending 
     await supervised.started;
   };
   for (const part of parts) started.set(part.name, begin(part));
-  await Promise.all(started.values());
+  return started;
+}
+
+/**
+ * Waits for all parts and then for `joined`. With an edge the agents' places in its roster count: an agent joins with
+ * its first model, and is ready with the last. Rejects when a part gives up.
+ */
+async function waitForParts(started: ReadonlyMap<PartName, Promise<void>>, joined: () => Promise<void>): Promise<void> {
+  const all = Promise.all(started.values());
+  const others = [...started].filter(([name]) => !started.has('edge') || !name.startsWith('agent-'));
+  const failed = all.then(() => new Promise<never>(() => {}));
+  await Promise.race([failed, Promise.all(others.map(([, ready]) => ready)).then(joined)]);
 }
 
 function stopOnce(running: Supervised[], lock: StateLock, ending: AbortController): () => Promise<void> {

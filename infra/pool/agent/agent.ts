@@ -52,10 +52,12 @@ export async function startAgent(settings: Settings, overrides: AgentOverrides =
   watch.start();
   url = await listen(server, settings);
   log('started');
-  // The agent appears at the edge with its models; a later load happens beside what it serves.
+  // It joins the roster with its first model: a request for one that is still loading waits for it.
+  void Promise.resolve(backend.loader?.serving).then(() => {
+    if (!stopping) uplink.start();
+  });
   void Promise.resolve(backend.loader?.settled).then(() => {
     settled = true;
-    if (!stopping) uplink.start();
   });
 
   async function stop(): Promise<void> {

@@ -86,17 +86,17 @@ export class Loader {
   #fetching: Promise<void> | undefined;
   /** The wanted revisions were read once. */
   #read = false;
-  #onSettled = () => {};
+  readonly #first = Promise.withResolvers<void>();
+  readonly #all = Promise.withResolvers<void>();
+  /** Resolves when one revision that is pinned to the engine is loaded, or as `settled` does. */
+  readonly serving = this.#first.promise;
   /** Resolves when every revision that is pinned to the engine is loaded or has failed, for the first time. */
-  readonly settled: Promise<void>;
+  readonly settled = this.#all.promise;
   #closed = false;
 
   constructor(options: LoaderOptions) {
     this.#options = options;
     this.#failed = new FailedLoads(options);
-    this.settled = new Promise((resolve) => {
-      this.#onSettled = resolve;
-    });
   }
 
   /** Returns the models that the engine has loaded. */
@@ -104,9 +104,18 @@ export class Loader {
     return [...this.#residents.values()].flatMap(({ served }) => served ?? []);
   }
 
-  #isSettled(): boolean {
-    const isLoaded = ({ id, served }: Resident) => served !== undefined || this.#failed.has(id);
-    return this.#read && (!this.#allFit() || this.#stable().every(isLoaded));
+  /** Reports the first loads to those that wait for them. */
+  #reportFirst(): void {
+    if (!this.#read) return;
+    const pinned = this.#allFit() ? this.#stable() : [];
+    const settled = pinned.every(({ id, served }) => served !== undefined || this.#failed.has(id));
+    if (settled) this.#settle();
+    else if (pinned.some(({ served }) => served)) this.#first.resolve();
+  }
+
+  #settle(): void {
+    this.#first.resolve();
+    this.#all.resolve();
   }
 
   #stable = () => [...this.#residents.values()].filter(({ wanted }) => wanted === 'stable');
@@ -257,7 +266,7 @@ export class Loader {
     const before = this.served();
     const states = await this.#options.engine.loaded(AbortSignal.timeout(MODEL_RELOAD_MS));
     // Without an engine every load fails.
-    if (!states.ok) return this.#onSettled();
+    if (!states.ok) return this.#settle();
     this.#engineRead = true;
     for (const resident of this.#residents.values()) {
       const { served } = resident;
@@ -309,7 +318,7 @@ export class Loader {
   /** Starts the moves that the policy decides, one list for the device and one for the copies. */
   #run(): void {
     if (this.#closed) return;
-    if (this.#isSettled()) this.#onSettled();
+    this.#reportFirst();
     const moves: readonly Step[] = decide(this.#state(), this.#options.now());
     const due = moves.filter(({ tier }) => tier === 'gpu');
     const device = due.length > 0 ? due : this.#unwanted();

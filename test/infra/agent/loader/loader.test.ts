@@ -84,6 +84,20 @@ it('A16 C8 loads the canary of a model beside its stable revision', async () => 
   await loader.settled;
 });
 
+it('A11 serves with its first revision while the others load', async () => {
+  const [one, other] = [makeRevision('one'), makeRevision('other')];
+  const { loader, world, engine, waitFor } = await setUp([]);
+  const loaded = Promise.withResolvers<undefined>();
+  engine.onLoad = (model) => (model === nameOf(other) ? loaded.promise : Promise.resolve(undefined));
+  world.mounted = [one, other];
+  await loader.refresh();
+  await loader.serving;
+  expect(loader.served().map(({ description }) => description.name)).toEqual(['one']);
+  loaded.resolve(undefined);
+  await loader.settled;
+  await waitFor(one, other);
+});
+
 it('A16 unloads a replaced revision after its last lease', async () => {
   const [old, fresh] = [makeRevision(), makeRevision()];
   const { loader, world, engine, waitFor } = await setUp([old, fresh]);
