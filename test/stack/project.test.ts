@@ -1,5 +1,4 @@
 // Text projects through a whole stack, with the real voice; the reference recogniser transcribes the result.
-import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -7,9 +6,9 @@ import { BlobServiceClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { developer } from '../../infra/local/identity/tokens.ts';
 import { storageConnection } from '../../infra/local/plan.ts';
-import { ROOT } from '../../infra/local/root.ts';
 import { manifest } from '../../shared/jobs/project-manifest.ts';
 import { readHead } from '../../shared/seal/envelope.ts';
+import { runAuricle } from './auricle.ts';
 import { join } from './join.ts';
 import type { Shared } from './running.ts';
 
@@ -22,20 +21,13 @@ let token: string;
 let folder: string;
 beforeAll(async () => {
   folder = mkdtempSync(path.join(os.tmpdir(), 'auricle-project-'));
+  process.env.XDG_STATE_HOME = folder;
   running = await join();
   token = await running.mint({ ...developer, tenant: TENANT }, 3_600);
 }, 60_000);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-function auricle(...given: string[]): Promise<{ code: number; out: string; err: string }> {
-  const { url } = running.stack;
-  const command = [path.join(ROOT, 'infra/cli/auricle.cjs'), '--edge', url, '--token', token, ...given];
-  return new Promise((settle) => {
-    execFile('node', command, { env: { ...process.env, XDG_STATE_HOME: folder } }, (error, out, err) => {
-      settle({ code: typeof error?.code === 'number' ? error.code : 0, out, err });
-    });
-  });
-}
+const auricle = (...given: string[]) => runAuricle(running, token, given);
 
 const write = (name: string, content: unknown): string => {
   const file = path.join(folder, name);

@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import os from 'node:os';
 import path from 'node:path';
 import { importJWK, SignJWT } from 'jose';
+import type { PartName } from '../../infra/local/part.ts';
 import { type Stack, startStack } from '../../infra/local/stack.ts';
 
 /** A running stack for tests that do not change it. */
@@ -20,9 +21,10 @@ export interface Running extends Shared {
   end(): Promise<void>;
 }
 
-export async function run(): Promise<Running> {
+/** Starts a stack, of the given parts or of all. */
+export async function run(parts?: PartName[]): Promise<Running> {
   const state = mkdtempSync(path.join(os.tmpdir(), 'auricle-test-'));
-  const stack = await startStack({ port: 0, state });
+  const stack = await startStack({ port: 0, state, ...(parts && { parts }) });
   const end = async () => {
     await stack.stop();
     rmSync(state, { recursive: true, force: true });

@@ -1,5 +1,4 @@
 // Uploads through a whole stack: edge, functions, storage, queue, release authority, agents.
-import { execFile } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
@@ -11,20 +10,18 @@ import { BlobServiceClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { developer } from '../../infra/local/identity/tokens.ts';
 import { storageConnection } from '../../infra/local/plan.ts';
-import { ROOT } from '../../infra/local/root.ts';
 import { deadQueue } from '../../shared/jobs/job.ts';
 import { countWordErrors } from '../../shared/registry/word-errors.ts';
 import { readHead } from '../../shared/seal/envelope.ts';
 import { seeds } from '../seeds.ts';
 import { wav } from '../wav.ts';
 import { readRecord } from './audit-record.ts';
+import { runAuricle } from './auricle.ts';
 import { clipBytes, clipLike, clipPath } from './clips.ts';
 import { join } from './join.ts';
 import type { Shared } from './running.ts';
 
 const UPLOAD_MS = 60_000;
-/** Output bound: an hour, with the time of each word. */
-const OUTPUT_BYTES = 32 * 1024 * 1024;
 
 /** Tenant of these files; other tests use the same stack. */
 const TENANT = 'uploader';
@@ -33,6 +30,7 @@ let token: string;
 let folder: string;
 beforeAll(async () => {
   folder = mkdtempSync(path.join(os.tmpdir(), 'auricle-upload-'));
+  process.env.XDG_STATE_HOME = folder;
   running = await join();
   token = await running.mint({ ...developer, tenant: TENANT }, 3_600);
 }, 60_000);
@@ -40,16 +38,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const clip = clipLike('.wav');
 
-function auricle(...given: string[]): Promise<{ code: number; out: string; err: string }> {
-  const { url } = running.stack;
-  const command = [path.join(ROOT, 'infra/cli/auricle.cjs'), '--edge', url, '--token', token, ...given];
-  const env = { ...process.env, XDG_STATE_HOME: folder };
-  return new Promise((settle) => {
-    execFile('node', command, { env, maxBuffer: OUTPUT_BYTES }, (error, out, err) => {
-      settle({ code: typeof error?.code === 'number' ? error.code : 0, out, err });
-    });
-  });
-}
+const auricle = (...given: string[]) => runAuricle(running, token, given);
 
 const ask = (at: string, init: RequestInit = {}, bearer = token) =>
   fetch(`${running.stack.url}${at}`, { ...init, headers: { ...init.headers, authorization: `Bearer ${bearer}` } });
