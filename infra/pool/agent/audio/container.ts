@@ -58,6 +58,9 @@ export function openContainer(demuxer: Demuxer): SoundDecoder {
       if (rest && !rest.ok) yield rest;
       else if (rest?.value) yield ok(rest.value);
     },
-    free: () => codec?.free(),
+    free() {
+      codec?.free();
+      demuxer.free?.();
+    },
   };
 }

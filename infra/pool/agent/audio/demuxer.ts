@@ -31,6 +31,8 @@ export interface Demuxer {
   push(bytes: Uint8Array): Generator<MediaItem>;
   /** Ends the file. Refuses one that ends before its sound does. */
   finish(): Generator<MediaItem>;
+  /** Gives memory back that recordings share. */
+  free?(): void;
 }
 
 export const invalid = (rule: string): MediaItem => ({ type: 'refused', refusal: refuse('audio_invalid', { rule }) });

@@ -2,19 +2,12 @@ import { MiB } from '../../../../shared/bytes.ts';
 import { type ByteQueue, createByteQueue } from './byte-queue.ts';
 import { type Demuxer, invalid, type MediaItem, truncated, unsupported } from './demuxer.ts';
 import { readMp4Codec } from './mp4-codec.ts';
+import { createHeld, createHeldBudget } from './mp4-held.ts';
 import { createSampleCursor, damaged, guard } from './mp4-samples.ts';
 import { type Mp4Track, readFragment, readMoov, readSamples } from './mp4-tables.ts';
 
 /** Longest index that is read: four hours of AAC at 48 kHz have 2.7 MB of sample sizes. */
 const MP4_INDEX_BYTES = 16 * MiB;
-/**
- * Sound held until an index behind it arrives: over two hours as phones record. A longer recording is written with its
- * index in front.
- */
-const MP4_HELD_BYTES = 64 * MiB;
-/** Boxes of such sound: recorders write one. */
-const MP4_HELD_BOXES = 64;
-
 interface OpenBox {
   readonly type: string;
   readonly start: number;
@@ -43,38 +36,17 @@ function openBox(queue: ByteQueue): OpenBox | 'broken' | undefined {
   return { type, start, end: size === 0 ? Number.POSITIVE_INFINITY : start + size };
 }
 
-/** Holds the sound of a file whose index comes last. */
-function createHeld() {
-  const boxes: { readonly body: ByteQueue; readonly end: number }[] = [];
-  let held = 0;
-  return {
-    bytes: () => held,
-    /** Takes what is there of a box that ends at `end`. */
-    take(queue: ByteQueue, end: number): MediaItem | undefined {
-      let last = boxes.at(-1);
-      if (last?.end !== end) {
-        last = { body: createByteQueue(queue.position()), end };
-        boxes.push(last);
-      }
-      if (boxes.length > MP4_HELD_BOXES) return invalid('its sound is in too many boxes');
-      const bytes = queue.take(Math.min(queue.length(), end - queue.position())) ?? new Uint8Array(0);
-      held += bytes.length;
-      last.body.append(bytes);
-      if (held <= MP4_HELD_BYTES) return undefined;
-      return invalid(`its index comes after more than ${MP4_HELD_BYTES / MiB} MiB; write the index first (faststart)`);
-    },
-    release: () => boxes.splice(0),
-  };
-}
+/** Memory of all recordings of this process. */
+const shared = createHeldBudget();
 
 /**
  * Packets of the first track of sound in an MP4 file (ISO/IEC 14496-12), whole or fragmented. Holds one packet, one
- * index, and up to `MP4_HELD_BYTES` where the index comes last.
+ * index, and up to `MP4_HELD_BYTES` of `budget` where the index comes last.
  */
-export function createMp4Demuxer(): Demuxer {
+export function createMp4Demuxer(budget = shared): Demuxer {
   const queue = createByteQueue();
   const cursor = createSampleCursor();
-  const held = createHeld();
+  const held = createHeld(budget);
   let box: OpenBox | undefined;
   let track: Mp4Track | undefined;
 
@@ -131,6 +103,7 @@ export function createMp4Demuxer(): Demuxer {
         box = undefined;
       }
     },
+    free: held.free,
     *finish() {
       if (box && box.end !== Number.POSITIVE_INFINITY) yield truncated(`mp4 ${box.type}`);
       else if (!track) yield held.bytes() > 0 ? truncated('mp4 without an index') : invalid('it has no index');

@@ -3,6 +3,10 @@ import path from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { enableAac } from '../../../../infra/pool/agent/audio/aac.ts';
 import { decodeSound } from '../../../../infra/pool/agent/audio/decode.ts';
+import type { Demuxer } from '../../../../infra/pool/agent/audio/demuxer.ts';
+import { createMp4Demuxer } from '../../../../infra/pool/agent/audio/mp4.ts';
+import { createHeldBudget } from '../../../../infra/pool/agent/audio/mp4-held.ts';
+import { MiB } from '../../../../shared/bytes.ts';
 import { publicText, type Refusal } from '../../../../shared/refusal.ts';
 import { randomOf } from '../../../fake/random.ts';
 import { firstSeed, runs } from '../../../seeds.ts';
@@ -134,6 +138,26 @@ describe('containers', () => {
   ])('U1 a refusal names %s', async (found, file) => {
     const { refusal } = await decode(file());
     expect(refusal && publicText(refusal)).toContain(`The file holds ${found}.`);
+  });
+
+  it('C10 an index behind the sound holds bounded memory, and gives it back', () => {
+    const sound = new Uint8Array(MiB);
+    const file = (size: number) =>
+      Uint8Array.from([...u32(16), ...Buffer.from('ftypisom0000'), ...u32(size), ...Buffer.from('mdat')]);
+    const reasons = (demuxer: Demuxer, pushes: number) =>
+      [file(2 ** 30), ...Array<Uint8Array>(pushes).fill(sound)].flatMap((bytes) =>
+        [...demuxer.push(bytes)].map((item) => (item.type === 'refused' ? publicText(item.refusal) : item.type)),
+      );
+    expect(reasons(createMp4Demuxer(createHeldBudget()), 64)).toEqual([]);
+    expect(reasons(createMp4Demuxer(createHeldBudget()), 65)).toEqual([
+      expect.stringContaining('write the index first'),
+    ]);
+    const budget = createHeldBudget(3 * MiB);
+    const first = createMp4Demuxer(budget);
+    expect(reasons(first, 2)).toEqual([]);
+    expect(reasons(createMp4Demuxer(budget), 2)).toEqual(['The pool is busy.']);
+    first.free?.();
+    expect(reasons(createMp4Demuxer(budget), 2)).toEqual([]);
   });
 
   const wideFrame = Uint8Array.from({ length: 61 }, (_, i) => (i === 0 ? 0x44 : (i * 37) & 255));
