@@ -11,7 +11,7 @@ export default defineConfig({
     environment: 'node',
     pool: 'forks',
     include: ['test/triton/**/*.test.ts'],
-    globalSetup: ['test/triton/install.ts'],
+    globalSetup: ['test/triton/install.ts', 'test/natural.ts'],
     setupFiles: ['test/hermetic.ts'],
     testTimeout: 20_000,
     hookTimeout: 120_000,
