@@ -96,7 +96,7 @@ export async function measure(options: string[]): Promise<Bench> {
     listener.close();
     const engine = createKserveEngine(url, 4);
     const served = { ...model, recogniser: await createRecognisers()(model) };
-    const delays = await measureLive(engine, served, prompts.slice(0, Number(values.live)));
+    const delays = await measureLive(engine, served, prompts.slice(0, Number(values.live)), () => 1_000 * cpuOf(pid));
     engine.close();
     const seconds = prompts.reduce((sum, prompt) => sum + prompt.seconds, 0);
     return report({ prompts, texts, computing, delays, seconds, repository, peer: await askPeer(prompts) });
@@ -149,6 +149,6 @@ const how =
   "The first 100 prompts of Debian's asterisk-core-sounds-en of 2 to 29 s and at least five words: one speaker, 8 kHz. Ours: " +
   'the agent (decoding, resampling, voice activity, text) in this process and the embedded engine in another, one request ' +
   'at a time; processor time of both. Peer: faster-whisper 1.2.1 with the same weights, INT8, greedy, one thread, 30 s of ' +
-  'context. Words: lower case, digits by name, no punctuation. Live: prompts in real time in frames of 100 ms through the ' +
-  "agent's stream session; from the end of a word to the first interim or segment with its final spelling, aligned " +
+  'context. Words: lower case, digits by name, no punctuation. Live: prompts as one stream in frames of 100 ms through the ' +
+  "agent's stream session, in virtual time that passes by the engine's processor time; from the end of a word to the first interim or segment with its final spelling, aligned " +
   'with the segment by edit distance.';

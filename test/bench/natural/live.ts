@@ -1,12 +1,11 @@
 import { readFile } from 'node:fs/promises';
-import { setTimeout } from 'node:timers/promises';
 import { Registry } from 'prom-client';
-import type { Engine } from '../../../infra/pool/agent/engine/engine.ts';
+import type { Engine, Inference } from '../../../infra/pool/agent/engine/engine.ts';
 import type { ServedModel } from '../../../infra/pool/agent/models/served-model.ts';
-import { systemClock } from '../../../infra/pool/agent/stream/clock.ts';
-import { createLiveParts } from '../../../infra/pool/agent/stream/parts.ts';
-import { openSession } from '../../../infra/pool/agent/stream/session.ts';
+import { createLiveParts, type LiveParts } from '../../../infra/pool/agent/stream/parts.ts';
+import { openSession, type Session } from '../../../infra/pool/agent/stream/session.ts';
 import type { LinkEvent } from '../../../shared/stream/link.ts';
+import { createFakeClock } from '../../fake/clock.ts';
 import { matchedWords } from './matched-words.ts';
 import { type Prompt, wordsOf } from './prompts.ts';
 
@@ -15,51 +14,103 @@ const FRAME = { bytes: 1_600, ms: 100 } as const;
 
 type Worded = Extract<LinkEvent, { type: 'interim' | 'segment' }>;
 
-/** Sends prompts in real time, one after another; delays in ms from the end of each word to its final spelling. */
-export async function measureLive(engine: Engine, model: ServedModel, prompts: readonly Prompt[]): Promise<number[]> {
+/** Step of the virtual time, ms: the kernel counts processor time in such ticks. */
+const STEP_MS = 10;
+
+/**
+ * Time that stands still while the engine computes, and then passes by the processor time that it took: what else the
+ * machine does counts for nothing.
+ */
+function createVirtualTime(engine: Engine, cpuMs: () => number) {
+  const fake = createFakeClock(0);
+  let computing: Promise<unknown> | undefined;
+  return {
+    clock: fake.clock,
+    engine: {
+      ...engine,
+      async infer(inference: Inference) {
+        const before = cpuMs();
+        const work = engine.infer(inference);
+        computing = work;
+        const outcome = await work;
+        computing = undefined;
+        await new Promise<void>((resolve) => fake.clock.after(cpuMs() - before, resolve));
+        return outcome;
+      },
+    } satisfies Engine,
+    /** Lets time pass to `until`, and until the work has ended. */
+    async pass(work: Promise<unknown>, until: number) {
+      let isDone = false;
+      void work.finally(() => {
+        isDone = true;
+      });
+      while (!isDone || fake.now() < until) {
+        await fake.advance(STEP_MS);
+        await computing;
+      }
+      await work;
+    },
+  };
+}
+
+/**
+ * Streams prompts one after another, in virtual time; delays in ms from the end of each word to its final spelling.
+ * `cpuMs`: processor time of the engine.
+ */
+export async function measureLive(
+  engine: Engine,
+  model: ServedModel,
+  prompts: readonly Prompt[],
+  cpuMs: () => number,
+): Promise<number[]> {
+  const time = createVirtualTime(engine, cpuMs);
+  const { clock } = time;
   const registry = new Registry();
-  const live = createLiveParts({ engine, clock: systemClock, slots: 4, capacity: 16, registry, open: () => 0 });
+  const live = createLiveParts({ engine: time.engine, clock, slots: 4, capacity: 16, registry, open: () => 0 });
   const delays: number[] = [];
   for (const { file } of prompts) {
     const events: { at: number; event: Worded }[] = [];
-    const cancel = new AbortController();
-    const opened = await openSession(
-      {
-        live,
-        agent: 'bench',
-        ticket: { class: 'realtime', model: model.description.name },
-        model,
-        link: {
-          send(event) {
-            if (event.type === 'interim' || event.type === 'segment') events.push({ at: performance.now(), event });
-          },
-          congested: () => false,
-          flowing: async () => {},
-        },
-        signal: cancel.signal,
-        onRefusal: ({ reason, detail }) => cancel.abort(new Error(`${reason} ${detail}`)),
-        onUtterance: () => {},
-      },
-      {
-        ...{ type: 'open', v: 1, task: 'stream', model: model.description.name },
-        format: { encoding: 'linear16', rate: 8_000, channels: 1 },
-        options: { interim: true, endpointingMs: 600 },
-      },
-    );
-    if (!opened.ok) throw new Error(opened.refusal.reason);
+    const session = await openWith(live, model, (event) => events.push({ at: clock.now(), event }));
     const audio = (await readFile(file)).subarray(44);
-    const begun = performance.now();
-    for (let at = 0, next = begun; at < audio.length; at += FRAME.bytes) {
-      next += FRAME.ms;
-      await setTimeout(Math.max(0, next - performance.now()));
-      await opened.value.take({ kind: 'audio', position: at, audio: audio.subarray(at, at + FRAME.bytes) });
+    const begun = clock.now();
+    for (let at = 0, until = begun; at < audio.length; at += FRAME.bytes) {
+      until += FRAME.ms;
+      await time.pass(Promise.resolve(), until);
+      const frame = audio.subarray(at, at + FRAME.bytes);
+      await time.pass(Promise.resolve(session.take({ kind: 'audio', position: at, audio: frame })), 0);
     }
-    await opened.value.end();
-    opened.value.free();
-    cancel.signal.throwIfAborted();
+    await time.pass(session.end(), 0);
+    session.free();
     delays.push(...delaysOf(events, begun));
   }
   return delays.sort((one, other) => one - other);
+}
+
+async function openWith(live: LiveParts, model: ServedModel, onWords: (event: Worded) => void): Promise<Session> {
+  const { name } = model.description;
+  const opened = await openSession(
+    {
+      ...{ live, agent: 'bench', model, signal: new AbortController().signal, onUtterance: () => {} },
+      ticket: { class: 'realtime', model: name },
+      link: {
+        send(event) {
+          if (event.type === 'interim' || event.type === 'segment') onWords(event);
+        },
+        congested: () => false,
+        flowing: async () => {},
+      },
+      onRefusal({ reason, detail }) {
+        throw new Error(`${reason} ${detail}`);
+      },
+    },
+    {
+      ...{ type: 'open', v: 1, task: 'stream', model: name },
+      format: { encoding: 'linear16', rate: 8_000, channels: 1 },
+      options: { interim: true, endpointingMs: 600 },
+    },
+  );
+  if (!opened.ok) throw new Error(opened.refusal.reason);
+  return opened.value;
 }
 
 /** Delays of the words of each segment, ms: of the first event that has the word, wherever other words stand then. */
