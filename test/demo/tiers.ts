@@ -17,7 +17,7 @@ const MODELS = 30;
 const POOL = 'aks-westeurope';
 const AGENT = `agent-${POOL}`;
 /** Bounds of the tiers, as shares of what all models take there. */
-const SHARES = { AURICLE_ENGINE_BYTES: 0.3, AURICLE_RAM_BYTES: 0.4, AURICLE_STORE_BYTES: 0.7 };
+const SHARES = { AURICLE_ENGINE_BYTES: 0.4, AURICLE_RAM_BYTES: 0.4, AURICLE_STORE_BYTES: 0.7 };
 /** Heap of the thread that the embedded engine has for each loaded model, measured. */
 const THREAD_BYTES = 15.4e6;
 /** A fleet's favourites change within hours; here within seconds. */
@@ -89,7 +89,7 @@ async function run(): Promise<void> {
     const rows = [...sizes].map(([model, bytes]) => ({ model, note: megabytes(bytes), spans: spans.get(model) ?? [] }));
     const title = `${MODELS} revisions, ${megabytes(all)}, at one agent`;
     const subtitle = [
-      `loaded ${percent(SHARES.AURICLE_ENGINE_BYTES)}, in ram ${percent(SHARES.AURICLE_RAM_BYTES)}, on ssd ${percent(SHARES.AURICLE_STORE_BYTES)} at most`,
+      `room for ${percent(SHARES.AURICLE_ENGINE_BYTES)} in gpu, ${percent(SHARES.AURICLE_RAM_BYTES)} in ram, ${percent(SHARES.AURICLE_STORE_BYTES)} on ssd`,
       `${figures.requests} requests, ${percent(figures.from_gpu)} from gpu, ${figures.failed} failed`,
       `the others waited ${figures.wait_p50_ms} ms (p50), ${figures.wait_p99_ms} ms (p99)`,
     ].join(' · ');
