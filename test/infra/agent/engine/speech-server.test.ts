@@ -10,10 +10,11 @@ import { createSpeechServer } from '../../../../infra/pool/agent/engine/openai/s
 import { readTranscript } from '../../../../infra/pool/agent/engine/openai/transcript.ts';
 import { ENGINE_MS } from '../../../../infra/pool/agent/settings/limits.ts';
 import { nameOfId, type SpeechServerSettings } from '../../../../infra/pool/agent/settings/speech-server.ts';
-import { fp32Tensor } from '../../../../shared/kserve/tensor.ts';
+import { fp32Tensor, type Tensor } from '../../../../shared/kserve/tensor.ts';
 import { publicText } from '../../../../shared/refusal.ts';
 import { ok } from '../../../../shared/result.ts';
 import { formatOf, type SpeechServer, startSpeechServer } from '../../../fake/speech-server.ts';
+import { textTensor } from '../../../fake/text-engine.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'auricle-speech-'));
 const keyFile = path.join(folder, 'key');
@@ -39,10 +40,10 @@ function open(changes: Partial<SpeechServerSettings> = {}): Engine {
   return engines.at(-1) as Engine;
 }
 
-const infer = (engine: Engine, seconds = 0.8) =>
+const infer = (engine: Engine, seconds = 0.8, prompt: readonly Tensor[] = []) =>
   engine.infer({
     ...{ model: 'Acme/Whisper-Tiny.en', outputs: ['TEXT'], priority: 0, timeoutMicros: 0 },
-    inputs: [fp32Tensor('AUDIO', new Float32Array(16_000 * seconds), [1, 16_000 * seconds])],
+    inputs: [fp32Tensor('AUDIO', new Float32Array(16_000 * seconds), [1, 16_000 * seconds]), ...prompt],
     signal: AbortSignal.timeout(20_000),
   });
 
@@ -129,6 +130,16 @@ describe('U2 words of a transcript get times', () => {
 });
 
 describe('U2 a speech server in place of the engine', () => {
+  it('U5 gets the words that a request names as its prompt', async () => {
+    const engine = open();
+    await infer(engine, 0.8, [textTensor('PROMPT', 'Kowalski, Zyrtec')]);
+    await infer(engine, 0.8, [textTensor('PROMPT', '')]);
+    const prompts = server.seen.map(({ fields }) =>
+      fields.filter(([name]) => name === 'prompt').map(([, text]) => text),
+    );
+    expect(prompts).toEqual([['Kowalski, Zyrtec'], []]);
+  });
+
   it('gets a WAV file and the only language, and gives text and times', async () => {
     const outcome = await infer(open());
     expect(outcome.ok && [...outcome.value.keys()]).toEqual(['TEXT', 'WORD_TIMES']);

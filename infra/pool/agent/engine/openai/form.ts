@@ -22,6 +22,8 @@ export interface TranscriptionForm {
   readonly samples: Float32Array;
   /** Primary subtag of the only language of the model; absent, the server detects it. */
   readonly language: string | undefined;
+  /** Words that the request names; empty without. */
+  readonly prompt: string;
   readonly answer: (typeof answerForms)[number];
 }
 
@@ -33,11 +35,12 @@ function integersOf(samples: Float32Array): Int16Array {
 }
 
 /** Returns the body of `POST /v1/audio/transcriptions`: the sound as a WAV file of 16 bits. */
-export async function encodeForm({ model, samples, language, answer }: TranscriptionForm): Promise<Body> {
+export async function encodeForm({ model, samples, language, prompt, answer }: TranscriptionForm): Promise<Body> {
   const form = new FormData();
   form.append('model', model);
   for (const [name, value] of answer) form.append(name, value);
   if (language !== undefined) form.append('language', language);
+  if (prompt !== '') form.append('prompt', prompt);
   const sound = new Blob(wavOf(integersOf(samples)) as Uint8Array<ArrayBuffer>[], { type: 'audio/wav' });
   form.append('file', sound, 'audio.wav');
   const encoded = new Response(form);

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { readFp32 } from '../../../../../shared/kserve/tensor.ts';
+import { readBytes, readFp32 } from '../../../../../shared/kserve/tensor.ts';
 import { refuse } from '../../../../../shared/refusal.ts';
 import { no, ok } from '../../../../../shared/result.ts';
 import type { SpeechServerSettings } from '../../settings/speech-server.ts';
@@ -16,7 +16,10 @@ const UNKNOWN_FORM = new Set([400, 415, 422, 501]);
 const RETRYABLE = new Set([408, 429, 500, 502, 503, 504]);
 
 /** Tensors of each of its models, as of any model whose answer is text. */
-export const speechServerTensors = { inputs: ['AUDIO'], outputs: ['TEXT', 'WORD_TIMES', 'WORD_CONFIDENCE'] } as const;
+export const speechServerTensors = {
+  inputs: ['AUDIO', 'PROMPT'],
+  outputs: ['TEXT', 'WORD_TIMES', 'WORD_CONFIDENCE'],
+} as const;
 
 const failed = (detail: string) => no(refuse('engine_failed', undefined, detail));
 const anyShape = (names: readonly string[]): EngineTensor[] => names.map((name) => ({ name, shape: [-1, -1] }));
@@ -48,10 +51,15 @@ function createTranscribe(request: Request, { languages: [first, ...others] }: S
   const known = new Map<string, number>();
 
   async function send({ model, inputs, signal }: Inference, form: number): Promise<EngineResponse | InferOutcome> {
-    const samples = inputs[0] && readFp32(inputs[0]);
+    const [audio, prompted] = inputs;
+    const samples = audio && readFp32(audio);
+    const prompt = prompted && readBytes(prompted);
     if (!samples?.ok) return { ok: false, retryable: false, detail: 'engine request: no AUDIO' };
     const answer = answerForms[form] as (typeof answerForms)[number];
-    const body = await encodeForm({ model, samples: samples.value, language, answer });
+    const body = await encodeForm({
+      ...{ model, samples: samples.value, language, answer },
+      prompt: prompt?.ok ? new TextDecoder().decode(prompt.value[0]) : '',
+    });
     try {
       return await request({ method: 'POST', path: '/audio/transcriptions', body, signal });
     } catch (error) {
