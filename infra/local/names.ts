@@ -7,10 +7,14 @@ const HEARING = [
   'whisper-1',
   'gpt-4o-transcribe',
   'gpt-4o-mini-transcribe',
+  'gpt-transcribe',
   'gpt-realtime',
+  'gpt-realtime-whisper',
+  'gpt-live-transcribe',
   'nova-3',
   'nova-3-general',
   'nova-2',
+  'nova-2-general',
 ];
 /** Names of the voice. */
 const SPEAKING = ['tts-1', 'gpt-4o-mini-tts'];
