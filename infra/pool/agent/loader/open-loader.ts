@@ -22,6 +22,8 @@ import { createTierMetrics, type TierLevel } from './metrics.ts';
 
 /** Interval of looks at a mounted repository for new models. */
 const MOUNTED_MS = 10_000;
+/** Name of the mounted repository in log lines. */
+const MOUNTED = 'AURICLE_MODELS';
 
 export interface OpenLoaderOptions extends ModelSourceOptions {
   readonly settings: LoaderSettings;
@@ -35,9 +37,11 @@ export interface OpenLoaderOptions extends ModelSourceOptions {
   readonly registry: Registry;
 }
 
-/** Opens the store and the engine's repository, unloads what a former process left, and returns the loader. */
+/** Opens the store and the engine's repository, and returns the loader. */
 export async function openLoader(options: OpenLoaderOptions): Promise<Loader> {
   const { settings, engine, now, log, signers, call, onChange, releaseMap } = options;
+  // A wrong setting ends the start.
+  await promises.readdir(options.repository);
   const stopped = new AbortController();
   const metrics = createTierMetrics(options.registry, (): readonly TierLevel[] => loader.levels());
   const store = await FileStore.open({
@@ -76,10 +80,19 @@ function createMounted(options: ModelSourceOptions, target: string): () => Promi
   const reader = createRepositoryReader(options);
   let models: Awaited<ReturnType<typeof reader.read>> = [];
   let readAt = Number.NEGATIVE_INFINITY;
+  const onRead = (read: typeof models) => {
+    reader.onGood(MOUNTED);
+    return read;
+  };
+  // A file system that is away takes no revision out of service: its files are in the store.
+  const onAway = (error: unknown) => {
+    reader.onBroken(MOUNTED, error instanceof Error ? error.message : 'it cannot be read');
+    return models;
+  };
   return async () => {
     const isDue = options.now() - readAt >= MOUNTED_MS;
     if (isDue || !(await Promise.all(models.map(({ unchanged }) => unchanged()))).every(Boolean)) {
-      models = await reader.read();
+      models = await reader.read().then(onRead, onAway);
       readAt = options.now();
     }
     return models.flatMap((model) => {
