@@ -19,7 +19,7 @@ export interface Operator {
   evidence(pieces: readonly Evidence[]): string[];
 }
 
-export function operatorOf({ stack, state, folder }: Fleet): Operator {
+export function operatorOf({ stack, state, folder }: Pick<Fleet, 'stack' | 'state' | 'folder'>): Operator {
   let files = 0;
   const ask = async (...words: string[]): Promise<Answer> => {
     if (findCommand(['model', ...words])?.own) return buildModel(words);

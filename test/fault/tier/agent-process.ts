@@ -1,5 +1,6 @@
 // One process of a simulated agent: store, engine folder and loader as they are. A killed one performs no further step.
 import { Registry } from 'prom-client';
+import type { Engine } from '../../../infra/pool/agent/engine/engine.ts';
 import { EngineFolder } from '../../../infra/pool/agent/loader/engine-folder.ts';
 import type { KnownRevision } from '../../../infra/pool/agent/loader/known-revision.ts';
 import { Loader } from '../../../infra/pool/agent/loader/loader.ts';
@@ -90,8 +91,20 @@ export class AgentProcess {
     return never();
   };
 
+  /** The engine as this process calls it. */
+  #engine(): Engine {
+    return new Proxy(this.#parts.engine, {
+      get: (engine, name) => {
+        const value: unknown = Reflect.get(engine, name);
+        if (typeof value !== 'function') return value;
+        return (...given: unknown[]) => (this.isDead ? never() : value.apply(engine, given));
+      },
+    });
+  }
+
   async start(): Promise<void> {
-    const { world, disk: memory, engine, bytes } = this.#parts;
+    const { world, disk: memory, bytes } = this.#parts;
+    const engine = this.#engine();
     const disk = memory.open(this.#step);
     const now = () => world.now;
     const store = await FileStore.open({

@@ -24,6 +24,8 @@ export class SimulatedEngine extends LoadingEngine {
   /** Called before an unload. */
   onUnloaded: (model: string) => void = () => {};
   isDown = false;
+  /** Epoch ms. */
+  killedAt = 0;
   /** Number of its clients so far. */
   clients = 0;
   /** Number of its processes. */
@@ -36,6 +38,7 @@ export class SimulatedEngine extends LoadingEngine {
 
   /** Ends the process; the next one has nothing loaded. */
   kill(): void {
+    this.killedAt = this.#world.now;
     this.lives += 1;
     this.isDown = true;
     for (const state of [this.models, this.unverified, this.sizes]) state.clear();
@@ -91,8 +94,11 @@ export class SimulatedEngine extends LoadingEngine {
 
   override async unload(model: string): ReturnType<Engine['unload']> {
     const failed = no(refuse('engine_failed', undefined, 'engine ECONNREFUSED'));
+    const { clients } = this;
+    // Running inferences end first.
+    if (this.#world.bad(0.5)) await this.#world.sleep(this.#world.between(0, 2_000));
     if (!(await this.#call())) return failed;
-    this.onUnloaded(model);
+    if (clients === this.clients) this.onUnloaded(model);
     this.calls.push(`-${model}`);
     for (const state of [this.models, this.unverified, this.sizes]) state.delete(model);
     return (await this.#call()) ? ok(undefined) : failed;

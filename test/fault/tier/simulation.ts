@@ -11,9 +11,9 @@ import { ModelStore, makeRevision, type SimulatedRevision } from './model-store.
 import { SimulatedEngine } from './simulated-engine.ts';
 
 const DAY_MS = 86_400_000;
-const MODELS = ['m', 'n'];
+const MODELS = ['m', 'n', 'o'];
 /** Networks of the revisions of a model, bytes. */
-const BYTES = [800, 1_500, 6_000];
+const BYTES = [800, 6_000];
 const BYTES_MAX = 6_500;
 /** Changes of releases and faults in a run. */
 const EVENTS = 20;
@@ -91,7 +91,7 @@ export class TierSimulation {
 
   /** A wanted revision leaves where all fit. */
   #onWithdrawn(name: string): void {
-    const isOld = this.world.now - this.#agent.mapSince > LATE_MS;
+    const isOld = this.world.now - Math.max(this.#agent.mapSince, this.engine.killedAt) > LATE_MS;
     if (isOld && this.bytes === SIZES[0] && this.engine.models.has(name) && this.#isNamed(name))
       this.wrong.push(`${name} is wanted, and unloaded`);
   }
@@ -294,7 +294,7 @@ export class TierSimulation {
   }
 }
 
-/** Time in which an agent follows a new map. */
-const LATE_MS = 3_000;
+/** Time in which an agent follows a new map, or another process of its engine. */
+const LATE_MS = 12_000;
 /** Bytes of lock files. */
 const LOCKS = 200;
