@@ -338,7 +338,7 @@ describe('C1 C10 recordings of the unmodified Deepgram client', () => {
     expect(answer.results.channels[0]?.alternatives?.[0]?.transcript).toBe(one.text);
   });
 
-  it('U1 with two channels are transcribed apart', async () => {
+  it('U7 with two channels are transcribed apart', async () => {
     const both = [clip('balance.wav'), clip('weather.wav')];
     const [left, right] = both.map((one) => liveSound(one).samples) as [Int16Array, Int16Array];
     const samples = new Int16Array(2 * Math.max(left.length, right.length));

@@ -47,7 +47,7 @@ async function answer(query: string, separate: boolean) {
   return answerRecording(source, options(query), facts);
 }
 
-it('U1 multichannel gives each channel its own transcript, silent ones included', async () => {
+it('U7 multichannel gives each channel its own transcript, silent ones included', async () => {
   const response = await answer('multichannel=true&utterances=true', true);
   expect(await response.json()).toMatchObject({
     metadata: { channels: 3, duration: 4 },
@@ -62,7 +62,7 @@ it('U1 multichannel gives each channel its own transcript, silent ones included'
   });
 });
 
-it('U1 a mix of an earlier agent is refused as multichannel', async () => {
+it('U7 a mix of an earlier agent is refused as multichannel', async () => {
   expect((await answer('multichannel=true', false)).status).toBe(502);
   expect((await answer('', false)).status).toBe(200);
 });

@@ -128,7 +128,7 @@ describe('voice detection', () => {
     expect(await run(77)).toEqual(whole);
   });
 
-  it('U1 separate channels are cut as each of them alone', async () => {
+  it('U7 separate channels are cut as each of them alone', async () => {
     const [first, second] = [joinSamples(voice(1), silence(3)), joinSamples(silence(2), voice(1), silence(1))];
     const run = async (channels: readonly Float32Array[][], isSeparate: boolean) => {
       const found: unknown[] = [];
