@@ -1,4 +1,5 @@
 // A phone: it encodes its microphone as Opus, in packets of 20 ms, on an unreliable network.
+import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { StreamFormat } from '../../shared/stream/format.ts';
 import { finish, type Line, listen } from '../fault/streams/listener.ts';
@@ -54,6 +55,12 @@ describe('Opus from a phone: /v1/listen', () => {
     const listener = await listen(running, { container: true, frameBytes: 999 });
     listener.send(liveWebm('A_OPUS', opusHead, packets));
     expect(linesOf(await finish(listener))).toBe(clip.text);
+  });
+
+  it('U1 as AAC in ADTS, which the worker of the stream decodes', async () => {
+    const listener = await listen(running, { container: true, frameBytes: 101 });
+    listener.send(new Uint8Array(readFileSync(new URL('../infra/agent/clips/mono-44k.aac', import.meta.url))));
+    expect(linesOf(await finish(listener))).toBe('one two');
   });
 
   it('as an Ogg stream, which names its format', async () => {
