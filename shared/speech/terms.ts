@@ -15,7 +15,9 @@ const BOOST_MAX = 10;
 const term = z.object({
   text: z
     .string()
-    .refine((text) => [...text].length <= TERM_CHARACTERS, `must be at most ${TERM_CHARACTERS} characters a term`),
+    .refine((text) => [...text].length <= TERM_CHARACTERS, `must be at most ${TERM_CHARACTERS} characters a term`)
+    // JSON Schema counts code points, too; zod's own bound counts UTF-16 units.
+    .meta({ maxLength: TERM_CHARACTERS }),
   boost: z.number().min(-BOOST_MAX).max(BOOST_MAX).optional(),
 });
 export type Term = z.infer<typeof term>;
