@@ -3,6 +3,15 @@ import type { DecodedSoFar, DecodedWord } from '../asr/decode/decoder.ts';
 /** Length of the sound that is decoded again, ms; beyond it the window begins at the last agreed word. */
 export const REDECODE_WINDOW_MS = 12_000;
 
+/**
+ * Sound without a word behind the last agreed one, ms, in front of which the window begins: Whisper at times ends its text
+ * at the first sentence of several, and would for as long as it gets the same beginning.
+ */
+const UNHEARD_MS = 1_500;
+
+/** Distance of the end of the sound at which the last word may be cut off, ms. */
+const CUT_MS = 500;
+
 /** Distance in time at which the same word still is the last agreed one, ms: its times move between decodings. */
 const OVERLAP_MS = 600;
 
@@ -51,12 +60,13 @@ export function createAgreement() {
   }
 
   return {
-    /** Returns the state after a decoding of the sound from `from` on, which makes words stable. */
-    push(words: readonly DecodedWord[], from: number): DecodedSoFar {
+    /** Returns the state after a decoding of the sound `from` to `until`, which makes words stable. */
+    push(words: readonly DecodedWord[], from: number, until: number): DecodedSoFar {
       const next = behind(words, from);
-      let count = 0;
       // The sound may end inside of the last word, twice at the same sound.
-      while (count < next.length - 1 && isSame(next[count], former[count])) count++;
+      const whole = next.filter(({ endFrame }, i) => i < next.length - 1 || until - endFrame > CUT_MS).length;
+      let count = 0;
+      while (count < whole && isSame(next[count], former[count])) count++;
       agreed.push(...next.slice(0, count));
       former = next.slice(count);
       open = former;
@@ -70,7 +80,9 @@ export function createAgreement() {
     /** Begin of the next decoding when there are `until` ms. */
     from(until: number, before: number): number {
       const last = agreed.at(-1);
-      return last && until - before > REDECODE_WINDOW_MS ? Math.max(before, last.startFrame) : before;
+      if (!last) return before;
+      const isUnheard = open.length === 0 && until - last.endFrame > UNHEARD_MS;
+      return isUnheard || until - before > REDECODE_WINDOW_MS ? Math.max(before, last.startFrame) : before;
     },
   };
 }

@@ -79,7 +79,7 @@ export function createRedecoding(parts: RedecodeParts, start: number) {
         return ok(undefined);
       }
       compared = to;
-      state = agreement.push(heard.value.words, from);
+      state = agreement.push(heard.value.words, from, to / FRAME_SAMPLES);
       from = agreement.from(to / FRAME_SAMPLES, from);
       return ok(undefined);
     },
