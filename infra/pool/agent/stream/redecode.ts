@@ -49,7 +49,7 @@ export function createRedecoding(parts: RedecodeParts, start: number) {
   /** Samples of the last decoding, and of the last one that was compared. */
   let decoded = 0;
   let compared = 0;
-  let state = agreement.push([], 0);
+  let state = agreement.show([], 0);
   let logProbability = 0;
 
   async function hear(read: Read, to: number): Promise<Result<HeardText>> {
