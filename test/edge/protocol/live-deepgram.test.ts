@@ -371,7 +371,7 @@ describe('C10 POST /v1/listen', () => {
     ['a callback that is no address', '&callback=example', {}, 'callback'],
     ['redaction', '&redact=pii', {}, 'redact'],
     ['a raw encoding that is not read', '&encoding=mulaw', {}, 'encoding'],
-    ['channels apart', '&multichannel=true', {}, 'multichannel'],
+    ['channels apart of an upload', '&multichannel=true&callback=https://example.org', {}, 'multichannel'],
   ])('%s is refused and named', async (_, query, init, field) => {
     const answer = await post(`/v1/listen?model=m${query}`, init);
     expect(answer.status).toBe(400);
