@@ -41,6 +41,22 @@ describe('U2 tokens of a text model', () => {
     });
   });
 
+  it('are delivered once when the decoder repeats them in no time', () => {
+    const texts = readTokenTexts(['▁hold', '▁the', '▁connection', '<end>'], 'pieces');
+    const times = floats('TOKEN_TIMES', 0.2, 0.5, 0.8, 1.2, 1.2, 1.2, 1.2);
+    const read = createTextReader(['TOKENS', 'TOKEN_TIMES'], texts).read(given(ids(0, 1, 2, 0, 1, 2, 3), times), 3);
+    expect(read.ok && read.value.words.map(({ word }) => word)).toEqual(['hold', 'the', 'connection']);
+  });
+
+  it('leave the last word time when the end of the text has none', () => {
+    const reader = createTextReader(['TOKENS', 'TOKEN_TIMES'], readTokenTexts(['▁account', '<end>'], 'pieces'));
+    const words = (seconds: number) => {
+      const read = reader.read(given(ids(0, 1), floats('TOKEN_TIMES', 1, 1)), seconds);
+      return read.ok && read.value.words.map(({ startFrame, endFrame }) => [startFrame, endFrame]);
+    };
+    expect([words(2), words(1.2)]).toEqual([[[1_000, 1_350]], [[1_000, 1_200]]]);
+  });
+
   it('are refused outside of the vocabulary', () => {
     const reader = createTextReader(['TOKENS'], readTokenTexts(['a'], 'pieces'));
     expect(reader.read(given(ids(1)), 1)).toMatchObject({ refusal: { reason: 'engine_failed' } });

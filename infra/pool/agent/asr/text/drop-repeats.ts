@@ -49,5 +49,7 @@ const WORD_MS_MIN = 60;
 
 function isInstant(words: readonly DecodedWord[]): boolean {
   const [first, last] = [words[0], words.at(-1)];
-  return first !== undefined && last !== undefined && last.endFrame - first.startFrame < WORD_MS_MIN * words.length;
+  if (first === undefined || last === undefined) return false;
+  // By starts: the end of the last word may be a guess.
+  return last.startFrame - first.startFrame < WORD_MS_MIN * (words.length - 1);
 }

@@ -114,6 +114,8 @@ function readTokens(given: Given, texts: TokenTexts): Spelling {
 
 /** Longest word: a pause behind it is none of its sound. A letter takes 0.1 s of slow speech. */
 const longest = (word: string) => 0.3 + 0.1 * word.length;
+/** Shortest last word: a token behind it may have its time. A letter takes 0.05 s of quick speech. */
+const shortest = (word: string) => 0.05 * word.length;
 
 /**
  * Words with times in the order of the text, none behind the utterance. Without times of the model each letter
@@ -129,7 +131,8 @@ function placeInTime(words: readonly Spelled[], seconds: number): DecodedWord[] 
     const begin = start ?? share;
     const next = end ?? words[i + 1]?.start ?? (start === undefined ? (seconds * spelled) / letters : seconds);
     const startFrame = Math.max(from, inside(begin));
-    const endFrame = Math.max(startFrame, inside(Math.min(next, begin + longest(word))));
+    const least = i === words.length - 1 ? begin + shortest(word) : 0;
+    const endFrame = Math.max(startFrame, inside(Math.max(least, Math.min(next, begin + longest(word)))));
     from = startFrame;
     return { word, startFrame, endFrame, confidence };
   });
