@@ -193,7 +193,13 @@ export class TierSimulation {
         disk.tamper(world.pick([...paths(`${STORE}/files`), ...paths(REPOSITORY), 'none']));
       },
       () => {
-        world.now += world.pick([60_000, DAY_MS, 200 * DAY_MS]);
+        world.now += world.pick([60_000, DAY_MS]);
+      },
+      // Files that no release needs are archived while an alias moves to them.
+      () => {
+        world.now += 400 * DAY_MS;
+        world.go(() => store.onTimer());
+        return store.alias(revision);
       },
     ];
     await world.pick(events)();
