@@ -71,7 +71,7 @@ export const figures: Readonly<Record<string, readonly Figure[]>> = {
     { name: 'natural_bytes', what: 'bytes of the model on disk', decimals: 0 },
     {
       name: 'natural_live_p90_ms',
-      what: 'live, from the end of a word to its final spelling on the wire, p90 in ms',
+      what: 'live at an idle engine, from the end of a word to its final spelling, p90 in ms',
       decimals: 0,
     },
   ],
