@@ -89,7 +89,7 @@ export function simulate(trace: Trace, machine: Machine, policy: Policy): Outcom
   let loadEnd = Number.POSITIVE_INFINITY;
   let loadingModel: Mutable<TierModel> | undefined;
   let fillEnd = Number.POSITIVE_INFINITY;
-  let fillingModel: Mutable<TierModel> | undefined;
+  let copyingModel: Mutable<TierModel> | undefined;
   let pageCache: Mutable<TierModel>[] = [];
   const isCounted = (at: number) => at >= START_MS + DAY_MS;
 
@@ -120,7 +120,7 @@ export function simulate(trace: Trace, machine: Machine, policy: Policy): Outcom
         } else model.inRam = false;
       } else if (move.tier === 'gpu') {
         const from = model.inRam ? 'ram' : 'ssd';
-        const begin = from === 'ssd' && fillingModel ? fillEnd : now;
+        const begin = from === 'ssd' && copyingModel ? fillEnd : now;
         loadEnd = begin + model.loadSeconds[from] * 1_000;
         loadingModel = model;
         device.loading = model.id;
@@ -133,8 +133,8 @@ export function simulate(trace: Trace, machine: Machine, policy: Policy): Outcom
         // A load that reads the model anyway leaves its copy; otherwise the copy reads it, and loads wait for its end.
         if (loadingModel === model) model.inRam = true;
         else {
-          fillingModel = model;
-          state.filling = { model: model.id, tier: 'ram' };
+          copyingModel = model;
+          state.copying = { model: model.id, tier: 'ram' };
           fillEnd = Math.max(now, Number.isFinite(loadEnd) ? loadEnd : now) + (model.fileBytes / 1.2e9) * 1_000;
         }
         if (used > machine.ramBytes) throw new Error(`${policy.name} overfills memory`);
@@ -160,9 +160,9 @@ export function simulate(trace: Trace, machine: Machine, policy: Policy): Outcom
         act(next);
       } else if (next === fillEnd) {
         fillEnd = Number.POSITIVE_INFINITY;
-        fillingModel!.inRam = true;
-        fillingModel = undefined;
-        delete state.filling;
+        copyingModel!.inRam = true;
+        copyingModel = undefined;
+        delete state.copying;
         act(next);
       } else {
         leaseEnds.shift()!.model.leases -= 1;

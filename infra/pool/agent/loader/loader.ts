@@ -80,7 +80,7 @@ export class Loader {
   #loading: string | undefined;
   /** The engine's models were read once: what a former process left is known. */
   #engineRead = false;
-  #filling: TierState['filling'];
+  #copying: TierState['copying'];
   #mounted: readonly ModelDescription[] = [];
   #reading: Promise<void> | undefined;
   #fetching: Promise<void> | undefined;
@@ -297,9 +297,8 @@ export class Loader {
 
   #views() {
     const all = [...this.#residents.values()];
-    const allFit = this.#allFit();
-    const now = this.#options.now();
-    return all.map((one) => one.toTierModel({ now, allFit, isHeld: !this.#failed.isDue(one.id), device: DEVICE }));
+    const common = { now: this.#options.now(), allFit: this.#allFit(), device: DEVICE };
+    return all.map((one) => one.toTierModel({ ...common, isBackingOff: !this.#failed.isDue(one.id) }));
   }
 
   #state(): TierState {
@@ -309,7 +308,7 @@ export class Loader {
       devices: [{ id: DEVICE, bytes: bytes.engine, ...(this.#loading !== undefined && { loading: this.#loading }) }],
       ramBytes: bytes.ram,
       ssdBytes: bytes.ssd,
-      ...(this.#filling && { filling: this.#filling }),
+      ...(this.#copying && { copying: this.#copying }),
       profiles: this.#profiles,
       settings: tierSettings,
     };
@@ -331,12 +330,12 @@ export class Loader {
     if (
       copy &&
       copy.tier !== 'gpu' &&
-      this.#filling === undefined &&
+      this.#copying === undefined &&
       device.every(({ model }) => model !== copy.model)
     ) {
-      this.#filling = { model: copy.model, tier: copy.tier };
+      this.#copying = { model: copy.model, tier: copy.tier };
       void this.#perform(copies).finally(() => {
-        this.#filling = undefined;
+        this.#copying = undefined;
         this.#run();
       });
     }

@@ -90,8 +90,8 @@ export class Resident {
   }
 
   /** Returns the view of the tier policy; while loads fail, the model is in no demand. */
-  toTierModel({ now, allFit, isHeld, device }: TierView): TierModel {
-    const floor = this.wanted && !isHeld ? floorOf(this.wanted, allFit) : undefined;
+  toTierModel({ now, allFit, isBackingOff, device }: TierView): TierModel {
+    const floor = this.wanted && !isBackingOff ? floorOf(this.wanted, allFit) : undefined;
     const since = Math.min(...this.waiting.values());
     // The past traffic of a revision that is not wanted brings no more of it.
     const none = startRate(RATE_HALF_LIFE_MS, now);
@@ -101,13 +101,13 @@ export class Resident {
       gpuBytes: this.#gpuBytes,
       fileBytes: this.fileBytes,
       loadSeconds: this.#seconds,
-      rate: isHeld || !this.wanted ? none : this.#rate,
+      rate: isBackingOff || !this.wanted ? none : this.#rate,
       slowRate: this.wanted ? this.#slowRate : none,
-      ...(!isHeld && this.waiting.size > 0 && { waitingSince: since }),
+      ...(!isBackingOff && this.waiting.size > 0 && { waitingSince: since }),
       leases: this.leases,
       ...(floor && { floor }),
       // A canary or grey revision is needed for as long as the release names it.
-      ...(!isHeld && this.wanted === 'trial' && { neededAt: now }),
+      ...(!isBackingOff && this.wanted === 'trial' && { neededAt: now }),
       ...(this.served && { device, deviceSince: this.loadedAt }),
       inRam: this.inRam,
       inSsd: this.inSsd,
@@ -121,6 +121,6 @@ export interface TierView {
   /** All stable revisions fit into the memory of the engine. */
   readonly allFit: boolean;
   /** The last load failed, and the next one is not due. */
-  readonly isHeld: boolean;
+  readonly isBackingOff: boolean;
   readonly device: string;
 }

@@ -1,8 +1,8 @@
 // Decides which models an agent has in which tier (A11). Pure: a state and a time in, moves out. The agent performs a
 // list in order, and decides again after each event: a request that waits, the end of a load, of a copy or of the last
 // lease of a model, a minute.
-import { type Demand, demanded, isOnTrial } from './demand.ts';
-import { Scale, type Weight } from './score.ts';
+import { type Demand, demanded, isSeenOnce } from './demand.ts';
+import { Weigher, type Weight } from './score.ts';
 import { type Context, findRoom, type Space, spaceOf } from './space.ts';
 import type { Held, TierModel, TierState } from './state.ts';
 
@@ -20,26 +20,26 @@ export interface Move {
 }
 
 export function decide(state: TierState, now: number): Move[] {
-  const taken = new Set(state.devices.flatMap((device) => device.loading ?? []));
-  const context = { state, now, scale: new Scale(state, now), taken };
+  const committed = new Set(state.devices.flatMap((device) => device.loading ?? []));
+  const context = { state, now, weigher: new Weigher(state, now), committed };
   const moves: Move[] = [];
   const add = (chosen: readonly Move[]) => {
     moves.push(...chosen);
-    for (const { model } of chosen) taken.add(model);
+    for (const { model } of chosen) committed.add(model);
   };
   for (const device of state.devices) {
     if (device.loading === undefined) add(decideDevice(context, spaceOf(state, 'gpu', device.id)));
   }
-  if (state.filling === undefined) add(decideFill(context, moves));
+  if (state.copying === undefined) add(decideCopy(context, moves));
   return moves;
 }
 
 /** Loads one model: the most urgent demand, otherwise the best score that expects a request soon (A27). */
 function decideDevice(context: Context, space: Space): Move[] {
-  const { state, scale, now, taken } = context;
+  const { state, weigher, now, committed } = context;
   // A copy in progress and a load would write the same files.
-  const isCopied = ({ id }: TierModel) => id === state.filling?.model;
-  const wanted = demanded(state.models, taken, now).filter(({ model }) => model.inSsd);
+  const isCopied = ({ id }: TierModel) => id === state.copying?.model;
+  const wanted = demanded(state.models, committed, now).filter(({ model }) => model.inSsd);
   for (const { model, rule } of wanted) {
     if (isCopied(model)) continue;
     const moves = place(context, space, model, rule);
@@ -47,8 +47,8 @@ function decideDevice(context: Context, space: Space): Move[] {
   }
   // A request that waits for a lease to end is not to find the device busy with something else.
   if (wanted.some(({ rule }) => rule === 'waiting')) return [];
-  const isExpected = (model: TierModel) => scale.predicted(model) * state.settings.horizonMs >= 1_000;
-  const absent = state.models.filter((model) => model.inSsd && model.device === undefined && !taken.has(model.id));
+  const isExpected = (model: TierModel) => weigher.predicted(model) * state.settings.horizonMs >= 1_000;
+  const absent = state.models.filter((model) => model.inSsd && model.device === undefined && !committed.has(model.id));
   return placeBest(
     context,
     space,
@@ -56,13 +56,13 @@ function decideDevice(context: Context, space: Space): Move[] {
   );
 }
 
-/** Fills ssd and ram, one copy at a time: what is demanded, then what has a floor, then by score. */
-function decideFill(context: Context, moves: readonly Move[]): Move[] {
-  const { state, now, taken } = context;
+/** Copies models to ssd and ram, one at a time: demanded ones, then those below their floor, then by score. */
+function decideCopy(context: Context, moves: readonly Move[]): Move[] {
+  const { state, now, committed } = context;
   const [ssd, ram] = [spaceOf(state, 'ssd'), spaceOf(state, 'ram')];
-  const low = state.models.filter((model) => isBelowFloor(model, taken));
+  const low = state.models.filter((model) => isBelowFloor(model, committed));
   const demands = [
-    ...demanded(state.models, taken, now).filter(({ model }) => !model.inSsd),
+    ...demanded(state.models, committed, now).filter(({ model }) => !model.inSsd),
     ...low.map((model) => ({ model, rule: 'floor' as const })),
   ];
   for (const { model, rule } of demands) {
@@ -71,18 +71,20 @@ function decideFill(context: Context, moves: readonly Move[]): Move[] {
   }
   // A model that leaves gpu in this list is weighed for ram when it has left.
   const leaving = new Set(moves.flatMap(({ act, model }) => (act === 'drop' ? model : [])));
-  const forRam = state.models.filter(({ id, inSsd, inRam }) => inSsd && !inRam && !leaving.has(id) && !taken.has(id));
+  const forRam = state.models.filter(
+    ({ id, inSsd, inRam }) => inSsd && !inRam && !leaving.has(id) && !committed.has(id),
+  );
   const chosen = placeBest(context, ram, forRam);
   if (chosen.length > 0) return chosen;
   return placeBest(
     context,
     ssd,
-    state.models.filter((model) => !model.inSsd && !isOnTrial(model, now)),
+    state.models.filter((model) => !model.inSsd && !isSeenOnce(model, now)),
   );
 }
 
-function isBelowFloor({ id, floor, inRam, inSsd, device }: TierModel, taken: ReadonlySet<string>): boolean {
-  if (floor === undefined || floor === 'blob' || taken.has(id)) return false;
+function isBelowFloor({ id, floor, inRam, inSsd, device }: TierModel, committed: ReadonlySet<string>): boolean {
+  if (floor === undefined || floor === 'blob' || committed.has(id)) return false;
   return !inSsd || (floor === 'ram' && !inRam && device === undefined);
 }
 
@@ -91,7 +93,7 @@ const TRIED = 3;
 
 function placeBest(context: Context, space: Space, candidates: readonly TierModel[]): Move[] {
   const best = candidates
-    .map((model) => ({ model, score: context.scale.score(model, space.tier) }))
+    .map((model) => ({ model, score: context.weigher.score(model, space.tier) }))
     .filter(({ score }) => score > 0)
     .sort((one, other) => other.score - one.score)
     .slice(0, TRIED);
@@ -108,7 +110,7 @@ function place(context: Context, space: Space, model: TierModel, rule: Demand | 
   if (verdict === 'no-room' || verdict === 'score') return undefined;
   const { tier } = space;
   const on = { tier, ...(space.device !== undefined && { device: space.device }) };
-  const weight = (one: TierModel) => context.scale.weigh(one, tier);
+  const weight = (one: TierModel) => context.weigher.weigh(one, tier);
   return [
     ...victims.map(
       (one): Move => ({ act: 'drop', model: one.id, ...on, rule: 'replaced', weight: weight(one), for: model.id }),

@@ -22,7 +22,7 @@ function isNeeded({ neededAt, loadSeconds }: TierModel, now: number): boolean {
 }
 
 /** A model that was requested once, as far as its rate remembers, has not shown that it comes back. */
-export const isOnTrial = ({ rate }: TierModel, now: number): boolean => countAt(rate, now) <= 1;
+export const isSeenOnce = ({ rate }: TierModel, now: number): boolean => countAt(rate, now) <= 1;
 
 const URGENCY = { waiting: 0, needed: 1, floor: 2 } as const;
 

@@ -1,6 +1,6 @@
 import { RESIDENCY_CHARACTERS, type Residency } from '../../../../shared/pool/residency.ts';
 import { demandOf } from './demand.ts';
-import { Scale } from './score.ts';
+import { Weigher } from './score.ts';
 import { type Context, findRoom, type Room, spaceOf } from './space.ts';
 import type { Tier, TierModel, TierState } from './state.ts';
 
@@ -10,8 +10,8 @@ export const fileTierOf = ({ inRam, inSsd }: Pick<TierModel, 'inRam' | 'inSsd'>)
 
 /** Returns the standing of each model at the device, with the numbers of the decision, by id. */
 export function explain(state: TierState, now: number): Map<string, Residency> {
-  const taken = new Set(state.devices.flatMap((device) => device.loading ?? []));
-  const context = { state, now, scale: new Scale(state, now), taken };
+  const committed = new Set(state.devices.flatMap((device) => device.loading ?? []));
+  const context = { state, now, weigher: new Weigher(state, now), committed };
   return new Map(state.models.map((model) => [model.id, residencyOf(context, model)]));
 }
 
@@ -19,7 +19,7 @@ export function explain(state: TierState, now: number): Map<string, Residency> {
 const rounded = (value: number): number => Number(value.toPrecision(2));
 
 function residencyOf(context: Context, model: TierModel): Residency {
-  const { score, predicted, saved, bytes } = context.scale.weigh(model, 'gpu');
+  const { score, predicted, saved, bytes } = context.weigher.weigh(model, 'gpu');
   return {
     ...{ score: rounded(score), rate: rounded(predicted), saves: rounded(saved), bytes: Math.round(bytes) },
     leases: model.leases,
@@ -37,7 +37,7 @@ const DEMANDS = {
 
 /** Returns the reason that a model is on a device, or is not. */
 function whyOf(context: Context, model: TierModel): string {
-  const { state, now, scale } = context;
+  const { state, now, weigher } = context;
   const demand = demandOf(model, now);
   if (model.device !== undefined) {
     if (demand) return DEMANDS[demand];
@@ -45,8 +45,8 @@ function whyOf(context: Context, model: TierModel): string {
   }
   const [device] = state.devices;
   if (device?.loading === model.id) return 'it is being loaded';
-  if (state.filling?.model === model.id) return `it is being copied to ${state.filling.tier}`;
-  const isExpected = scale.predicted(model) * state.settings.horizonMs >= 1_000;
+  if (state.copying?.model === model.id) return `it is being copied to ${state.copying.tier}`;
+  const isExpected = weigher.predicted(model) * state.settings.horizonMs >= 1_000;
   const kept = model.floor === 'ram' ? 'roll-back target, not below ram; ' : '';
   if (!demand && !isExpected) return `${kept}no request is expected soon`;
   const room = findRoom(context, spaceOf(state, 'gpu', device?.id), model, demand ?? 'score');

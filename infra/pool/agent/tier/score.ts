@@ -19,11 +19,11 @@ export interface Weight {
 }
 
 const GB = 1e9;
-/** A model in gpu needs its copy in ram only after it was dropped there. */
+/** The ram copy of a loaded model is useful only once gpu drops it. */
 const RAM_BELOW_GPU = 0.1;
 
 /** Weighs models of one state at one time. Rates are computed once for each model. */
-export class Scale {
+export class Weigher {
   readonly #state: TierState;
   readonly #now: number;
   readonly #slowOfLanguage = new Map<string, number>();

@@ -51,7 +51,7 @@ export interface TierState {
   readonly ramBytes: number;
   readonly ssdBytes: number;
   /** Copy to ram or ssd in progress; one at a time. */
-  readonly filling?: { readonly model: string; readonly tier: 'ram' | 'ssd' };
+  readonly copying?: { readonly model: string; readonly tier: 'ram' | 'ssd' };
   /** By language. */
   readonly profiles: ReadonlyMap<string, Profile>;
   readonly settings: TierSettings;

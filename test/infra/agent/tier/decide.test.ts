@@ -55,8 +55,8 @@ it('A11 loads a model that a request waits for and drops the lowest score', () =
 
 it('A11 does not copy and load the same model at once', () => {
   const asked = model('asked', 90, waiting);
-  const filling = { model: 'asked', tier: 'ram' } as const;
-  expect(decide(state([asked], { ramBytes: GB, filling }), NOW)).toEqual([]);
+  const copying = { model: 'asked', tier: 'ram' } as const;
+  expect(decide(state([asked], { ramBytes: GB, copying }), NOW)).toEqual([]);
   const devices = [{ id: 'gpu0', bytes: 2 * GB, loading: 'asked' }];
   expect(decide(state([asked], { ramBytes: GB, devices }), NOW)).toEqual([]);
   expect(show(decide(state([asked], { ramBytes: GB }), NOW))).toEqual(['load asked gpu waiting']);
@@ -141,7 +141,7 @@ it('A11 loads from blob through ssd, and keeps roll-back targets in ram', () => 
   const copies = [model('a', 90, { inRam: true }), target];
   const moves = decide(state(copies, { ramBytes: GB, devices: [] }), NOW);
   expect(show(moves)).toEqual(['drop a ram replaced', 'load target ram floor']);
-  expect(decide(state(copies, { ramBytes: GB, devices: [], filling: { model: 'target', tier: 'ram' } }), NOW)).toEqual(
+  expect(decide(state(copies, { ramBytes: GB, devices: [], copying: { model: 'target', tier: 'ram' } }), NOW)).toEqual(
     [],
   );
 });
