@@ -64,8 +64,8 @@ const privacyTables = {
 const exportContext = logContext && reports && openExports(logContext, settings, privacyTables.exports, reports);
 const privacyContext = logContext && reports && openPrivacy(logContext, { ...privacyTables, ...reports });
 const ticking = logContext && openTicker(logContext);
-const isHeld = logContext && (() => isAnyHeld(logContext.store, logContext.zones));
-const modelContext = openModelContext(settings, stores.blobs, { audit: reports?.reporter, isHeld });
+const isUnderLegalHold = logContext && (() => isAnyHeld(logContext.store, logContext.zones));
+const modelContext = openModelContext(settings, stores.blobs, { audit: reports?.reporter, isUnderLegalHold });
 const post = createPost(settings.MODE === 'development');
 registerReferences();
 // Creates containers, tables and queues of a fresh account. The health check reports an account that does not answer.

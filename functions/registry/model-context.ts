@@ -17,7 +17,7 @@ export interface ModelContext {
   /** Zone whose audit log receives the entries. */
   readonly zone: string;
   /** Reports whether a legal hold stands in a zone; absent without audit logs. */
-  readonly isHeld?: (() => Promise<boolean>) | undefined;
+  readonly isUnderLegalHold?: (() => Promise<boolean>) | undefined;
   readonly audit: Pick<Reporter, 'report'> | undefined;
   /** Receiver of release maps; absent where none is configured. */
   readonly edge: ReleaseEdge | undefined;

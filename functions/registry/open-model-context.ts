@@ -11,7 +11,7 @@ const MODEL_TABLE = 'models';
 export function openModelContext(
   settings: Settings,
   blobs: ModelContext['blobs'],
-  { audit, isHeld }: Pick<ModelContext, 'audit' | 'isHeld'>,
+  { audit, isUnderLegalHold }: Pick<ModelContext, 'audit' | 'isUnderLegalHold'>,
 ): ModelContext | undefined {
   const { MODEL_SIGNERS, STORAGE_CONNECTION, ZONES } = settings;
   if (!MODEL_SIGNERS) return undefined;
@@ -23,7 +23,7 @@ export function openModelContext(
     ownKey,
     zone: ZONES[0] as string,
     audit,
-    isHeld,
+    isUnderLegalHold,
     edge: openReleaseEdge(settings),
     mirrorShare: settings.MIRROR_SHARE,
     settings,

@@ -12,15 +12,19 @@ import { listModels } from './publish-release.ts';
 import { readLive } from './stored-live.ts';
 import { readModel } from './stored-model.ts';
 
-type FactsContext = Pick<ModelContext, 'rows' | 'blobs' | 'log' | 'isHeld' | 'now'>;
+type FactsContext = Pick<ModelContext, 'rows' | 'blobs' | 'log' | 'isUnderLegalHold' | 'now'>;
 
 export async function readTierFacts(context: FactsContext): Promise<TierFacts> {
-  const [models, isHeld = false] = await Promise.all([listModels(context), context.isHeld?.()]);
-  const revisions = await Promise.all(models.map(({ model }) => readRevisions(context, model, isHeld)));
+  const [models, isUnderLegalHold = false] = await Promise.all([listModels(context), context.isUnderLegalHold?.()]);
+  const revisions = await Promise.all(models.map(({ model }) => readRevisions(context, model, isUnderLegalHold)));
   return joinFacts(revisions.flat(), await context.blobs.list(MODELS, ''));
 }
 
-async function readRevisions(context: FactsContext, model: string, isHeld: boolean): Promise<RevisionFiles[]> {
+async function readRevisions(
+  context: FactsContext,
+  model: string,
+  isUnderLegalHold: boolean,
+): Promise<RevisionFiles[]> {
   const [{ registry }, lists, uses, { live }] = await Promise.all([
     readModel(context, model),
     context.rows.scan(model, FILES, endOf(FILES), MODEL_REVISIONS_MAX),
@@ -34,7 +38,7 @@ async function readRevisions(context: FactsContext, model: string, isHeld: boole
     const use = uses.get(revision);
     return [
       {
-        ...{ model, revision, stage, share, aliases, needs: needsOf(registry, revision, isHeld) },
+        ...{ model, revision, stage, share, aliases, needs: needsOf(registry, revision, isUnderLegalHold) },
         used: Math.max(registered, since, use?.at ?? 0, live.traffic[revision]?.at ?? 0),
         uses: use ? usesOf(use, context.now()) : 0,
         files: modelFile.array().parse(value.files),

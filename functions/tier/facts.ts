@@ -28,14 +28,14 @@ export interface TierFacts {
 }
 
 /** Returns the needs of a revision. A legal hold keeps every revision: any may have answered its subject. */
-export function needsOf({ revisions, aliases }: Registry, revision: string, isHeld: boolean): Need[] {
+export function needsOf({ revisions, aliases }: Registry, revision: string, isUnderLegalHold: boolean): Need[] {
   const stage = revisions[revision]?.standing.stage;
   const named = Object.values(aliases);
   return [
     ...(named.some((alias) => alias.revision === revision) ? (['alias'] as const) : []),
     ...(named.some(({ before }) => before === revision) && stage !== 'retired' ? (['rollback'] as const) : []),
     ...(stage === 'grey' || stage === 'canary' ? (['trial'] as const) : []),
-    ...(isHeld ? (['hold'] as const) : []),
+    ...(isUnderLegalHold ? (['hold'] as const) : []),
   ];
 }
 

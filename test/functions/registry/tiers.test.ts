@@ -35,10 +35,10 @@ let blobs: ModelBlobs;
 let context: ModelContext;
 let events: (EventDraft & { readonly id?: string })[];
 let revisions: string[];
-let isHeld: boolean;
+let isUnderLegalHold: boolean;
 
 beforeEach(async () => {
-  [days, events, isHeld] = [0, [], false];
+  [days, events, isUnderLegalHold] = [0, [], false];
   blobs = new ModelBlobs();
   blobs.now = () => begin + days * DAY;
   const report = async (_: string, draft: EventDraft, id?: string) => {
@@ -47,7 +47,8 @@ beforeEach(async () => {
   };
   context = {
     ...{ rows: new MemoryRows(), blobs, signers: [signerOf(author)], zone: 'eu', audit: { report }, edge: undefined },
-    ...{ settings: callers.settings, log: () => {}, now: () => begin + days * DAY, isHeld: async () => isHeld },
+    ...{ settings: callers.settings, log: () => {}, now: () => begin + days * DAY },
+    isUnderLegalHold: async () => isUnderLegalHold,
   };
   revisions = await Promise.all(contents.map(push));
   events = [];
@@ -88,7 +89,7 @@ it('A11 C8 archives what is idle and no alias names, with an event for each move
 });
 
 it('A11 archives nothing while a legal hold stands', async () => {
-  [days, isHeld] = [400, true];
+  [days, isUnderLegalHold] = [400, true];
   await moveTiers(context);
   expect([await tierOf(0), await tierOf(1)]).toEqual(['cold', 'cold']);
 });
