@@ -12,8 +12,8 @@ import type { TextParameters } from './text-parameters.ts';
 /** Plain data that a recogniser is made of, in this process or in a worker. */
 export type RecogniserSource = Pick<SpeechModel, 'description' | 'engineModel' | 'folder' | 'parameters'>;
 
-/** Tokens of `tokens.txt` that do not stand for their own text. */
-const SPECIAL: Record<string, string> = { '<blank>': '', '<space>': ' ' };
+/** Text of the tokens in `tokens.txt` that have a spelled name. */
+const SPELLED_TOKENS: Record<string, string> = { '<blank>': '', '<space>': ' ' };
 
 /** Returns the text of a file of the model, unpacked when its name ends in `.gz`. */
 async function readText(file: string): Promise<string> {
@@ -45,7 +45,7 @@ async function loadDecoder(folder: string, parameters: ModelParameters): Promise
   const read = (file: string | undefined) => (file === undefined ? undefined : readText(path.join(folder, file)));
   const [tokens = '', words, model] = await Promise.all([read(vocabulary), read(lexicon), read(languageModel)]);
   return createDecoder({
-    tokens: lines(tokens).map((token) => SPECIAL[token] ?? token),
+    tokens: lines(tokens).map((token) => SPELLED_TOKENS[token] ?? token),
     blank: parameters.blank,
     wordBoundary: parameters.word_boundary,
     ...(words !== undefined && { lexicon: lines(words) }),

@@ -97,7 +97,7 @@ export class FileStore {
 
   /** Deletes a file that is neither pinned nor leased. Returns whether it was. */
   async evict(digest: string): Promise<boolean> {
-    if (this.#isHeld(digest)) return false;
+    if (this.#isEvictionBarred(digest)) return false;
     await unlessMissing(this.#options.disk.unlink(path.join(this.#files, digest)));
     return true;
   }
@@ -108,7 +108,7 @@ export class FileStore {
     else this.#leases.delete(digest);
   }
 
-  #isHeld = (digest: string) => this.#leases.has(digest) || this.#pinned.has(digest);
+  #isEvictionBarred = (digest: string) => this.#leases.has(digest) || this.#pinned.has(digest);
   #usage = () => readUsage(this.#options.disk, this.#files, this.#parts);
 
   #shared(file: ModelFile, source: Source): Promise<Result<undefined, FetchRefusal>> {
@@ -221,7 +221,7 @@ export class FileStore {
     if (wanted <= 0) return true;
     const others = parts.filter((part) => part.digest !== digest);
     let missing = wanted - (await dropAbandoned(this.#options, others, wanted));
-    const evictable = this.#options.order(files.filter((file) => !this.#isHeld(file.digest)));
+    const evictable = this.#options.order(files.filter((file) => !this.#isEvictionBarred(file.digest)));
     if (evictable.reduce((sum, { bytes }) => sum + bytes, 0) < missing) return false;
     for (const file of evictable) {
       if (missing <= 0) break;
