@@ -26,8 +26,8 @@ export interface Mounted {
 }
 
 /**
- * Returns the revisions of a mounted repository that serve by their own stage: of models without a released one. A first
- * release keeps the one that serves until it has a former revision of its own (`partOf`).
+ * Returns the revisions of a mounted repository that serve by their own stage: of models without a released one. The
+ * mounted revision stays the roll-back target until the release names one (`partOf`).
  */
 export function mountedOf(mounted: readonly Mounted[], models: Readonly<Record<string, ModelRelease>>): Wanted[] {
   return mounted

@@ -4,8 +4,8 @@ import type { DecodedSoFar, DecodedWord } from '../asr/decode/decoder.ts';
 export const REDECODE_WINDOW_MS = 12_000;
 
 /**
- * Sound without a word behind the last agreed one, ms, in front of which the window begins: Whisper at times ends its text
- * at the first sentence of several, and would for as long as it gets the same beginning.
+ * Sound without a word behind the last agreed one, ms, in front of which the window begins. Whisper sometimes
+ * stops after the first sentence; moving the window's start past that sentence makes it continue.
  */
 const UNHEARD_MS = 1_500;
 
