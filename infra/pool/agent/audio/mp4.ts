@@ -15,9 +15,6 @@ interface OpenBox {
   readonly end: number;
 }
 
-/** Boxes whose whole body is read. */
-const indexes: ReadonlySet<string> = new Set(['moov', 'moof']);
-
 /** Takes a box header of 8 or 16 bytes (§4.2); undefined while it is not there. */
 function openBox(queue: ByteQueue): OpenBox | 'broken' | undefined {
   const head = queue.peek(8);
@@ -40,8 +37,8 @@ function openBox(queue: ByteQueue): OpenBox | 'broken' | undefined {
 const shared = createHeldBudget();
 
 /**
- * Packets of the first track of sound in an MP4 file (ISO/IEC 14496-12), whole or fragmented. Holds one packet, one
- * index, and up to `MP4_HELD_BYTES` of `budget` where the index comes last.
+ * Packets of the first track of sound in an MP4 file (ISO/IEC 14496-12), whole or fragmented. Holds one packet, and out
+ * of `budget` its indexes and, where the index comes last, up to `MP4_HELD_BYTES` of sound.
  */
 export function createMp4Demuxer(budget = shared): Demuxer {
   const queue = createByteQueue();
@@ -49,6 +46,8 @@ export function createMp4Demuxer(budget = shared): Demuxer {
   const held = createHeld(budget);
   let box: OpenBox | undefined;
   let track: Mp4Track | undefined;
+  /** Bytes of the last index of each type: `track` and `cursor` read it in place. */
+  const indexBytes = { moov: 0, moof: 0 };
 
   function* openMoov(moov: DataView): Generator<MediaItem> {
     if (track) return yield invalid('it has two indexes');
@@ -76,14 +75,22 @@ export function createMp4Demuxer(budget = shared): Demuxer {
     if (refused) yield refused;
   }
 
+  /** Charges the part of an index that is there, and reads the index when it is whole. */
+  function* takeIndex(open: OpenBox, type: keyof typeof indexBytes): Generator<MediaItem> {
+    const size = open.end - queue.position();
+    if (size > MP4_INDEX_BYTES) return yield invalid('its index is too long');
+    const refused = held.chargeIndexes(indexBytes.moov + indexBytes.moof + Math.min(size, queue.length()));
+    if (refused) return yield refused;
+    const body = queue.take(size);
+    if (!body) return;
+    indexBytes[type] = size;
+    yield* readIndex(open, body);
+  }
+
   /** Continues in the open box as far as bytes are there. */
   function* readBody(open: OpenBox): Generator<MediaItem> {
-    if (indexes.has(open.type)) {
-      const size = open.end - queue.position();
-      if (size > MP4_INDEX_BYTES) return yield invalid('its index is too long');
-      const body = queue.take(size);
-      if (body) yield* readIndex(open, body);
-    } else if (open.type === 'mdat' && !track) {
+    if (open.type === 'moov' || open.type === 'moof') yield* takeIndex(open, open.type);
+    else if (open.type === 'mdat' && !track) {
       const refused = held.take(queue, open.end);
       if (refused) yield refused;
     } else if (open.type === 'mdat') yield* cursor.extract(queue, open.end);

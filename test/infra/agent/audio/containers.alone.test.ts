@@ -140,24 +140,39 @@ describe('containers', () => {
     expect(refusal && publicText(refusal)).toContain(`The file holds ${found}.`);
   });
 
-  it('C10 an index behind the sound holds bounded memory, and gives it back', () => {
-    const sound = new Uint8Array(MiB);
-    const file = (size: number) =>
-      Uint8Array.from([...u32(16), ...Buffer.from('ftypisom0000'), ...u32(size), ...Buffer.from('mdat')]);
-    const reasons = (demuxer: Demuxer, pushes: number) =>
-      [file(2 ** 30), ...Array<Uint8Array>(pushes).fill(sound)].flatMap((bytes) =>
-        [...demuxer.push(bytes)].map((item) => (item.type === 'refused' ? publicText(item.refusal) : item.type)),
-      );
-    expect(reasons(createMp4Demuxer(createHeldBudget()), 64)).toEqual([]);
-    expect(reasons(createMp4Demuxer(createHeldBudget()), 65)).toEqual([
-      expect.stringContaining('write the index first'),
-    ]);
+  /** Opens a box and pushes `pushes` MiB of it. Returns refusals and types of items. */
+  function pushBox(demuxer: Demuxer, type: string, size: number, pushes: number): string[] {
+    const head = Uint8Array.from([...u32(16), ...Buffer.from('ftypisom0000'), ...u32(size), ...Buffer.from(type)]);
+    return [head, ...Array<Uint8Array>(pushes).fill(new Uint8Array(MiB))].flatMap((bytes) =>
+      [...demuxer.push(bytes)].map((item) => (item.type === 'refused' ? publicText(item.refusal) : item.type)),
+    );
+  }
+
+  it('C10 an index behind the sound holds bounded memory', () => {
+    const resultsOf = (pushes: number) => pushBox(createMp4Demuxer(createHeldBudget()), 'mdat', 2 ** 30, pushes);
+    expect([resultsOf(64), resultsOf(65)]).toEqual([[], [expect.stringContaining('write the index first')]]);
+  });
+
+  it.each(['mdat', 'moov', 'moof'])('C10 recordings share the memory of %s, and give it back', (type) => {
     const budget = createHeldBudget(3 * MiB);
+    const push = (demuxer: Demuxer) => pushBox(demuxer, type, 16 * MiB, 2);
     const first = createMp4Demuxer(budget);
-    expect(reasons(first, 2)).toEqual([]);
-    expect(reasons(createMp4Demuxer(budget), 2)).toEqual(['The pool is busy.']);
+    expect(push(first)).toEqual([]);
+    expect(push(createMp4Demuxer(budget))).toEqual(['The pool is busy.']);
     first.free?.();
-    expect(reasons(createMp4Demuxer(budget), 2)).toEqual([]);
+    expect(push(createMp4Demuxer(budget))).toEqual([]);
+  });
+
+  it('C10 a fragment gives back the memory of the former one', () => {
+    const file = clip('fragmented.mp4');
+    const at = Buffer.from(file).indexOf('moof') - 4;
+    const fragment = file.subarray(at, Buffer.from(file).indexOf('mfra') - 4);
+    // The index and two of the five fragments fit.
+    const demuxer = createMp4Demuxer(createHeldBudget(1_400));
+    const items = [file.subarray(0, at), ...Array<Uint8Array>(5).fill(fragment)].flatMap((bytes) => [
+      ...demuxer.push(bytes),
+    ]);
+    expect(new Set(items.map(({ type }) => type))).toEqual(new Set(['track', 'packet']));
   });
 
   const wideFrame = Uint8Array.from({ length: 61 }, (_, i) => (i === 0 ? 0x44 : (i * 37) & 255));
