@@ -1,5 +1,5 @@
 // auricle logs [PART]: the log files of the local stack's parts.
-import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, openSync, readdirSync, readSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Answer, impossible } from './answer.ts';
@@ -24,7 +24,7 @@ export async function showLogs(given: Arguments, { write, signal }: LogReader): 
   if (part !== undefined && !parts.includes(part))
     return impossible(`there is no part ${part}; there are ${parts.join(', ')}`);
   const shown = part === undefined ? parts : [part];
-  const read = new Map<string, number>();
+  const read = new Map<string, Position>();
   // Each line begins with its time, which sorts as text.
   const next = () =>
     shown
@@ -55,18 +55,34 @@ const labelled = (part: string, only: string | undefined) => (line: string) => {
   return { time, text: only === undefined ? `${time} ${part.padEnd(22)} ${rest.join(' ')}` : line };
 };
 
-/** Returns the whole lines behind the offset in `read`, and moves it. A smaller file was begun again. */
-function readNew(folder: string, part: string, read: Map<string, number>): string[] {
+/** Inode of a log file, and the offset behind its last whole line. */
+interface Position {
+  readonly inode: number;
+  readonly offset: number;
+}
+
+/** Returns the whole lines behind the position in `read`, and moves it. The rest of a rotated file comes first. */
+function readNew(folder: string, part: string, read: Map<string, Position>): string[] {
   const file = path.join(folder, `${part}.log`);
-  const size = existsSync(file) ? statSync(file).size : 0;
-  const before = read.get(part) ?? 0;
-  const from = size < before ? 0 : before;
-  if (size === from) return [];
-  const bytes = Buffer.alloc(size - from);
+  // A rotation leaves no file for a moment.
+  if (!existsSync(file)) return [];
+  const before = read.get(part);
+  const now = readLines(file, before);
+  read.set(part, now);
+  const isNew = before !== undefined && before.inode !== now.inode;
+  const old = isNew && existsSync(`${file}.1`) ? readLines(`${file}.1`, before) : undefined;
+  return [...(old && old.inode === before?.inode ? old.lines : []), ...now.lines];
+}
+
+/** Reads a file's whole lines: behind the position when it is of this file and not beyond its end, or all. */
+function readLines(file: string, before: Position | undefined): Position & { readonly lines: string[] } {
   const descriptor = openSync(file, 'r');
+  const { ino: inode, size } = fstatSync(descriptor);
+  const from = before?.inode === inode && before.offset <= size ? before.offset : 0;
+  const bytes = Buffer.alloc(size - from);
   const count = readSync(descriptor, bytes, 0, bytes.length, from);
   closeSync(descriptor);
   const end = bytes.subarray(0, count).lastIndexOf(10) + 1;
-  read.set(part, from + end);
-  return bytes.subarray(0, end).toString('utf8').split('\n').filter(Boolean);
+  const lines = bytes.subarray(0, end).toString('utf8').split('\n').filter(Boolean);
+  return { inode, offset: from + end, lines };
 }

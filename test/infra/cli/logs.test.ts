@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { readArguments } from '../../../infra/cli/arguments.ts';
@@ -36,7 +36,7 @@ it('C10 logs names the parts where it cannot find one', async () => {
   expect((await run(folderForTest())).err).toContain('start the local stack');
 });
 
-it('C10 logs --follow prints whole new lines, of a file begun again, too', async () => {
+it('U8 logs --follow prints whole new lines across a rotation and a truncation', async () => {
   const state = stateWith({ edge: 'T1 a long first line\n' });
   const given = readArguments(['logs', 'edge', '--follow', '--state', state]);
   if ('problem' in given) throw new Error(given.problem);
@@ -46,8 +46,12 @@ it('C10 logs --follow prints whole new lines, of a file begun again, too', async
   const file = path.join(state, 'logs', 'edge.log');
   appendFileSync(file, 'T2 second\nT3 par');
   await expect.poll(() => written).toEqual(['T1 a long first line\n', 'T2 second\n']);
-  writeFileSync(file, 'T4 new\n');
-  await expect.poll(() => written.slice(2)).toEqual(['T4 new\n']);
+  appendFileSync(file, 'tial\n');
+  renameSync(file, `${file}.1`);
+  writeFileSync(file, 'T4 longer than the file before it\n');
+  await expect.poll(() => written.slice(2)).toEqual(['T3 partial\n', 'T4 longer than the file before it\n']);
+  writeFileSync(file, 'T5 new\n');
+  await expect.poll(() => written.slice(4)).toEqual(['T5 new\n']);
   stop.abort();
   expect(await following).toMatchObject({ exit: 0 });
 });
