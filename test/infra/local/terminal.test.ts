@@ -11,7 +11,7 @@ const request = {
 };
 const served = { ...request, model: 'reference-en', audioSeconds: 3.75, agent: 'aks-westeurope-0' };
 
-describe('C10 a line per request', () => {
+describe('U8 a line per request', () => {
   it.each([
     ['served', served, 'POST /v1/audio/transcriptions 200 reference-en 3.8 s → aks-westeurope 210 ms ID'],
     ['refused', { ...request, status: 503, reason: 'no_pool' }, 'POST /v1/audio/transcriptions 503 no_pool 210 ms ID'],
@@ -27,7 +27,7 @@ describe('C10 a line per request', () => {
   });
 });
 
-describe('C10 the terminal of a stack', () => {
+describe('U8 the terminal of a stack', () => {
   function start(isTTY: boolean, verbose = false) {
     const written: string[] = [];
     const terminal = createTerminal({ isTTY, write: (text) => written.push(text) }, verbose);
