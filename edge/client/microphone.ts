@@ -9,20 +9,26 @@ const SAMPLE_RATE_HZ = 16_000;
 const CHUNK_MS = 40;
 /** Sound that waits for a reader: the time after which a stream without a connection fails. */
 const BUFFERED_MS_MAX = 60_000;
+/** Time that the audio thread has to hand over its last samples, ms: it answers in a few, unless it is suspended. */
+const FLUSH_MS_MAX = 100;
 
 /** Mono 16-bit samples of a microphone. Iterate once. */
 export interface Microphone extends AsyncIterable<Uint8Array> {
   readonly format: StreamFormat;
-  /** Releases the device. The iteration yields the captured chunks that were not read, and ends. */
+  /** Releases the device within 100 ms. The iteration yields what was captured and not read, and ends. */
   stop(): void;
 }
 
-/** Runs in the audio thread of the browser: collects samples and posts them in chunks. */
+/** Runs in the audio thread of the browser. Posts samples in chunks, and on a message the rest and `null`. */
 const PROCESSOR = `registerProcessor('auricle-capture', class extends AudioWorkletProcessor {
   constructor({ processorOptions }) {
     super();
     this.chunk = new Int16Array(processorOptions.samples);
     this.filled = 0;
+    this.port.onmessage = () => {
+      if (this.filled > 0) this.port.postMessage(this.chunk.slice(0, this.filled));
+      this.port.postMessage(null);
+    };
   }
   process([[samples = []]]) {
     for (const sample of samples) {
@@ -51,12 +57,16 @@ export async function openMicrophone(constraints: MediaTrackConstraints = {}): P
       for (const track of media.getTracks()) track.stop();
       void context.close();
     };
-    node.port.onmessage = ({ data }: MessageEvent<Int16Array<ArrayBuffer>>) => buffer.push(new Uint8Array(data.buffer));
+    node.port.onmessage = ({ data }: MessageEvent<Int16Array<ArrayBuffer> | null>) =>
+      data ? buffer.push(new Uint8Array(data.buffer)) : buffer.end();
     for (const track of media.getTracks())
       track.onended = () => buffer.end(new StreamError('microphone_lost', 'The microphone was removed or blocked.'));
     return {
       format: { encoding: 'linear16', rate: context.sampleRate, channels: 1 },
-      stop: () => buffer.end(),
+      stop: () => {
+        node.port.postMessage(null);
+        setTimeout(() => buffer.end(), FLUSH_MS_MAX);
+      },
       [Symbol.asyncIterator]: () => buffer.read(),
     };
   } catch (error) {

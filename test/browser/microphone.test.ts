@@ -102,6 +102,27 @@ describe('U14 the example page in Chromium', () => {
   });
 });
 
+/** Records for up to 40 ms more each time, until the sound ends inside a chunk. Resolves to the bytes of its chunks. */
+const recordUneven = `(async () => {
+  const { openMicrophone } = await import('./auricle.js');
+  for (;;) {
+    const microphone = await openMicrophone();
+    setTimeout(microphone.stop, 100 + 40 * Math.random());
+    const lengths = [];
+    for await (const { length } of microphone) lengths.push(length);
+    if (lengths.at(-1) < lengths[0]) return lengths;
+  }
+})()`;
+
+describe('U14 the microphone in Chromium', () => {
+  it('delivers the samples behind the last whole chunk at stop', async () => {
+    const page = await openPage(stack.token);
+    const lengths = await page.evaluate<number[]>(recordUneven);
+    expect(new Set(lengths.slice(0, -1))).toEqual(new Set([1_280]));
+    expect((lengths.at(-1) ?? 0) % 2).toBe(0);
+  });
+});
+
 /** Records one round of the sound in chunks of a quarter second, sends them live, then uploads them as a file. */
 const recordTwice = ({ url, token }: { url: string; token: string }) => `(async () => {
   const media = await navigator.mediaDevices.getUserMedia({ audio: true });
