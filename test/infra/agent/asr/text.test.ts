@@ -89,20 +89,44 @@ describe('U2 text of a model', () => {
 describe('U4 repetitions of a decoder', () => {
   const spoken = (text: string, ms = 300): DecodedWord[] =>
     text.split(' ').map((word, i) => ({ word, startFrame: ms * i, endFrame: ms * (i + 1), confidence: 1 }));
-  const dropped = (text: string, ms?: number) =>
-    dropRepeats(spoken(text, ms), ms !== undefined)
-      .map(({ word }) => word)
-      .join(' ');
+  const dropped = (text: string, ms?: number) => textOf(dropRepeats(spoken(text, ms), ms !== undefined));
+  const textOf = (words: readonly DecodedWord[]) => words.map(({ word }) => word).join(' ');
+  const times = (count: number, text: string) => Array(count).fill(text).join(' ');
 
   it.each([
-    ['a phrase three times', 'so thank you all. Thank you all. thank you all', 'so thank you all.'],
-    ['a word eight times', 'yes so so so so so so so so', 'yes so'],
-  ])('%s stays once', (_, text, left) => {
+    ['a sentence four times', `so ${times(4, 'thank you all for calling')}`, 'so thank you all for calling'],
+    ['a word over and over', `yes ${times(20, 'so')}`, 'yes so'],
+  ])('%s stays once without times', (_, text, left) => {
     expect(dropped(text)).toBe(left);
   });
 
-  it.each(['no no no', 'one two one two one two', 'bye bye', 'that is that is it'])('"%s" stays', (text) => {
-    expect(dropped(text, 300)).toBe(text);
+  it.each([
+    'no no no',
+    'bye bye',
+    'that is that is it',
+    times(8, 'zero'),
+    times(3, 'one two three'),
+    times(8, 'four two'),
+  ])('"%s" stays with times and without', (text) => {
+    expect([dropped(text, 200), dropped(text)]).toEqual([text, text]);
+  });
+
+  it.each([
+    ['a word', times(30, 'so'), 'so'],
+    ['a phrase', times(9, 'thank you all'), 'thank you all'],
+  ])('%s that fills its sound faster than speech stays once', (_, text, left) => {
+    expect([dropped(text, 20), dropRepeats(spoken(text, 20), false).length]).toEqual([left, left.split(' ').length]);
+  });
+
+  it.each([
+    ['hold the line', 2, 7, 2],
+    // The first word of the loop begins where speech would.
+    ['zero', 8, 40, 9],
+  ])('"%s" spoken %i times before a loop stays', (phrase, count, loops, left) => {
+    const real = spoken(times(count, phrase), 200);
+    const end = real.at(-1)?.endFrame ?? 0;
+    const looped = spoken(times(loops, phrase)).map((word) => ({ ...word, startFrame: end, endFrame: end }));
+    expect(textOf(dropRepeats([...real, ...looped], true))).toBe(times(left, phrase));
   });
 
   it('a sentence that follows itself in no time stays once', () => {

@@ -2,10 +2,14 @@ import type { DecodedWord } from '../decode/decoder.ts';
 
 /** Longest phrase that is searched for repetitions, words. */
 const PHRASE_WORDS_MAX = 30;
-/** A phrase of one or two words is a loop from this many words on; people do say "no, no, no". */
+/** Shortest run of a phrase of one or two words that is a loop, words; people do say "no, no, no". */
 const LOOP_WORDS = 8;
-/** Repetitions from which a longer phrase is a loop. */
+/** Repetitions from which a phrase without measured times is a loop. */
 const LOOP_TIMES = 3;
+/** Shortest such run, words: card numbers have at most 19 digits (ISO/IEC 7812), phone numbers 15 (E.164). */
+const UNTIMED_LOOP_WORDS = 20;
+/** Time that the fastest speaker needs for a word, in frames of 1 ms. */
+const WORD_MS_MIN = 60;
 
 const plain = ({ word }: DecodedWord) => word.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '') || word;
 
@@ -18,38 +22,43 @@ function timesAt(words: readonly string[], at: number, size: number): number {
 }
 
 /**
- * Returns the words without what a decoder adds when it loops: a phrase in direct succession, three times or
- * over eight words, stays once. With measured times, a phrase that follows itself within no time is a loop the second
- * time already.
+ * Returns the words without the copies of a phrase that a decoder adds when it loops. A copy is dropped when it follows
+ * faster than speech. Without measured times, words share the time of the utterance, and a phrase that comes three
+ * times and fills 20 words stays once.
  */
 export function dropRepeats(words: readonly DecodedWord[], hasTimes: boolean): DecodedWord[] {
   const plainWords = words.map(plain);
   const kept: DecodedWord[] = [];
   for (let at = 0; at < words.length; ) {
     const loop = loopAt(words, plainWords, at, hasTimes);
-    kept.push(...words.slice(at, at + (loop?.size ?? 1)));
-    at += loop ? loop.size * loop.times : 1;
+    kept.push(...(loop?.kept ?? words.slice(at, at + 1)));
+    at += loop?.length ?? 1;
   }
   return kept;
 }
 
+/** Returns the length of a loop that begins at `at`, and the words of it that were spoken. */
 function loopAt(words: readonly DecodedWord[], plainWords: readonly string[], at: number, hasTimes: boolean) {
   for (let size = 1; size <= PHRASE_WORDS_MAX && at + 2 * size <= words.length; size++) {
     const times = timesAt(plainWords, at, size);
     if (times < 2) continue;
-    const copies = words.slice(at + size, at + size * times);
-    if (times >= LOOP_TIMES && (size > 2 || size * times >= LOOP_WORDS)) return { size, times };
-    if (hasTimes && size > 2 && isInstant(copies)) return { size, times };
+    const length = size * times;
+    const first = words.slice(at, at + size);
+    if (!hasTimes && times >= LOOP_TIMES && length >= UNTIMED_LOOP_WORDS) return { length, kept: first };
+    // Times of single words jitter: a run of a short phrase is judged as a whole.
+    const isShort = size <= 2;
+    if (isShort && (length < LOOP_WORDS || !isFast(words, at + size, at + length))) continue;
+    const copies = Array.from({ length: times - 1 }, (_, i) => at + size * (i + 1));
+    const spoken = copies.filter((from) => !isFast(words, isShort ? from - size : from, from + size));
+    if (spoken.length < copies.length)
+      return { length, kept: [...first, ...spoken.flatMap((from) => words.slice(from, from + size))] };
   }
   return undefined;
 }
 
-/** Time that the fastest speaker needs for a word, in frames of 1 ms. */
-const WORD_MS_MIN = 60;
-
-function isInstant(words: readonly DecodedWord[]): boolean {
-  const [first, last] = [words[0], words.at(-1)];
-  if (first === undefined || last === undefined) return false;
+/** Reports whether words `from` to `to` begin in less time than speech takes. */
+function isFast(words: readonly DecodedWord[], from: number, to: number): boolean {
   // By starts: the end of the last word may be a guess.
-  return last.startFrame - first.startFrame < WORD_MS_MIN * (words.length - 1);
+  const start = (at: number) => words[at]?.startFrame ?? 0;
+  return start(to - 1) - start(from) < WORD_MS_MIN * (to - from - 1);
 }
