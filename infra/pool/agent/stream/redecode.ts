@@ -51,8 +51,10 @@ export function createRedecoding(parts: RedecodeParts, start: number) {
   let compared = 0;
   let state = agreement.show([], 0);
   let logProbability = 0;
+  let latest: { readonly from: number; readonly heard: HeardText } | undefined;
 
   async function hear(read: Read, to: number): Promise<Result<HeardText>> {
+    if (latest?.from === from && decoded === to) return ok(latest.heard);
     const samples = read(from * FRAME_SAMPLES, to);
     const answer = await inferPatiently(parts, samples);
     if (!answer.ok) return answer;
@@ -65,7 +67,8 @@ export function createRedecoding(parts: RedecodeParts, start: number) {
       startFrame: word.startFrame + from,
       endFrame: word.endFrame + from,
     }));
-    return ok({ words, logProbability });
+    latest = { from, heard: { words, logProbability } };
+    return ok(latest.heard);
   }
 
   return {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { redecodeAfter } from '../../../../infra/pool/agent/stream/redecode.ts';
-import { createTextEngine, textModel } from '../../../fake/text-engine.ts';
+import { createRedecoding, redecodeAfter } from '../../../../infra/pool/agent/stream/redecode.ts';
+import { createFakeClock } from '../../../fake/clock.ts';
+import { createTextEngine, textModel, textTensor } from '../../../fake/text-engine.ts';
 import { silence, voice } from '../fixtures.ts';
 import { linear16, type StreamBench, startStreamBench } from './start-stream.ts';
 
@@ -49,6 +50,31 @@ describe('R1 live sound for a model that takes whole recordings', () => {
     ['as often as it must when the engine is slow', 2_000, 12_800],
   ])('decodes %s', (_, tookMs, samples) => {
     expect(redecodeAfter(12_800, tookMs)).toBe(samples);
+  });
+
+  it('decodes the same sound once when the utterance ends with it', async () => {
+    const { recogniser } = textModel('test-en', 0.5);
+    if (!recogniser || !('text' in recogniser)) throw new Error('no text model');
+    let decodings = 0;
+    const run = async () => {
+      decodings++;
+      return { ok: true, value: new Map([['TEXT', textTensor('TEXT', 'good morning')]]) } as const;
+    };
+    const redecoding = createRedecoding(
+      {
+        ...{ recogniser, bias: undefined, class: 'realtime', live: { hopSamples: 8_000 } },
+        ...{ clock: createFakeClock().clock, signal: new AbortController().signal },
+        steps: { run, queued: () => ({ realtime: 0, interactive: 0, default: 0, batch: 0 }), busy: () => 0 },
+      },
+      0,
+    );
+    const read = (from: number, to: number) => new Float32Array(to - from);
+    const ended = async (samples: number) => redecoding.finish(read, { samples, ending: 'endpoint' }, 0);
+    await redecoding.push(read, 16_000);
+    expect(await ended(16_000)).toMatchObject({ ok: true, value: [{ text: 'good morning', end: 1 }] });
+    expect(decodings).toBe(1);
+    await ended(15_200);
+    expect(decodings).toBe(2);
   });
 
   it('decodes an utterance once for a client without interims', async () => {
