@@ -87,7 +87,7 @@ function openScribe(parts: SessionParts, accepted: Accepted, time: () => number)
   const { open, liveModel, recogniser, resumption } = accepted;
   return new Scribe({
     ...live,
-    ...live.tracks.of(liveModel.model),
+    ...live.tracks.of(liveModel.model, signal),
     live: liveModel,
     recogniser,
     class: ticket.class,

@@ -15,15 +15,24 @@ export interface TracksOptions extends StepsOptions {
 
 /** A track for each model, so that one that is stuck holds up its own streams only (A8). */
 export function createTracks(options: TracksOptions) {
-  const tracks = new Map<string, Track>();
+  const open = new Map<string, { readonly track: Track; streams: number }>();
   const sum = (count: (track: Track) => number) =>
-    [...tracks.values()].reduce((total, track) => total + count(track), 0);
+    [...open.values()].reduce((total, { track }) => total + count(track), 0);
 
-  function of(model: string): Track {
-    const track = tracks.get(model) ?? { steps: createSteps(options), rebuilds: new Semaphore(options.rebuilds) };
-    // As many as the repository has live models.
-    tracks.set(model, track);
-    return track;
+  /** Returns the track of a stream's model, which is dropped when `signal` of its last stream has aborted. */
+  function of(model: string, signal: AbortSignal): Track {
+    const entry = open.get(model) ?? {
+      track: { steps: createSteps(options), rebuilds: new Semaphore(options.rebuilds) },
+      streams: 0,
+    };
+    open.set(model, entry);
+    entry.streams++;
+    const leave = () => {
+      if (--entry.streams === 0) open.delete(model);
+    };
+    if (signal.aborted) leave();
+    else signal.addEventListener('abort', leave, { once: true });
+    return entry.track;
   }
 
   return {

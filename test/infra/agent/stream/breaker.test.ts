@@ -160,6 +160,17 @@ describe('the breaker of a stream (A8)', () => {
     expect(live.tracks.rebuilding()).toBe(0);
   });
 
+  it('keeps a model for as long as a stream of it is open', () => {
+    const { tracks } = scene(16).live;
+    const [one, other] = [new AbortController(), new AbortController()];
+    const track = tracks.of('old', one.signal);
+    expect(tracks.of('old', other.signal)).toBe(track);
+    one.abort();
+    expect(tracks.of('old', AbortSignal.abort())).toBe(track);
+    other.abort();
+    expect(tracks.of('old', new AbortController().signal)).not.toBe(track);
+  });
+
   it('keeps to its model: another one on the same engine goes on', async () => {
     const { engine, time, live } = scene(16);
     engine.hold = (_, { model }) => (model === 'stuck' ? never : undefined);
