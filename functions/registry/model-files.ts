@@ -60,21 +60,32 @@ export async function planFiles(
   return ok({ revision, complete, files: planned, headers: { ...fileHeaders }, expires });
 }
 
-/** Hashes an upload and copies it into the store. Discards one with other bytes than its name says. */
-export async function hashUpload(context: FileContext, digest: string): Promise<'stored' | 'discarded' | 'changed'> {
+/**
+ * Hashes an upload and copies it into the store. Discards one with other bytes than its name says, and a good one once
+ * its copy has succeeded. `open`: the upload is gone, replaced or being copied, and a later run looks again.
+ */
+export async function hashUpload(context: FileContext, digest: string): Promise<'stored' | 'discarded' | 'open'> {
   const { blobs } = context;
   const upload = await blobs.find(MODEL_UPLOADS, digest);
-  if (!upload) return 'changed';
-  const actual = upload.bytes > MODEL_FILE_BYTES_MAX ? 'too long' : await blobs.digest(MODEL_UPLOADS, upload);
-  if (actual === undefined) return 'changed';
-  const isGood = actual === digest;
-  if (isGood && !(await blobs.copy(MODEL_UPLOADS, MODELS, upload))) return 'changed';
-  if (!isGood) context.log({ what: 'model upload discarded', detail: `${digest}, ${upload.bytes} bytes` });
+  if (!upload) return 'open';
+  const existing = await blobs.find(MODELS, digest);
+  if (existing?.copy === 'pending') return 'open';
+  if (!existing || existing.copy === 'failed') {
+    const actual = upload.bytes > MODEL_FILE_BYTES_MAX ? 'too long' : await blobs.digest(MODEL_UPLOADS, upload);
+    if (actual === undefined) return 'open';
+    if (actual !== digest) {
+      context.log({ what: 'model upload discarded', detail: `${digest}, ${upload.bytes} bytes` });
+      await blobs.discard(MODEL_UPLOADS, upload);
+      return 'discarded';
+    }
+    if (existing) await blobs.discard(MODELS, existing);
+    if (!(await blobs.copy(MODEL_UPLOADS, MODELS, upload))) return 'open';
+  }
   await blobs.discard(MODEL_UPLOADS, upload);
-  return isGood ? 'stored' : 'discarded';
+  return 'stored';
 }
 
-/** Hashes uploads whose event was lost. A failure of one keeps no other waiting. */
+/** Hashes uploads whose event was lost, and ends those whose copy was pending. A failure of one keeps no other waiting. */
 export async function hashForgotten(context: FileContext): Promise<void> {
   for (const { name } of await context.blobs.list(MODEL_UPLOADS, '')) {
     await hashUpload(context, name).catch((error: unknown) => {
@@ -113,7 +124,7 @@ export async function addressFiles(
     readSigned(context, model, revision),
     readList(context, model, revision),
   ]);
-  const found = await Promise.all(listed.map(({ digest }) => context.blobs.find(MODELS, digest)));
+  const found = await Promise.all(listed.map(({ digest }) => findStored(context, digest)));
   if (!signed || listed.length === 0 || found.includes(undefined)) return no(refuse('model_files_missing', { model }));
   await noteUse(context.rows, model, revision, now);
   const isAway = (at: number) => found[at]?.placed?.tier === 'archive';
@@ -131,8 +142,14 @@ export async function readList({ rows }: Pick<ModelContext, 'rows'>, model: stri
   return row && modelFile.array().parse(row.value.files);
 }
 
-const areStored = async ({ blobs }: FileContext, files: readonly ModelFile[]): Promise<boolean> =>
-  (await Promise.all(files.map(({ digest }) => blobs.find(MODELS, digest)))).every((stored) => stored !== undefined);
+/** Returns a file of the store; `undefined` while its copy has not succeeded. */
+async function findStored({ blobs }: FileContext, digest: string): Promise<BlobFacts | undefined> {
+  const found = await blobs.find(MODELS, digest);
+  return found?.copy === undefined ? found : undefined;
+}
+
+const areStored = async (context: FileContext, files: readonly ModelFile[]): Promise<boolean> =>
+  (await Promise.all(files.map(({ digest }) => findStored(context, digest)))).every((stored) => stored !== undefined);
 
 /** State of a file, with the facts of a stored one. */
 interface FoundFile {
@@ -145,6 +162,6 @@ interface FoundFile {
 async function find({ blobs }: FileContext, digest: string): Promise<FoundFile> {
   const upload = await blobs.find(MODEL_UPLOADS, digest);
   const stored = await blobs.find(MODELS, digest);
-  if (stored) return { digest, state: 'stored', stored };
-  return { digest, state: upload ? 'hashing' : 'missing' };
+  if (stored && !stored.copy) return { digest, state: 'stored', stored };
+  return { digest, state: upload || stored?.copy === 'pending' ? 'hashing' : 'missing' };
 }

@@ -27,6 +27,8 @@ export interface BlobFacts {
   readonly etag: string;
   readonly metadata: Readonly<Record<string, string>>;
   readonly placed?: Placement;
+  /** State of a copy into this blob that has not succeeded: the blob exists without its bytes. */
+  readonly copy?: 'pending' | 'failed';
 }
 
 /** Access tier of a blob. */
@@ -63,11 +65,14 @@ export interface Blobs {
 export interface PlainBlobs extends Blobs {
   /** Returns the SHA-256 in hex of that version; `undefined` when it is gone. Holds one chunk at a time. */
   digest(container: ContainerName, found: BlobFacts): Promise<string | undefined>;
-  /** Copies that version into another container, unless the name exists there. `false` when it is gone. */
+  /**
+   * Copies that version into another container. `false` when the version is gone, the name exists there, or the copy
+   * is pending: `find` then reports the state of the destination.
+   */
   copy(from: ContainerName, to: ContainerName, found: BlobFacts): Promise<boolean>;
   /** Changes the tier of a blob in place. A return from archive takes hours, and a higher priority replaces a lower. */
   setTier(container: ContainerName, name: string, tier: BlobTier, priority?: RehydratePriority): Promise<void>;
-  /** Removes that version, if it is still there; a lease on it is broken. */
+  /** Removes that version, if it is still there; breaks a lease on it. A blob with a pending copy into it stays. */
   discard(container: ContainerName, found: BlobFacts): Promise<void>;
 }
 
@@ -90,7 +95,14 @@ export function openBlobs(connection: string): Blobs {
       try {
         const found = await callStorage('read', (options) => blob(container, name).getProperties(options));
         const { contentLength = 0, etag = '', metadata = {} } = found;
-        return { name, bytes: contentLength, etag: quoted(etag), metadata, placed: placementOf(found) };
+        return {
+          name,
+          bytes: contentLength,
+          etag: quoted(etag),
+          metadata,
+          placed: placementOf(found),
+          ...copyOf(found),
+        };
       } catch (error) {
         if (isStatus(error, 404)) return undefined;
         throw error;
@@ -110,10 +122,13 @@ export function openBlobs(connection: string): Blobs {
     },
     async list(container, prefix) {
       const found: BlobFacts[] = [];
-      const items = account.getContainerClient(container).listBlobsFlat({ prefix, includeMetadata: true });
+      const items = account
+        .getContainerClient(container)
+        .listBlobsFlat({ prefix, includeMetadata: true, includeCopy: true });
       for await (const { name, properties, metadata = {} } of items) {
         const { contentLength: bytes = 0, etag } = properties;
-        found.push({ name, bytes, etag: quoted(etag), metadata, placed: placementOf(properties) });
+        const placed = placementOf(properties);
+        found.push({ name, bytes, etag: quoted(etag), metadata, placed, ...copyOf(properties) });
       }
       return found;
     },
@@ -161,6 +176,12 @@ function placementOf({ accessTier, archiveStatus, rehydratePriority, ...times }:
   return { tier, since, returning: { to, priority } };
 }
 
+/** Returns the state of a copy that has not succeeded. A failed or aborted copy leaves a blob of 0 bytes. */
+function copyOf({ copyStatus }: { readonly copyStatus?: string }): Pick<BlobFacts, 'copy'> {
+  if (copyStatus === undefined || copyStatus === 'success') return {};
+  return { copy: copyStatus === 'pending' ? 'pending' : 'failed' };
+}
+
 /** Adds quotes: lists give versions without them, headers with them. */
 const quoted = (etag: string): string => (etag.startsWith('"') || etag === '' ? etag : `"${etag}"`);
 
@@ -193,10 +214,9 @@ export function openPlainBlobs(connection: string): PlainBlobs {
           sourceConditions: { ifMatch: etag },
           conditions: { ifNoneMatch: '*' },
         });
-        return (await copying.pollUntilDone()).copyStatus === 'success';
+        return copying.isDone();
       } catch (error) {
-        if (isStatus(error, 409)) return true;
-        if (isStatus(error, 404) || isStatus(error, 412)) return false;
+        if ([404, 409, 412].some((status) => isStatus(error, status))) return false;
         throw error;
       }
     },
@@ -212,6 +232,7 @@ export function openPlainBlobs(connection: string): PlainBlobs {
       try {
         await remove();
       } catch (error) {
+        if (error instanceof RestError && error.code === 'PendingCopyOperation') return;
         if (!isStatus(error, 412)) throw error;
         if ((error as RestError).code !== 'LeaseIdMissing') return;
         await upload.getBlobLeaseClient().breakLease(0);

@@ -52,7 +52,7 @@ export function joinFacts(revisions: readonly RevisionFiles[], found: readonly B
   const blobs = new Map<string, StoredBlob>();
   for (const facts of found) {
     const owning = owners.get(facts.name);
-    if (owning) blobs.set(facts.name, blobOf(facts, owning));
+    if (owning && !facts.copy) blobs.set(facts.name, blobOf(facts, owning));
   }
   return { revisions, blobs };
 }

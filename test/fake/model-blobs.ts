@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ModelContext } from '../../functions/registry/model-context.ts';
-
 import type { BlobFacts, Placement } from '../../functions/store/blobs.ts';
-
 import type { BlobTier, RehydratePriority } from '../../shared/registry/tiers.ts';
 
 type StoreBlobs = ModelContext['blobs'];
@@ -13,10 +11,15 @@ export class ModelBlobs implements StoreBlobs {
   /** Sizes of files that are larger than their bytes here. */
   readonly #sizes = new Map<string, number>();
   readonly #placed = new Map<string, Placement>();
+  /** Bytes of copies that are pending, by container and name. */
+  readonly #pending = new Map<string, string>();
+  readonly #failed = new Set<string>();
+  /** Reports whether the next copy stays pending until `endCopies`. */
+  isPending = (): boolean => false;
   #version = 0;
   now = (): number => Date.now();
   /** Runs in the middle of hashing. */
-  onDigest: () => void = () => {};
+  onDigest: () => void | Promise<void> = () => {};
 
   /** Writes through an address, as a client does. */
   write(url: string, bytes: string): void {
@@ -42,18 +45,34 @@ export class ModelBlobs implements StoreBlobs {
 
   async digest(container: string, found: BlobFacts): Promise<string | undefined> {
     const blob = this.#at(container, found);
-    this.onDigest();
+    await this.onDigest();
     return blob && createHash('sha256').update(blob.bytes).digest('hex');
   }
 
   async copy(from: string, to: string, found: BlobFacts): Promise<boolean> {
+    const place = `${to}/${found.name}`;
     const blob = this.#at(from, found);
-    if (blob && !this.#blobs.has(`${to}/${found.name}`)) this.#put(`${to}/${found.name}`, blob.bytes);
-    return blob !== undefined;
+    if (!blob || this.#blobs.has(place)) return false;
+    const isPending = this.isPending();
+    if (isPending) this.#pending.set(place, blob.bytes);
+    this.#put(place, isPending ? '' : blob.bytes);
+    return !isPending;
+  }
+
+  /** Ends the pending copies; a failed one leaves a blob without bytes. */
+  endCopies(end: () => 'success' | 'failed'): void {
+    for (const [place, bytes] of this.#pending) {
+      if (end() === 'success') this.#put(place, bytes);
+      else this.#failed.add(place);
+    }
+    this.#pending.clear();
   }
 
   async discard(container: string, found: BlobFacts): Promise<void> {
-    if (this.#at(container, found)) this.#blobs.delete(`${container}/${found.name}`);
+    const place = `${container}/${found.name}`;
+    if (this.#pending.has(place) || !this.#at(container, found)) return;
+    this.#blobs.delete(place);
+    this.#failed.delete(place);
   }
 
   async list(container: string): Promise<BlobFacts[]> {
@@ -69,6 +88,8 @@ export class ModelBlobs implements StoreBlobs {
       etag,
       metadata: {},
       placed: this.#placed.get(place) ?? { tier: 'hot', since: 0 },
+      ...(this.#pending.has(place) && { copy: 'pending' }),
+      ...(this.#failed.has(place) && { copy: 'failed' }),
     };
   }
 

@@ -69,7 +69,7 @@ class TieredBlobs extends ModelBlobs {
   override async copy(from: string, to: string, found: BlobFacts): Promise<boolean> {
     const isNew = (await this.find(to, found.name)) === undefined;
     const done = await super.copy(from, to, found);
-    if (done && isNew) this.place(found.name, { tier: 'hot', since: this.now() });
+    if (isNew) this.place(found.name, { tier: 'hot', since: this.now() });
     return done;
   }
 
@@ -124,6 +124,7 @@ export class ModelStore {
     this.world = world;
     this.revisions = revisions;
     this.blobs.now = () => world.now;
+    this.blobs.isPending = () => world.bad(0.2);
   }
 
   #context(life: Life): ModelContext {
@@ -233,6 +234,7 @@ export class ModelStore {
   async onTimer(): Promise<void> {
     await this.run((context) => publishRelease(context));
     await this.run(moveTiers);
+    this.blobs.endCopies(() => (this.world.bad(0.3) ? 'failed' : 'success'));
     await this.run(hashForgotten);
   }
 

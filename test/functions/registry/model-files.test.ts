@@ -157,8 +157,48 @@ describe('C7: the model store', () => {
     const [network] = (await plan(one, first)).files;
     blobs.write(network?.url ?? '', 'first network');
     blobs.onDigest = () => blobs.write(network?.url ?? '', 'other network');
-    expect(await hashUpload(context, digestOf('first network'))).toBe('changed');
+    expect(await hashUpload(context, digestOf('first network'))).toBe('open');
     expect((await plan(one, first)).files[0]?.state).toBe('hashing');
+  });
+
+  it('counts a file as hashing while its copy is pending', async () => {
+    const one = await register(first);
+    blobs.isPending = () => true;
+    await push(one, first, contents);
+    // The event and the timer hash the same upload: the later one must not discard it.
+    await hashForgotten(context);
+    expect((await plan(one, first)).files.map(({ state }) => state)).toEqual(['hashing', 'hashing']);
+    expect(await listFiles(context, MODEL, one)).toMatchObject({ value: { complete: false } });
+    expect(await addressFiles(context, MODEL, one)).toMatchObject({ refusal: { reason: 'model_files_missing' } });
+    blobs.endCopies(() => 'success');
+    await hashForgotten(context);
+    expect(await plan(one, first)).toMatchObject({ complete: true });
+    expect(await blobs.list('model-uploads')).toEqual([]);
+  });
+
+  it('keeps the upload when another function begins the copy first', async () => {
+    const one = await register(first);
+    const [network] = (await plan(one, first)).files;
+    blobs.write(network?.url ?? '', 'first network');
+    blobs.isPending = () => true;
+    blobs.onDigest = async () => {
+      blobs.onDigest = () => {};
+      await hashUpload(context, digestOf('first network'));
+    };
+    expect(await hashUpload(context, digestOf('first network'))).toBe('open');
+    expect(await blobs.list('model-uploads')).toHaveLength(1);
+  });
+
+  it('copies again after a failed copy, and never counts it as stored', async () => {
+    const one = await register(first);
+    blobs.isPending = () => true;
+    await push(one, first, contents);
+    blobs.endCopies(() => 'failed');
+    expect(await listFiles(context, MODEL, one)).toMatchObject({ value: { complete: false } });
+    blobs.isPending = () => false;
+    await hashForgotten(context);
+    expect(await plan(one, first)).toMatchObject({ complete: true });
+    expect(blobs.read(`read:models/${shared.digest}`)).toBe('a b c');
   });
 
   it('refuses another size than that of a stored file', async () => {
