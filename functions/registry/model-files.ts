@@ -95,13 +95,15 @@ export async function hashForgotten(context: FileContext): Promise<void> {
   }
 }
 
-/** Returns the listed files of a revision, and whether the store has them all. */
+/** Returns the listed files of a revision with the state of each, and whether the store has them all. */
 export async function listFiles(context: FileContext, model: string, revision: string): Promise<Result<FileList>> {
   const { registry } = await readModel(context, model);
   if (!Object.hasOwn(registry.revisions, revision)) return no(refuse('revision_unknown', { model }));
   const files = await readList(context, model, revision);
   if (!files) return no(refuse('model_files_missing', { model }));
-  return ok({ revision, complete: await areStored(context, files), files });
+  const found = await Promise.all(files.map(({ digest }) => find(context, digest)));
+  const listed = files.map((file, at) => ({ ...file, state: found[at]?.state }));
+  return ok({ revision, complete: listed.every(({ state }) => state === 'stored'), files: listed });
 }
 
 /** Reports whether the store has every file of a revision. */
@@ -158,10 +160,13 @@ interface FoundFile {
   readonly stored?: BlobFacts;
 }
 
-/** Looks for the upload first: it is discarded after the copy, so one that is gone is in the store by then. */
-async function find({ blobs }: FileContext, digest: string): Promise<FoundFile> {
-  const upload = await blobs.find(MODEL_UPLOADS, digest);
-  const stored = await blobs.find(MODELS, digest);
-  if (stored && !stored.copy) return { digest, state: 'stored', stored };
-  return { digest, state: upload || stored?.copy === 'pending' ? 'hashing' : 'missing' };
+/** Looks at the store again where the upload is gone: it is discarded after the copy. A stored file costs one look. */
+async function find(context: FileContext, digest: string): Promise<FoundFile> {
+  const { blobs } = context;
+  const stored = await findStored(context, digest);
+  if (stored) return { digest, state: 'stored', stored };
+  if (await blobs.find(MODEL_UPLOADS, digest)) return { digest, state: 'hashing' };
+  const copied = await blobs.find(MODELS, digest);
+  if (copied && !copied.copy) return { digest, state: 'stored', stored: copied };
+  return { digest, state: copied?.copy === 'pending' ? 'hashing' : 'missing' };
 }

@@ -2,9 +2,14 @@
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type RevisionRow, revisionRow } from '../../../shared/registry/contract.ts';
-import { type FilePlan, filePlan, type ModelFile } from '../../../shared/registry/model-files.ts';
+import {
+  type FileList,
+  type FilePlan,
+  fileList,
+  filePlan,
+  type ModelFile,
+} from '../../../shared/registry/model-files.ts';
 import { digestOfFiles } from '../../../shared/registry/revision.ts';
 import { bundle as bundleSchema } from '../../../shared/registry/signature-bundle.ts';
 import { readPayload } from '../../../shared/registry/signature-envelope.ts';
@@ -19,9 +24,9 @@ import { type Caller, callRegistry, type Headers, readJsonFile } from './registr
 
 /** Files that are sent beside each other. */
 const SENT_AT_ONCE = 4;
-/** Pause between two looks at files that the functions hash, ms. */
-const LOOK_MS = 500;
-/** Time without any progress after which the functions are taken to hash nothing, ms. */
+/** Steps of the back-off between two looks at files that the functions hash: 0.5 s to 4 s. */
+const LOOK_STEPS = { first: 1, last: 4 };
+/** Time without a finished file after which the push gives up, ms. */
 const HASH_MS_MAX = 300_000;
 
 /** A file of the revision, and its place on this machine. */
@@ -69,8 +74,8 @@ export async function pushRevision(
   const registered = await callRegistry(caller, route, revisionRow, { method: 'POST', body: { bundle } });
   if ('exit' in registered) return registered;
   const listed = { files: files.map(({ name, digest, bytes }) => ({ name, digest, bytes })) };
-  const plan = () => callRegistry(caller, `${route}/${revision}/files`, filePlan, { method: 'POST', body: listed });
-  const first = await plan();
+  const store = `${route}/${revision}/files`;
+  const first = await callRegistry(caller, store, filePlan, { method: 'POST', body: listed });
   if ('exit' in first) return first;
   try {
     await sendMissing(caller.edge, files, first.value, world);
@@ -78,7 +83,8 @@ export async function pushRevision(
     if (!(error instanceof SendProblem)) throw error;
     return impossible(`${error.message}; run the same command to go on`);
   }
-  const problem = await untilStored(plan, first.value, world);
+  const look = () => callRegistry(caller, store, fileList);
+  const problem = first.value.complete ? undefined : await untilStored(look, world);
   if (problem) return problem;
   const missing = first.value.files.filter(({ state }) => state === 'missing');
   const bytes = missing.reduce((sum, one) => sum + one.bytes, 0);
@@ -154,25 +160,28 @@ async function sendMissing(edge: string, files: readonly LocalFile[], plan: File
   await Promise.all(Array.from({ length: SENT_AT_ONCE }, send));
 }
 
-/** Waits until the store has every file. Returns an answer if it removed one, or stands still. */
-async function untilStored(
-  plan: () => Promise<{ readonly value: FilePlan } | Answer>,
-  first: FilePlan,
-  { now }: UploadEnv,
+/** Waits until the store has every file. Returns an answer if it removed one, or finishes none for HASH_MS_MAX. */
+export async function untilStored(
+  look: () => Promise<{ readonly value: FileList } | Answer>,
+  { now, pause, print }: Pick<UploadEnv, 'now' | 'pause' | 'print'>,
 ): Promise<Answer | undefined> {
-  const storedIn = ({ files }: FilePlan) => files.filter(({ state }) => state === 'stored').length;
-  let progress = { at: now(), stored: storedIn(first) };
-  if (first.complete) return undefined;
-  for (;;) {
-    const next = await plan();
-    if ('exit' in next) return next;
-    if (next.value.complete) return undefined;
-    const lost = next.value.files.find(({ state }) => state === 'missing');
+  let progress = { at: now(), open: Number.POSITIVE_INFINITY };
+  for (let step = LOOK_STEPS.first; ; step += 1) {
+    const found = await look();
+    if ('exit' in found) return found;
+    const { complete, files } = found.value;
+    if (complete) return undefined;
+    const lost = files.find(({ state }) => state === 'missing');
     if (lost) return impossible(`the store refused ${lost.digest}: other bytes arrived; push again`);
-    const stored = storedIn(next.value);
-    if (stored > progress.stored) progress = { at: now(), stored };
+    const open = files.filter(({ state }) => state !== 'stored');
+    const bytes = open.reduce((sum, one) => sum + one.bytes, 0);
+    const waiting = `the store hashes ${open.length} of ${files.length} files (${bytes} bytes)`;
+    if (open.length < progress.open) {
+      progress = { at: now(), open: open.length };
+      print(waiting);
+    }
     if (now() - progress.at > HASH_MS_MAX)
-      return impossible('the files were sent and are not hashed yet; push again later');
-    await sleep(LOOK_MS);
+      return impossible(`${waiting} and has finished none for ${HASH_MS_MAX / 60_000} minutes; push again later`);
+    await pause(Math.min(step, LOOK_STEPS.last));
   }
 }
