@@ -9,8 +9,6 @@ export const coldest: Readonly<Record<Need, BlobTier>> = { alias: 'hot', trial: 
 export interface StoredBlob {
   readonly digest: string;
   readonly bytes: number;
-  /** Manifests and signatures are read by every decision about a revision: always hot. */
-  readonly kind: 'file' | 'manifest' | 'signature';
   readonly tier: BlobTier;
   /** Epoch ms of its arrival in the tier. */
   readonly since: number;
@@ -19,8 +17,8 @@ export interface StoredBlob {
   readonly reads: number;
   /** Needs of all revisions that contain it. */
   readonly needs: readonly Need[];
-  /** An agent or a person wants it, by this time (epoch ms). */
-  readonly wantedBy?: number;
+  /** An archived blob was requested since it is in archive. */
+  readonly wanted?: boolean;
   /** A move in progress; a return from archive says its priority. */
   readonly moving?: { readonly to: BlobTier; readonly priority?: RehydratePriority };
 }
@@ -36,6 +34,8 @@ export interface BlobMove {
   /** Epoch ms to plan with; a return may take less. */
   readonly expectedAt: number;
   readonly fees: Fees;
+  /** Dollars a month that the move saves in storage; negative when it costs more. */
+  readonly savesMonthly: number;
   readonly reasons: Reasons;
 }
 
@@ -47,8 +47,6 @@ export interface Reasons {
   readonly expectedReads: number;
   /** Dollars over the horizon in each tier, fees of getting there included. */
   readonly costs: Readonly<Record<BlobTier, number>>;
-  /** Dollars a month that the move saves in storage; negative when it costs more. */
-  readonly savesMonthly: number;
 }
 
 export interface BlobPolicy {
@@ -92,17 +90,15 @@ export function decideBlobs(blobs: readonly StoredBlob[], policy: BlobPolicy, no
 /** Decides one blob; `highGb` returns with high priority before it. */
 export function decideBlob(blob: StoredBlob, policy: BlobPolicy, now: number, highGb = 0): BlobMove | undefined {
   const reasons = weighBlob(blob, policy, now);
-  const wanted = blob.wantedBy !== undefined && blob.tier === 'archive';
   const below = rank(blob.tier) > rank(reasons.floor);
-  if (blob.moving) return wanted || below ? hurry(blob, policy, now, { reasons, highGb }) : undefined;
+  if (blob.moving) return blob.wanted || below ? hurry(blob, policy, now, { reasons, highGb }) : undefined;
   const cheapest = (start: BlobTier) =>
     blobTiers
       .filter((tier) => rank(tier) <= rank(reasons.floor) && isAllowed(tier, blob, reasons))
       .reduce((best, tier) => (reasons.costs[tier] < reasons.costs[best] ? tier : best), start);
   if (below) return moveTo(blob, policy, now, { to: cheapest(reasons.floor), rule: 'needed', reasons, highGb });
-  // A wanted blob comes back to where reading is free, and stays where it is read.
-  if (wanted) return moveTo(blob, policy, now, { to: 'hot', rule: 'needed', reasons, highGb });
-  if (blob.wantedBy !== undefined) return undefined;
+  // A wanted blob comes back to where reading is free.
+  if (blob.wanted) return moveTo(blob, policy, now, { to: 'hot', rule: 'needed', reasons, highGb });
   const to = cheapest(blob.tier);
   const saving = reasons.costs[blob.tier] - reasons.costs[to];
   if (saving <= Math.max(policy.leastSaving, policy.margin * reasons.costs[blob.tier])) return undefined;
@@ -133,8 +129,7 @@ export function weighBlob(blob: StoredBlob, { prices, outagePerHour }: BlobPolic
       return [tier, move + costOf(prices, { gb, tier }, use)];
     }),
   ) as Record<BlobTier, number>;
-  const floor = blob.kind === 'file' ? floorOf(blob.needs) : 'hot';
-  return { floor, idleDays, horizonDays, expectedReads, costs, savesMonthly: 0 };
+  return { floor: floorOf(blob.needs), idleDays, horizonDays, expectedReads, costs };
 }
 
 export const floorOf = (needs: readonly Need[]): BlobTier =>
@@ -154,7 +149,7 @@ function moveTo(
   { to, rule, reasons, highGb }: Chosen,
 ): BlobMove {
   const gb = gbOf(blob.bytes);
-  const priority = blob.tier === 'archive' ? priorityOf(blob, prices, now) : undefined;
+  const priority = blob.tier === 'archive' ? priorityOf(blob) : undefined;
   const hours = priority === undefined ? 0 : prices.rehydrate[priority].hours;
   const queued = priority === 'high' ? (highGb + gb) / prices.highGbPerHour : 0;
   const days = Math.max(0, now - blob.since) / DAY_MS;
@@ -166,15 +161,14 @@ function moveTo(
     ...(priority && { priority }),
     expectedAt: now + Math.max(hours, queued) * HOUR_MS,
     fees: feesOf(prices, { gb, tier: blob.tier, days }, to, priority ?? 'standard'),
-    reasons: { ...reasons, savesMonthly: monthly(prices, gb, blob.tier) - monthly(prices, gb, to) },
+    savesMonthly: monthly(prices, gb, blob.tier) - monthly(prices, gb, to),
+    reasons,
   };
 }
 
-/** High priority is for what is served now, and for what standard priority would bring too late. */
-function priorityOf({ needs, wantedBy }: StoredBlob, prices: Prices, now: number): RehydratePriority {
-  const late = wantedBy !== undefined && wantedBy < now + prices.rehydrate.standard.hours * HOUR_MS;
-  return late || needs.includes('alias') || needs.includes('trial') ? 'high' : 'standard';
-}
+/** High priority is for what is served now or was requested. */
+const priorityOf = ({ needs, wanted }: StoredBlob): RehydratePriority =>
+  wanted || needs.includes('alias') || needs.includes('trial') ? 'high' : 'standard';
 
 /** A return in progress keeps its target; its priority may be raised while it waits, never lowered. */
 function hurry(
@@ -185,6 +179,6 @@ function hurry(
 ): BlobMove | undefined {
   const { moving, tier } = blob;
   if (tier !== 'archive' || moving?.priority !== 'standard') return undefined;
-  if (priorityOf(blob, policy.prices, now) === 'standard') return undefined;
+  if (priorityOf(blob) === 'standard') return undefined;
   return moveTo(blob, policy, now, { to: moving.to, rule: 'hurry', ...weighed });
 }

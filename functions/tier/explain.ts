@@ -79,7 +79,7 @@ function partOf(
       move: {
         ...{ to: move.to, rule: move.rule },
         fees: { early: fee('early'), read: fee('read'), write: fee('write'), total: fee('total') },
-        savesMonthly: sum(moves, ({ reasons }) => reasons.savesMonthly),
+        savesMonthly: sum(moves, (one) => one.savesMonthly),
       },
     }),
   };

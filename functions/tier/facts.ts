@@ -61,11 +61,11 @@ function blobOf({ name: digest, bytes, placed }: BlobFacts, owners: readonly Rev
   const { tier, since, returning } = placed ?? { tier: 'hot', since: 0 };
   const lastRead = Math.max(...owners.map(({ used }) => used));
   return {
-    ...{ digest, bytes, kind: 'file', tier, since, lastRead },
+    ...{ digest, bytes, tier, since, lastRead },
     reads: owners.reduce((sum, { uses }) => sum + uses, 0),
     needs: [...new Set(owners.flatMap(({ needs }) => needs))],
     // A file in archive is read by no request: a later use is a request for it.
-    ...(tier === 'archive' && lastRead > since && { wantedBy: lastRead }),
+    ...(tier === 'archive' && lastRead > since && { wanted: true }),
     ...(returning && { moving: returning }),
   };
 }
