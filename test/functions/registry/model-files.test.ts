@@ -1,5 +1,6 @@
 // The model store: files by digest, hashed before they count.
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { HttpRequest } from '@azure/functions';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ModelContext } from '../../../functions/registry/model-context.ts';
@@ -13,7 +14,7 @@ import {
 import { onAgentFiles, onPlanFiles } from '../../../functions/registry/on-model-files.ts';
 import * as models from '../../../functions/registry/on-models.ts';
 import type { Evidence } from '../../../shared/registry/evidence.ts';
-import { fileAddresses, fileProofOf } from '../../../shared/registry/model-files.ts';
+import { fileAddresses, fileProofOf, MODEL_FILE_BYTES_MAX } from '../../../shared/registry/model-files.ts';
 import { digestOfFiles } from '../../../shared/registry/revision.ts';
 import { makeBundle, openBundle } from '../../../shared/registry/signature-bundle.ts';
 import { signPayload } from '../../../shared/registry/signature-envelope.ts';
@@ -159,6 +160,12 @@ describe('C7: the model store', () => {
     blobs.onDigest = () => blobs.write(network?.url ?? '', 'other network');
     expect(await hashUpload(context, digestOf('first network'))).toBe('open');
     expect((await plan(one, first)).files[0]?.state).toBe('hashing');
+  });
+
+  it('allows the time to hash the largest file at 10 MB/s', () => {
+    const host = JSON.parse(readFileSync(new URL('../../../functions/host.json', import.meta.url), 'utf8'));
+    const [hours, minutes, seconds] = String(host.functionTimeout).split(':').map(Number) as [number, number, number];
+    expect(MODEL_FILE_BYTES_MAX / 10e6).toBeLessThan((hours * 60 + minutes) * 60 + seconds);
   });
 
   it('counts a file as hashing while its copy is pending', async () => {
