@@ -24,6 +24,14 @@ describe('U2 tokens of a text model', () => {
     expect(wordsOfTokens([0, 1, 2, 3], texts).map(({ word }) => word)).toEqual(['hello', 'you']);
   });
 
+  it('become characters by the byte fallback of SentencePiece', () => {
+    const texts = readTokenTexts(['<s>', '▁caf', '<0xC3>', '<0xA9>', '▁', '<0xE4>', '<0xB8>', '<0xAD>'], 'pieces');
+    expect(wordsOfTokens([0, 1, 2, 3, 4, 5, 6, 7], texts)).toEqual([
+      { word: 'café', first: 1, last: 3 },
+      { word: '中', first: 5, last: 7 },
+    ]);
+  });
+
   it('carry times and confidence to their words', () => {
     const texts = readTokenTexts(['▁one', '▁two', '.', '<end>'], 'pieces');
     const reader = createTextReader(['TOKENS', 'TOKEN_TIMES', 'TOKEN_LOG_PROBS'], texts);

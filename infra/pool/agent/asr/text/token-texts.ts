@@ -2,7 +2,10 @@
 export const tokenForms = ['pieces', 'bytes'] as const;
 export type TokenForm = (typeof tokenForms)[number];
 
-/** Bytes of each token by number; none for a control token such as `<blank>` or `<|endoftext|>`. */
+/**
+ * Bytes of each token by number: one for `<0xC3>`, the byte fallback of SentencePiece; none for a control token such as
+ * `<blank>` or `<|endoftext|>`.
+ */
 export type TokenTexts = readonly Uint8Array[];
 
 /** Printable bytes stand for themselves in byte-level BPE; the others are numbered from U+0100. */
@@ -28,7 +31,11 @@ export function readTokenTexts(lines: readonly string[], form: TokenForm): Token
         return byte;
       }),
   };
-  return lines.map((token) => (/^<.+>$/.test(token) ? new Uint8Array() : spell[form](token)));
+  return lines.map((token) => {
+    const byte = /^<0x([0-9A-F]{2})>$/.exec(token)?.[1];
+    if (byte !== undefined) return Uint8Array.of(Number.parseInt(byte, 16));
+    return /^<.+>$/.test(token) ? new Uint8Array() : spell[form](token);
+  });
 }
 
 /** A word of tokens `first` to `last`. */
