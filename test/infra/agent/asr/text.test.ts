@@ -92,6 +92,18 @@ describe('U2 text of a model', () => {
     const reader = createTextReader(['TEXT', 'WORD_TIMES']);
     expect(reader.read(answer, 1)).toMatchObject({ ok: false, refusal: { reason: 'engine_failed' } });
   });
+
+  it.each([
+    ['WORD_TIMES', given(textTensor('TEXT', 'one'), floats('WORD_TIMES', 0, Number.NaN))],
+    ['WORD_TIMES', given(textTensor('TEXT', 'one'), floats('WORD_TIMES', 0, Number.POSITIVE_INFINITY))],
+    ['WORD_CONFIDENCE', given(textTensor('TEXT', 'one'), floats('WORD_CONFIDENCE', Number.NaN))],
+    ['TOKEN_TIMES', given(ids(0), floats('TOKEN_TIMES', Number.NaN))],
+    ['TOKEN_LOG_PROBS', given(ids(0), floats('TOKEN_LOG_PROBS', Number.NEGATIVE_INFINITY))],
+  ])('is refused when %s is not finite', (output, answer) => {
+    const reader = createTextReader([output], output.startsWith('TOKEN') ? readTokenTexts(['a'], 'pieces') : undefined);
+    const detail = `engine answer: ${output} not finite`;
+    expect(reader.read(answer, 1)).toMatchObject({ ok: false, refusal: { reason: 'engine_failed', detail } });
+  });
 });
 
 describe('U4 repetitions of a decoder', () => {

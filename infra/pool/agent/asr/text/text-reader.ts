@@ -23,7 +23,7 @@ export interface HeardText {
 export interface TextReader {
   /** Names of the outputs that it reads: an answer has the first, and may lack the others. */
   readonly outputs: readonly string[];
-  /** Refuses with `engine_failed` what is no text. */
+  /** Refuses with `engine_failed` what is no text, or has times or confidence that are not finite. */
   read(outputs: ReadonlyMap<string, Tensor>, seconds: number): Result<HeardText>;
 }
 
@@ -49,7 +49,10 @@ export function createTextReader(present: readonly string[], tokens?: TokenTexts
       const found = read((name) => answer.get(name));
       if (!found.ok) return found;
       const { words, logProbability } = found.value;
-      if (!Number.isFinite(logProbability)) return failed('not probabilities');
+      const [times, shares] = textOutputs[kind];
+      if (!words.every(({ start = 0, end = 0 }) => Number.isFinite(start + end))) return failed(`${times} not finite`);
+      if (![logProbability, ...words.map(({ confidence }) => confidence)].every(Number.isFinite))
+        return failed(`${shares} not finite`);
       const placed = placeInTime(words, seconds);
       const hasTimes = words.every(({ start }) => start !== undefined);
       return ok({ words: dropRepeats(placed, hasTimes), logProbability: Math.min(0, logProbability) });
