@@ -1,4 +1,5 @@
 import type { DecodedSoFar, DecodedWord } from '../asr/decode/decoder.ts';
+import { isUnspaced } from '../asr/text/text-reader.ts';
 
 /** Length of the sound that is decoded again, ms; beyond it the window begins at the last agreed word. */
 export const REDECODE_WINDOW_MS = 12_000;
@@ -64,7 +65,10 @@ export function createAgreement() {
     push(words: readonly DecodedWord[], from: number, until: number): DecodedSoFar {
       const next = behind(words, from);
       // The sound may end inside of the last word, twice at the same sound.
-      const whole = next.filter(({ endFrame }, i) => i < next.length - 1 || until - endFrame > CUT_MS).length;
+      const isWhole = ({ word, endFrame }: DecodedWord, i: number) =>
+        !isUnspaced(word) && (i < next.length - 1 || until - endFrame > CUT_MS);
+      const cut = next.findIndex((word, i) => !isWhole(word, i));
+      const whole = cut < 0 ? next.length : cut;
       let count = 0;
       while (count < whole && isSame(next[count], former[count])) count++;
       agreed.push(...next.slice(0, count));

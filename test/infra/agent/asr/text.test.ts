@@ -80,6 +80,11 @@ describe('U2 text of a model', () => {
     ]);
   });
 
+  it('gives a sentence without spaces all of its time', () => {
+    const read = createTextReader(['TEXT']).read(given(textTensor('TEXT', '我们今天')), 2);
+    expect(read.ok && read.value.words).toMatchObject([{ word: '我们今天', startFrame: 0, endFrame: 2_000 }]);
+  });
+
   it('M9: keeps case and punctuation', () => {
     const read = createTextReader(['TEXT']).read(given(textTensor('TEXT', 'Well, Dr. Who?')), 2);
     expect(read.ok && read.value.words.map(({ word }) => word)).toEqual(['Well,', 'Dr.', 'Who?']);

@@ -64,6 +64,13 @@ describe('R1 words of two successive decodings', () => {
     expect(agreement.push('thank you', 0, 1_600).stable).toBe(2);
   });
 
+  it('lose nothing when a sentence without spaces goes on after a pause', () => {
+    const agreement = create();
+    agreement.push('我们今天', 0, 2_000);
+    agreement.push('我们今天', 0, 2_800);
+    expect(agreement.show(words('我们今天去公园'), 0)).toMatchObject({ text: '我们今天去公园', stable: 0 });
+  });
+
   it('are not repeated by a window that begins at the last of them', () => {
     const agreement = create();
     const text = Array.from({ length: 26 }, (_, i) => `w${i}`).join(' ');

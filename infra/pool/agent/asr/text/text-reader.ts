@@ -115,8 +115,12 @@ function readTokens(given: Given, texts: TokenTexts): Spelling {
   return ok({ words, logProbability: mean(0, spoken) });
 }
 
+/** Reports whether a word is of a script without spaces: it may be a whole sentence, and grow. */
+export const isUnspaced = (word: string): boolean =>
+  /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}]/u.test(word);
+
 /** Longest word: a pause behind it is none of its sound. A letter takes 0.1 s of slow speech. */
-const longest = (word: string) => 0.3 + 0.1 * word.length;
+const longest = (word: string) => (isUnspaced(word) ? Number.POSITIVE_INFINITY : 0.3 + 0.1 * word.length);
 /** Shortest last word: a token behind it may have its time. A letter takes 0.05 s of quick speech. */
 const shortest = (word: string) => 0.05 * word.length;
 
