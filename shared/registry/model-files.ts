@@ -60,7 +60,7 @@ export type FilePlan = z.infer<typeof filePlan>;
 export const fileList = z.object({
   revision: revisionDigest,
   complete: z.boolean().describe('The store has every file; a revision without its files opens no gate'),
-  files: z.array(modelFile.extend({ state: fileState.optional().describe('Absent in answers of before') })),
+  files: z.array(modelFile.extend({ state: fileState.optional().describe('Absent where the functions are older') })),
 });
 export type FileList = z.infer<typeof fileList>;
 
