@@ -164,6 +164,7 @@ async function switchTo(
     disk: promises,
     now: Date.now,
     sleep: async (ms) => void (await sleep(ms)),
+    every: () => () => {},
     signal: stopped.signal,
   });
   const engineFolder = await EngineFolder.open({ folder: path.join(folder, 'engine'), store, disk: promises });

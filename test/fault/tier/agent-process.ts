@@ -110,6 +110,8 @@ export class AgentProcess {
     const store = await FileStore.open({
       ...{ folder: STORE, bytes: bytes.ssd, order: (files) => files, disk, now, signal: this.stopped },
       sleep: (ms) => world.sleep(ms),
+      // One process at a time uses the store.
+      every: () => () => {},
     });
     const folder = await EngineFolder.open({ folder: REPOSITORY, store, disk });
     const loader = new Loader({

@@ -53,6 +53,10 @@ export async function openLoader(options: OpenLoaderOptions): Promise<Loader> {
     now,
     sleep: async (milliseconds, signal) =>
       void (await sleep(milliseconds, undefined, { signal }).catch(() => undefined)),
+    every: (milliseconds, work) => {
+      const timer = setInterval(work, milliseconds).unref();
+      return () => clearInterval(timer);
+    },
     signal: stopped.signal,
     metrics,
   });

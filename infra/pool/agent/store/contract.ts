@@ -2,7 +2,7 @@
 //
 //   files/DIGEST               verified, read-only, visible by one rename
 //   parts/DIGEST.BYTES.WRITER  a download; its name reserves all of its bytes, so that a crash leaves the count right
-//   parts/DIGEST.lock          the process that downloads; its age tells whether it still does
+//   parts/DIGEST.lock          the process that downloads, which touches it every 5 s
 //
 // | event | the store |
 // | --- | --- |
@@ -65,6 +65,8 @@ export interface StoreOptions {
   readonly now: () => number;
   /** Waits; resolves early when the store stops. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** Runs work at an interval until the function that it returns is called. Keeps no process alive. */
+  readonly every: (ms: number, work: () => Promise<void>) => () => void;
   /** Stops every download. */
   readonly signal: AbortSignal;
   readonly metrics?: StoreMetrics;

@@ -83,7 +83,7 @@ async function append(
       await writeAll(handle, piece, at);
       hash.update(piece);
       at += piece.length;
-      if (!(await lock.refresh())) return ok('overtaken');
+      if (lock.isLost) return ok('overtaken');
     }
   }
   if (at === file.bytes) return ok('complete');

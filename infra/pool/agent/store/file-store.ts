@@ -129,11 +129,11 @@ export class FileStore {
   }
 
   async #obtain(file: ModelFile, source: Source): Promise<Result<undefined, FetchRefusal>> {
-    const { disk, now, sleep, signal } = this.#options;
+    const { sleep, signal } = this.#options;
     for (;;) {
       if (await this.#isHere(file.digest)) return ok(undefined);
       if (signal.aborted) return no({ reason: 'stopped', digest: file.digest, detail: 'the store stops' });
-      const lock = await FileLock.acquire(disk, now, path.join(this.#parts, lockName(file.digest)));
+      const lock = await FileLock.acquire(this.#options, path.join(this.#parts, lockName(file.digest)));
       if (!lock) {
         await sleep(POLL_MS, signal);
         continue;

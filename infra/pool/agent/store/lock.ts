@@ -1,33 +1,47 @@
 import { randomUUID } from 'node:crypto';
-import { type Disk, isCode, unlessMissing } from './contract.ts';
+import { type Disk, isCode, type StoreOptions, unlessMissing } from './contract.ts';
 
-/** Age at which a lock is stale. Its holder touches it with each piece of a download, at most once a second. */
+/** Age at which a lock is stale. Spans several touches, so that a slow disk or a busy process loses no lock. */
 const STALE_MS = 30_000;
-const TOUCH_MS = 1_000;
+const TOUCH_MS = 5_000;
 /** Tries against other processes that take and release the lock. */
 const TRIES = 3;
 
-/** An exclusive lock among the processes of a node: a file whose age tells whether its holder lives. */
+type LockOptions = Pick<StoreOptions, 'disk' | 'now' | 'every'>;
+
+/**
+ * An exclusive lock among the processes of a node: a file whose age tells whether its holder lives. The lock touches the
+ * file by itself until its release, because copying, hashing or syncing gigabytes takes longer than a lock may be silent.
+ */
 export class FileLock {
   readonly #disk: Disk;
   readonly #now: () => number;
   readonly #file: string;
   readonly #holder = randomUUID();
-  #touched = 0;
+  #stop = () => {};
+  #isLost = false;
 
-  private constructor(disk: Disk, now: () => number, file: string) {
+  private constructor({ disk, now }: LockOptions, file: string) {
     this.#disk = disk;
     this.#now = now;
     this.#file = file;
   }
 
+  /** Reports whether another process has taken the lock over, as of the last touch. */
+  get isLost(): boolean {
+    return this.#isLost;
+  }
+
   /** Takes the lock, also over a stale one; `undefined` while another process holds it. */
-  static async acquire(disk: Disk, now: () => number, file: string): Promise<FileLock | undefined> {
-    const lock = new FileLock(disk, now, file);
+  static async acquire(options: LockOptions, file: string): Promise<FileLock | undefined> {
+    const lock = new FileLock(options, file);
     for (let tried = 0; tried < TRIES; tried += 1) {
-      if (await lock.#create()) return lock;
-      if (!(await isStale(disk, now, file))) return undefined;
-      await unlessMissing(disk.unlink(file));
+      if (await lock.#create()) {
+        lock.#stop = options.every(TOUCH_MS, () => lock.#refresh());
+        return lock;
+      }
+      if (!(await isStale(options, file))) return undefined;
+      await unlessMissing(options.disk.unlink(file));
     }
     return undefined;
   }
@@ -44,19 +58,21 @@ export class FileLock {
   }
 
   async #touch(): Promise<void> {
-    this.#touched = this.#now();
-    await unlessMissing(this.#disk.utimes(this.#file, this.#touched / 1_000, this.#touched / 1_000));
+    const seconds = this.#now() / 1_000;
+    await unlessMissing(this.#disk.utimes(this.#file, seconds, seconds));
   }
 
-  /** Shows that the holder lives. Returns false when another process has taken the lock over. */
-  async refresh(): Promise<boolean> {
-    if (this.#now() - this.#touched < TOUCH_MS) return true;
-    if (!(await this.#isOwn())) return false;
-    await this.#touch();
-    return true;
+  async #refresh(): Promise<void> {
+    try {
+      if (await this.#isOwn()) await this.#touch();
+      else this.#isLost = true;
+    } catch {
+      // The next touch tries again, long before the lock is stale.
+    }
   }
 
   async release(): Promise<void> {
+    this.#stop();
     if (await this.#isOwn()) await unlessMissing(this.#disk.unlink(this.#file));
   }
 
@@ -66,7 +82,7 @@ export class FileLock {
 }
 
 /** Reports whether a lock is missing or its holder silent; a time far ahead, of a clock that stepped back, is silence. */
-export async function isStale(disk: Disk, now: () => number, file: string): Promise<boolean> {
+export async function isStale({ disk, now }: Pick<LockOptions, 'disk' | 'now'>, file: string): Promise<boolean> {
   const found = await unlessMissing(disk.stat(file));
   return found === undefined || Math.abs(now() - found.mtimeMs) > STALE_MS;
 }

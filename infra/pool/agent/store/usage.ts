@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { type Disk, type ModelFile, unlessMissing } from './contract.ts';
+import { type Disk, type ModelFile, type StoreOptions, unlessMissing } from './contract.ts';
 import { isStale } from './lock.ts';
 
 /** A download on disk: its name carries digest, reserved bytes and writer. */
@@ -36,15 +36,15 @@ export async function readUsage(disk: Disk, files: string, parts: string): Promi
 
 /** Deletes parts whose writers are gone, until so many bytes are free. Returns the bytes that it freed. */
 export async function dropAbandoned(
-  { disk, now }: { readonly disk: Disk; readonly now: () => number },
+  options: Pick<StoreOptions, 'disk' | 'now'>,
   parts: readonly Part[],
   wanted: number,
 ): Promise<number> {
   let freed = 0;
   for (const part of parts) {
     if (freed >= wanted) break;
-    if (!(await isStale(disk, now, path.join(path.dirname(part.path), lockName(part.digest))))) continue;
-    await unlessMissing(disk.unlink(part.path));
+    if (!(await isStale(options, path.join(path.dirname(part.path), lockName(part.digest))))) continue;
+    await unlessMissing(options.disk.unlink(part.path));
     freed += part.bytes;
   }
   return freed;

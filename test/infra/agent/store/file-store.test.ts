@@ -105,6 +105,34 @@ it('takes a download over from a process that fell silent', async () => {
   expect(reads.map(({ from }) => from)).toEqual([7_000]);
 });
 
+it('A11 leaves a download to a process that hashes its part for long', async () => {
+  const [folder, file, time] = [await temporary(), makeFile(), createTime()];
+  const { source, reads } = createSource([file]);
+  const { every, now } = time;
+  await (await openStore({ folder })).list();
+  await promises.writeFile(path.join(folder, 'parts', `${file.digest}.10000.gone`), file.content.subarray(0, 5_000));
+  // The waiting store looks at the lock once while the first one hashes.
+  const waits = Promise.withResolvers<unknown>();
+  const sleep = async () => {
+    waits.resolve(undefined);
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  const other = await openStore({ folder, now, sleep });
+  let second: Promise<{ readonly ok: boolean }> | undefined;
+  const disk = watchedDisk(async (operation, act) => {
+    if (operation === 'file.read' && !second) {
+      await time.pass(31_000);
+      second = other.fetch(file, source);
+      await Promise.race([second, waits.promise]);
+    }
+    return act();
+  });
+  const store = await openStore({ folder, disk, now, every });
+  expect(await store.fetch(file, source)).toMatchObject({ ok: true });
+  expect(await second).toMatchObject({ ok: true });
+  expect(reads.map(({ from }) => from)).toEqual([5_000]);
+});
+
 it('publishes the right bytes when it is overtaken at any operation', async () => {
   for (let at = 1, reached = true; reached; at += 1) {
     const [folder, file] = [await temporary(), makeFile(3_000)];

@@ -38,11 +38,21 @@ export function createSource(
 
 export const temporary = () => promises.mkdtemp(path.join(os.tmpdir(), 'auricle-store-'));
 
-/** Time passes only while the store waits, `leastMs` at least. */
+/** Time passes only in `pass` and while the store waits, `leastMs` at least. */
 export function createTime(leastMs = 0) {
   let now = Date.now();
+  const repeated = new Set<() => Promise<void>>();
   return {
     now: () => now,
+    /** Lets time pass, and then runs what is due at an interval once. */
+    pass: async (ms: number) => {
+      now += ms;
+      for (const work of repeated) await work();
+    },
+    every: (_: number, work: () => Promise<void>) => {
+      repeated.add(work);
+      return () => void repeated.delete(work);
+    },
     sleep: async (ms: number) => {
       now += Math.max(ms, leastMs);
       await new Promise((resolve) => setImmediate(resolve));
@@ -60,6 +70,7 @@ export const openStore = (options: StoreCase) => {
     disk: promises,
     now: time.now,
     sleep: time.sleep,
+    every: time.every,
     signal: new AbortController().signal,
     ...options,
   });
