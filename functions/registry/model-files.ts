@@ -103,10 +103,11 @@ export async function listFiles(context: FileContext, model: string, revision: s
   if (!files) return no(refuse('model_files_missing', { model }));
   const found = await Promise.all(files.map(({ digest }) => find(context, digest)));
   const listed = files.map((file, at) => ({ ...file, state: found[at]?.state }));
-  return ok({ revision, complete: listed.every(({ state }) => state === 'stored'), files: listed });
+  const complete = listed.every(({ bytes }, at) => found[at]?.stored?.bytes === bytes);
+  return ok({ revision, complete, files: listed });
 }
 
-/** Reports whether the store has every file of a revision. */
+/** Reports whether the store has every file of a revision, in its listed size. */
 export async function hasFiles(context: FileContext, model: string, revision: string): Promise<boolean> {
   const files = await readList(context, model, revision);
   return files !== undefined && areStored(context, files);
@@ -150,8 +151,10 @@ async function findStored({ blobs }: FileContext, digest: string): Promise<BlobF
   return found?.copy === undefined ? found : undefined;
 }
 
-const areStored = async (context: FileContext, files: readonly ModelFile[]): Promise<boolean> =>
-  (await Promise.all(files.map(({ digest }) => findStored(context, digest)))).every((stored) => stored !== undefined);
+const areStored = async (context: FileContext, files: readonly ModelFile[]): Promise<boolean> => {
+  const found = await Promise.all(files.map(({ digest }) => findStored(context, digest)));
+  return found.every((stored, at) => stored?.bytes === files[at]?.bytes);
+};
 
 /** State of a file, with the facts of a stored one. */
 interface FoundFile {

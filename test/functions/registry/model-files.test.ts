@@ -215,6 +215,15 @@ describe('C7: the model store', () => {
     expect(await planFiles(context, MODEL, one, wrong)).toMatchObject({ refusal: { reason: 'model_files_invalid' } });
   });
 
+  it('calls a list with a wrong size incomplete until it is corrected', async () => {
+    const one = await register(first);
+    const wrong = first.map((file) => ({ ...file, bytes: 1 }));
+    for (const { digest, url } of (await plan(one, wrong)).files) blobs.write(url ?? '', contents[digest] ?? '');
+    await hashForgotten(context);
+    expect(await listFiles(context, MODEL, one)).toMatchObject({ value: { complete: false } });
+    expect(await plan(one, first)).toMatchObject({ complete: true });
+  });
+
   it('hashes a file whose event was lost', async () => {
     const one = await register(first);
     for (const { digest, url } of (await plan(one, first)).files) blobs.write(url ?? '', contents[digest] ?? '');
