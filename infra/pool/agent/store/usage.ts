@@ -19,17 +19,20 @@ const FILE = /^[0-9a-f]{64}$/;
 export const lockName = (digest: string) => `${digest}.lock`;
 export const partName = ({ digest, bytes }: ModelFile, writer: string) => `${digest}.${bytes}.${writer}`;
 
-/** Counts what is stored and what is reserved. The folder is the only account, so that every process sees the same. */
+/**
+ * Counts what is stored and what is reserved. The folder is the only account, so that every process sees the same.
+ * Lists parts first: a part that another process publishes meanwhile counts twice rather than not at all.
+ */
 export async function readUsage(disk: Disk, files: string, parts: string): Promise<Usage> {
+  const reserved = (await disk.readdir(parts)).flatMap((name): Part[] => {
+    const [, digest, bytes] = PART.exec(name) ?? [];
+    return digest === undefined ? [] : [{ digest, bytes: Number(bytes), path: path.join(parts, name) }];
+  });
   const stored: ModelFile[] = [];
   for (const digest of await disk.readdir(files)) {
     const found = FILE.test(digest) ? await unlessMissing(disk.stat(path.join(files, digest))) : undefined;
     if (found) stored.push({ digest, bytes: found.size });
   }
-  const reserved = (await disk.readdir(parts)).flatMap((name): Part[] => {
-    const [, digest, bytes] = PART.exec(name) ?? [];
-    return digest === undefined ? [] : [{ digest, bytes: Number(bytes), path: path.join(parts, name) }];
-  });
   const bytes = [...stored, ...reserved].reduce((sum, one) => sum + one.bytes, 0);
   return { files: stored, parts: reserved, bytes };
 }

@@ -186,6 +186,24 @@ it('refuses what does not fit and evicts nothing in vain', async () => {
   expect(await parts(folder)).toEqual([]);
 });
 
+it('A11 counts a file that another agent publishes during the count', async () => {
+  const [folder, other, file] = [await temporary(), makeFile(), makeFile()];
+  const { source } = createSource([file]);
+  let isPublished = false;
+  const disk = watchedDisk(async (operation, act) => {
+    const done = await act();
+    if (operation === 'readdir' && !isPublished) {
+      isPublished = true;
+      await promises.rename(part, path.join(folder, 'files', other.digest));
+    }
+    return done;
+  });
+  const store = await openStore({ folder, disk, bytes: 15_000, order: () => [] });
+  const part = path.join(folder, 'parts', `${other.digest}.10000.other`);
+  await promises.writeFile(part, other.content);
+  expect(await store.fetch(file, source)).toMatchObject({ refusal: { reason: 'store_full' } });
+});
+
 it('refuses on a full disk, frees the part and keeps residents', async () => {
   const [folder, resident, file] = [await temporary(), makeFile(), makeFile()];
   const { source } = createSource([resident, file]);
