@@ -6,9 +6,9 @@ import type { ModelDescription } from '../../../../shared/pool/description.ts';
 import type { LoadFailure } from '../../../../shared/pool/heartbeat.ts';
 import type { Residency } from '../../../../shared/pool/residency.ts';
 import type { ModelRelease } from '../../../../shared/registry/release.ts';
-import type { Engine, ModelState } from '../engine/engine.ts';
+import type { Engine } from '../engine/engine.ts';
 import { RELEASE_GRACE_MS } from '../identity/release-map.ts';
-import { engineModelOf, type ServedModel } from '../models/served-model.ts';
+import type { ServedModel } from '../models/served-model.ts';
 import type { FileStore, LeasedFile } from '../store/file-store.ts';
 import type { Log } from '../telemetry/log.ts';
 import { decide, type Move } from '../tier/decide.ts';
@@ -18,7 +18,7 @@ import { bytesIn } from '../tier/score.ts';
 import { spaceOf } from '../tier/space.ts';
 import { type Held, type TierState, tierSettings } from '../tier/state.ts';
 import type { EngineFolder, PlacedRevision } from './engine-folder.ts';
-import { isEngineName } from './engine-names.ts';
+import { findUnused, isAtEngine } from './engine-index.ts';
 import { FailedLoads } from './failed-loads.ts';
 import type { KnownRevision } from './known-revision.ts';
 import { loadIntoEngine, loadNames, unloadFromEngine } from './load.ts';
@@ -263,36 +263,23 @@ export class Loader {
    * did not answer an unload, has models that no revision uses.
    */
   async #readEngine(): Promise<void> {
+    const { engine, folder } = this.#options;
     const before = this.served();
-    const states = await this.#options.engine.loaded(AbortSignal.timeout(MODEL_RELOAD_MS));
+    const states = await engine.loaded(AbortSignal.timeout(MODEL_RELOAD_MS));
     // Without an engine every load fails.
     if (!states.ok) return this.#settle();
     this.#engineRead = true;
     for (const resident of this.#residents.values()) {
       const { served } = resident;
       if (!served || !before.includes(served) || resident.id === this.#loading) continue;
-      const state = states.value.get(engineModelOf(served))?.is;
-      if (state !== 'ready' && state !== 'loading') resident.withdraw();
+      if (!isAtEngine(states.value, served)) resident.withdraw();
     }
-    this.#unloadUnused(states.value);
-  }
-
-  #unloadUnused(states: ReadonlyMap<string, ModelState>): void {
     if (this.#loading !== undefined || this.#closed) return;
-    const used = new Set([...this.#residents.values()].flatMap((one) => [...this.#namesOf(one)]));
-    const unused = [...states].flatMap(([name, { is }]) =>
-      is === 'ready' && isEngineName(name) && !used.has(name) ? name : [],
-    );
-    const { engine } = this.#options;
+    const unused = findUnused(states.value, this.#residents.values(), folder);
     if (unused.length === 0) return;
     this.#useDevice('', async () => {
       for (const name of unused) await engine.unload(name, AbortSignal.timeout(MODEL_RELOAD_MAX_MS));
     });
-  }
-
-  /** Returns the names at the engine of a loaded revision's parts. */
-  #namesOf({ served, known }: Resident): Iterable<string> {
-    return served ? [...loadNames(served), ...(this.#options.folder.find(known.digest)?.names.values() ?? [])] : [];
   }
 
   #views() {
