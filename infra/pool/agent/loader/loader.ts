@@ -13,7 +13,7 @@ import type { FileStore, LeasedFile } from '../store/file-store.ts';
 import type { Log } from '../telemetry/log.ts';
 import { decide, type Move } from '../tier/decide.ts';
 import { explain, fileTierOf } from '../tier/explain.ts';
-import { addToProfile, type Profile, startProfile } from '../tier/profile.ts';
+import { addToProfile, advanceProfiles, type Profile, startProfile } from '../tier/profile.ts';
 import { bytesIn } from '../tier/score.ts';
 import { spaceOf } from '../tier/space.ts';
 import { type Held, type TierState, tierSettings } from '../tier/state.ts';
@@ -75,7 +75,10 @@ export class Loader {
   readonly #options: LoaderOptions;
   readonly #residents = new Map<string, Resident>();
   readonly #failed: FailedLoads;
-  readonly #profiles = new Map<string, Profile>();
+  /** Epoch ms at which counting began: a language without requests since then is known to be silent. */
+  readonly #since: number;
+  /** By language. */
+  #profiles: ReadonlyMap<string, Profile> = new Map();
   #explained: Explained = { at: Number.NEGATIVE_INFINITY, residencies: new Map() };
   #loading: string | undefined;
   /** The engine's models were read once: what a former process left is known. */
@@ -97,6 +100,7 @@ export class Loader {
   constructor(options: LoaderOptions) {
     this.#options = options;
     this.#failed = new FailedLoads(options);
+    this.#since = options.now();
   }
 
   /** Returns the models that the engine has loaded. */
@@ -164,10 +168,7 @@ export class Loader {
   async lease(model: string, revision: string, signal: AbortSignal): Promise<ModelLease | undefined> {
     const resident = this.#residents.get(idOf(model, revision));
     if (!resident?.ready && !resident?.wanted) return undefined;
-    const { now } = this.#options;
-    resident.count(now());
-    const [language = 'und'] = resident.known.description.languages;
-    this.#profiles.set(language, addToProfile(this.#profiles.get(language) ?? startProfile(now()), now()));
+    this.#count(resident);
     resident.leases += 1;
     let released = false;
     const release = () => {
@@ -179,6 +180,14 @@ export class Loader {
     if (resident.ready || (await this.#awaitLoad(resident, signal))) return { release };
     release();
     return undefined;
+  }
+
+  #count(resident: Resident): void {
+    const now = this.#options.now();
+    resident.count(now);
+    const [language = 'und'] = resident.known.description.languages;
+    const profile = this.#profiles.get(language) ?? startProfile(this.#since);
+    this.#profiles = new Map(this.#profiles).set(language, addToProfile(profile, now));
   }
 
   async #awaitLoad(resident: Resident, signal: AbortSignal): Promise<boolean> {
@@ -289,7 +298,8 @@ export class Loader {
   }
 
   #state(): TierState {
-    const { bytes } = this.#options;
+    const { bytes, now } = this.#options;
+    this.#profiles = advanceProfiles(this.#profiles, now());
     return {
       models: this.#views(),
       devices: [{ id: DEVICE, bytes: bytes.engine, ...(this.#loading !== undefined && { loading: this.#loading }) }],

@@ -36,6 +36,10 @@ export function advanceProfile(profile: Profile, now: number): Profile {
   return { hours, hour: current, count: 0 };
 }
 
+/** Closes the hours that have passed in each profile. */
+export const advanceProfiles = (profiles: ReadonlyMap<string, Profile>, now: number): ReadonlyMap<string, Profile> =>
+  new Map([...profiles].map(([language, profile]) => [language, advanceProfile(profile, now)]));
+
 export function addToProfile(profile: Profile, now: number): Profile {
   const open = advanceProfile(profile, now);
   return { ...open, count: open.count + 1 };

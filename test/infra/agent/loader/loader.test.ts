@@ -11,6 +11,7 @@ import { Loader, type LoaderOptions } from '../../../../infra/pool/agent/loader/
 import { createTierMetrics, type TierLevel } from '../../../../infra/pool/agent/loader/metrics.ts';
 import { warmUp } from '../../../../infra/pool/agent/loader/warm-up.ts';
 import type { StoreOptions } from '../../../../infra/pool/agent/store/contract.ts';
+import { tierSettings } from '../../../../infra/pool/agent/tier/state.ts';
 import type { ModelRelease } from '../../../../shared/registry/release.ts';
 import { digestOfFiles } from '../../../../shared/registry/revision.ts';
 import { LoadingEngine } from '../../../fake/loading-engine.ts';
@@ -153,6 +154,36 @@ it('A11 lets a request wait for the load of its revision', async () => {
   await waitFor(other);
   (await second)?.release();
   expect(engine.calls.filter((call) => call.startsWith('-'))).toEqual([`-${nameOf(one)}`]);
+});
+
+it('A27 loads a language before its hour until it falls silent', async () => {
+  const revisionOf = (language: string): KnownRevision => {
+    const known = makeRevision(language);
+    return { ...known, description: { ...known.description, languages: [language] } };
+  };
+  const [fi, en] = [revisionOf('fi'), revisionOf('en')];
+  const bytes = { engine: 15_000, ram: 1e9, ssd: 1e9 };
+  const { loader, world, engine, waitFor } = await setUp([fi, en], { bytes });
+  engine.bytes = bytes.engine;
+  world.released = { fi: { stable: fi.digest }, en: { stable: en.digest } };
+  const request = async ({ digest, description }: KnownRevision) =>
+    (await loader.lease(description.name, digest, never))?.release();
+  const hour = 3_600_000;
+  await loader.refresh();
+  // `fi` is spoken in one hour of the first day.
+  for (let minute = 0; minute < 60; minute += 1) {
+    world.now = 9 * hour + minute * 60_000;
+    await request(fi);
+  }
+  for (const day of [1, 2, 3]) {
+    world.now = (24 * day - 13) * hour;
+    await request(en);
+    await waitFor(en);
+    world.now = (24 * day + 9) * hour - tierSettings.leadMs;
+    await loader.refresh();
+    if (day < 3) await waitFor(fi);
+  }
+  expect(loader.residency('fi', fi.digest)?.why).toBe('no request is expected soon');
 });
 
 it('R14 counts moves, waits, downloads and the bytes of each tier', async () => {
