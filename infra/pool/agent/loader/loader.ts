@@ -163,12 +163,13 @@ export class Loader {
 
   /**
    * Leases a revision, after its load if need be. `undefined`: it is not known here, the release stopped naming it
-   * before it was loaded, or its load took longer than `LOAD_WAIT_MS` or the signal.
+   * before it was loaded, its load failed and is not repeated yet, or took longer than `LOAD_WAIT_MS` or the signal.
    */
   async lease(model: string, revision: string, signal: AbortSignal): Promise<ModelLease | undefined> {
     const resident = this.#residents.get(idOf(model, revision));
     if (!resident?.ready && !resident?.wanted) return undefined;
     this.#count(resident);
+    if (!resident.ready && !this.#failed.isDue(resident.id)) return undefined;
     resident.leases += 1;
     let released = false;
     const release = () => {
@@ -256,7 +257,7 @@ export class Loader {
     const roles = new Map(this.#wanted().map((one) => [idOf(one.model, one.revision), one.role]));
     for (const [id, resident] of this.#residents) {
       resident.assign(roles.get(id), now);
-      if (!resident.wanted) for (const wake of resident.waiting.keys()) wake();
+      if (!resident.wanted) resident.wake();
       if (isForgotten(resident)) this.#residents.delete(id);
     }
     this.#failed.keep(roles);
@@ -371,8 +372,13 @@ export class Loader {
       );
       this.#explained = { ...this.#explained, at: Number.NEGATIVE_INFINITY };
       this.#options.metrics.moved(move, reason === undefined ? 'ok' : 'failed');
-      // A drop that fails keeps its model, and what needs its space.
-      if (reason !== undefined) return this.#failed.add(move.for ?? move.model, reason);
+      if (reason !== undefined) {
+        // A drop that fails keeps its model, and what needs its space.
+        const failed = move.for ?? move.model;
+        this.#failed.add(failed, reason);
+        this.#residents.get(failed)?.wake();
+        return;
+      }
       const { description, digest: revision } = resident.known;
       this.#options.log('tier-moved', { model: description.name, revision, act: move.act, tier: move.tier });
       if (move.act === 'load') this.#failed.delete(move.model);
@@ -462,7 +468,7 @@ export class Loader {
     resident.served = model;
     await this.#options.onChange();
     resident.ready = resident.served === model;
-    for (const wake of resident.waiting.keys()) wake();
+    resident.wake();
   }
 
   /** Returns the names at the engine that loaded models need. */

@@ -68,6 +68,11 @@ export class Resident {
     this.ready = false;
   }
 
+  /** Ends the wait of each request. */
+  wake(): void {
+    for (const wake of this.waiting.keys()) wake();
+  }
+
   count(now: number): void {
     this.#rate = addRequest(this.#rate, now);
     this.#slowRate = addRequest(this.#slowRate, now);

@@ -397,6 +397,24 @@ it('A11 loads a withdrawn revision no more, however many requests it had', async
   expect(await loader.lease('m', canary.digest, never)).toBeUndefined();
 });
 
+it('A11 refuses requests for a revision whose load has failed', async () => {
+  const [one, other] = [makeRevision('one'), makeRevision('other')];
+  const { loader, world, engine } = await setUp([one, other], { bytes: { engine: 15_000, ram: 1e9, ssd: 1e9 } });
+  engine.onLoad = async () => 'no such operator';
+  world.released = { one: { stable: one.digest }, other: { stable: other.digest } };
+  await loader.refresh();
+  expect(await loader.lease('one', one.digest, never)).toBeUndefined();
+  expect(loader.failures()).toEqual([{ model: 'one', reason: 'no such operator' }]);
+  expect(await loader.lease('one', one.digest, never)).toBeUndefined();
+  expect(engine.calls).toHaveLength(1);
+  // Callers read that it is busy, not that it does not exist.
+  expect(loader.unloaded()).toMatchObject([{ name: 'one', tier: 'blob' }, { name: 'other' }]);
+  engine.onLoad = async () => undefined;
+  world.now += 60_000;
+  (await loader.lease('one', one.digest, never))?.release();
+  expect(loader.served()).toHaveLength(1);
+});
+
 it('A16 follows the release while the model store does not answer', async () => {
   const [one, other] = [makeRevision('one'), makeRevision('other')];
   const fetchReleased = (model: string) =>
