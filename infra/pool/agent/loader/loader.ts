@@ -129,12 +129,16 @@ export class Loader {
     return this.#stable().reduce((sum, { gpuBytes }) => sum + gpuBytes, 0) <= this.#options.bytes.engine;
   }
 
-  /** Describes the wanted revisions that requests do not find loaded, with their tier. */
+  /**
+   * Describes the wanted revisions that requests do not find loaded, with their tier. A stable one whose load failed
+   * counts as the coldest, so that its callers are refused as busy; others leave the list until they are loaded.
+   */
   unloaded(): ModelDescription[] {
     return this.#views().flatMap((view) => {
       const resident = this.#residents.get(view.id);
-      if (!resident?.wanted || resident.ready || this.#failed.has(view.id)) return [];
-      return [{ ...resident.known.description, tier: fileTierOf(view) }];
+      const hasFailed = this.#failed.has(view.id);
+      if (!resident?.wanted || resident.ready || (hasFailed && resident.wanted !== 'stable')) return [];
+      return [{ ...resident.known.description, tier: hasFailed ? 'blob' : fileTierOf(view) }];
     });
   }
 
