@@ -31,7 +31,7 @@ export interface LoadParts {
   readonly now: () => number;
 }
 
-/** Loads a revision from verified copies of its files and warms it up. A failed one is unloaded. */
+/** Loads a revision from verified copies of its files and warms it up. A failed one is unloaded and its copies deleted. */
 export async function loadIntoEngine(
   { engine, folder, serve, inUse, now }: LoadParts,
   known: KnownRevision,
@@ -43,7 +43,14 @@ export async function loadIntoEngine(
   if (!whole.ok) return no(`${whole.refusal.reason}: ${whole.refusal.detail}`);
   const placed = whole.value;
   const copied = now();
-  const model = await serve(known, placed);
+  const made = await serve(known, placed).then(ok, (error: unknown) =>
+    no(error instanceof Error ? error.message : 'it cannot be read'),
+  );
+  if (!made.ok) {
+    await folder.remove(known.digest);
+    return made;
+  }
+  const model = made.value;
   const reason = await loadAll(engine, model, signal);
   const loaded = now();
   // The engine read the files between the two looks.

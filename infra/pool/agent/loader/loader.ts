@@ -262,10 +262,12 @@ export class Loader {
     for (const [id, resident] of this.#residents) {
       resident.assign(roles.get(id), now);
       if (!resident.wanted) resident.wake();
-      if (isForgotten(resident)) this.#residents.delete(id);
+      if (isForgotten(resident) && !this.#hasCopy(resident)) this.#residents.delete(id);
     }
     this.#failed.keep(roles);
   }
+
+  #hasCopy = ({ known }: Resident): boolean => this.#options.folder.find(known.digest) !== undefined;
 
   #add(known: KnownRevision): void {
     const resident = new Resident(known, this.#options.now());
@@ -353,14 +355,19 @@ export class Loader {
   }
 
   /**
-   * Drops a loaded revision that the release names no more, once its last lease has ended and no edge routes by a map
-   * that names it.
+   * Drops a revision that the release names no more, and its copy for the engine, once its last lease has ended and no
+   * edge routes by a map that names it.
    */
   #unwanted(): Step[] {
     const ended = this.#options.now() - RELEASE_GRACE_MS;
     const one = [...this.#residents.values()].find(
-      ({ id, served, wanted, leases, unwantedSince }) =>
-        served && !wanted && leases === 0 && unwantedSince <= ended && this.#failed.isDue(id),
+      (resident) =>
+        !resident.wanted &&
+        (resident.served || this.#hasCopy(resident)) &&
+        resident.leases === 0 &&
+        resident.unwantedSince <= ended &&
+        resident.id !== this.#copying?.model &&
+        this.#failed.isDue(resident.id),
     );
     return one ? [{ act: 'drop', model: one.id, tier: 'gpu' }] : [];
   }
@@ -481,15 +488,18 @@ export class Loader {
   async #unload(resident: Resident): Promise<string | undefined> {
     const { engine, folder, onChange } = this.#options;
     const model = resident.served;
-    if (!model) return undefined;
-    resident.withdraw();
-    await onChange();
-    // A request that came meanwhile waits for the next load.
-    const reason = await unloadFromEngine(engine, model, this.#inUse());
-    if (reason !== undefined) {
-      await this.#announce(resident, model);
-      return reason;
+    // An engine that restarted has lost it, and the copy is left.
+    if (model) {
+      resident.withdraw();
+      await onChange();
+      // A request that came meanwhile waits for the next load.
+      const reason = await unloadFromEngine(engine, model, this.#inUse());
+      if (reason !== undefined) {
+        await this.#announce(resident, model);
+        return reason;
+      }
     }
+    if (!resident.wanted) resident.inRam = false;
     if (!resident.inRam) await folder.remove(resident.known.digest);
     return undefined;
   }

@@ -415,6 +415,36 @@ it('A11 refuses requests for a revision whose load has failed', async () => {
   expect(loader.served()).toHaveLength(1);
 });
 
+it('A11 deletes the copies of a revision that cannot be served', async () => {
+  const one = makeRevision();
+  const { loader, world, folder } = await setUp([one], {
+    serve: () => Promise.reject(new Error('it has no parameters of the agent')),
+  });
+  world.released = { m: { stable: one.digest } };
+  await loader.refresh();
+  await expect
+    .poll(() => loader.failures(), patience)
+    .toEqual([{ model: 'm', reason: 'it has no parameters of the agent' }]);
+  expect(await promises.readdir(folder)).toEqual([]);
+});
+
+it('A16 deletes the copies of a former revision that an engine lost', async () => {
+  const [old, fresh] = [makeRevision(), makeRevision()];
+  const { loader, world, engine, folder, waitFor } = await setUp([old, fresh]);
+  world.released = { m: { stable: old.digest } };
+  await loader.refresh();
+  await waitFor(old);
+  world.released = { m: { stable: fresh.digest } };
+  await loader.refresh();
+  await waitFor(old, fresh);
+  engine.models.clear();
+  await loader.refresh();
+  await waitFor(fresh);
+  world.now += RELEASE_GRACE_MS;
+  await loader.refresh();
+  await expect.poll(() => promises.readdir(folder), patience).toEqual([nameOf(fresh)]);
+});
+
 it('A16 follows the release while the model store does not answer', async () => {
   const [one, other] = [makeRevision('one'), makeRevision('other')];
   const fetchReleased = (model: string) =>
