@@ -9,7 +9,7 @@ import type { ModelRelease } from '../../../../shared/registry/release.ts';
 import type { Engine } from '../engine/engine.ts';
 import { RELEASE_GRACE_MS } from '../identity/release-map.ts';
 import type { ServedModel } from '../models/served-model.ts';
-import type { FileStore, LeasedFile } from '../store/file-store.ts';
+import type { FileStore } from '../store/file-store.ts';
 import type { Log } from '../telemetry/log.ts';
 import { decide, type Move } from '../tier/decide.ts';
 import { explain, fileTierOf } from '../tier/explain.ts';
@@ -24,6 +24,7 @@ import type { KnownRevision } from './known-revision.ts';
 import { loadIntoEngine, loadNames, unloadFromEngine } from './load.ts';
 import type { TierLevel, TierMetrics } from './metrics.ts';
 import { idOf, Resident } from './resident.ts';
+import { RevisionFiles } from './revision-files.ts';
 import { mountedOf, releasedOf, type Wanted } from './wanted.ts';
 
 /** Name of the one device: the engine's memory. */
@@ -75,6 +76,7 @@ export class Loader {
   readonly #options: LoaderOptions;
   readonly #residents = new Map<string, Resident>();
   readonly #failed: FailedLoads;
+  readonly #files: RevisionFiles;
   /** Epoch ms at which counting began: a language without requests since then is known to be silent. */
   readonly #since: number;
   /** By language. */
@@ -100,6 +102,7 @@ export class Loader {
   constructor(options: LoaderOptions) {
     this.#options = options;
     this.#failed = new FailedLoads(options);
+    this.#files = new RevisionFiles(options.store, options.folder, this.#residents);
     this.#since = options.now();
   }
 
@@ -399,10 +402,10 @@ export class Loader {
   /** Performs one move; returns the reason of a failure. */
   async #act({ act, tier }: Step, resident: Resident): Promise<string | undefined> {
     if (tier === 'gpu') return act === 'load' ? this.#load(resident) : this.#unload(resident);
-    if (act === 'drop') return this.#drop(tier, resident);
+    if (act === 'drop') return this.#files.drop(tier, resident);
     const { now, metrics } = this.#options;
     const began = now();
-    const reason = tier === 'ssd' ? await this.#fetch(resident) : await this.#place(resident);
+    const reason = tier === 'ssd' ? await this.#files.fetch(resident) : await this.#files.place(resident);
     if (reason !== undefined) return reason;
     const took = now() - began;
     resident.measureFill(tier, took / 1_000);
@@ -413,48 +416,6 @@ export class Loader {
   /** Reports whether a request, a load or a higher tier uses a model in a tier. */
   #isUsed = (tier: Step['tier'], { id, leases, served, inRam }: Resident): boolean =>
     tier === 'gpu' ? leases > 0 : this.#loading === id || (tier === 'ssd' && (served !== undefined || inRam));
-
-  async #fetch(resident: Resident): Promise<string | undefined> {
-    // Leased until the last one is here: a download evicts what is neither leased nor pinned.
-    const leased: LeasedFile[] = [];
-    try {
-      for (const file of resident.known.files) {
-        const fetched = await this.#options.store.fetch(file, resident.known.source);
-        if (!fetched.ok) return `${fetched.refusal.reason}: ${fetched.refusal.detail}`;
-        leased.push(fetched.value);
-      }
-      resident.inSsd = true;
-      this.#pin();
-      return undefined;
-    } finally {
-      for (const file of leased) file.release();
-    }
-  }
-
-  async #place(resident: Resident): Promise<string | undefined> {
-    const placed = await this.#options.folder.place(resident.known, resident.known.source);
-    if (!placed.ok) return `${placed.refusal.reason}: ${placed.refusal.detail}`;
-    resident.inRam = true;
-    return undefined;
-  }
-
-  async #drop(tier: 'ram' | 'ssd', resident: Resident): Promise<undefined> {
-    const { folder, store } = this.#options;
-    if (tier === 'ram') {
-      resident.inRam = false;
-      if (!resident.served) await folder.remove(resident.known.digest);
-      return;
-    }
-    resident.inSsd = false;
-    this.#pin();
-    for (const { digest } of resident.known.files) await store.evict(digest);
-  }
-
-  /** Keeps the files of each revision that is on disk. */
-  #pin(): void {
-    const held = [...this.#residents.values()].filter(({ inSsd }) => inSsd);
-    this.#options.store.pin(held.flatMap(({ known }) => known.files.map(({ digest }) => digest)));
-  }
 
   async #load(resident: Resident): Promise<string | undefined> {
     const { engine, folder, serve, now, log, metrics } = this.#options;

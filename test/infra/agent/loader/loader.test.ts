@@ -165,6 +165,11 @@ it('A27 loads a language before its hour until it falls silent', async () => {
   const bytes = { engine: 15_000, ram: 1e9, ssd: 1e9 };
   const { loader, world, engine, waitFor } = await setUp([fi, en], { bytes });
   engine.bytes = bytes.engine;
+  // What takes no time is not worth loading ahead.
+  engine.onLoad = async () => {
+    world.now += 1_000;
+    return undefined;
+  };
   world.released = { fi: { stable: fi.digest }, en: { stable: en.digest } };
   const request = async ({ digest, description }: KnownRevision) =>
     (await loader.lease(description.name, digest, never))?.release();
@@ -406,7 +411,7 @@ it('A11 refuses requests for a revision whose load has failed', async () => {
   expect(await loader.lease('one', one.digest, never)).toBeUndefined();
   expect(loader.failures()).toEqual([{ model: 'one', reason: 'no such operator' }]);
   expect(await loader.lease('one', one.digest, never)).toBeUndefined();
-  expect(engine.calls).toHaveLength(1);
+  expect(engine.calls.filter((call) => call.startsWith('+'))).toHaveLength(1);
   // Callers read that it is busy, not that it does not exist.
   expect(loader.unloaded()).toMatchObject([{ name: 'one', tier: 'blob' }, { name: 'other' }]);
   engine.onLoad = async () => undefined;
