@@ -18,7 +18,7 @@ import { bytesIn } from '../tier/score.ts';
 import { spaceOf } from '../tier/space.ts';
 import { type Held, type TierState, tierSettings } from '../tier/state.ts';
 import type { EngineFolder, PlacedRevision } from './engine-folder.ts';
-import { findUnused, isAtEngine } from './engine-index.ts';
+import { findUnused, isAtEngine } from './engine-models.ts';
 import { FailedLoads } from './failed-loads.ts';
 import type { KnownRevision } from './known-revision.ts';
 import { loadIntoEngine, loadNames, unloadFromEngine } from './load.ts';
