@@ -229,7 +229,7 @@ export class Loader {
 
   async #readAll(): Promise<void> {
     const [mounted] = await Promise.all([this.#options.mounted(), this.#readEngine()]);
-    for (const known of mounted) this.#add(known);
+    for (const known of mounted) this.#add(known, true);
     this.#mounted = mounted.map(({ description }) => description);
     this.#assign();
     this.#read = true;
@@ -237,14 +237,21 @@ export class Loader {
   }
 
   async #fetchUnknown(): Promise<void> {
-    for (const { model, revision } of this.#wanted()) {
+    for (const { model, revision } of releasedOf(this.#options.released())) {
       const id = idOf(model, revision);
-      if (this.#residents.has(id) || !this.#failed.isDue(id)) continue;
+      const resident = this.#residents.get(id);
+      // A mounted repository may have other files by now.
+      if ((resident && !(resident.isMounted && this.#failed.has(id))) || !this.#failed.isDue(id)) continue;
       try {
-        this.#add(await this.#options.fetchReleased(model, revision));
-        this.#failed.delete(id);
+        const known = await this.#options.fetchReleased(model, revision);
+        if (resident) [resident.known, resident.isMounted] = [known, false];
+        else {
+          this.#add(known, false);
+          this.#failed.delete(id);
+        }
       } catch (error) {
-        this.#failed.add(id, error instanceof Error ? error.message : 'it cannot be read');
+        // A mounted one keeps the reason of its failure.
+        if (!resident) this.#failed.add(id, error instanceof Error ? error.message : 'it cannot be read');
       }
     }
     // After the last one: the stable revisions are pinned if all of them fit.
@@ -272,8 +279,9 @@ export class Loader {
 
   #hasCopy = ({ known }: Resident): boolean => this.#options.folder.find(known.digest) !== undefined;
 
-  #add(known: KnownRevision): void {
+  #add(known: KnownRevision, isMounted: boolean): void {
     const resident = new Resident(known, this.#options.now());
+    resident.isMounted = isMounted;
     if (!this.#residents.has(resident.id)) this.#residents.set(resident.id, resident);
   }
 

@@ -12,7 +12,10 @@ export const idOf = (model: string, revision: string): string => `${model} ${rev
 
 /** A known revision and its state at this agent. */
 export class Resident {
-  readonly known: KnownRevision;
+  /** Its source is replaced where the mounted repository has other files by now. */
+  known: KnownRevision;
+  /** Its files come from the mounted repository. */
+  isMounted = false;
   readonly fileBytes: number;
   #wanted: Wanted['role'] | undefined;
   /** Epoch ms at which the release stopped naming it. */

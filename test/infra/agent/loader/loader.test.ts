@@ -256,6 +256,19 @@ it('T6 serves the mounted repository until the release names a revision', async 
   await waitFor(released);
 });
 
+it('T6 fetches a released revision that the mounted repository lost', async () => {
+  const one = makeRevision();
+  const { loader, world } = await setUp([one]);
+  world.mounted = [{ ...one, source: createSource([]).source }];
+  world.released = { m: { stable: one.digest } };
+  const look = async () => {
+    world.now += 60_000;
+    await loader.refresh();
+    return loader.served().length;
+  };
+  await expect.poll(look, patience).toBe(1);
+});
+
 it('names the reason while the model store lacks a revision', async () => {
   const { loader, world } = await setUp([]);
   world.released = { m: { stable: `sha256:${'1'.repeat(64)}` } };
