@@ -48,7 +48,7 @@ export const environment = z.object({
     .string()
     .regex(/^[A-Za-z0-9][A-Za-z0-9._:-]{0,62}$/)
     .optional(),
-  /** Bounds of the tiers: files on disk, copies in the engine's repository, memory of the engine. */
+  /** Bounds of the tiers: files on disk, copies kept in the engine's repository for a next load, memory of the engine. */
   AURICLE_STORE_BYTES: bytes.default(200e9),
   AURICLE_RAM_BYTES: bytes.default(Number.MAX_SAFE_INTEGER),
   AURICLE_ENGINE_BYTES: bytes.default(Number.MAX_SAFE_INTEGER),
@@ -120,7 +120,8 @@ export const meanings: Record<keyof Environment, string> = {
   AURICLE_MODEL_STORE: 'folder of verified model files; in the state folder unless set',
   AURICLE_TARGET: 'builds of revisions that the engine takes, for example linux-arm64 or jetson',
   AURICLE_STORE_BYTES: 'bytes of model files on disk, 200e9 unless set',
-  AURICLE_RAM_BYTES: 'bytes of model files in the engine repository; unbounded unless set',
+  AURICLE_RAM_BYTES:
+    'bytes of copies kept for a next load; other copies of loaded models are not counted; unbounded unless set',
   AURICLE_ENGINE_BYTES: 'bytes of memory that loaded models may take; unbounded unless set',
   AURICLE_EDGE_URL: 'http(s) address of the edge, for the heartbeat',
   AURICLE_POOL_TOKEN_FILE: 'file with the pool token',
