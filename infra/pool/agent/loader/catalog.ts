@@ -28,7 +28,7 @@ export interface ReleasedOptions {
   readonly signers: readonly SignerKey[];
   readonly store: FileStore;
   readonly disk: Disk;
-  /** Folder for configurations of revisions that are not loaded. */
+  /** Folder for configurations while they are read. */
   readonly folder: string;
   /** Builds that this agent takes. */
   readonly target: string;
@@ -102,7 +102,9 @@ export function createReleased(options: ReleasedOptions) {
       await disk.copyFile(fetched.value.path, target).finally(fetched.value.release);
     }
     const known = { name: model, revision, unchanged: async () => true };
-    const read = await readModel({ repository: folder, now: now(), known }, model);
+    const read = await readModel({ repository: folder, now: now(), known }, model).finally(() =>
+      disk.rm(folder, { recursive: true, force: true }),
+    );
     if (!read) throw new Error('it has no parameters of the agent');
     return { digest: revision, ...build.value, description: describe(read), source };
   };

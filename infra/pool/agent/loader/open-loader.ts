@@ -109,11 +109,12 @@ function createMounted(options: ModelSourceOptions, target: string): () => Promi
 
 /** Returns a maker of models from their folders in the engine's repository. */
 function createServe(options: ModelSourceOptions) {
-  /** Digests of the files of loaded revisions, by path in the engine's repository. */
+  /** Digests of the files of the revision that is being loaded, by path in the engine's repository. */
   const digests = new Map<string, string>();
   const recogniserOf = createRecognisers((file) => digests.get(file) ?? file);
   return async ({ description, digest, files }: KnownRevision, placed: PlacedRevision): Promise<ServedModel> => {
     const { repository, names } = placed;
+    digests.clear();
     for (const file of files) {
       const name = placedName(file);
       digests.set(

@@ -99,6 +99,7 @@ export class FileStore {
   async evict(digest: string): Promise<boolean> {
     if (this.#isEvictionBarred(digest)) return false;
     await unlessMissing(this.#options.disk.unlink(path.join(this.#files, digest)));
+    for (const [id, known] of this.#known) if (known.digest === digest) this.#known.delete(id);
     return true;
   }
 

@@ -63,6 +63,7 @@ describe('M7 agents of two architectures', () => {
       });
       const engine = await EngineFolder.open({ folder: repository, store, disk: promises });
       return {
+        catalog: () => promises.readdir(folder),
         stored: async () => (await promises.readdir(path.join(storeFolder, 'files'))).sort(),
         async load() {
           const known = await fetchReleased('asr', digest);
@@ -78,6 +79,7 @@ describe('M7 agents of two architectures', () => {
       const agent = await startAgent(target);
       const plan = `plan of ${target.slice('linux-'.length)}`;
       expect(await agent.load()).toEqual({ plan, all: ['1', 'config.pbtxt', 'labels.txt'] });
+      expect(await agent.catalog()).toEqual([]);
       expect(await agent.stored()).toHaveLength(3);
       expect(await agent.stored()).toContain(sha256(Buffer.from(plan)));
     }
