@@ -5,8 +5,6 @@ import type { Policy } from './simulate.ts';
 import { START_MS } from './simulate.ts';
 import type { Trace } from './trace.ts';
 
-const none = { observed: 0, predicted: 0, saved: 0, bytes: 0, value: 0, score: 0 };
-
 /** Loads models in the order of their requests; drops residents with the lowest rank. */
 function demandOnly(state: TierState, rank: (model: TierModel) => number, onDrop?: (model: TierModel) => void): Move[] {
   const device = state.devices[0]!;
@@ -25,7 +23,7 @@ function demandOnly(state: TierState, rank: (model: TierModel) => number, onDrop
     }
     if (free < model.gpuBytes) continue;
     for (const one of victims) onDrop?.(one);
-    const on = { tier: 'gpu', device: device.id, weight: none } as const;
+    const on = { tier: 'gpu', device: device.id } as const;
     return [
       ...victims.map((one): Move => ({ act: 'drop', model: one.id, rule: 'replaced', ...on })),
       { act: 'load', model: model.id, rule: 'waiting', ...on },

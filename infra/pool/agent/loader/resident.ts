@@ -115,7 +115,7 @@ export class Resident {
       leases: this.leases,
       ...(floor && { floor }),
       // A canary or grey revision is needed for as long as the release names it.
-      ...(!isBackingOff && this.wanted === 'trial' && { neededAt: now }),
+      ...(!isBackingOff && this.wanted === 'trial' && { needed: true }),
       ...(this.served && { device, deviceSince: this.loadedAt }),
       inRam: this.inRam,
       inSsd: this.inSsd,

@@ -2,7 +2,7 @@
 // list in order, and decides again after each event: a request that waits, the end of a load, of a copy or of the last
 // lease of a model, a minute.
 import { type Demand, demanded, isSeenOnce } from './demand.ts';
-import { Weigher, type Weight } from './score.ts';
+import { Weigher } from './score.ts';
 import { type Context, findRoom, type Space, spaceOf } from './space.ts';
 import type { Held, TierModel, TierState } from './state.ts';
 
@@ -14,7 +14,6 @@ export interface Move {
   readonly device?: string;
   /** A demand, a higher score than what it replaces, or `replaced` by the load behind it. */
   readonly rule: Demand | 'score' | 'replaced';
-  readonly weight: Weight;
   /** Model that takes the space of a dropped one. */
   readonly for?: string;
 }
@@ -36,10 +35,10 @@ export function decide(state: TierState, now: number): Move[] {
 
 /** Loads one model: the most urgent demand, otherwise the best score that expects a request soon (A27). */
 function decideDevice(context: Context, space: Space): Move[] {
-  const { state, weigher, now, committed } = context;
+  const { state, weigher, committed } = context;
   // A copy in progress and a load would write the same files.
   const isCopied = ({ id }: TierModel) => id === state.copying?.model;
-  const wanted = demanded(state.models, committed, now).filter(({ model }) => model.inSsd);
+  const wanted = demanded(state.models, committed).filter(({ model }) => model.inSsd);
   for (const { model, rule } of wanted) {
     if (isCopied(model)) continue;
     const moves = place(context, space, model, rule);
@@ -62,7 +61,7 @@ function decideCopy(context: Context, moves: readonly Move[]): Move[] {
   const [ssd, ram] = [spaceOf(state, 'ssd'), spaceOf(state, 'ram')];
   const low = state.models.filter((model) => isBelowFloor(model, committed));
   const demands = [
-    ...demanded(state.models, committed, now).filter(({ model }) => !model.inSsd),
+    ...demanded(state.models, committed).filter(({ model }) => !model.inSsd),
     ...low.map((model) => ({ model, rule: 'floor' as const })),
   ];
   for (const { model, rule } of demands) {
@@ -110,11 +109,8 @@ function place(context: Context, space: Space, model: TierModel, rule: Demand | 
   if (verdict === 'no-room' || verdict === 'score') return undefined;
   const { tier } = space;
   const on = { tier, ...(space.device !== undefined && { device: space.device }) };
-  const weight = (one: TierModel) => context.weigher.weigh(one, tier);
   return [
-    ...victims.map(
-      (one): Move => ({ act: 'drop', model: one.id, ...on, rule: 'replaced', weight: weight(one), for: model.id }),
-    ),
-    { act: 'load', model: model.id, ...on, rule, weight: weight(model) },
+    ...victims.map((one): Move => ({ act: 'drop', model: one.id, ...on, rule: 'replaced', for: model.id })),
+    { act: 'load', model: model.id, ...on, rule },
   ];
 }

@@ -1,24 +1,13 @@
 import { countAt } from './rate.ts';
 import type { TierModel } from './state.ts';
 
-/** Reason that a model is wanted in gpu whatever its score: a request, a canary step or switch ahead, a pin. */
+/** Reason that a model is wanted in gpu whatever its score: a request, a canary or grey release, a pin. */
 export type Demand = 'waiting' | 'needed' | 'floor';
 
-export function demandOf(model: TierModel, now: number): Demand | undefined {
-  if (model.waitingSince !== undefined) return 'waiting';
-  if (isNeeded(model, now)) return 'needed';
-  return model.floor === 'gpu' ? 'floor' : undefined;
-}
-
-/** A model needed at a time is loaded early enough for three loads before it, and stays until ten minutes after. */
-const NEEDED_LOADS = 3;
-const NEEDED_MARGIN_MS = 60_000;
-const NEEDED_AFTER_MS = 600_000;
-
-function isNeeded({ neededAt, loadSeconds }: TierModel, now: number): boolean {
-  if (neededAt === undefined) return false;
-  const early = NEEDED_LOADS * loadSeconds.blob * 1_000 + NEEDED_MARGIN_MS;
-  return now >= neededAt - early && now < neededAt + NEEDED_AFTER_MS;
+export function demandOf({ waitingSince, needed, floor }: TierModel): Demand | undefined {
+  if (waitingSince !== undefined) return 'waiting';
+  if (needed) return 'needed';
+  return floor === 'gpu' ? 'floor' : undefined;
 }
 
 /** A model that was requested once, as far as its rate remembers, has not shown that it comes back. */
@@ -32,11 +21,11 @@ export interface Demanded {
 }
 
 /** Models that are demanded and not in gpu, the most urgent first, requests in their order. */
-export function demanded(models: readonly TierModel[], loading: ReadonlySet<string>, now: number): Demanded[] {
+export function demanded(models: readonly TierModel[], loading: ReadonlySet<string>): Demanded[] {
   return models
     .filter(({ id, device }) => device === undefined && !loading.has(id))
     .flatMap((model): Demanded[] => {
-      const rule = demandOf(model, now);
+      const rule = demandOf(model);
       return rule === undefined ? [] : [{ model, rule }];
     })
     .sort(

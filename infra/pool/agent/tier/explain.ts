@@ -19,7 +19,7 @@ export function explain(state: TierState, now: number): Map<string, Residency> {
 const rounded = (value: number): number => Number(value.toPrecision(2));
 
 function residencyOf(context: Context, model: TierModel): Residency {
-  const { score, predicted, saved, bytes } = context.weigher.weigh(model, 'gpu');
+  const { score, predicted, saved, bytes } = context.weigher.weigh(model);
   return {
     ...{ score: rounded(score), rate: rounded(predicted), saves: rounded(saved), bytes: Math.round(bytes) },
     leases: model.leases,
@@ -37,8 +37,8 @@ const DEMANDS = {
 
 /** Returns the reason that a model is on a device, or is not. */
 function whyOf(context: Context, model: TierModel): string {
-  const { state, now, weigher } = context;
-  const demand = demandOf(model, now);
+  const { state, weigher } = context;
+  const demand = demandOf(model);
   if (model.device !== undefined) {
     if (demand) return DEMANDS[demand];
     return model.leases > 0 ? 'in use' : 'nothing worth more needs its memory';

@@ -3,18 +3,14 @@ import { expectedAt } from './profile.ts';
 import { countAt, perSecond } from './rate.ts';
 import type { Held, TierModel, TierState } from './state.ts';
 
-/** Every number that a decision about a model and a tier rests on. */
+/** Numbers that the decision about a model in gpu rests on. */
 export interface Weight {
-  /** Requests per second: of the recent past, as the language's profile expects (absent until known), and predicted. */
-  readonly observed: number;
-  readonly expected?: number;
+  /** Requests per second. */
   readonly predicted: number;
-  /** Seconds that a request waits less because the model is in this tier. */
+  /** Seconds that a request waits less because the model is in gpu. */
   readonly saved: number;
   readonly bytes: number;
-  /** Seconds of waiting saved per second. */
-  readonly value: number;
-  /** Value per GB. */
+  /** Seconds of waiting saved per second and GB. */
   readonly score: number;
 }
 
@@ -37,18 +33,12 @@ export class Weigher {
     }
   }
 
-  weigh(model: TierModel, tier: Held): Weight {
-    const slow = tier === 'ssd';
-    const observed = perSecond(slow ? model.slowRate : model.rate, this.#now);
-    const expected = slow ? undefined : this.#expected(model);
+  weigh(model: TierModel): Weight {
     return {
-      observed,
-      ...(expected !== undefined && { expected }),
-      predicted: slow ? observed : this.predicted(model),
-      saved: secondsSaved(model, tier),
-      bytes: bytesIn(model, tier),
-      value: this.value(model, tier),
-      score: this.score(model, tier),
+      predicted: this.predicted(model),
+      saved: secondsSaved(model, 'gpu'),
+      bytes: model.gpuBytes,
+      score: this.score(model, 'gpu'),
     };
   }
 

@@ -28,8 +28,6 @@ export interface Room {
   /** Bytes to free, and bytes that may be dropped. */
   readonly missing: number;
   readonly evictable: number;
-  /** Seconds of waiting per second that dropping the victims costs. */
-  readonly lost: number;
 }
 
 export function spaceOf({ models, devices, ramBytes, ssdBytes, copying }: TierState, tier: Held, id?: string): Space {
@@ -49,19 +47,19 @@ export function findRoom(context: Context, space: Space, model: TierModel, rule:
   const { weigher, state, now } = context;
   const size = (one: TierModel) => bytesIn(one, tier);
   const missing = total(space.occupants, size) + size(model) - space.bytes;
-  const none = { victims: [], missing: Math.max(0, missing), evictable: 0, lost: 0 };
+  const none = { victims: [], missing: Math.max(0, missing), evictable: 0 };
   if (missing <= 0) return { verdict: 'fits', ...none };
   const all = space.occupants.filter((one) => mayDrop(context, space, one, rule));
   const seenOnce = all.filter((one) => isSeenOnce(one, now));
   const admitted = rule !== 'waiting' || tier !== 'gpu' || !isSeenOnce(model, now);
-  // Admission: a model with one request replaces its like; residents only if no other agent can serve the request.
-  const evictable = !admitted && (model.elsewhere || total(seenOnce, size) >= missing) ? seenOnce : all;
+  // Admission: a model with one request replaces its like if they suffice.
+  const evictable = !admitted && total(seenOnce, size) >= missing ? seenOnce : all;
   const room = { ...none, evictable: total(evictable, size) };
   if (room.evictable < missing) return { verdict: 'no-room', ...room };
   const victims = leastOf(evictable, missing, size, (one) => weigher.score(one, tier));
   const lost = total(victims, (one) => weigher.value(one, tier));
   const beaten = rule !== 'score' || weigher.value(model, tier) > lost * state.settings.hysteresis;
-  return { verdict: beaten ? 'replaces' : 'score', ...room, victims, lost };
+  return { verdict: beaten ? 'replaces' : 'score', ...room, victims };
 }
 
 type Measure = (model: TierModel) => number;
@@ -88,9 +86,9 @@ function leastOf(models: readonly TierModel[], bytes: number, size: Measure, sco
 function mayDrop(context: Context, { tier }: Space, model: TierModel, rule: Demand | 'score'): boolean {
   const { state, now, committed } = context;
   if (committed.has(model.id) || state.copying?.model === model.id) return false;
-  if (tier === 'ssd') return !model.inRam && model.device === undefined && !model.floor && !demandOf(model, now);
+  if (tier === 'ssd') return !model.inRam && model.device === undefined && !model.floor && !demandOf(model);
   // A roll-back target stays in ram or above.
   if (tier === 'ram') return model.floor !== 'ram' || model.device !== undefined;
-  if (model.leases > 0 || demandOf(model, now) || (model.floor === 'ram' && !model.inRam)) return false;
+  if (model.leases > 0 || demandOf(model) || (model.floor === 'ram' && !model.inRam)) return false;
   return rule !== 'score' || now - (model.deviceSince ?? 0) >= state.settings.minResidencyMs;
 }

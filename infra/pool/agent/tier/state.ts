@@ -27,15 +27,13 @@ export interface TierModel {
   readonly leases: number;
   /** The tier it never falls below: gpu for a stable alias, ram for a roll-back target. */
   readonly floor?: Tier;
-  /** Epoch ms before which it is to be in gpu, for a canary step or a switch of an alias. */
-  readonly neededAt?: number;
+  /** The release names it as canary or grey. */
+  readonly needed?: boolean;
   /** Device that has loaded it, and since when (epoch ms). */
   readonly device?: string;
   readonly deviceSince?: number;
   readonly inRam: boolean;
   readonly inSsd: boolean;
-  /** Another agent of the zone has it in gpu, so a request that is refused here is served there. */
-  readonly elsewhere?: boolean;
 }
 
 export interface Device {
