@@ -15,12 +15,17 @@ const NANOSECONDS = 1e9;
 
 export interface MatroskaTrack {
   readonly number: number;
+  /** Numbers of all tracks, those without sound included. */
+  readonly declared: ReadonlySet<number>;
   readonly track: Track;
 }
 
 /** Returns the first track of sound, or what is there instead. */
 export function readTracks(body: Uint8Array, container: string): MatroskaTrack | { readonly found: string } {
   const entries = elementsIn(body).filter(({ id }) => id === ENTRY);
+  const numberOf = (parts: readonly Element[]): number =>
+    readUint(parts.find(({ id }) => id === NUMBER)?.body ?? new Uint8Array(0));
+  const declared = new Set(entries.map(({ body: entry }) => numberOf(elementsIn(entry))));
   for (const entry of entries) {
     const parts = elementsIn(entry.body);
     const find = (id: number): Element['body'] | undefined => parts.find((part) => part.id === id)?.body;
@@ -30,7 +35,8 @@ export function readTracks(body: Uint8Array, container: string): MatroskaTrack |
     if (!codec) return { found: `'${name.slice(0, 32)}' in ${container}` };
     if (find(ENCODINGS)) return { found: `a packed or encrypted track in ${container}` };
     return {
-      number: readUint(find(NUMBER) ?? new Uint8Array(0)),
+      number: numberOf(parts),
+      declared,
       track: {
         codec,
         container,

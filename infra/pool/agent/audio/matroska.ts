@@ -10,6 +10,8 @@ const TRACKS_BYTES = MiB;
 const HEAD_BYTES = 4 * KiB;
 /** Longest block: a dozen packets that share one. */
 const BLOCK_BYTES = 4 * PACKET_BYTES;
+/** Longest element of a live stream, segments and clusters apart: a video frame takes less. */
+const LIVE_ELEMENT_BYTES = 4 * MiB;
 /** An id of 4 bytes and a size of 8. */
 const ELEMENT_HEAD_BYTES = 12;
 
@@ -53,22 +55,27 @@ function takeHead(queue: ByteQueue): (Open & { readonly segment?: number }) | 'b
   return { id: id.id, at, start, size: isParent ? 0 : size.value };
 }
 
-/** A place inside a file: the head of an element that another demuxer reached, and the number of its track. */
+const nameOf = ({ id }: Open): string => `element 0x${id.toString(16)}`;
+
+/** Start of a live stream: its first byte, or the head of an element that another demuxer reached. */
 export interface MatroskaPlace {
   readonly position: number;
-  readonly track: number;
+  /** Number of the track, where its description lies before `position`. */
+  readonly track?: number | undefined;
 }
 
 /**
- * Packets of the first track of sound in a WebM or Matroska file (RFC 9559), or of the track of `from` behind it. Holds
+ * Packets of the first track of sound in a WebM or Matroska file (RFC 9559), or in a live stream from `live` on. Holds
  * one element. A recorder that writes live knows no sizes of segments and clusters; a file without them ends anywhere
- * between two elements.
+ * between two elements, and so does a live stream.
  */
-export function createMatroskaDemuxer(from?: MatroskaPlace): Demuxer & { readonly track: () => number | undefined } {
-  const queue = createByteQueue(from?.position);
+export function createMatroskaDemuxer(live?: MatroskaPlace): Demuxer & { readonly track: () => number | undefined } {
+  const queue = createByteQueue(live?.position);
   let open: Exclude<ReturnType<typeof takeHead>, 'broken'>;
   let container = 'Matroska';
-  let track = from?.track;
+  let track = live?.track;
+  /** Unknown where a live stream continues behind its description. */
+  let declared: ReadonlySet<number> | undefined;
   let segmentEnd = 0;
   let packets = 0;
 
@@ -82,6 +89,7 @@ export function createMatroskaDemuxer(from?: MatroskaPlace): Demuxer & { readonl
     const read = readTracks(body, container);
     if ('found' in read) return yield unsupported(read.found);
     track = read.number;
+    declared = read.declared;
     yield { type: 'track', track: read.track };
   }
 
@@ -96,6 +104,10 @@ export function createMatroskaDemuxer(from?: MatroskaPlace): Demuxer & { readonl
     if (number === undefined && head.length < Math.min(size, 8)) return false;
     if (number === undefined || number === 'broken') {
       yield invalid('a block is damaged');
+      return false;
+    }
+    if (declared && !declared.has(number.value)) {
+      yield invalid(`it has a block of track ${number.value}, which is not declared`);
       return false;
     }
     if (number.value !== track) return true;
@@ -124,6 +136,9 @@ export function createMatroskaDemuxer(from?: MatroskaPlace): Demuxer & { readonl
         if (element === 'broken') return yield invalid('an element has no valid size');
         if (!element) return;
         open = element;
+        if (live && element.size > LIVE_ELEMENT_BYTES) {
+          return yield invalid(`${nameOf(element)} claims ${element.size} bytes`);
+        }
         segmentEnd = element.segment ?? segmentEnd;
         const { id, size, start } = element;
         const most = wholes[id];
@@ -139,8 +154,9 @@ export function createMatroskaDemuxer(from?: MatroskaPlace): Demuxer & { readonl
       }
     },
     *finish() {
-      if (open || queue.length() > 0 || queue.position() < segmentEnd) yield truncated('matroska element');
-      else if (packets === 0) yield invalid('it has no packets of sound');
+      const isCut = open || queue.length() > 0 || (!live && queue.position() < segmentEnd);
+      if (isCut) yield truncated(`matroska ${open ? nameOf(open) : 'element'}`);
+      else if (packets === 0 && !live) yield invalid('it has no packets of sound');
     },
   };
 }

@@ -15,6 +15,8 @@ export type ContainerItem =
 /** Reads a container as its bytes arrive. */
 export interface ContainerReader {
   push(bytes: Uint8Array): Generator<ContainerItem>;
+  /** Ends the stream. Refuses one that ends inside an element. */
+  finish?(): Generator<ContainerItem>;
   /** Number of the track that another reader needs behind the head of the container. */
   track?(): number | undefined;
 }
@@ -54,9 +56,15 @@ function createReader(demuxer: Demuxer): ContainerReader {
 }
 
 /** Reads live WebM with the demuxer of recordings. */
-export function createWebmReader({ position, track }: Origin): ContainerReader {
-  const demuxer = createMatroskaDemuxer(track === undefined ? undefined : { position, track });
-  return { ...createReader(demuxer), track: demuxer.track };
+export function createWebmReader(origin: Origin): ContainerReader {
+  const demuxer = createMatroskaDemuxer(origin);
+  return {
+    ...createReader(demuxer),
+    track: demuxer.track,
+    *finish() {
+      for (const item of demuxer.finish()) yield* readItem(item);
+    },
+  };
 }
 
 /** Reads live AAC with the demuxer of recordings; each frame describes itself. */

@@ -130,13 +130,15 @@ export class Hearing {
     this.#checkpoint();
   }
 
-  /** The stream is over. */
-  end() {
+  /** Ends the stream and transcribes the current utterance. Refuses with `audio_truncated`. */
+  end(): Result<undefined> {
     const spoken = this.#cutter.speaking();
     this.#endUtterance('end');
-    if (!spoken) return;
-    this.#beginRun();
-    this.#checkpoint();
+    if (spoken) {
+      this.#beginRun();
+      this.#checkpoint();
+    }
+    return this.#source.end?.() ?? ok(undefined);
   }
 
   options(next: StreamOptions) {

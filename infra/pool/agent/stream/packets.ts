@@ -166,6 +166,10 @@ export async function createPacketSource(format: StreamFormat, from: Origin, ski
       }
       return ok(joinSamples(out));
     },
+    end() {
+      for (const item of reader?.finish?.() ?? []) if (item.type === 'refused') return no(item.refusal);
+      return ok(undefined);
+    },
     locate(wanted): Place {
       const before = places.findLastIndex((place) => place.frame <= wanted - decoder.prerollSeconds * rate);
       // Nothing that far back: the beginning, where every decoder is new.

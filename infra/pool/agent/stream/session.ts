@@ -166,10 +166,12 @@ function startSession(parts: SessionParts, accepted: Accepted): Session {
     async end() {
       if (signal.aborted) return ok(undefined);
       ear.stop();
-      hearing.end();
+      const ended = hearing.end();
       scribe.finish();
       const result = await written;
       if (!result.ok || signal.aborted) return ok(undefined);
+      // Everything heard is sent before the refusal.
+      if (!ended.ok) return ended;
       const durationSeconds = hearing.time() / MODEL_RATE;
       const totals = { durationSeconds, speechSeconds: hearing.speechSeconds(), segments: scribe.segments() };
       link.send({ type: 'final', model: name, revision, language, ...totals });

@@ -28,6 +28,8 @@ export interface Source {
    * `audio_live_unsupported`. The samples are there until the next call of any source.
    */
   push(position: number, audio: Uint8Array): Result<Sound>;
+  /** Ends the stream. Refuses with `audio_truncated` one that ends inside an element. */
+  end?(): Result<undefined>;
   /** From where on `frame` can be heard again; frames before one that was asked for are forgotten. */
   locate(frame: number): Place;
   free(): void;

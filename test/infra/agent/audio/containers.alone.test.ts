@@ -247,6 +247,7 @@ describe('containers', () => {
     ['a count beyond its table', () => withTable('stsz', tableOf('stsz', 0, 0, 0xffff_ffff, 300)), 'audio_invalid'],
     ['packets outside the file', () => withTable('stco', tableOf('stco', 0, 1, 0x7fff_ffff)), 'audio_truncated'],
     ['packets before the sound', () => withTable('stco', tableOf('stco', 0, 1, 8)), 'audio_invalid'],
+    ['a block of an undeclared track', () => webmOf(0x82, 0, 0, 0, 8, 8), 'audio_invalid'],
     ['a block of an empty packet', () => webmOf(0x81, 0, 0, 0), 'audio_invalid'],
     ['lacing beyond its block', () => webmOf(0x81, 0, 0, 2, 9, 255, 255, 1), 'audio_invalid'],
     ['lacing of 256 empty packets', () => webmOf(0x81, 0, 0, 2, 255, ...Array<number>(100).fill(0)), 'audio_invalid'],

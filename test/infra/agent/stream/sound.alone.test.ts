@@ -190,6 +190,49 @@ describe('containers of a stream', () => {
     expect((await open(format)).push(0, bytes)).toMatchObject({ refusal: { reason: 'audio_invalid' } });
   });
 
+  /** An element of `id` that claims `size` bytes. */
+  const headOf = (id: number[], size: number) => {
+    const bytes = Buffer.alloc(8);
+    bytes.writeBigUInt64BE(BigInt(size));
+    bytes[0] = 1;
+    return joinBytes([Uint8Array.from(id), new Uint8Array(bytes)]);
+  };
+  const border = Buffer.from(webmFile).lastIndexOf(Uint8Array.of(0x1f, 0x43, 0xb6, 0x75));
+  const withInside = (bytes: Uint8Array) => joinBytes([webmFile.subarray(0, border), bytes, webmFile.subarray(border)]);
+
+  /** Refusal of a live stream that ends behind `bytes`. */
+  async function refusalOf(bytes: Uint8Array) {
+    const source = await open(webm);
+    const pushed = source.push(0, bytes);
+    const done = pushed.ok ? source.end?.() : pushed;
+    source.free();
+    return done?.ok === false ? publicText(done.refusal) : undefined;
+  }
+
+  const cut = 'ends before its header says it should';
+  it.each([
+    ['a Void of 5e11 bytes', withInside(headOf([0xec], 5e11)), 'element 0xec claims 500000000000 bytes'],
+    ['an unknown element of 4 GB', withInside(headOf([0x42, 0x42], 4e9)), 'element 0x4242 claims 4000000000 bytes'],
+    ['a Void beyond the data', withInside(headOf([0xec], webmFile.length - border + 60_000)), cut],
+    ['noise', withInside(new Uint8Array(30_000).map((_, i) => (i * 167 + (i >> 3)) & 255)), ''],
+    ['half a block', webmFile.subarray(0, -5), cut],
+    [
+      'an undeclared track',
+      joinBytes([webmFile, headOf([0xa3], 6), Uint8Array.of(0x82, 0, 0, 0x80, 8, 8)]),
+      'track 2,',
+    ],
+  ] as const)('U1 live WebM with %s is refused', async (_name, bytes, text) => {
+    expect(await refusalOf(bytes)).toContain(text);
+  });
+
+  it('U1 live WebM ends between any two elements', async () => {
+    const sized = webmFile.slice();
+    const segment = Buffer.from(sized).indexOf(Uint8Array.of(0x18, 0x53, 0x80, 0x67));
+    sized.set([1, 0, 0, 1, 0, 0, 0, 0], segment + 4);
+    for (const bytes of [webmFile, webmFile.subarray(0, border), sized, new Uint8Array(0)])
+      expect(await refusalOf(bytes)).toBeUndefined();
+  });
+
   it('R1 WebM without the number of its track never resumes in silence', async () => {
     const made = await openSource(webm, { position: 900, frame: 0 }, 0);
     expect(made).toMatchObject({ ok: false, refusal: { reason: 'seal_broken' } });
