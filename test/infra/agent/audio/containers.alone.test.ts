@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { decoder as openAmrDecoder } from '@audio/decode-amr';
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { enableAac } from '../../../../infra/pool/agent/audio/aac.ts';
 import { decodeSound } from '../../../../infra/pool/agent/audio/decode.ts';
 import type { Demuxer } from '../../../../infra/pool/agent/audio/demuxer.ts';
@@ -190,6 +191,51 @@ describe('containers', () => {
     ['without a frame', '#!AMR\n', Uint8Array.of(), 'audio_invalid'],
   ])('U1 AMR %s is refused', async (_, magic, frames, reason) => {
     expect((await decode(concat(Buffer.from(magic), frames))).refusal?.reason).toBe(reason);
+  });
+
+  describe('AMR decoding', () => {
+    /** Records the bytes given to the decoder package. */
+    async function spyOnDecoder() {
+      const instance = await openAmrDecoder();
+      const spy = vi.spyOn(Object.getPrototypeOf(instance) as typeof instance, 'decode');
+      instance.free();
+      onTestFinished(() => spy.mockRestore());
+      return () => spy.mock.calls.reduce((sum, [bytes]) => sum + bytes.byteLength, 0);
+    }
+    async function* once(bytes: Uint8Array) {
+      yield bytes;
+    }
+
+    it.each(['#!AMR\n', '#!AMR-WB\n'])('C10 endless AMR silence is refused after decoding 1 s: %j', async (magic) => {
+      const bytesDecoded = await spyOnDecoder();
+      const file = concat(Buffer.from(magic), new Uint8Array(60_000).fill(0x7c));
+      let refusal: Refusal | undefined;
+      for await (const block of decodeSound(once(file), undefined, 600)) if (!block.ok) refusal = block.refusal;
+      expect([refusal?.reason, bytesDecoded()]).toEqual(['audio_too_long', magic.length + 50]);
+    });
+
+    it('U1 AMR keeps its length and fades before a long gap turns silent', async () => {
+      const speech = clip('mono-8k.amr');
+      const gap = new Uint8Array(300).fill(0x7c);
+      const { seconds, channels } = await decode(concat(speech, gap, speech.subarray(6)));
+      const alone = await decode(speech);
+      expect(seconds).toBeCloseTo(2 * alone.seconds + 6);
+      const at = Math.round(alone.seconds * 8_000);
+      const fade = channels[0]?.slice(at + 7_840, at + 8_000) ?? [];
+      expect(Math.max(...fade.map(Math.abs))).toBeLessThan(0.001);
+    });
+
+    it('C10 AMR decoding stops when its request is aborted', async () => {
+      const bytesDecoded = await spyOnDecoder();
+      const abort = new AbortController();
+      const file = concat(Buffer.from('#!AMR-WB\n'), ...Array<Uint8Array>(500).fill(wideFrame));
+      const reading = (async () => {
+        for await (const _ of decodeSound(once(file), abort.signal)) abort.abort();
+      })();
+      await expect(reading).rejects.toThrow();
+      // One second is 50 frames.
+      expect(bytesDecoded()).toBeLessThan(60 * wideFrame.length);
+    });
   });
 
   const element = (id: number[], body: Uint8Array | number[]) =>
