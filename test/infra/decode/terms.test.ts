@@ -63,6 +63,15 @@ describe('U5 terms raise their words', () => {
     expect(decode(unsure, [{ text: 'seat', boost: -3 }], plain).text).toBe('sat');
   });
 
+  it('keeps the words behind a term with a high boost', () => {
+    const table = mumble(['cat', 'seat', 'sat', 'cat', 'seat', 'sat'], 0.9, randomOf(5));
+    const text = decode(table, []).text;
+    expect(text.split(' ')).toHaveLength(6);
+    for (const term of ['catess', 'catess seat']) {
+      expect(decode(table, [{ text: term, boost: 10 }]).text).toBe(text);
+    }
+  });
+
   it('changes nothing by terms that cannot be spelled, or were not said', () => {
     for (const terms of [
       ['x', '42', '!'],

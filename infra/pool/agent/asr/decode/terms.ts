@@ -2,6 +2,11 @@ import type { Term } from '../../../../../shared/speech/terms.ts';
 
 /** Natural-log bonus of one token of a term with boost 1. */
 export const TOKEN_BONUS = 1;
+/**
+ * Natural-log bonus of a whole term with a boost above 1. Less than what the beam gives hypotheses up at: one
+ * within a term must not displace those that say what follows.
+ */
+const BOOSTED_TERM_BONUS = 12;
 
 /** The terms of a request, as a tree over token numbers. Node 0 is the root. */
 export interface TermTree {
@@ -40,12 +45,14 @@ export function createTermTree(terms: readonly Term[], letters: Letters, wordBou
   for (const { text, boost = 1 } of terms) {
     const spelled = spell(text, letters, wordBoundary);
     if (!spelled || spelled.length === 0) continue;
+    const most = Math.max(1, BOOSTED_TERM_BONUS / (spelled.length * TOKEN_BONUS));
+    const bonus = Math.min(boost, most) * TOKEN_BONUS;
     let node = 0;
     for (const token of spelled) {
       const row = next[node] as Map<number, number>;
       const child = row.get(token) ?? next.push(new Map()) - 1;
       row.set(token, child);
-      bonuses[child] = Math.max(bonuses[child] ?? Number.NEGATIVE_INFINITY, boost * TOKEN_BONUS);
+      bonuses[child] = Math.max(bonuses[child] ?? Number.NEGATIVE_INFINITY, bonus);
       node = child;
     }
     ends.add(node);
