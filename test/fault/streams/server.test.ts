@@ -1,6 +1,6 @@
 // Faults behind the edge: clients take no part in recovery and receive the undisturbed result.
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { silentPage } from '../../infra/agent/fixtures.ts';
+import { silenceAfter } from '../../infra/agent/fixtures.ts';
 import { clipBytes, clips } from '../../stack/clips.ts';
 import { type Running, run } from '../../stack/running.ts';
 import { wav } from '../../wav.ts';
@@ -113,7 +113,7 @@ describe('audio in a container, when its agent is killed in its second sentence'
     const opus = clips.find(({ file }) => file === 'balance.opus');
     if (!opus) throw new Error('there is no such clip');
     const clip = clipBytes(opus);
-    const file = join(clip, silentPage(1, 50), clip);
+    const file = join(clip, silenceAfter(clip, 50), clip);
     const lines = await disturb(file, seconds + 1, Math.round(file.length - clip.length / 3));
     expect(lines.map(([own]) => own)).toEqual([text, text]);
     expect(lines[1]?.[1]).toBeGreaterThan(seconds + 0.5);

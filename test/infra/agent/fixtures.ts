@@ -38,10 +38,7 @@ export function flacHead(samples = 0): Uint8Array {
   return bytes;
 }
 
-/**
- * Returns one page of an Ogg stream with these packets, each at most 254 bytes. Omits checksums, which the
- * reader ignores.
- */
+/** Returns one page of an Ogg stream with these packets, each at most 254 bytes, and its checksum. */
 export function oggPage(number: number, packets: readonly Uint8Array[], flags = number === 0 ? 2 : 0): Uint8Array {
   const header = new Uint8Array(27 + packets.length);
   header.set(new TextEncoder().encode('OggS'));
@@ -53,20 +50,35 @@ export function oggPage(number: number, packets: readonly Uint8Array[], flags = 
     packets.map(({ length }) => length),
     27,
   );
-  return Buffer.concat([header, ...packets]);
+  return withCrc(Buffer.concat([header, ...packets]));
 }
 
-/** A page of Ogg with packets of one byte each, 20 ms of silence, and its checksum. */
-export function silentPage(serial: number, packets: number): Uint8Array {
+/** A page of Ogg with packets of one byte each, 20 ms of silence, and its checksum. The first two have headers. */
+export function silentPage(serial: number, packets: number, sequence = 2): Uint8Array {
   const page = new Uint8Array(27 + packets + packets);
   page.set(new TextEncoder().encode('OggS'));
   new DataView(page.buffer).setUint32(14, serial, true);
   page[26] = packets;
   page.fill(1, 27, 27 + packets);
   page.fill(0x08, 27 + packets);
-  // One of the middle: the first ones are headers.
-  new DataView(page.buffer).setUint32(18, 2, true);
+  new DataView(page.buffer).setUint32(18, sequence, true);
   return withCrc(page);
+}
+
+/** Returns `packets` packets of silence as the page that follows the last page of `file`. */
+export function silenceAfter(file: Uint8Array, packets: number): Uint8Array {
+  const last = new DataView(file.buffer, file.byteOffset + Buffer.from(file).lastIndexOf('OggS'));
+  return silentPage(last.getUint32(14, true), packets, last.getUint32(18, true) + 1);
+}
+
+/** Splits an Ogg file into its pages. */
+export function oggPages(file: Uint8Array): Uint8Array[] {
+  const pages: Uint8Array[] = [];
+  for (let at = 0; at < file.length; at += pages.at(-1)?.length ?? 0) {
+    const lacing = file.subarray(at + 27, at + 27 + (file[at + 26] ?? 0));
+    pages.push(file.slice(at, at + 27 + lacing.length + lacing.reduce((sum, size) => sum + size, 0)));
+  }
+  return pages;
 }
 
 /** With the checksum that its bytes have now. */

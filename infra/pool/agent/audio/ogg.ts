@@ -10,6 +10,10 @@ const OGG_PACKET_BYTES = MiB;
 
 const HEADER_BYTES = 27;
 const FIRST_PAGE = 2;
+const SERIAL_AT = 14;
+const SEQUENCE_AT = 18;
+/** Offset of a page's checksum, which counts as zeros in it. */
+const CHECKSUM_AT = 22;
 
 const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
   let crc = byte << 24;
@@ -24,6 +28,27 @@ export function oggCrc(bytes: Uint8Array, before = 0): number {
   return crc;
 }
 
+/**
+ * Returns a check that gives the rule a page header breaks: sequence numbers of a logical stream rise by one
+ * (RFC 3533 §6). A stream may begin at any number, and a first page begins another stream.
+ */
+export function createPageOrder(): (header: Uint8Array) => string | undefined {
+  let serial = 0;
+  let next: number | undefined;
+  return (header) => {
+    const view = new DataView(header.buffer, header.byteOffset);
+    const sequence = view.getUint32(SEQUENCE_AT, true);
+    const stream = view.getUint32(SERIAL_AT, true);
+    const expected = view.getUint8(5) & FIRST_PAGE ? undefined : next;
+    if (expected !== undefined && stream !== serial) return 'it mixes pages of two streams';
+    if (expected !== undefined && sequence > expected) return `page ${expected} is missing`;
+    if (expected !== undefined && sequence < expected) return `page ${sequence} is repeated or out of order`;
+    serial = stream;
+    next = (sequence + 1) >>> 0;
+    return undefined;
+  };
+}
+
 export interface OggGuard {
   push(bytes: Uint8Array): Result<undefined>;
   /** Refuses a file that stops inside a page. */
@@ -33,8 +58,9 @@ export interface OggGuard {
 const damaged = (rule: string): Result<never, Refusal> => no(refuse('audio_invalid', { rule }));
 
 /**
- * Walks the pages of an Ogg file (RFC 3533 §6) ahead of its decoder: pages must follow each other without a gap and
- * belong to one logical stream. So the decoder never searches garbage, and a second stream cannot bring other channels.
+ * Walks the pages of an Ogg file (RFC 3533 §6) ahead of its decoder: pages must be complete, in sequence, match their
+ * checksums and belong to one logical stream. So the decoder never skips sound, and a second stream cannot bring
+ * other channels.
  * `onPacket` gets each packet (RFC 3533 §5) of at most `OGG_PACKET_BYTES`; longer ones are covers and other tags.
  */
 export function createOggGuard(onPacket?: (packet: Uint8Array) => void): OggGuard {
@@ -43,6 +69,10 @@ export function createOggGuard(onPacket?: (packet: Uint8Array) => void): OggGuar
   /** Bytes of page body still to come. */
   let body = 0;
   let pages = 0;
+  /** The checksum of the page so far, and the one in its header. */
+  let crc = 0;
+  let announced = 0;
+  const findGap = createPageOrder();
   const packets = onPacket && createPackets(onPacket);
 
   /** Header length once it is known, lacing table included. */
@@ -52,13 +82,20 @@ export function createOggGuard(onPacket?: (packet: Uint8Array) => void): OggGuar
     if (String.fromCharCode(...header.subarray(0, 4)) !== 'OggS') return damaged('its pages do not follow each other');
     const first = ((header[5] ?? 0) & FIRST_PAGE) !== 0;
     if (first !== (pages === 0)) return damaged('it holds more than one stream');
+    const gap = findGap(header);
+    if (gap !== undefined) return damaged(gap);
+    announced = new DataView(header.buffer).getUint32(CHECKSUM_AT, true);
+    header.fill(0, CHECKSUM_AT, CHECKSUM_AT + 4);
+    crc = oggCrc(header.subarray(0, filled));
     const lacing = header.slice(HEADER_BYTES, filled);
     body = lacing.reduce((sum, size) => sum + size, 0);
     packets?.page(lacing);
     pages++;
     filled = 0;
-    return ok(undefined);
+    return checkPage();
   }
+
+  const checkPage = () => (body > 0 || crc === announced ? ok(undefined) : damaged('a page is damaged'));
 
   return {
     push(bytes) {
@@ -67,8 +104,11 @@ export function createOggGuard(onPacket?: (packet: Uint8Array) => void): OggGuar
         if (body > 0) {
           const part = bytes.subarray(at, at + body);
           packets?.body(part);
+          crc = oggCrc(part, crc);
           body -= part.length;
           at += part.length;
+          const page = checkPage();
+          if (!page.ok) return page;
           continue;
         }
         const part = bytes.subarray(at, at + needed() - filled);

@@ -1,5 +1,5 @@
 import { KiB } from '../../../../shared/bytes.ts';
-import { oggCrc } from '../audio/ogg.ts';
+import { createPageOrder, oggCrc } from '../audio/ogg.ts';
 
 /** Longest packet of live Ogg that is kept: an Opus packet has at most a few KiB, longer ones are tags. */
 const STREAM_PACKET_BYTES = 64 * KiB;
@@ -61,6 +61,7 @@ export function createPageReader(start: number) {
   let announced = 0;
   /** The next packet is the first one of its stream. */
   let begins = false;
+  const findGap = createPageOrder();
 
   const needed = () => (filled < HEADER_BYTES ? HEADER_BYTES : HEADER_BYTES + (header[26] ?? 0));
 
@@ -86,7 +87,7 @@ export function createPageReader(start: number) {
   }
 
   function* openPage(at: number): Generator<OggItem> {
-    const rule = findBrokenRule(header);
+    const rule = findBrokenRule(header) ?? findGap(header);
     if (rule !== undefined) {
       yield { type: 'broken', rule };
       return;

@@ -6,7 +6,7 @@ import { createFlacFrames, frameHeaderBytes } from '../../../../infra/pool/agent
 import { createMono } from '../../../../infra/pool/agent/audio/mono.ts';
 import { mp3FrameBytes } from '../../../../infra/pool/agent/audio/mp3-frames.ts';
 import { createOggGuard } from '../../../../infra/pool/agent/audio/ogg.ts';
-import { wavFile } from '../fixtures.ts';
+import { oggPages, wavFile, withCrc } from '../fixtures.ts';
 
 const clip = (name: string) => new Uint8Array(readFileSync(path.join(import.meta.dirname, '../clips', name)));
 
@@ -176,6 +176,19 @@ describe('decoding in the pool (issue 3: WAV, FLAC, MP3 and Ogg Opus)', () => {
     expect((await decode(Buffer.concat([opus, opus]))).refusal).toBe('audio_invalid');
   });
 
+  it.each(['mono.opus', 'vorbis.ogg', 'mono-8k.oga'])(
+    'refuses %s with a lost, repeated, swapped or damaged page',
+    async (name) => {
+      const [head = new Uint8Array(), tags = head, sound = head] = oggPages(clip(name));
+      const damaged = sound.slice();
+      damaged[damaged.length - 9] = (damaged.at(-9) ?? 0) ^ 1;
+      expect((await decode(Buffer.concat([head, tags, sound]))).refusal).toBeUndefined();
+      for (const pages of [[sound], [sound, tags], [tags, tags, sound], [tags, sound, sound], [tags, damaged]]) {
+        expect((await decode(Buffer.concat([head, ...pages]))).refusal).toBe('audio_invalid');
+      }
+    },
+  );
+
   it('stops when a recording is longer than it may be, however small its file', async () => {
     const limit = AUDIO_S;
     let sent = 0;
@@ -232,8 +245,9 @@ describe('Ogg packets', () => {
       const header = Buffer.alloc(27);
       header.write('OggS');
       header[5] = i === 0 ? 2 : 0;
+      header[18] = pages.length;
       header[26] = table.length;
-      pages.push(Buffer.concat([header, Uint8Array.from(table), body.subarray(at, at + bytes)]));
+      pages.push(withCrc(Buffer.concat([header, Uint8Array.from(table), body.subarray(at, at + bytes)])));
       at += bytes;
     }
     const file = Buffer.concat(pages);

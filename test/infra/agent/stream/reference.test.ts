@@ -13,7 +13,7 @@ import { type FakeEdge, startFakeEdge } from '../../../fake/edge.ts';
 import { dialLink, type FakeLink } from '../../../fake/stream-link.ts';
 import { oggPackets } from '../../../ogg-packets.ts';
 import { liveWebm } from '../../../webm.ts';
-import { silentPage } from '../fixtures.ts';
+import { silenceAfter } from '../fixtures.ts';
 import { makeEnvironment, patience } from '../start-agent.ts';
 
 const repository = path.resolve(import.meta.dirname, '../../../../infra/pool/models/repository');
@@ -119,7 +119,7 @@ describe('live streams with the reference model on the embedded engine', () => {
   });
 
   const opusClip = read('balance.opus');
-  const pause = silentPage(1, 50);
+  const pause = silenceAfter(opusClip, 50);
   const [opusHead = pause, , ...opusPackets] = oggPackets(opusClip);
   it.each([
     // A recorder that was started again: one logical stream behind the other, a second of silence between them.

@@ -60,7 +60,7 @@ function pieces(bytes: Uint8Array, size: number): Uint8Array[] {
 describe('silence that unpacks for ever', () => {
   it('is refused undecoded when a message holds minutes of it', async () => {
     const source = await open(ogg);
-    const pages = Array.from({ length: 120 }, () => silentPage(1, 255));
+    const pages = Array.from({ length: 120 }, (_, i) => silentPage(1, 255, i + 2));
     const bomb = new Uint8Array(Buffer.concat(pages));
     expect(bomb.length).toBeLessThan(2 ** 16);
     const answer = source.push(0, bomb);
@@ -307,6 +307,14 @@ describe('Opus of a stream: a phone', () => {
     const first = changed(18, 0);
     first[5] = 2;
     expect(await push(withCrc(first))).toMatchObject(invalid);
+  });
+
+  it('refuses a missing or repeated page after any first one', async () => {
+    const push = async (...numbers: readonly number[]) =>
+      (await open(ogg)).push(0, Buffer.concat(numbers.map((number) => silentPage(1, 3, number))));
+    expect((await push(7, 8, 9)).ok).toBe(true);
+    expect(await push(7, 9)).toMatchObject({ refusal: { params: { rule: 'page 8 is missing' } } });
+    expect(await push(7, 8, 8)).toMatchObject({ refusal: { params: { rule: 'page 8 is repeated or out of order' } } });
   });
 
   it('takes an empty packet for silence that was not sent', async () => {
