@@ -18,8 +18,8 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     teardownTimeout: 20_000,
-    // Each test mostly waits.
-    maxWorkers: 3,
+    // Each stack that starts again loads its models, which takes a core.
+    maxWorkers: 2,
     sequence: {
       sequencer: slowestFirst(
         ...['server.test.ts', 'clients.test.ts', 'client.test.ts', 'recordings.test.ts'],

@@ -16,7 +16,7 @@ const PARTS = ['blob', 'sqs', 'functions', 'release', 'edge', 'engine-aks-westeu
 
 let running: Running;
 beforeAll(async () => {
-  running = await run(PARTS);
+  running = await run({ parts: PARTS });
 });
 afterAll(() => running?.end());
 

@@ -1,8 +1,9 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { importJWK, SignJWT } from 'jose';
 import type { PartName } from '../../infra/local/part.ts';
+import { ROOT } from '../../infra/local/root.ts';
 import { type Stack, startStack } from '../../infra/local/stack.ts';
 
 /** A running stack for tests that do not change it. */
@@ -21,15 +22,35 @@ export interface Running extends Shared {
   end(): Promise<void>;
 }
 
-/** Starts a stack, of the given parts or of all. */
-export async function run(parts?: PartName[]): Promise<Running> {
+/** Parts and models of a test's stack; all by default. */
+interface Having {
+  readonly parts?: PartName[];
+  /** Folders of the model repository that the stack lacks: an agent that starts again loads all that it has. */
+  readonly without?: readonly string[];
+}
+
+/** The 16-bit model and the voice, for tests of restarts that need neither. */
+export const OTHER_MODELS = ['reference-en-fp16', 'asr_inference_fp16', 'voice-en'] as const;
+
+/** Starts a stack. */
+export async function run({ parts, without = [] }: Having = {}): Promise<Running> {
   const state = mkdtempSync(path.join(os.tmpdir(), 'auricle-test-'));
-  const stack = await startStack({ port: 0, state, ...(parts && { parts }) });
+  const models = without.length > 0 ? copyModels(without) : undefined;
+  const stack = await startStack({ port: 0, state, ...(parts && { parts }), ...(models && { models }) });
   const end = async () => {
     await stack.stop();
-    rmSync(state, { recursive: true, force: true });
+    for (const folder of [state, models]) if (folder) rmSync(folder, { recursive: true, force: true });
   };
   return { ...shared({ stack, state }), stack, end };
+}
+
+function copyModels(without: readonly string[]): string {
+  const copy = mkdtempSync(path.join(os.tmpdir(), 'auricle-models-'));
+  cpSync(path.join(ROOT, 'infra/pool/models/repository'), copy, {
+    recursive: true,
+    filter: (from) => !without.includes(path.basename(from)),
+  });
+  return copy;
 }
 
 /** Builds the view of a stack that another process can use. */
