@@ -57,6 +57,7 @@ function startRequests() {
     }
   })();
   return {
+    models,
     async stop() {
       isStopped = true;
       await all;
@@ -101,10 +102,10 @@ it('C7 C8 A16 releases a revision while every part is killed in turn', { timeout
   const loaded = async () => (await served().catch(() => [])).map((one) => one.includes(revision));
   await expect.poll(loaded, patience).toEqual(stack.pools.map(() => true));
 
-  const { statuses, models } = await requests.stop();
   const known = [mounted, revision].map((one) => modelUuid(MODEL, one));
+  await expect.poll(() => [...requests.models], patience).toContain(known[1]);
+  const { statuses, models } = await requests.stop();
   expect([...models].filter((one) => one === undefined || !known.includes(one))).toEqual([]);
-  expect(models).toContain(known[1]);
   // A refusal names a reason to retry; no answer is a failure of the edge.
   expect([...statuses.keys()].filter((status) => ![200, 429, 502, 503, 504].includes(status))).toEqual([]);
   expect(statuses.get(200)).toBeGreaterThan(0);
