@@ -31,7 +31,7 @@ export async function readSnapshots(
   runtime: Runtime,
 ): Promise<Snapshot[]> {
   const due = zones.filter((zone) => isDue(zone, runtime.now()));
-  await Promise.all(due.map((zone) => refresh(zone, roster, runtime)));
+  await refreshSnapshots(due, roster, runtime);
   return storedOf(zones, runtime.now());
 }
 
