@@ -18,10 +18,12 @@ async function freePort(): Promise<number> {
   return port;
 }
 
+/** Interrupts the group of a command, as Ctrl-C does, and waits until its last process closes standard output. */
 const end = (child: ChildProcess) =>
   new Promise<void>((resolve) => {
-    child.once('exit', () => resolve());
-    child.kill('SIGTERM');
+    child.once('close', () => resolve());
+    child.stdout?.resume();
+    process.kill(-(child.pid as number), 'SIGINT');
   });
 
 async function until<T>(attempt: () => Promise<T | undefined>): Promise<T> {
@@ -39,7 +41,11 @@ async function startStack(): Promise<number> {
   const clips = JSON.parse(readFileSync(path.join(root, 'test/clips/clips.json'), 'utf8'));
   const bytes = readFileSync(path.join(root, 'test/clips', clips[0].file));
   const began = performance.now();
-  const child = spawn('npm', ['start', '--', '--port', String(port), '--state', state], { cwd: root, stdio: 'ignore' });
+  const child = spawn('npm', ['start', '--', '--port', String(port), '--state', state], {
+    cwd: root,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
   await until(async () => {
     const token = readFileSync(path.join(state, 'token'), 'utf8').trim();
     const form = new FormData();
@@ -73,7 +79,8 @@ async function startWrangler(): Promise<number> {
   const began = performance.now();
   const child = spawn(process.execPath, [wrangler, 'dev', '--port', String(port), '--ip', '127.0.0.1'], {
     cwd: folder,
-    stdio: 'ignore',
+    detached: true,
+    stdio: ['ignore', 'pipe', 'ignore'],
     env: { ...process.env, WRANGLER_SEND_METRICS: 'false', CLOUDFLARE_CF_FETCH_ENABLED: 'false', CI: '1' },
   });
   await until(async () => ((await fetch(`http://127.0.0.1:${port}/`)).ok ? true : undefined));
