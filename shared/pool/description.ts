@@ -12,6 +12,8 @@ export const modelDescription = z.object({
   name,
   /** `infer`: nothing but tensors. Models of other tasks serve tensors, too. */
   task: z.enum(['transcribe', 'synthesize', 'infer']),
+  /** Family whose members differ in language: a request for the family gets the member of its language. */
+  family: name.optional(),
   /** BCP 47 tags, primary subtag first: `en` also serves `en-GB`. `zxx`: no language; `und`: undetermined. */
   languages: z.array(z.string().min(2).max(35)).min(1),
   /** Digest of the files that make up the revision: `sha256:<64 hex>`. */
@@ -43,6 +45,12 @@ export const agentDescription = z.object({
   /** Address of the agent for the edge. TLS outside development. */
   endpoint: z.url({ protocol: /^https?$/ }),
   accelerator: z.enum(['gpu', 'cpu']),
+  /** Accelerator by its product name, such as `h100` or `l4`. Absent: its operator does not say. */
+  device: name.optional(),
+  /** US dollars an hour of this agent and its engine costs. Absent: its operator does not say. */
+  price: z.number().nonnegative().max(1_000).optional(),
+  /** Place of the region, degrees north and east (WGS 84). Absent: its operator does not say. */
+  location: z.object({ latitude: z.number().min(-90).max(90), longitude: z.number().min(-180).max(180) }).optional(),
   /** Requests the engine works on at once. */
   slots: z.number().int().positive(),
   /** Live streams it takes at once. Agents that know of none do not say. */

@@ -38,6 +38,10 @@ export const load = z.object({
   draining: z.boolean(),
   /** The engine answers its readiness check. */
   engineReady: z.boolean(),
+  /** Power that the pool draws, as a share of its budget (A14); above 1 over budget. Absent: not measured. */
+  power: z.number().nonnegative().max(10).optional(),
+  /** Steps of degradation (A20): 1 features off, 2 8 kHz sound, 3 cached results. Absent: none. */
+  degraded: z.number().int().min(0).max(3).optional(),
   /** Models that the engine failed to load; absent when it loaded all. */
   failed: z.array(loadFailure).max(LOAD_FAILURES_MAX).optional(),
 });
