@@ -9,8 +9,11 @@ import type { Bench } from './run.ts';
 import { type AgentHalf, type AgentPhase, measureAgentHalf } from './streams/agent-half.ts';
 import { type EdgePhase, measureEdge } from './streams/edge-half.ts';
 import { measureReal, PARTIAL_MS_MAX, type RealHalf } from './streams/real-half.ts';
+import { measureWholePath, type WholePath } from './streams/whole-path.ts';
 
+/** Measured paths, in this order; `whole` only when it is named. */
 const halves = ['edge', 'agent', 'real'] as const;
+const paths = [...halves, 'whole'] as const;
 
 interface Plan {
   readonly streams: number;
@@ -23,7 +26,7 @@ interface Plan {
   readonly workers: number;
 }
 
-/** Options: `--streams=500 --seconds=300 --repeats=1 --step=30 --only=edge,agent,real --workers=1`. */
+/** Options: `--streams=500 --seconds=300 --repeats=1 --step=30 --only=edge,agent,real,whole --workers=1`. */
 export async function measure(options: string[]): Promise<Bench> {
   const option = (name: string) => options.find((one) => one.startsWith(`--${name}=`))?.split('=')[1];
   const plan: Plan = {
@@ -34,13 +37,14 @@ export async function measure(options: string[]): Promise<Bench> {
     only: option('only')?.split(',') ?? halves,
     workers: Number(option('workers') ?? 1),
   };
-  const unknown = plan.only.filter((half) => !halves.some((known) => known === half));
-  if (unknown.length > 0) throw new Error(`--only: ${unknown} is none of ${halves}`);
+  const unknown = plan.only.filter((half) => !paths.some((known) => known === half));
+  if (unknown.length > 0) throw new Error(`--only: ${unknown} is none of ${paths}`);
   if (!has('taskset')) throw new Error('taskset is needed (apt-get install util-linux)');
   const measured: Measured = {
     edge: await when(plan, 'edge', (folder) => measureEdge({ folder, ...plan })),
     agent: await when(plan, 'agent', (folder) => measureAgentHalf({ folder, ...plan })),
     real: await when(plan, 'real', (folder) => measureReal({ folder, seconds: plan.step })),
+    whole: await when(plan, 'whole', (folder) => measureWholePath({ folder, ...plan })),
   };
   return report(measured, plan);
 }
@@ -49,10 +53,11 @@ interface Measured {
   readonly edge: EdgePhase[] | undefined;
   readonly agent: AgentHalf | undefined;
   readonly real: RealHalf | undefined;
+  readonly whole: WholePath | undefined;
 }
 
 /** A half that is wanted, in a folder of its own and with nothing left of the one before. */
-async function when<T>(plan: Plan, half: (typeof halves)[number], run: (folder: string) => Promise<T>) {
+async function when<T>(plan: Plan, half: (typeof paths)[number], run: (folder: string) => Promise<T>) {
   if (!plan.only.includes(half)) return undefined;
   console.log(`${half}: begins ${new Date().toISOString()}`);
   const folder = mkdtempSync(path.join(os.tmpdir(), 'auricle-streams-'));
@@ -66,8 +71,8 @@ async function when<T>(plan: Plan, half: (typeof halves)[number], run: (folder: 
 
 const round = (value: number) => Number(value.toPrecision(3));
 
-function report({ edge = [], agent, real }: Measured, plan: Plan): Bench {
-  const figures = { ...edgeFigures(edge), ...agentFigures(agent), ...realFigures(real) };
+function report({ edge = [], agent, real, whole }: Measured, plan: Plan): Bench {
+  const figures = { ...edgeFigures(edge), ...agentFigures(agent), ...realFigures(real), ...wholeFigures(whole) };
   const relay = (agent?.relay ?? []).map((phase) => edgeRow(phase, 'bare relay beside the agent'));
   const rows = [
     ...edge.map((phase) => edgeRow(phase, phase.system)),
@@ -76,6 +81,7 @@ function report({ edge = [], agent, real }: Measured, plan: Plan): Bench {
     ...relay.slice(1),
     ...(real?.steps ?? []).map(({ streams, phase }) => wordsRow(`agent and network, ${streams}`, phase)),
     ...(real ? [wordsRow(`the same beside recordings, ${real.mixed.streams}`, real.mixed.phase)] : []),
+    ...(whole ? [wholeRow(whole)] : []),
   ];
   return {
     table: rows,
@@ -112,6 +118,9 @@ const inWords = (load: AgentPhase['load']): Load => ({ ...load, p50: load.wordP5
 
 const wordsRow = (name: string, phase: AgentPhase) =>
   row(name, inWords(phase.load), framesLost(phase), phase.cpuPerFrame, phase.cost);
+
+const wholeRow = ({ edges, load, edgeCpu, agentCpu }: WholePath) =>
+  row(`whole path, ${edges} edge processes`, load, Math.round(load.lostSeconds * 10), edgeCpu + agentCpu, undefined);
 
 const framesLost = ({ load }: AgentPhase) => Math.round(load.lostSeconds * 10);
 
@@ -165,6 +174,19 @@ function realFigures(half: RealHalf | undefined): Record<string, number> {
     mixed_recordings: mixed.recordings.answered,
     mixed_recordings_failed: mixed.recordings.failed,
     mixed_recording_seconds: mixed.recordings.seconds,
+  };
+}
+
+function wholeFigures(whole: WholePath | undefined): Record<string, number> {
+  if (!whole) return {};
+  const { load, edgeCpu, agentCpu } = whole;
+  return {
+    whole_streams_held: load.ended,
+    whole_frames_lost: Math.round(load.lostSeconds * 10),
+    whole_word_p50_ms: load.p50,
+    whole_word_p99_ms: load.p99,
+    whole_edge_cpu_us_per_frame: edgeCpu,
+    whole_agent_cpu_us_per_frame: agentCpu,
   };
 }
 

@@ -3,7 +3,7 @@ import type { fork } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { JWK } from 'jose';
-import { makeIdentity, POOL, ZONE } from '../front/identity.ts';
+import { type Identity, makeIdentity, POOL, ZONE } from '../front/identity.ts';
 import { freePort, listens, startOn } from '../front/processes.ts';
 import type { AgentLoadMessage, AgentLoadOrder, AgentLoadReport } from './agent-load.ts';
 import { REPOSITORY, readSound, recogniseOnce } from './clip-sound.ts';
@@ -90,12 +90,14 @@ export async function measureAgent(plan: AgentPlan): Promise<AgentPhase> {
 const startLoad = (workers: number) =>
   startOn(loadCores(workers), [process.execPath, path.join(import.meta.dirname, 'agent-load.ts')], { ipc: true });
 
-/** An agent in a process of its own, and the load client that it believes to be its edge. */
-export async function startAgent({ folder, engineUrl, pinned, workers, slots, inspector }: AgentPlace) {
-  const identity = await makeIdentity(folder);
-  const load = startLoad(workers);
-  const { port: edgePort } = await next<{ port: number }>(load, 'port');
-  const attested = next<{ attested: string }>(load, 'attested');
+/** Parameters of an agent for any edge. */
+export interface AgentLaunch extends Omit<AgentPlace, 'pinned'> {
+  readonly identity: Identity;
+  readonly edgeUrl: string;
+}
+
+/** An agent in a process of its own, and its workers; listening, maybe not ready. */
+export async function launchAgent({ folder, identity, edgeUrl, engineUrl, workers, slots, inspector }: AgentLaunch) {
   const ticketKey: JWK = JSON.parse(identity.edgeBindings.TICKET_KEY as string);
   const { d: _, ...publicKey } = ticketKey;
   const file = (name: string, content: string) => {
@@ -114,7 +116,7 @@ export async function startAgent({ folder, engineUrl, pinned, workers, slots, in
     AURICLE_PORT: String(agentPort),
     AURICLE_ENGINE_URL: engineUrl,
     AURICLE_MODELS: REPOSITORY,
-    AURICLE_EDGE_URL: `http://127.0.0.1:${edgePort}`,
+    AURICLE_EDGE_URL: edgeUrl,
     AURICLE_POOL_TOKEN_FILE: file('pool.token', identity.poolToken),
     AURICLE_EDGE_KEYS_FILE: file('edge.jwks.json', JSON.stringify({ keys: [publicKey] })),
     AURICLE_ATTESTATION_KEY_FILE: identity.attestationKeyFile,
@@ -129,9 +131,27 @@ export async function startAgent({ folder, engineUrl, pinned, workers, slots, in
   const command = [process.execPath, ...inspect, path.resolve('infra/pool/agent/main.ts')];
   const agent = startOn(ALL_CORES, command, { env: environment });
   await listens(agentPort, agent);
+  return { agent, agentUrl: `http://127.0.0.1:${agentPort}`, ticketKey };
+}
+
+/** An agent in a process of its own, and the load client that it believes to be its edge. */
+export async function startAgent({ folder, engineUrl, pinned, workers, slots, inspector }: AgentPlace) {
+  const identity = await makeIdentity(folder);
+  const load = startLoad(workers);
+  const { port: edgePort } = await next<{ port: number }>(load, 'port');
+  const attested = next<{ attested: string }>(load, 'attested');
+  const edgeUrl = `http://127.0.0.1:${edgePort}`;
+  const { agent, agentUrl, ticketKey } = await launchAgent({
+    folder,
+    identity,
+    edgeUrl,
+    engineUrl,
+    workers,
+    slots,
+    inspector,
+  });
   if (pinned && workers === 1) keepToWorkingCore(agent.pid);
   if (pinned && workers > 1) spreadWorkers(agent.pid);
-  const agentUrl = `http://127.0.0.1:${agentPort}`;
   const { attested: attestation } = await attested;
   for (;;) {
     const answer = await fetch(`${agentUrl}/readyz`);

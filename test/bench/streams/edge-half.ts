@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { ROOT } from '../../../infra/local/root.ts';
-import { makeIdentity, POOL, ZONE } from '../front/identity.ts';
+import { type Identity, makeIdentity, POOL, ZONE } from '../front/identity.ts';
 import { freePort, listens, startOn } from '../front/processes.ts';
 import { config } from '../front/systems.ts';
 import { MODEL } from '../front/words.ts';
@@ -76,7 +76,6 @@ async function startWorker(
   const command = await planWorker(entry, { folder: own, port: free, ...plan });
   const child = startOn(ALL_CORES, [...command, ...flags], { cwd: folder });
   await listens(free, child);
-  keepToWorkingCore(child.pid);
   return { child, pid: child.pid, host: `127.0.0.1:${free}` };
 }
 
@@ -92,21 +91,38 @@ export async function startPeer(folder: string) {
     config: { ...config, durable_objects: { bindings: [{ name: 'RELAY', class_name: 'Relay' }] } },
     bindings: { UPSTREAM: `http://127.0.0.1:${port}/bare` },
   });
+  keepToWorkingCore(pid);
   const relay: System = { name: 'bare relay', pid, order: async () => ({ ...plain, url: `ws://${host}/{stream}` }) };
   return { double, port, relay, process: child };
 }
+
+/** The edge on a free port. `inspector`: port of its runtime's profiler. */
+export const startEdge = (folder: string, { edgeBindings }: Identity, inspector?: number) =>
+  startWorker(
+    folder,
+    path.join(ROOT, 'edge/worker.ts'),
+    'edge',
+    { config, bindings: edgeBindings },
+    inspector === undefined ? [] : [`--inspector-addr=127.0.0.1:${inspector}`],
+  );
+
+/** Order of streams of one tenant through an edge, less their number and duration. */
+export const edgeOrder = async (host: string, identity: Identity, tenant: string, model: string) => ({
+  url: `ws://${host}/v1/stream`,
+  begin: JSON.stringify({ type: 'start', v: 1, model, format: FORMAT }),
+  positionBytes: 6,
+  headers: { authorization: `Bearer ${await identity.tenantToken(tenant, 'buffered')}` },
+  end: JSON.stringify({ type: 'end' }),
+  begun: 'ready',
+  final: 'final',
+});
 
 /** Starts the systems. `inspector`: port of the edge runtime's profiler. */
 export async function startSystems(folder: string, inspector?: number) {
   const identity = await makeIdentity(folder);
   const { double, port, relay } = await startPeer(folder);
-  const edge = await startWorker(
-    folder,
-    path.join(ROOT, 'edge/worker.ts'),
-    'edge',
-    { config, bindings: identity.edgeBindings },
-    inspector === undefined ? [] : [`--inspector-addr=127.0.0.1:${inspector}`],
-  );
+  const edge = await startEdge(folder, identity, inspector);
+  keepToWorkingCore(edge.pid);
   const { poolToken, attestationKeyFile, attestationIssuer } = identity;
   const told = { edgeUrl: `http://${edge.host}`, poolToken, attestationKeyFile, attestationIssuer };
   double.send({ join: { ...told, pool: POOL, zone: ZONE } } satisfies DoubleOrder);
@@ -118,15 +134,7 @@ export async function startSystems(folder: string, inspector?: number) {
     edge: {
       name: 'auricle',
       pid: edge.pid,
-      order: async () => ({
-        url: `ws://${edge.host}/v1/stream`,
-        begin: JSON.stringify({ type: 'start', v: 1, model: MODEL, format: FORMAT }),
-        positionBytes: 6,
-        headers: { authorization: `Bearer ${await identity.tenantToken(`bench-${tenants++}`, 'buffered')}` },
-        end: JSON.stringify({ type: 'end' }),
-        begun: 'ready',
-        final: 'final',
-      }),
+      order: () => edgeOrder(edge.host, identity, `bench-${tenants++}`, MODEL),
     },
   } as const satisfies Record<string, System>;
   await joined(systems.edge);
@@ -174,8 +182,8 @@ async function ask(double: ChildProcess, order: DoubleOrder): Promise<Counts> {
   return (await answer).counts;
 }
 
-/** Waits until the edge has the double in its roster: one short stream of one client goes through. */
-async function joined(system: System): Promise<void> {
+/** Waits until the edge has an agent in its roster: one short stream of one client goes through. */
+export async function joined(system: Pick<System, 'order'>): Promise<void> {
   const until = Date.now() + JOIN_MS_MAX;
   for (;;) {
     const load = await runLoad(

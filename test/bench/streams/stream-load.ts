@@ -2,8 +2,9 @@
 // never stretched, and the time from a frame to what it was answered with.
 import process from 'node:process';
 import { type ClientOptions, WebSocket } from 'ws';
+import { createWordClock, type WordClock } from '../../../infra/cli/live/latency.ts';
 import { Samples } from './samples.ts';
-import { FRAME_BYTES, FRAME_MS, frameOf, markFrame } from './traffic.ts';
+import { aheadBy, FRAME_BYTES, FRAME_MS, frameOf, markFrame } from './traffic.ts';
 
 export interface LoadOrder {
   /** `{stream}` becomes the number of the stream. */
@@ -21,6 +22,11 @@ export interface LoadOrder {
   readonly positionBytes: number;
   /** The type of the event that ends a stream well; without one the closing code does. */
   readonly final?: string;
+  /**
+   * One pass of speech, base64 of 16-bit samples in whole frames, for streams that a real agent answers: latency then is
+   * from the end of a word to the first event with it. Absent: marked frames for a double.
+   */
+  readonly sound?: string;
 }
 
 export interface LoadReport {
@@ -32,6 +38,8 @@ export interface LoadReport {
   readonly ended: number;
   /** Close code or error → how many streams. */
   readonly failures: Readonly<Record<string, number>>;
+  /** Seconds of audio sent less those that final events report, of streams that ended well. */
+  readonly lostSeconds: number;
   /** Milliseconds from a frame that was sent to the event that answers it. */
   readonly p50: number;
   readonly p90: number;
@@ -42,6 +50,14 @@ export interface LoadReport {
 }
 
 export type LoadMessage = { readonly began: true } | { readonly report: LoadReport };
+
+interface Event {
+  readonly type: string;
+  readonly end?: number;
+  readonly index?: number;
+  readonly words?: readonly { readonly end: number }[];
+  readonly durationSeconds?: number;
+}
 
 /** Maximum of concurrent handshakes. */
 const OPENING = 25;
@@ -54,9 +70,12 @@ interface Stream {
   readonly socket: WebSocket;
   /** Send times of the last frames, by their number. */
   readonly sentAt: Float64Array;
+  readonly clock: WordClock;
   sent: number;
   alive: boolean;
   ended: boolean;
+  /** Duration that the final event reports. */
+  seconds: number;
   readonly closed: Promise<void>;
 }
 
@@ -66,6 +85,13 @@ async function run(order: LoadOrder): Promise<LoadReport> {
   const failures: Record<string, number> = {};
   let measuring = false;
   let answers = 0;
+
+  const time = ({ clock }: Stream, { type, index: utterance = 0, words = [] }: Event) => {
+    const shown = { utterance, wordEnds: words.map(({ end }) => end), final: type === 'segment' };
+    for (const { kind, milliseconds } of clock.shown(shown, performance.now())) {
+      if (measuring && kind === 'partial') latency.add(milliseconds);
+    }
+  };
 
   const open = (index: number) =>
     new Promise<Stream | undefined>((resolve) => {
@@ -77,7 +103,10 @@ async function run(order: LoadOrder): Promise<LoadReport> {
       const socket = new WebSocket(order.url.replace('{stream}', String(index)), options);
       const closed = Promise.withResolvers<void>();
       const sentAt = new Float64Array(KEPT);
-      const stream: Stream = { socket, sentAt, sent: 0, alive: true, ended: false, closed: closed.promise };
+      const stream: Stream = {
+        ...{ socket, sentAt, clock: createWordClock(), closed: closed.promise },
+        ...{ sent: 0, alive: true, ended: false, seconds: 0 },
+      };
       let ending = false;
       const fail = (why: string) => {
         failures[why] = (failures[why] ?? 0) + 1;
@@ -87,11 +116,15 @@ async function run(order: LoadOrder): Promise<LoadReport> {
         if (!order.begun) resolve(stream);
       });
       socket.on('message', (data) => {
-        const event = JSON.parse(String(data)) as { type: string; end?: number };
+        const event = JSON.parse(String(data)) as Event;
         if (event.type === order.begun) return resolve(stream);
-        if (event.type === order.final) ending = true;
+        if (event.type === order.final) {
+          ending = true;
+          stream.seconds = event.durationSeconds ?? 0;
+        }
         if (event.end === undefined || (event.type !== 'interim' && event.type !== 'segment')) return;
         answers += 1;
+        if (order.sound !== undefined) return time(stream, event);
         if (measuring) latency.add(performance.now() - (sentAt[frameOf(event.end) % KEPT] as number));
       });
       socket.on('error', (error) => fail((error as NodeJS.ErrnoException).code ?? error.message));
@@ -117,6 +150,8 @@ async function run(order: LoadOrder): Promise<LoadReport> {
   const warmFrames = Math.round((order.warmSeconds * 1_000) / FRAME_MS);
   const frame = Buffer.alloc(order.positionBytes + FRAME_BYTES, 7);
   const sound = frame.subarray(order.positionBytes);
+  const speech = order.sound === undefined ? undefined : Buffer.from(order.sound, 'base64');
+  const pass = (speech?.length ?? 0) / FRAME_BYTES;
   const start = performance.now();
   const dueAt = (turn: number) => start + (turn * FRAME_MS) / order.streams;
   let turn = 0;
@@ -129,8 +164,12 @@ async function run(order: LoadOrder): Promise<LoadReport> {
         if (stream?.alive) {
           if (measuring) late.add(now - dueAt(turn));
           if (order.positionBytes > 0) frame.writeUIntBE(index * FRAME_BYTES, 0, order.positionBytes);
-          markFrame(sound, turn % order.streams, index);
+          if (speech) {
+            const from = ((index + aheadBy(turn % order.streams, pass)) % pass) * FRAME_BYTES;
+            speech.copy(sound, 0, from, from + FRAME_BYTES);
+          } else markFrame(sound, turn % order.streams, index);
           stream.sentAt[(index + 1) % KEPT] = now;
+          stream.clock.sent(index, now);
           stream.sent += 1;
           stream.socket.send(frame);
         }
@@ -150,6 +189,8 @@ async function run(order: LoadOrder): Promise<LoadReport> {
   await all;
   clearTimeout(patience);
   const held = streams.filter((stream) => stream !== undefined);
+  const well = held.filter(({ ended }) => ended);
+  const lostSeconds = well.reduce((sum, { sent, seconds }) => sum + (sent * FRAME_MS) / 1_000 - seconds, 0);
   const [p50, p90, p99, max] = latency.at(0.5, 0.9, 0.99, 1) as [number, number, number, number];
   const [lateP99] = late.at(0.99) as [number];
   return {
@@ -157,7 +198,8 @@ async function run(order: LoadOrder): Promise<LoadReport> {
     openMs,
     sent: held.reduce((sum, { sent }) => sum + sent, 0),
     answers,
-    ended: held.filter(({ ended }) => ended).length,
+    ended: well.length,
+    lostSeconds: order.sound === undefined ? 0 : Number(lostSeconds.toFixed(3)),
     failures,
     ...{ p50, p90, p99, max, lateP99 },
   };
