@@ -19,6 +19,7 @@ import type { Clock } from './stream/clock.ts';
 import { StreamWorkers } from './stream/workers.ts';
 import { createLog } from './telemetry/log.ts';
 import { createMetrics, type Metrics } from './telemetry/metrics.ts';
+import { createPower } from './telemetry/power.ts';
 
 /** Interval of keepalives: under the 10 s of the protocol and any proxy's idle timeout. */
 export const KEEPALIVE_MS = 5_000;
@@ -48,15 +49,16 @@ function openWorkers(settings: Settings, log: ReturnType<typeof createLog>, keep
 
 interface MetricsParts {
   readonly registry: Registry;
-  readonly settings: Settings;
   readonly dispatcher: Dispatcher;
   readonly watch: EngineWatch;
   readonly failures: Models['failures'];
   readonly workers: StreamWorkers | undefined;
+  readonly enginePage: (() => Promise<string | undefined>) | undefined;
   readonly context: () => AgentContext;
 }
 
-function openMetrics({ registry, settings, dispatcher, watch, failures, workers, context }: MetricsParts): Metrics {
+function openMetrics(parts: MetricsParts): Metrics {
+  const { registry, dispatcher, watch, failures, workers, enginePage, context } = parts;
   return createMetrics(registry, {
     queued: dispatcher.queued,
     busy: () => context().busy(),
@@ -66,7 +68,7 @@ function openMetrics({ registry, settings, dispatcher, watch, failures, workers,
     failedModels: () => failures.list().length,
     engine: watch.statistics,
     ...(workers && { workers: () => workers.metrics() }),
-    ...(settings.engineMetricsUrl && { enginePage: createEngineMetrics(settings.engineMetricsUrl) }),
+    ...(enginePage && { enginePage }),
   });
 }
 
@@ -106,7 +108,10 @@ export async function openBackend(settings: Settings, overrides: AgentOverrides,
       metrics.served(milliseconds);
     },
   });
-  const metrics = openMetrics({ registry, settings, dispatcher, watch, failures, workers, context });
+  const enginePage = settings.engineMetricsUrl ? createEngineMetrics(settings.engineMetricsUrl) : undefined;
+  const metrics = openMetrics({ registry, dispatcher, watch, failures, workers, enginePage, context });
+  // The embedded engine of CPU pools has no power gauges.
+  const power = createPower(settings.accelerator === 'gpu' ? enginePage : undefined, now);
   const known = (name: string) => loader?.unloaded().filter((one) => one.name === name) ?? [];
   /** Returns a served revision of a model, or a named one that is not loaded and can only be leased. */
   const model = (name: string, revision?: string) =>
@@ -140,7 +145,7 @@ export async function openBackend(settings: Settings, overrides: AgentOverrides,
   };
   return {
     ...{ settings, now, log, keepaliveMs, workers, engine, outbox, keys, releaseMap, failures, watch, serviceTime },
-    ...{ dispatcher, metrics, model, lease, descriptions, loader, clock: overrides.clock },
+    ...{ dispatcher, metrics, power, model, lease, descriptions, loader, clock: overrides.clock },
   };
 }
 

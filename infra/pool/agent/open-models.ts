@@ -53,7 +53,14 @@ interface ModelsParts {
 /** Opens the models that the loader loads, that a speech server lists, or that the engine serves in place. */
 export async function openModels(parts: ModelsParts): Promise<Models> {
   const { settings, engine, outbox, keys, releaseMap, now, log, registry, given, run, onChange } = parts;
-  const options = { repository: settings.models, now, log, run, entry: entryOf(settings, outbox) };
+  const options = {
+    repository: settings.models,
+    names: settings.modelNames,
+    now,
+    log,
+    run,
+    entry: entryOf(settings, outbox),
+  };
   if (settings.loader) {
     const call = callerOf(settings, keys, now);
     const signers = settings.modelSigners ?? [];

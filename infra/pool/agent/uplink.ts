@@ -34,8 +34,9 @@ function openReporter(backend: Backend, { book }: Serving) {
   return createLiveReporter({ url, agent: settings.agent, keys, token, now, book, describe: watch.descriptions, log });
 }
 
-function loadOf({ failures, dispatcher, serviceTime, watch }: Backend, { context }: Serving): Load {
+function loadOf({ failures, dispatcher, serviceTime, watch, power }: Backend, { context }: Serving): Load {
   const failed = failures.list().slice(0, LOAD_FAILURES_MAX);
+  const drawn = power();
   return {
     busy: context.busy(),
     streams: context.streams.size(),
@@ -43,14 +44,15 @@ function loadOf({ failures, dispatcher, serviceTime, watch }: Backend, { context
     serviceMs: serviceTime.mean(),
     draining: context.draining(),
     engineReady: watch.ready(),
+    ...(drawn !== undefined && { power: drawn }),
     ...(failed.length > 0 && { failed }),
   };
 }
 
 function describe({ settings, descriptions }: Backend, url: string): AgentDescription {
-  const { agent, pool, zone, region, platform, accelerator, slots, streams } = settings;
+  const { agent, pool, zone, region, platform, accelerator, device, price, location, slots, streams } = settings;
   return {
-    ...{ agent, pool, zone, region, platform, accelerator, slots, streams },
+    ...{ agent, pool, zone, region, platform, accelerator, device, price, location, slots, streams },
     endpoint: settings.endpoint ?? url,
     suites: [...openSuites],
     models: listModels(descriptions()),

@@ -20,6 +20,8 @@ export interface Entry {
 
 export interface ModelSourceOptions {
   readonly repository: string;
+  /** Models of it that are read; absent: all. */
+  readonly names?: readonly string[] | undefined;
   readonly now: () => number;
   readonly log: Log;
   /** Runs the inference of voices. */
@@ -32,7 +34,7 @@ export interface ModelSourceOptions {
  * Returns a function that reads the models of a repository. A broken model is logged and left out. With `entry`, a
  * revision is read only if its signature holds, and a refused one is audited.
  */
-export function createRepositoryReader({ repository, now, log, entry }: Omit<ModelSourceOptions, 'run'>) {
+export function createRepositoryReader({ repository, names, now, log, entry }: Omit<ModelSourceOptions, 'run'>) {
   const digests: KnownDigests = new Map();
   const enter = entry && createEnter(repository, entry, log);
   /** Revision of each model whose refusal was audited. */
@@ -51,7 +53,7 @@ export function createRepositoryReader({ repository, now, log, entry }: Omit<Mod
   }
 
   return {
-    read: () => readRepository(repository, { now: now(), onBroken, digests, enter }),
+    read: () => readRepository(repository, { names, now: now(), onBroken, digests, enter }),
     onBroken,
     onGood: (model: string) => void logged.delete(model),
   };

@@ -223,6 +223,8 @@ interface Place {
 export type Enter = (model: string, found: FoundRevision) => Promise<string | undefined>;
 
 interface ReadOptions {
+  /** Models to read; absent: all. */
+  readonly names?: readonly string[] | undefined;
   /** Epoch ms. */
   readonly now: number;
   /**
@@ -240,12 +242,13 @@ interface ReadOptions {
  */
 export async function readRepository(
   repository: string,
-  { now, onBroken, digests = new Map(), enter }: ReadOptions,
+  { names, now, onBroken, digests = new Map(), enter }: ReadOptions,
 ): Promise<RepositoryModel[]> {
   const entries = await readdir(repository, { withFileTypes: true });
   const folders = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+  for (const name of names ?? []) if (!folders.includes(name)) onBroken(name, 'it is not in the repository');
   const models: RepositoryModel[] = [];
-  for (const folder of folders.sort()) {
+  for (const folder of folders.filter((one) => names?.includes(one) ?? true).sort()) {
     const model = await readModel({ repository, now, digests, enter }, folder).catch((error: unknown) => {
       const refused = error instanceof RefusedRevision ? error.revision : undefined;
       onBroken(folder, error instanceof Error ? error.message : 'it cannot be read', refused);

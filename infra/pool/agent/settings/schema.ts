@@ -1,6 +1,7 @@
 import os from 'node:os';
 import { z } from 'zod';
 import { jsonText } from '../../../../shared/json-text.ts';
+import { agentDescription } from '../../../../shared/pool/description.ts';
 import { signerKey } from '../../../../shared/registry/signature-key.ts';
 import { speechServerEnvironment, speechServerMeanings } from './speech-server.ts';
 
@@ -11,6 +12,15 @@ const STREAMS_PER_AGENT = 512;
 
 const name = z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/);
 const bytes = z.coerce.number().int().positive();
+/** Degrees north and east, as `52.37,4.90`. */
+const location = z
+  .string()
+  .regex(/^-?\d+(\.\d+)?,-?\d+(\.\d+)?$/)
+  .transform((text) => {
+    const [latitude = 0, longitude = 0] = text.split(',').map(Number);
+    return { latitude, longitude };
+  })
+  .pipe(agentDescription.shape.location.unwrap());
 const port = z.coerce.number().int().min(0).max(65_535);
 
 /** Environment variables of an agent. It reads no others. */
@@ -24,6 +34,11 @@ export const environment = z.object({
   AURICLE_REGION: name,
   AURICLE_PLATFORM: z.enum(['AKS', 'EKS', 'other']).default('other'),
   AURICLE_ACCELERATOR: z.enum(['gpu', 'cpu']).default('cpu'),
+  /** Accelerator by its product name, such as `h100`. */
+  AURICLE_DEVICE: name.optional(),
+  /** US dollars an hour of this agent and its engine. */
+  AURICLE_PRICE: z.coerce.number().pipe(agentDescription.shape.price.unwrap()).optional(),
+  AURICLE_LOCATION: location.optional(),
   /** Address and port to listen on; port 0 takes a free one. */
   AURICLE_HOST: z.string().default('0.0.0.0'),
   AURICLE_PORT: port,
@@ -36,6 +51,12 @@ export const environment = z.object({
   AURICLE_ENGINE_METRICS_URL: z.url({ protocol: /^http$/ }).optional(),
   /** Model repository, the same the engine reads: for tokens, language models and revision digests. */
   AURICLE_MODELS: z.string().min(1).optional(),
+  /** Models of that repository that this agent serves; absent, all. */
+  AURICLE_MODEL_NAMES: z
+    .string()
+    .regex(/^[A-Za-z0-9_.-]+(,[A-Za-z0-9_.-]+)*$/)
+    .transform((text) => text.split(','))
+    .optional(),
   /**
    * Folder that the engine loads models from, written by the agent alone; the engine starts with nothing loaded. Absent
    * in development: the engine serves AURICLE_MODELS in place, and no revision is fetched.
@@ -109,6 +130,9 @@ export const meanings: Record<keyof Environment, string> = {
   AURICLE_REGION: 'region of the platform, for example westeurope',
   AURICLE_PLATFORM: 'AKS, EKS or other',
   AURICLE_ACCELERATOR: 'gpu or cpu',
+  AURICLE_DEVICE: 'accelerator by its product name, for example h100',
+  AURICLE_PRICE: 'US dollars an hour of this agent and its engine, 0 to 1000',
+  AURICLE_LOCATION: 'degrees north and east of the region, for example 52.37,4.90',
   AURICLE_HOST: 'address to listen on',
   AURICLE_PORT: 'port to listen on; 0 takes a free one',
   AURICLE_ENDPOINT: 'http(s) address where the edge reaches this agent; absent, it follows from host and port',
@@ -116,6 +140,7 @@ export const meanings: Record<keyof Environment, string> = {
   ...speechServerMeanings,
   AURICLE_ENGINE_METRICS_URL: "http address of that server's page of metrics",
   AURICLE_MODELS: 'folder of the model repository, the one the engine reads',
+  AURICLE_MODEL_NAMES: 'models of that repository to serve, with commas; all unless set',
   AURICLE_ENGINE_REPOSITORY: 'folder that the engine loads models from and the agent alone writes',
   AURICLE_MODEL_STORE: 'folder of verified model files; in the state folder unless set',
   AURICLE_TARGET: 'builds of revisions that the engine takes, for example linux-arm64 or jetson',

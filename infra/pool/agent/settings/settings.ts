@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { JSONWebKeySet } from 'jose';
+import type { AgentDescription } from '../../../../shared/pool/description.ts';
 import type { SignerKey } from '../../../../shared/registry/signature-key.ts';
 import { applyRules, parseSettings } from '../../../../shared/settings/problem.ts';
 import { commonRules, productionRules } from './check.ts';
@@ -14,6 +15,10 @@ export interface Settings {
   readonly region: string;
   readonly platform: 'AKS' | 'EKS' | 'other';
   readonly accelerator: 'gpu' | 'cpu';
+  readonly device: string | undefined;
+  /** US dollars an hour. */
+  readonly price: number | undefined;
+  readonly location: AgentDescription['location'];
   readonly host: string;
   readonly port: number;
   readonly endpoint: string | undefined;
@@ -21,6 +26,8 @@ export interface Settings {
   readonly engineMetricsUrl: string | undefined;
   /** Mounted repository; empty where the engine is a speech server, which has its own models. */
   readonly models: string;
+  /** Models of that repository to serve; absent: all. */
+  readonly modelNames: readonly string[] | undefined;
   /** Absent: the engine serves the models in place. */
   readonly loader: LoaderSettings | undefined;
   readonly edgeUrl: string;
@@ -103,12 +110,16 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     region: e.AURICLE_REGION,
     platform: e.AURICLE_PLATFORM,
     accelerator: e.AURICLE_ACCELERATOR,
+    device: e.AURICLE_DEVICE,
+    price: e.AURICLE_PRICE,
+    location: e.AURICLE_LOCATION,
     host: e.AURICLE_HOST,
     port: e.AURICLE_PORT,
     endpoint: e.AURICLE_ENDPOINT,
     engine: engineOf(e),
     engineMetricsUrl: e.AURICLE_ENGINE_METRICS_URL,
     models: e.AURICLE_MODELS ?? '',
+    modelNames: e.AURICLE_MODEL_NAMES,
     loader: loaderOf(e),
     edgeUrl: e.AURICLE_EDGE_URL.replace(/\/$/, ''),
     poolTokenFile: e.AURICLE_POOL_TOKEN_FILE,

@@ -52,6 +52,14 @@ describe('A18: models that the agent serves', () => {
     ]);
   });
 
+  it('C6: are those that the settings name, and a missing one is logged', async () => {
+    write('second/config.pbtxt', ensemble());
+    const onBroken = (model: string, detail: string) => broken.push(`${model}: ${detail}`);
+    const models = await readRepository(repository, { names: ['speech', 'third'], now: 0, onBroken });
+    expect(models.map(({ description }) => description.name)).toEqual(['speech']);
+    expect(broken).toEqual(['third: it is not in the repository']);
+  });
+
   it('U2: are models whose output is text, too, live unless their author forbids it', async () => {
     const text = (output: string, more = '') => `platform: "onnxruntime_onnx" max_batch_size: 1
       input { name: "AUDIO" data_type: TYPE_FP32 dims: [ -1 ] } output { name: "${output}" dims: [ -1 ] data_type: TYPE_INT32 }
