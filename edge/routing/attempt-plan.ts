@@ -2,9 +2,10 @@ import type { Refusal } from '../../shared/refusal.ts';
 import { ok, type Result } from '../../shared/result.ts';
 import type { RequestContext } from '../context.ts';
 import { knownAgents } from './agent-memory.ts';
-import { type Attempt, pick, type RouteRequest } from './pick.ts';
+import { pick } from './pick.ts';
 import { pickMirror } from './pick-mirror.ts';
 import { afterFailure, attemptsLeft, earn, fullBudget, isWorthRetry } from './retry.ts';
+import type { Attempt, RouteRequest } from './route.ts';
 import { readSnapshots } from './snapshot.ts';
 
 /** Retry budget of this isolate. Lost with it. */

@@ -4,8 +4,8 @@ import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import { Answer } from './answer.ts';
 import { dial } from './dial.ts';
-import type { Attempt } from './pick.ts';
 import { readTranscriptEvent } from './read-event.ts';
+import type { Attempt } from './route.ts';
 
 /**
  * Concurrent copies of an isolate, each of at most BUFFERED_BODY_BYTES; further requests are not mirrored.

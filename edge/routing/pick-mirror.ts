@@ -1,6 +1,7 @@
 import type { Snapshot } from '../../shared/pool/heartbeat.ts';
 import { newestRelease } from '../../shared/registry/release.ts';
-import { type Attempt, candidatesFor, type RouteRequest } from './pick.ts';
+import { candidatesFor } from './constraints.ts';
+import type { Attempt, RouteRequest } from './route.ts';
 
 /**
  * Picks an agent for a copy of the request: one with a revision on trial, under the same constraints as the

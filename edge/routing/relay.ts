@@ -11,8 +11,8 @@ import { AttemptPlan } from './attempt-plan.ts';
 import { dial } from './dial.ts';
 import { type Outcome, outcomeOfRefusal } from './memory.ts';
 import { enterMirror, sendMirror } from './mirror.ts';
-import type { Attempt, RouteRequest } from './pick.ts';
 import { answerTimeLeft } from './retry.ts';
+import type { Attempt, RouteRequest } from './route.ts';
 import { SUITE } from './setups.ts';
 
 /** A unary request as agents get it. */

@@ -1,8 +1,10 @@
 import type { Snapshot } from '../../shared/pool/heartbeat.ts';
 import { ANSWER_START_MS } from '../../shared/pool/limits.ts';
 import { type Reason, type Refusal, refuse } from '../../shared/refusal.ts';
+import { candidatesFor } from './constraints.ts';
 import type { RouteMemory } from './memory.ts';
-import { ATTEMPTS_MAX, type Attempt, candidatesFor, pick, type RouteRequest } from './pick.ts';
+import { ATTEMPTS_MAX, pick } from './pick.ts';
+import type { Attempt, RouteRequest } from './route.ts';
 
 /** Share that retries may add to the load of a zone. */
 export const RETRY_SHARE = 0.1;

@@ -1,8 +1,9 @@
 import type { Snapshot } from '../../shared/pool/heartbeat.ts';
 import type { Reason, Refusal } from '../../shared/refusal.ts';
 import type { Claims, RequestClass } from '../../shared/tenant/claims.ts';
+import { candidatesFor, refusalAhead } from '../routing/constraints.ts';
 import { agentsHaveReconnected } from '../routing/have-reconnected.ts';
-import { candidatesFor, type RouteRequest, refusalAhead } from '../routing/pick.ts';
+import type { RouteRequest } from '../routing/route.ts';
 import { SUITE } from '../routing/setups.ts';
 
 /** Session whose stream an agent has to serve. */

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { RouteRequest } from '../../../edge/routing/pick.ts';
+import type { RouteRequest } from '../../../edge/routing/route.ts';
 import type { RosterEntry, Snapshot } from '../../../shared/pool/heartbeat.ts';
 import { classes } from '../../../shared/tenant/claims.ts';
 

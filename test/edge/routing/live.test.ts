@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { refusalAhead } from '../../../edge/routing/constraints.ts';
 import { finished, type RouteMemory, started } from '../../../edge/routing/memory.ts';
-import { pick, refusalAhead } from '../../../edge/routing/pick.ts';
+import { pick } from '../../../edge/routing/pick.ts';
 import { publicText } from '../../../shared/refusal.ts';
 import { agent, model, now, request, snapshot } from './fleet.ts';
 
