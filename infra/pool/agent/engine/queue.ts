@@ -18,6 +18,8 @@ export interface Waiting {
   readonly tenant: string;
   /** Milliseconds since 1970; after it the result is worthless. */
   readonly deadline: number;
+  /** Arrival, ms since 1970, from which its window counts. Absent: as late as possible. */
+  readonly since?: number;
 }
 
 /** Kept sorted: the most urgent class first, inside a class the earliest deadline, then the order of arrival. */
