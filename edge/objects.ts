@@ -2,6 +2,7 @@
 import type { AuditEvent } from '../shared/audit/event.ts';
 import type { Snapshot } from '../shared/pool/heartbeat.ts';
 import type { ReleaseMap } from '../shared/registry/release.ts';
+import type { Result } from '../shared/result.ts';
 import type { Claims, TokenShare } from '../shared/tenant/claims.ts';
 import type { GateAnswer, GateStep } from './ledger/gate-step.ts';
 import type { KeyClaim, KeyDecision, KeyOutcome } from './ledger/idempotency.ts';
@@ -23,9 +24,16 @@ export interface GateMethods extends OutboxMethods {
   endKey(key: string, outcome: KeyOutcome, content?: string, run?: string): boolean;
 }
 
+/** `force`: drains the last pool of a model, too. `by`: the operator, as the audit log names one. */
+export interface DrainOrder {
+  readonly force: boolean;
+  readonly by: { readonly tenant: string; readonly request: string; readonly subject?: string };
+}
+
 export interface RosterMethods extends OutboxMethods {
   snapshot(): Snapshot;
   record(events: readonly AuditEvent[]): void;
   release(map: ReleaseMap, signed: string): number;
   refused(): RefusedAgent[];
+  drain(pool: string, order: DrainOrder): Result<readonly string[]>;
 }

@@ -55,6 +55,7 @@ import { describedVersion, listedVersions, statusAnswer, torchserveError } from 
 import { edgeHealth, listedModel } from './registry/list-models.ts';
 import { aliasBody } from './registry/model-routes.ts';
 import { nameBody } from './registry/names.ts';
+import { drainBody, drainedPool } from './routing/drain-pool.ts';
 import { listedPools } from './routing/list-pools.ts';
 import { knownReleases, publishedRelease } from './routing/release.ts';
 
@@ -183,6 +184,8 @@ function describe() {
         ModelList: list(listedModel),
         ...modelSchemas(),
         PoolList: output(listedPools),
+        DrainRequest: input(drainBody),
+        DrainedPool: output(drainedPool),
         ...auditSchemas(),
         ...jobSchemas(),
         Error: output(errorBody),

@@ -59,6 +59,7 @@ import {
   retireVersion,
   setDefaultVersion,
 } from './registry/versions.ts';
+import { drainPool } from './routing/drain-pool.ts';
 import { joinRoster, listPools } from './routing/list-pools.ts';
 import { showRelease, takeRelease } from './routing/release.ts';
 import { openListen, openRealtime, openStream } from './stream/open-live.ts';
@@ -112,6 +113,7 @@ const routes: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   '/v1/tiers': { GET: showTiers },
   '/v1/pools': { GET: listPools },
   '/v1/pools/heartbeat': { GET: joinRoster },
+  '/v1/pools/:pool/drain': { POST: drainPool },
   '/v1/audit/outbox': { GET: readOutbox },
   '/v1/audit/exports': { GET: listExports, POST: createExport },
   '/v1/audit/exports/:name{.+}': { GET: readExport },

@@ -3,6 +3,7 @@ import { contentRefusals } from './refusal/content.ts';
 import { exportRefusals } from './refusal/export.ts';
 import { modelRefusals } from './refusal/model.ts';
 import { outageRefusals } from './refusal/outage.ts';
+import { poolRefusals } from './refusal/pool.ts';
 import { privacyRefusals } from './refusal/privacy.ts';
 import { projectRefusals } from './refusal/project.ts';
 import { requestRefusals } from './refusal/request.ts';
@@ -31,6 +32,7 @@ export const refusals = {
   ...outageRefusals,
   ...privacyRefusals,
   ...modelRefusals,
+  ...poolRefusals,
   ...exportRefusals,
   ...workRefusals,
 } as const satisfies Record<string, Row>;

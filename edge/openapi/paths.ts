@@ -1,3 +1,4 @@
+import { agentDescription } from '../../shared/pool/description.ts';
 import { transcriptionFields } from '../../shared/speech/openai-form.ts';
 import { auditPaths } from './audit-paths.ts';
 import { kservePaths } from './kserve-paths.ts';
@@ -7,6 +8,7 @@ import {
   audioTypes,
   bytes,
   hint,
+  inPath,
   json,
   namedModel,
   query,
@@ -138,6 +140,23 @@ function servicePaths() {
         operationId: 'listPools',
         summary: 'The agents, recently disconnected and refused ones included',
         responses: { ...success('Agents', json('PoolList')), ...errors(identified) },
+      },
+    },
+    '/v1/pools/{pool}/drain': {
+      post: {
+        operationId: 'drainPool',
+        summary: 'Has the agents of a pool take no new work, finish requests and hand live streams to others',
+        description: 'An agent serves again once its process restarts. The order is recorded in the audit log.',
+        parameters: [inPath('pool', 'Name of the pool', input(agentDescription.shape.pool))],
+        requestBody: { content: { 'application/json': schema('DrainRequest') } },
+        responses: {
+          ...success('The agents that have the order', json('DrainedPool')),
+          ...errors([
+            ...identified,
+            ...(['pool_unknown', 'pool_needed', 'pools_unavailable', 'audit_unreachable'] as const),
+            ...(['field_invalid', 'json_invalid', 'body_too_large', 'client_slow'] as const),
+          ]),
+        },
       },
     },
     '/v1/pools/heartbeat': {

@@ -5,6 +5,7 @@ import type { Load, RosterEntry, RosterMessage, Snapshot } from '../../shared/po
 import { HEARTBEAT_MS, ROSTER_AGENTS_MAX } from '../../shared/pool/limits.ts';
 import { publicText, type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import type { ReleaseMap } from '../../shared/registry/release.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
 import { verifyAttestation } from '../../shared/seal/attestation.ts';
 import { refuseWith } from '../http/refuse.ts';
 import { logBug } from '../http/refuse-thrown.ts';
@@ -12,10 +13,11 @@ import { createEvent } from '../ledger/create-event.ts';
 import { Outbox, type OutboxPage } from '../ledger/outbox.ts';
 import { Rest } from '../ledger/rest.ts';
 import { Shipper } from '../ledger/ship.ts';
-import type { RosterMethods } from '../objects.ts';
+import type { DrainOrder, RosterMethods } from '../objects.ts';
 import { type Bindings, readSettings } from '../settings.ts';
 import { type Admission, type Agent, readHello, readMessage } from './agent-link.ts';
 import { AgentNames } from './agent-names.ts';
+import { DrainOrders, draining, modelsOnlyAt } from './drain-orders.ts';
 import { ClosedAgents, LastMessages, ROSTER_GONE_MS } from './known-agents.ts';
 import { type RefusedAgent, RefusedAgents } from './refused-agents.ts';
 import { StoredRelease } from './stored-release.ts';
@@ -58,6 +60,7 @@ export class Roster extends DurableObject<Bindings> implements RosterMethods {
   readonly #release: StoredRelease;
   readonly #rest: Rest;
   readonly #refused = new RefusedAgents();
+  readonly #drains = new DrainOrders();
 
   constructor(ctx: DurableObjectState, env: Bindings) {
     super(ctx, env);
@@ -136,6 +139,22 @@ export class Roster extends DurableObject<Bindings> implements RosterMethods {
     const known = link.agent?.release;
     const release = known === undefined ? undefined : this.#release.newerThan(known);
     if (release !== undefined) this.#say(link, { type: 'release', release });
+  }
+
+  /** Orders the agents of a pool to drain and returns their names. They are listed as draining from now on. */
+  drain(pool: string, { force, by }: DrainOrder): Result<readonly string[]> {
+    const links = [...this.#links.values()].filter(({ agent }) => agent?.description.pool === pool);
+    if (links.length === 0) return no(refuse('pool_unknown', { pool }));
+    const { zone, at, entries } = this.snapshot();
+    const models = force ? [] : modelsOnlyAt(pool, entries, at);
+    if (models.length > 0) return no(refuse('pool_needed', { pool, zone, models: models.join(', ') }));
+    const what = { action: 'pool.drain', zone, pool, count: links.length, ...(force && { outcome: 'forced' }) };
+    this.record([createEvent({ type: 'operator.act', ...what, ...by }, at)]);
+    for (const link of links) {
+      if (link.agent) link.agent = this.#drains.add(link.agent);
+      this.#say(link, { type: 'drain' });
+    }
+    return ok(links.flatMap(({ agent }) => agent?.description.agent ?? []));
   }
 
   outbox(after: number, limit: number): OutboxPage {
@@ -229,11 +248,13 @@ export class Roster extends DurableObject<Bindings> implements RosterMethods {
     const read = await readMessage(text, agent, Date.now());
     if (!read.ok) return this.#refuse(link, read.refusal);
     const { agent: next, events, ack } = read.value;
-    link.agent = next;
+    const unconfirmed = this.#drains.isUnconfirmed(next);
+    link.agent = unconfirmed ? draining(next) : next;
     this.#hear(next, Date.now());
     this.record(events);
-    if (ack !== undefined) this.#say(link, { type: 'ack', seq: ack });
-    else this.#sendRelease(link);
+    if (ack !== undefined) return this.#say(link, { type: 'ack', seq: ack });
+    if (unconfirmed) this.#say(link, { type: 'drain' });
+    this.#sendRelease(link);
   }
 
   #hear({ description, boot, seq, issued, earlier, expires }: Agent, now: number): void {

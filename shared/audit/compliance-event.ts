@@ -162,6 +162,7 @@ export const complianceEvents = [
     tenant: z.string().optional(),
     action: z.string(),
     zone: z.string().optional(),
+    pool: z.string().optional(),
     count: z.number().int().optional(),
     outcome: z.string().optional(),
   }),

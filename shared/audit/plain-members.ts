@@ -26,7 +26,7 @@ const byType: ReadonlyMap<string, ReadonlySet<string>> = new Map(
     'model.stage': ['model', 'revision', 'from', 'to', 'gate', 'verdict', 'alias', 'evidence', 'reason'],
     'model.tier': ['model', 'revision', 'file', 'from', 'to', 'rule', 'priority'],
     'content.erased': ['what', 'why'],
-    'operator.act': ['action', 'zone', 'count', 'outcome'],
+    'operator.act': ['action', 'zone', 'pool', 'count', 'outcome'],
   }).map(([type, names]) => [type, new Set([...names, 'oversize'])]),
 );
 
