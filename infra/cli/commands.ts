@@ -126,6 +126,19 @@ ${measured}`,
     does: 'lists the models that the pools serve now',
     run: async (given, headers) => (await import('./models/list.ts')).models(given, headers),
   },
+  {
+    name: 'pools',
+    does: 'lists the pools: where they are, what they serve, their load and health',
+    run: async (given, headers) => (await import('./pools/pools.ts')).pools(given, headers),
+  },
+  {
+    name: 'pool drain',
+    operands: 'NAME',
+    does: 'has the agents of a pool take no new work; streams move to other pools',
+    takes: [['force', 'drains the last pool of a model in its zone, too']],
+    more: 'An agent serves again once its process restarts.',
+    run: async (given, headers) => (await import('./pools/pools.ts')).drain(given, headers),
+  },
 ];
 
 export const commands: readonly Command[] = [...plainCommands, ...auditCommands, ...buildCommands, ...modelCommands];

@@ -42,6 +42,7 @@ const groups: Readonly<Record<string, string>> = {
   audit: 'the transparency log: shows, searches, exports, verifies, erases',
   model: 'revisions of models: builds, signs, promotes through the gates, rolls back',
   name: 'names under which requests find models, such as whisper-1',
+  pool: 'drains a pool; pools lists them',
   uploads: 'uploaded files: lists, shows, waits, cancels',
   project: 'turns text into speech, a document at a time',
 };

@@ -11,6 +11,7 @@ import {
 } from '../../../shared/registry/tiers.ts';
 import type { Answer } from '../answer.ts';
 import type { Arguments } from '../options.ts';
+import { table } from '../table.ts';
 import { type Caller, callEdge, callRegistry, type Headers, shortOf, unknownModel } from './registry.ts';
 
 const listed = z.object({ data: z.array(agentDescription.pick({ agent: true, pool: true, models: true })) });
@@ -138,16 +139,3 @@ const showBytes = (bytes: number): string => {
   if (bytes >= 1e9) return `${(bytes / 1e9).toFixed(1)} GB`;
   return bytes >= 1e6 ? `${(bytes / 1e6).toFixed(1)} MB` : `${Math.ceil(bytes / 1e3)} kB`;
 };
-
-/** Aligns columns. */
-function table(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
-  return rows
-    .map((row) =>
-      row
-        .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
-}
