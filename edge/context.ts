@@ -1,6 +1,7 @@
 import type { Runtime } from './clock.ts';
 import type { Quota } from './ledger/quota.ts';
 import type { Recorder } from './ledger/record.ts';
+import type { Place } from './place.ts';
 import type { Bindings, Settings } from './settings.ts';
 
 /** Decoded parameters of a route's path. `name` is empty where the path has no parameters. */
@@ -18,6 +19,8 @@ export interface RequestContext {
   readonly id: string;
   /** Method and path; absent in a Durable Object. */
   readonly address?: string;
+  /** Place of the edge that serves the caller; absent when the platform does not say. */
+  readonly place?: Place | undefined;
   readonly env: Bindings;
   readonly settings: Settings;
   readonly runtime: Runtime;

@@ -5,6 +5,7 @@ import type { RequestContext } from '../context.ts';
 import { newId } from '../ledger/create-event.ts';
 import { logRequest } from '../ledger/log-request.ts';
 import { Recorder } from '../ledger/record.ts';
+import { placeOf } from '../place.ts';
 import { type Bindings, readSettings, settingProblems } from '../settings.ts';
 import { setCors } from './cors.ts';
 import { drainBody } from './drain.ts';
@@ -40,7 +41,8 @@ export const provideContext: MiddlewareHandler<EdgeEnv> = async (c, next) => {
   const recorder = new Recorder({ gates: env.GATE, zones, waitMs, runtime, waitUntil });
   const id = newId(Date.now());
   const address = `${c.req.method} ${c.req.path}`;
-  c.set('context', { id, address, env, settings, runtime, recorder, waitUntil, abort, discardBody: undefined });
+  const place = placeOf(c.req.raw);
+  c.set('context', { id, address, place, env, settings, runtime, recorder, waitUntil, abort, discardBody: undefined });
   await next();
 };
 

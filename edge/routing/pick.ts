@@ -1,8 +1,9 @@
 import type { Snapshot } from '../../shared/pool/heartbeat.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
+import { choose } from './choose.ts';
 import { candidatesFor } from './constraints.ts';
-import { costOf, isSaturated, streamCost, typicalMs } from './cost.ts';
+import { costContext, isRealtime } from './cost.ts';
 import { type RouteMemory, withoutEjected } from './memory.ts';
 import { inCohort, onePerAgent, warmest } from './revisions.ts';
 import type { Attempt, Candidate, RouteRequest } from './route.ts';
@@ -12,8 +13,6 @@ export type { Attempt, RouteRequest } from './route.ts';
 
 /** Attempts of a request: one retry on another pool; more multiplies an outage. */
 export const ATTEMPTS_MAX = 2;
-/** Difference below which two costs are equal: then slots decide, not the noise of the measurement. */
-const COST_NOISE = 0.25;
 
 export interface PickContext {
   readonly snapshots: readonly Snapshot[];
@@ -27,7 +26,7 @@ export interface PickContext {
 /**
  * Decides the route of a request: attempts in order with their reasons, or a refusal. Each attempt is one
  * revision at one agent. Hard constraints come first and hold for every attempt; then the cohort, then the
- * tier, then load. Refusals: `model_unknown`, `model_unfit`, `model_not_live`, `residency_mismatch`,
+ * tier, then the cost. Refusals: `model_unknown`, `model_unfit`, `model_not_live`, `residency_mismatch`,
  * `language_unknown`, `language_forbidden`, `no_pool`.
  */
 export function pick(request: RouteRequest, context: PickContext): Result<Attempt[]> {
@@ -47,10 +46,16 @@ export function pick(request: RouteRequest, context: PickContext): Result<Attemp
     const pools = new Set(attempts.map(({ entry }) => entry.description.pool));
     const warm = warmest(rest);
     const elsewhere = warm.filter(({ entry }) => !pools.has(entry.description.pool));
-    const preferred = fastestFirst(request, elsewhere.length ? elsewhere : warm, memory, now);
-    const [choice, rule] = choose(request, preferred, context);
-    attempts.push(attemptAt(choice, `${rule} of ${preferred.length}`));
-    rest = rest.filter(({ agent }) => agent !== choice.agent);
+    const preferred = elsewhere.length ? elsewhere : warm;
+    const costs = costContext(
+      preferred.map(({ entry }) => entry),
+      request,
+      memory,
+      now,
+    );
+    const { chosen, rule } = choose(request, preferred, costs, context.random);
+    attempts.push(attemptAt(chosen, `${rule} of ${preferred.length}`));
+    rest = rest.filter(({ agent }) => agent !== chosen.agent);
   }
   return ok(attempts);
 }
@@ -63,7 +68,7 @@ function attemptAt({ entry, model, part }: Candidate, rule: string): Attempt {
 
 /** Step 3 for requests with state in one agent: a rendezvous hash, GPUs first (A9), whatever the load. */
 function chooseSticky({ tenant, model, ...request }: RouteRequest, key: string, rest: readonly Candidate[]): Attempt[] {
-  const wantsFast = request.realtime || request.class === 'realtime';
+  const wantsFast = isRealtime(request);
   const warm = warmest(rest);
   const fast = warm.filter(({ entry }) => wantsFast && entry.description.accelerator === 'gpu');
   const members = (fast.length ? fast : warm).map((candidate) => ({
@@ -73,52 +78,4 @@ function chooseSticky({ tenant, model, ...request }: RouteRequest, key: string, 
   return inOrderOf(`${tenant}\n${model}\n${key}`, members)
     .slice(0, ATTEMPTS_MAX)
     .map((choice, at) => attemptAt(choice, `sticky, choice ${at + 1} of ${members.length}`));
-}
-
-/** A9: for realtime speech accelerators come first, until all of them are saturated. */
-function fastestFirst(
-  request: RouteRequest,
-  candidates: readonly Candidate[],
-  memory: RouteMemory,
-  now: number,
-): readonly Candidate[] {
-  if (!request.realtime && request.class !== 'realtime') return candidates;
-  const fast = candidates.filter(
-    ({ entry }) => entry.description.accelerator === 'gpu' && !isSaturated(entry, request.class, memory, now),
-  );
-  return fast.length ? fast : candidates;
-}
-
-/**
- * Step 3: draws two candidates by their share of slots and takes the cheaper one. Taking the cheapest of all
- * would send every isolate to the same agent, since signals are a second old.
- */
-function choose(
-  request: RouteRequest,
-  candidates: readonly Candidate[],
-  { memory, now, random }: PickContext,
-): [Candidate, string] {
-  const first = draw(candidates, random());
-  if (candidates.length === 1) return [first, 'the only one'];
-  const second = draw(
-    candidates.filter((candidate) => candidate !== first),
-    random(),
-  );
-  const entries = candidates.map(({ entry }) => entry);
-  const typical = typicalMs(entries, memory, now);
-  const cost = ({ entry }: Candidate) =>
-    request.live ? streamCost(entry, memory) : costOf(entry, request.class, { memory, now, typical });
-  const [one, other] = [cost(first), cost(second)];
-  if (Math.abs(one - other) <= Math.max(one, other) * COST_NOISE) return [first, 'by slots'];
-  return one < other ? [first, 'less loaded'] : [second, 'less loaded'];
-}
-
-function draw(candidates: readonly Candidate[], random: number): Candidate {
-  const total = candidates.reduce((sum, { entry }) => sum + entry.description.slots, 0);
-  let at = random * total;
-  const found = candidates.find(({ entry }) => {
-    at -= entry.description.slots;
-    return at < 0;
-  });
-  return (found ?? candidates.at(-1)) as Candidate;
 }

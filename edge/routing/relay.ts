@@ -85,7 +85,7 @@ export class Relay<E extends { readonly type: string } | Ended> implements Relay
     this.#context = context;
     this.request = context.id;
     const mayMirror = agentRequest.textOf !== undefined && session.claims.mirror !== 'forbidden';
-    this.#plan = new AttemptPlan(routeOf(session, agentRequest, context.id), mayMirror, context);
+    this.#plan = new AttemptPlan(routeOf(session, agentRequest, context), mayMirror, context);
   }
 
   /** Abandons the request when its caller goes away. */
@@ -290,11 +290,15 @@ export class Relay<E extends { readonly type: string } | Ended> implements Relay
   }
 }
 
-function routeOf<E>({ claims, subject }: Session, request: AgentRequest<E>, id: string): RouteRequest {
+function routeOf<E>(
+  { claims, subject }: Session,
+  request: AgentRequest<E>,
+  { id, place }: RequestContext,
+): RouteRequest {
   const { task, sticky, hints, zones = claims.zones } = request;
   const { tenant, languages: allowed } = claims;
   // Each recording is a session of its own: gates count it as one sample (`rates.ts`).
-  return { tenant, session: id, ...hints, task, sticky, allowed, zones, suite: SUITE, class: subject.class };
+  return { tenant, session: id, ...hints, task, sticky, allowed, zones, suite: SUITE, class: subject.class, place };
 }
 
 const textAfter = (before: string, more: string | undefined): string =>

@@ -2,6 +2,7 @@ import type { ModelDescription } from '../../shared/pool/description.ts';
 import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
 import type { Part } from '../../shared/registry/release.ts';
 import type { RequestClass } from '../../shared/tenant/claims.ts';
+import type { Place } from '../place.ts';
 
 export interface RouteRequest {
   readonly tenant: string;
@@ -25,6 +26,8 @@ export interface RouteRequest {
   /** SFrame cipher suite the request is sealed with. */
   readonly suite: number;
   readonly class: RequestClass;
+  /** Place of the edge; absent when it is not known. */
+  readonly place?: Place | undefined;
   /** A person waits for each word: fastest accelerators first (A9). Class `realtime` implies it. */
   readonly realtime?: boolean | undefined;
   /** Revision that the session began with; the session stays with it while an agent has its files. */

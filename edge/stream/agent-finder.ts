@@ -122,7 +122,7 @@ export class AgentFinder {
     const { snapshots } = await this.#rosters();
     const { claims, subject } = this.#admitted;
     const route = { ...this.#route, revision };
-    const request = { ...routeRequest(route, claims, subject.class), exclude };
+    const request = { ...routeRequest(route, claims, subject.class), exclude, place: this.#context.place };
     return pick(request, { snapshots, memory, now: now(), random });
   }
 

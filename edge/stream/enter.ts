@@ -41,7 +41,7 @@ export async function enterStream(request: Request, entrance: Entrance, context:
   const { claims, protocol: dialect, subprotocol } = entrance;
   if (request.headers.get('upgrade')?.toLowerCase() !== 'websocket') return refuseWith(refuse('upgrade_missing'));
   const { session = crypto.randomUUID() } = entrance;
-  const handover = { request: context.id, dialect, claims, class: entrance.class };
+  const handover = { request: context.id, dialect, claims, class: entrance.class, place: context.place };
   const stub = context.env.STREAM.getByName(`${claims.tenant}/${session}`);
   const [answer, quota] = await Promise.all([
     stub.fetch(writeHandover(request, handover)),

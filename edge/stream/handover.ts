@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Claims } from '../../shared/tenant/claims.ts';
+import type { Place } from '../place.ts';
 import type { LiveProtocolName } from '../protocol/live-protocol.ts';
 
 /** Facts about an upgrade that the Worker passes to the session's object; never the token. */
@@ -10,6 +11,8 @@ export interface Handover {
   readonly dialect: LiveProtocolName;
   readonly claims: Claims;
   readonly class: string | undefined;
+  /** Place of the edge that took the upgrade; the object may be elsewhere. */
+  readonly place?: Place | undefined;
 }
 
 const HEADER = 'auricle-handover';

@@ -97,7 +97,7 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
   async #foresee(protocol: LiveProtocol, handover: Handover): Promise<Response | undefined> {
     const { claims, dialect: name, request } = handover;
     const isFirst = this.#live.size === 0;
-    const context = this.#makeContext(request);
+    const context = this.#makeContext(handover);
     const { settings, env, runtime } = context;
     const snapshots = await readSnapshots(settings.zones, env.ROSTER, runtime);
     this.#rosters = { snapshots, at: runtime.now() };
@@ -239,7 +239,7 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
       options: request.options,
       claims,
       class: clampClass(handover.class ?? 'realtime', claims.priority),
-      context: this.#makeContext(handover.request),
+      context: this.#makeContext(handover),
       onClosed: () => this.#remove(session),
     });
     this.#live.add(session);
@@ -286,7 +286,7 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
     if (ended) this.#ended.add(facts.began, ended);
   }
 
-  #makeContext(id: string): RequestContext {
+  #makeContext({ request: id, place }: Pick<Handover, 'request' | 'place'>): RequestContext {
     const settings = readSettings(this.env);
     const runtime = this.#runtime;
     const waitUntil = (work: Promise<unknown>) => this.ctx.waitUntil(work);
@@ -294,7 +294,7 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
       ...{ gates: this.env.GATE, zones: settings.zones, waitMs: settings.auditWaitMs },
       ...{ runtime, waitUntil },
     });
-    return { id, env: this.env, settings, runtime, recorder, waitUntil, discardBody: undefined };
+    return { id, place, env: this.env, settings, runtime, recorder, waitUntil, discardBody: undefined };
   }
 }
 
