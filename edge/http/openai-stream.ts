@@ -2,6 +2,7 @@ import { publicText, type Refusal, refusals } from '../../shared/refusal.ts';
 import { logprobsOf } from '../../shared/speech/logprobs.ts';
 import { allLogprobs, usage, wholeText } from '../../shared/speech/openai-answer.ts';
 import type { Segment, Transcript } from '../../shared/speech/transcript.ts';
+import { continueText } from '../../shared/speech/words.ts';
 
 /** Content type of the frames below (WHATWG HTML, server-sent events). */
 export const EVENT_STREAM = 'text/event-stream; charset=utf-8';
@@ -12,12 +13,12 @@ export const doneFrame = 'data: [DONE]\n\n';
 
 const frame = (data: unknown) => `data: ${JSON.stringify(data)}\n\n`;
 
-/** One delta per segment; all deltas joined are the text of the done frame. */
-export const deltaFrame = ({ text, words }: Segment, first: boolean, logprobs: boolean): string =>
+/** One delta per segment, which continues `before`; all deltas joined are the text of the done frame. */
+export const deltaFrame = ({ text, words }: Segment, before: string, logprobs: boolean): string =>
   frame({
     type: 'transcript.text.delta',
-    delta: first ? text : ` ${text}`,
-    ...(logprobs && { logprobs: logprobsOf(words, first) }),
+    delta: continueText(before, text),
+    ...(logprobs && { logprobs: logprobsOf(words, before) }),
   });
 
 export const finalFrame = (transcript: Transcript, logprobs: boolean): string =>

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { wholeText } from '../../shared/speech/openai-answer.ts';
 import type { Segment, Transcript, Word } from '../../shared/speech/transcript.ts';
+import { joinWords } from '../../shared/speech/words.ts';
 import { type Warning, warning } from './deepgram-warning.ts';
 
 const word = z.object({
@@ -168,7 +169,7 @@ function showSentences({ text, start, end, words }: Segment) {
   for (const [at, { word, end }] of words.entries()) {
     if (at + 1 < words.length && !/[.?!。？！]["”’)]?$/u.test(word)) continue;
     const own = words.slice(first, at + 1);
-    sentences.push({ text: own.map((one) => one.word).join(' '), start: milli(own[0]?.start ?? 0), end: milli(end) });
+    sentences.push({ text: joinWords(own.map((one) => one.word)), start: milli(own[0]?.start ?? 0), end: milli(end) });
     first = at + 1;
   }
   return sentences.length > 1 ? sentences : [{ text, start: milli(start), end: milli(end) }];
@@ -207,7 +208,7 @@ function showUtterances(
     end: milli(group.at(-1)?.end ?? 0),
     confidence: confidenceOf(group),
     channel,
-    transcript: group.map(({ word }) => word).join(' '),
+    transcript: joinWords(group.map(({ word }) => word)),
     words: showWords(group),
     id: newId(),
   }));

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { publicText, type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import { ok, type Result } from '../../shared/result.ts';
 import { termTexts } from '../../shared/speech/terms.ts';
+import { joinWords } from '../../shared/speech/words.ts';
 import { showModel, showWords } from './deepgram-answer.ts';
 import { Container } from './deepgram-container.ts';
 import { modelUuid } from './deepgram-model.ts';
@@ -205,7 +206,7 @@ class DeepgramListen implements LiveProtocol {
     if (!this.#query.options.interim) return undefined;
     const { words, whole = words.length } = interim;
     const spoken = words.slice(0, whole);
-    const text = spoken.map(({ word }) => word).join(' ');
+    const text = joinWords(spoken.map(({ word }) => word));
     const [first, last] = [spoken[0], spoken.at(-1)];
     if (!first || !last || `${interim.index} ${text}` === this.#lastInterim) return undefined;
     this.#lastInterim = `${interim.index} ${text}`;

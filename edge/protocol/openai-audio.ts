@@ -3,11 +3,15 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import { renderTranscript } from '../../shared/speech/openai-answer.ts';
 import { readKnownForm, type TranscriptionForm } from '../../shared/speech/openai-form.ts';
 import type { AnswerEvent, Final, Segment } from '../../shared/speech/transcript.ts';
+import { wordsIn } from '../../shared/speech/words.ts';
 import { deltaFrame, doneFrame, EVENT_STREAM, errorFrame, finalFrame, keepaliveFrame } from '../http/openai-stream.ts';
 import { refuseWith } from '../http/refuse.ts';
 
-/** Four hours of fast speech; a transcript is in memory whole for formats that need it. */
-export const TRANSCRIPT_WORDS_MAX = 65_536;
+/**
+ * Four hours of fast speech: 4.5 words a second, or 6.8 characters of Mandarin. A transcript is in memory whole for formats
+ * that need it.
+ */
+export const TRANSCRIPT_WORDS_MAX = 98_304;
 
 type NextEvent = Result<Exclude<AnswerEvent, { type: 'refusal' }>>;
 
@@ -78,17 +82,10 @@ function takeIn(
   }
   if (event.type === 'segment') {
     received.segments.push(event);
-    received.words += event.words.length || wordsIn(event.text);
+    received.words += event.words.length || wordsIn(event.text).length;
     if (received.words > TRANSCRIPT_WORDS_MAX) return no(refuse('engine_failed', undefined, 'too many words'));
   }
   return ok(undefined);
-}
-
-/** Counts the words of a segment without a word list, as agents send it where the form requests text alone. */
-function wordsIn(text: string): number {
-  let words = 1;
-  for (let at = text.indexOf(' '); at >= 0; at = text.indexOf(' ', at + 1)) words += 1;
-  return words;
 }
 
 async function answerWhole(source: Source, { form, segments }: Received, final: Final): Promise<Response> {
@@ -147,7 +144,7 @@ function frameReader(source: Source, received: Received, final: Final | undefine
       if (sent < received.segments.length) {
         const frames = received.segments
           .slice(sent)
-          .map((segment, index) => deltaFrame(segment, sent + index === 0, logprobs));
+          .map((segment, index) => deltaFrame(segment, received.segments[sent + index - 1]?.text ?? '', logprobs));
         sent = received.segments.length;
         return { text: frames.join(''), over: false };
       }

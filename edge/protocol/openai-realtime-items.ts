@@ -1,5 +1,6 @@
 import { type Logprob, logprobsOf } from '../../shared/speech/logprobs.ts';
 import type { Granularity } from '../../shared/speech/openai-form.ts';
+import { appendWords, wordsIn } from '../../shared/speech/words.ts';
 import type { SessionEvent } from './live-protocol.ts';
 import { stableText } from './stable-text.ts';
 
@@ -43,7 +44,6 @@ export interface ItemsOptions {
 const PREFIX = 'conversation.item.input_audio_transcription';
 const milli = (seconds: number) => Math.round(seconds * 1_000);
 const round = (seconds: number) => milli(Math.max(0, seconds)) / 1_000;
-const join = (before: string, text: string) => (before === '' || text === '' ? before + text : `${before} ${text}`);
 
 /**
  * Renders session events as items of an OpenAI conversation. For each item, whatever the agent sends: events come in the
@@ -185,7 +185,7 @@ export class Items {
     const { item, events } = this.#itemAt(interim.start);
     const began = this.#options.turns() && !this.#isCommitted(item) ? this.#start(item, interim.start) : [];
     const words = interim.words.slice(0, interim.stable);
-    return [...events, ...began, ...this.#sendDelta(item, join(item.text, stableText(interim)), words)];
+    return [...events, ...began, ...this.#sendDelta(item, appendWords(item.text, stableText(interim)), words)];
   }
 
   #addSegment(segment: Segment): ServerEvent[] {
@@ -195,10 +195,11 @@ export class Items {
     if (cut) {
       events.push(...this.#start(item, segment.start), ...this.#stop(item, segment.end), ...this.#announce(item));
     }
-    item.text = join(item.text, segment.text);
+    const before = item.text;
+    item.text = appendWords(before, segment.text);
     events.push(...this.#sendDelta(item, item.text, segment.words));
     item.segments.push(segment);
-    item.logprobs.push(...logprobsOf(segment.words, item.logprobs.length === 0));
+    item.logprobs.push(...logprobsOf(segment.words, before));
     if (!cut) return events;
     this.#open = this.#open.filter((one) => one !== item);
     item.seconds = (item.stoppedAt ?? segment.end) - (item.startedAt ?? segment.start);
@@ -215,10 +216,10 @@ export class Items {
   #sendDelta(item: Item, text: string, words: Segment['words']): ServerEvent[] {
     if (!text.startsWith(item.sentText) || text.length === item.sentText.length) return [];
     const delta = text.slice(item.sentText.length);
-    const isFirst = item.sentText === '';
+    const before = item.sentText;
     item.sentText = text;
-    const count = delta.split(' ').filter(Boolean).length;
-    const logprobs = this.#options.logprobs() ? { logprobs: logprobsOf(words.slice(-count), isFirst) } : {};
+    const own = words.slice(-wordsIn(delta).length);
+    const logprobs = this.#options.logprobs() ? { logprobs: logprobsOf(own, before) } : {};
     return [{ type: `${PREFIX}.delta`, item_id: item.id, content_index: 0, delta, ...logprobs }];
   }
 

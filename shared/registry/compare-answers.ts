@@ -1,11 +1,11 @@
 // Compares two transcripts of the same audio by words: letters and digits only, in lower case, since spelling
 // is not recognition. Scripts without spaces between words are compared by character.
 
+import { UNSPACED_SCRIPTS } from '../scripts.ts';
 import { MIRROR_WORDS_MAX } from './limits.ts';
 import { countWordErrors } from './word-errors.ts';
 
-const UNPARTED = String.raw`\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}`;
-const WORD = new RegExp(`[${UNPARTED}]|[[\\p{L}\\p{N}\\p{M}']--[${UNPARTED}]]+`, 'gv');
+const WORD = new RegExp(`[${UNSPACED_SCRIPTS}]|[[\\p{L}\\p{N}\\p{M}']--[${UNSPACED_SCRIPTS}]]+`, 'gv');
 
 export const wordsOf = (text: string): string[] => text.normalize('NFKC').toLowerCase().match(WORD) ?? [];
 

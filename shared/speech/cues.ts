@@ -1,4 +1,5 @@
 import type { Segment, Word } from './transcript.ts';
+import { continueText, joinWords, wordsIn } from './words.ts';
 
 /** One subtitle on the screen. Times in seconds. */
 export interface Cue {
@@ -12,12 +13,19 @@ export interface Cue {
 const LINE_CHARACTERS = 42;
 const CUE_CHARACTERS = 2 * LINE_CHARACTERS;
 const CUE_SECONDS = 7;
+/** Letters that a full-width character counts for: Netflix's lines of Chinese have 16. */
+const WIDE_LETTERS = 42 / 16;
 
-const textOf = (words: readonly Word[]) => words.map(({ word }) => word).join(' ');
+const wide = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\u3000-\u303F\u30FC\uFF01-\uFF60]/gu;
+
+/** Length of a text in letters; full-width characters count for more. */
+const lengthOf = (text: string) => text.length + (text.match(wide)?.length ?? 0) * (WIDE_LETTERS - 1);
+
+const textOf = (words: readonly Word[]) => joinWords(words.map(({ word }) => word));
 
 const fits = (words: readonly Word[]) => {
   const [first, last] = [words[0], words.at(-1)];
-  return textOf(words).length <= CUE_CHARACTERS && (last?.end ?? 0) - (first?.start ?? 0) <= CUE_SECONDS;
+  return lengthOf(textOf(words)) <= CUE_CHARACTERS && (last?.end ?? 0) - (first?.start ?? 0) <= CUE_SECONDS;
 };
 
 /** Returns the number of words of the next cue: all that fit, or fewer, up to the longest pause near the end. */
@@ -31,13 +39,18 @@ function cut(words: readonly Word[]): number {
   return best;
 }
 
-/** Breaks a text longer than a line at the space nearest to its middle. */
+/** Breaks a text longer than a line between the words nearest to its middle. */
 function wrap(text: string): string {
-  if (text.length <= LINE_CHARACTERS) return text;
-  const middle = text.length / 2;
-  const spaces = [...text.matchAll(/ /g)].map(({ index }) => index);
-  const [nearest] = spaces.sort((a, b) => Math.abs(a - middle) - Math.abs(b - middle));
-  return nearest === undefined ? text : `${text.slice(0, nearest)}\n${text.slice(nearest + 1)}`;
+  const length = lengthOf(text);
+  if (length <= LINE_CHARACTERS) return text;
+  const words = wordsIn(text);
+  let [before, best, nearest] = [0, 0, length];
+  for (const [at, word] of words.slice(0, -1).entries()) {
+    before += lengthOf(continueText(words[at - 1] ?? '', word));
+    const distance = Math.abs(before - length / 2);
+    if (distance < nearest) [best, nearest] = [at + 1, distance];
+  }
+  return best === 0 ? text : `${joinWords(words.slice(0, best))}\n${joinWords(words.slice(best))}`;
 }
 
 /** Cuts segments into cues by their words. A segment without words stays one cue. */

@@ -3,6 +3,7 @@ import { type Logprob, logprob, logprobsOf } from './logprobs.ts';
 import type { ResponseFormat, TranscriptionForm } from './openai-form.ts';
 import { renderSrt, renderVtt } from './subtitles.ts';
 import type { Segment, Transcript } from './transcript.ts';
+import { joinWords } from './words.ts';
 
 const duration = z.object({ type: z.literal('duration'), seconds: z.number().int() });
 
@@ -73,11 +74,7 @@ const alwaysWordy: ReadonlySet<ResponseFormat> = new Set(['srt', 'vtt']);
 export const needsWords = ({ responseFormat, granularities, logprobs }: TranscriptionForm): boolean =>
   logprobs || alwaysWordy.has(responseFormat) || (responseFormat === 'verbose_json' && granularities.includes('word'));
 
-export const wholeText = (segments: readonly Segment[]): string =>
-  segments
-    .map(({ text }) => text)
-    .filter((text) => text !== '')
-    .join(' ');
+export const wholeText = (segments: readonly Segment[]): string => joinWords(segments.map(({ text }) => text));
 
 /** Metered by duration, in whole seconds as the hosted interface counts them. */
 export const usage = ({ final }: Pick<Transcript, 'final'>) => ({
@@ -89,7 +86,7 @@ export const usage = ({ final }: Pick<Transcript, 'final'>) => ({
 export const allLogprobs = (segments: readonly Segment[]): Logprob[] =>
   logprobsOf(
     segments.flatMap(({ words }) => words),
-    true,
+    '',
   );
 
 const brief = (transcript: Transcript, { logprobs }: TranscriptionForm): z.infer<typeof transcription> => ({

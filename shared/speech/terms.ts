@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
+import { isUnspaced, wordsIn } from './words.ts';
 
 /** Terms of a request: the length of Deepgram's longest lists. */
 export const TERMS_MAX = 200;
@@ -49,15 +50,19 @@ export function splitKeyword(keyword: string): Term {
   return { text, ...(boost !== undefined && { boost: Math.max(-BOOST_MAX, Math.min(BOOST_MAX, Number(boost))) }) };
 }
 
-/** Words of a term in a prompt; longer pieces are sentences. */
+/** Words of a term in a prompt, and characters where a script has no spaces; longer pieces are sentences. */
 const PROMPT_TERM_WORDS = 4;
+const PROMPT_TERM_CHARACTERS = 8;
+
+const isTerm = (piece: string) =>
+  piece.split(/\s+/).length <= PROMPT_TERM_WORDS && wordsIn(piece).filter(isUnspaced).length <= PROMPT_TERM_CHARACTERS;
 
 /** Returns the terms of OpenAI's `prompt`, which is free text: its short pieces between commas, semicolons and lines. */
 function termsOfPrompt(prompt: string): Term[] {
-  const pieces = prompt.split(/[,;\n]/).map((piece) => piece.trim().replace(/[.!?:]+$/, ''));
+  const pieces = prompt.split(/[,;\n，、；。]/).map((piece) => piece.trim().replace(/[.!?:！？：]+$/, ''));
   return pieces
     .filter((piece) => piece !== '' && piece.length <= TERM_CHARACTERS)
-    .filter((piece) => piece.split(/\s+/).length <= PROMPT_TERM_WORDS)
+    .filter(isTerm)
     .map((text) => ({ text }));
 }
 

@@ -1,6 +1,7 @@
 // auricle transcribe --live FILE
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { joinWords } from '../../../shared/speech/words.ts';
 import { type Answer, wrong } from '../answer.ts';
 import type { Arguments } from '../options.ts';
 import type { Screen } from '../progress.ts';
@@ -42,7 +43,7 @@ export async function transcribeLive(given: Arguments, token: string, screen: Sc
   }
   const { code, message } = await stream.finish();
   if (code !== undefined) return failed(edge, { code, message });
-  const text = segments.filter(Boolean).join(' ');
+  const text = joinWords(segments);
   // A terminal has shown the words already.
   return { exit: 0, text: screen.isTTY && !given.json ? '' : text, value: { text, segments } };
 }

@@ -1,9 +1,10 @@
 // Sends one request repeatedly from several concurrent callers.
 import { z } from 'zod';
 import { jsonOf } from '../../../shared/json-text.ts';
+import { wordsOf } from '../../../shared/registry/compare-answers.ts';
 import { withRequest } from '../answer.ts';
 import type { Outcome } from './statistics.ts';
-import { WORDS_DIFFER, wordProblem, wordsOf } from './words.ts';
+import { WORDS_DIFFER, wordProblem } from './words.ts';
 
 export interface Load {
   readonly url: string;

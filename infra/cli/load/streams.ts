@@ -1,10 +1,11 @@
 // Many concurrent live streams of one repeated recording, and the latency of their words.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { wordsOf } from '../../../shared/registry/compare-answers.ts';
 import { createFrames, FRAME_SECONDS, type LiveAudio, passSeconds, toRate } from '../live/audio.ts';
 import { createWordClock, type Measured } from '../live/latency.ts';
 import type { LiveStream, LiveTarget, LiveUpdate } from '../live/live.ts';
 import { openLive, rateFor } from '../live/open.ts';
-import { WORDS_DIFFER, wordProblem, wordsOf } from './words.ts';
+import { WORDS_DIFFER, wordProblem } from './words.ts';
 
 /** Concurrent handshakes of the load client: it must not look like an attack. */
 const LIVE_OPENING_MAX = 25;

@@ -1,11 +1,10 @@
 // Compares transcripts with the known words of a recording, without case and punctuation.
 import path from 'node:path';
+import { wordsOf } from '../../../shared/registry/compare-answers.ts';
 import { readText } from '../place.ts';
 
 /** Code of a request or stream that was answered with other words. */
 export const WORDS_DIFFER = 'words_differ';
-
-export const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}']+/gu) ?? [];
 
 /** The words of `--expect`, else of the text beside the recording; `undefined` when neither is there. */
 export function expectedWords({

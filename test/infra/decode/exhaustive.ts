@@ -39,7 +39,7 @@ export interface Reading {
  * Exact, and only for few frames with few tokens that count.
  */
 export function decodeExhaustively(table: Float32Array, frames: number, assets: DecoderAssets): Reading[] {
-  const { tokens, blank, wordBoundary } = assets;
+  const { tokens, blank, wordBoundary = -1 } = assets;
   const width = tokens.length;
   let texts = new Map([['', { text: [] as number[], blank: 0, sounding: Number.NEGATIVE_INFINITY }]]);
   for (let frame = 0; frame < frames; frame++) {
@@ -85,7 +85,7 @@ export function decodeExhaustively(table: Float32Array, frames: number, assets: 
 }
 
 function timeWords(table: Float32Array, frames: number, text: number[], assets: DecoderAssets): DecodedWord[] {
-  const { tokens, blank, wordBoundary } = assets;
+  const { tokens, blank, wordBoundary = -1 } = assets;
   const spans = align(table, frames, tokens.length, text, blank, wordBoundary);
   const words: DecodedWord[] = [];
   for (let from = 0; from < text.length; ) {

@@ -154,7 +154,12 @@ describe('A6 a long utterance costs as much per frame as a short one', () => {
     const model = createLanguageModel(arpa);
     const words = createLexicon(lexicon, tokens, model);
     const beam = createBeam(
-      { width: WIDTH, blank: 0, wordBoundary: 1, lexicon: count(words), model: count(model), settings: defaults },
+      {
+        ...{ width: WIDTH, blank: 0, wordBoundary: 1, texts: tokens, unspaced: [] },
+        lexicon: count(words),
+        model: count(model),
+        settings: defaults,
+      },
       (heard) => settled.push(...heard),
     );
     return { beam, settled, asked: () => asked };

@@ -75,7 +75,7 @@ describe('U3 log probabilities', () => {
     expect(answer.logprobs[0]).toMatchObject({ logprob: Math.log(0.9) });
     const form = readForm({ model: ['m'], include: ['logprobs'] });
     expect(form.ok && needsWords(form.value)).toBe(true);
-    const frames = [deltaFrame(transcript.segments[0] as Segment, true, true), finalFrame(transcript, true)];
+    const frames = [deltaFrame(transcript.segments[0] as Segment, '', true), finalFrame(transcript, true)];
     for (const frame of frames) expect(frame).toContain('"logprobs":[{"token":"fire"');
   });
 });
@@ -130,13 +130,15 @@ describe('C10 subtitles', () => {
 describe('C10 frames of a stream', () => {
   it('deltas joined are the text of the last frame', () => {
     const text = (frame: string) => JSON.parse(frame.slice('data: '.length)) as { delta: string; text: string };
-    const deltas = transcript.segments.map((one, at) => text(deltaFrame(one, at === 0, false)).delta);
+    const deltas = transcript.segments.map(
+      (one, at) => text(deltaFrame(one, transcript.segments[at - 1]?.text ?? '', false)).delta,
+    );
     expect(deltas.join('')).toBe(text(finalFrame(transcript, false)).text);
   });
 
   it('every frame is one line and an empty one', () => {
     const frames = [
-      deltaFrame(segment(0, 0, 1, 'two\nlines'), true, false),
+      deltaFrame(segment(0, 0, 1, 'two\nlines'), '', false),
       finalFrame(transcript, true),
       errorFrame({ reason: 'pool_lost' }),
     ];

@@ -41,5 +41,6 @@ describe('U5 terms of a request', () => {
     expect(biasOf(long)?.terms).toHaveLength(TERMS_MAX);
     expect(biasOf(undefined, texts('one', 'two'))).toEqual({ terms: texts('one', 'two'), prompt: 'one, two' });
     expect(biasOf('')).toBeUndefined();
+    expect(biasOf('北京大学、今天我们一起去公园散步，李明。')?.terms).toEqual(texts('北京大学', '李明'));
   });
 });

@@ -3,6 +3,7 @@ import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { Term } from '../../../../shared/speech/terms.ts';
 import type { Segment } from '../../../../shared/speech/transcript.ts';
+import { joinWords } from '../../../../shared/speech/words.ts';
 import { MODEL_RATE } from '../audio/mono.ts';
 import { ANSWER_EVENT_BYTES } from '../settings/limits.ts';
 import type { Decoded, DecodedWord, WordDecoder } from './decode/decoder.ts';
@@ -129,7 +130,7 @@ export function segmentsOf(found: SegmentWords, index: number): Result<Segment[]
       index: number,
       start: placed[0]?.start ?? found.start,
       end: placed.at(-1)?.end ?? found.start,
-      text: placed.map(({ word }) => word).join(' '),
+      text: joinWords(placed.map(({ word }) => word)),
       confidence: share(words.reduce((sum, { confidence }) => sum + confidence, 0) / words.length),
       logProbability: found.logProbability,
       words: placed,

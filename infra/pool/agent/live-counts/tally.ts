@@ -2,6 +2,7 @@ import type { Reason } from '../../../../shared/refusal.ts';
 import { compareAnswers } from '../../../../shared/registry/compare-answers.ts';
 import type { LiveStream } from '../../../../shared/registry/live-counts.ts';
 import type { Result } from '../../../../shared/result.ts';
+import { joinWords } from '../../../../shared/speech/words.ts';
 import type { RecordingTotals } from '../asr/vad/listen.ts';
 
 /** Speech that must yield a word: a cough or a door is shorter. */
@@ -38,7 +39,7 @@ export function streamOf(tally: Tally, outcome: Result<unknown>, now: number): L
   if (!isRecording) return undefined;
   if (!outcome.ok) return OWN.has(outcome.refusal.reason) ? { outcome: 'failed', milliseconds: 0 } : undefined;
   if (!totals) return undefined;
-  const compared = copy && compareAnswers(copy.served, copy.texts.join(' '));
+  const compared = copy && compareAnswers(copy.served, joinWords(copy.texts));
   const isEmpty = segments === 0 && (compared ? compared.words > 0 : totals.speechSeconds >= LIVE_SPEECH_S);
   return {
     outcome: isEmpty ? 'empty' : 'served',

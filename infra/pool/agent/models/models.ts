@@ -25,7 +25,8 @@ const parameters = z.object({
   /** Length of one frame of log probabilities. */
   frame_milliseconds: z.coerce.number().positive(),
   blank: z.coerce.number().int().nonnegative().default(0),
-  word_boundary: z.coerce.number().int().nonnegative().default(1),
+  /** By default the token `<space>` or `|`, if there is one. */
+  word_boundary: z.coerce.number().int().nonnegative().optional(),
   vocabulary: z.string().min(1),
   lexicon: z.string().min(1).optional(),
   language_model: z.string().min(1).optional(),

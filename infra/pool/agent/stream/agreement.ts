@@ -1,5 +1,5 @@
+import { joinWords } from '../../../../shared/speech/words.ts';
 import type { DecodedSoFar, DecodedWord } from '../asr/decode/decoder.ts';
-import { isUnspaced } from '../asr/text/text-reader.ts';
 
 /** Length of the sound that is decoded again, ms; beyond it the window begins at the last agreed word. */
 export const REDECODE_WINDOW_MS = 12_000;
@@ -52,7 +52,7 @@ export function createAgreement() {
     const sum = words.reduce((total, { confidence }) => total + confidence, 0);
     return {
       words,
-      text: words.map(({ word }) => word).join(' '),
+      text: joinWords(words.map(({ word }) => word)),
       confidence: words.length > 0 ? sum / words.length : 0,
       stable: agreed.length,
       // The sound may end inside of the last word.
@@ -65,8 +65,7 @@ export function createAgreement() {
     push(words: readonly DecodedWord[], from: number, until: number): DecodedSoFar {
       const next = behind(words, from);
       // The sound may end inside of the last word, twice at the same sound.
-      const isWhole = ({ word, endFrame }: DecodedWord, i: number) =>
-        !isUnspaced(word) && (i < next.length - 1 || until - endFrame > CUT_MS);
+      const isWhole = ({ endFrame }: DecodedWord, i: number) => i < next.length - 1 || until - endFrame > CUT_MS;
       const cut = next.findIndex((word, i) => !isWhole(word, i));
       const whole = cut < 0 ? next.length : cut;
       let count = 0;

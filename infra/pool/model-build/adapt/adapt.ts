@@ -5,6 +5,8 @@ import path from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { MiB } from '../../../../shared/bytes.ts';
 import { ok } from '../../../../shared/result.ts';
+import { isUnspaced } from '../../../../shared/speech/words.ts';
+import { boundaryOf } from '../../agent/asr/decode/decoder.ts';
 import { spell } from '../../agent/asr/decode/terms.ts';
 import type { ModelParameters } from '../../agent/models/models.ts';
 import { MODEL_TEXT_BYTES } from '../limits.ts';
@@ -57,23 +59,25 @@ export async function adaptRevision({ folder, text, out, weight }: Adapt): Promi
   const revision = await readRevision(repository, name);
   if (!revision.ok) return revision;
   const { parameters } = revision.value.model;
-  const files = parameters && 'word_boundary' in parameters ? filesOf(parameters) : undefined;
-  if (!files) return problem('unsupported', `${name} has no language_model and lexicon to adapt`);
+  const files = parameters && 'blank' in parameters ? filesOf(parameters) : undefined;
+  if (!files) return problem('unsupported', `${name} has no language_model to adapt`);
   const read = async (file: string) => unpack(file, await readFile(path.join(folder, file)));
   const base = readArpa(await read(files.languageModel));
   if (!base) return problem('unreadable', `${files.languageModel} is no ARPA model`);
-  const before = lines(await read(files.lexicon));
+  const before = files.lexicon === undefined ? [] : lines(await read(files.lexicon));
   const tokens = lines(await read(files.vocabulary)).map((token) => (token === '<space>' ? ' ' : token));
-  const found = readSentences(await readFile(text, 'utf8'), tokens, files.wordBoundary);
+  const found = readSentences(await readFile(text, 'utf8'), tokens, files.wordBoundary ?? boundaryOf(tokens));
   const known = new Set(before);
-  const added = [...new Set(found.sentences.flat())].filter((word) => !known.has(word)).sort();
+  const words = files.lexicon === undefined ? [] : found.sentences.flat();
+  const added = [...new Set(words)].filter((word) => !known.has(word)).sort();
   if (found.sentences.length === 0) return problem('unreadable', `${text} has no words that ${name} can spell`);
   if (added.length > ADAPT_WORDS_MAX) return problem('bound', `${text} has over ${ADAPT_WORDS_MAX} new words`);
   const mixed = mixModels(base, found.sentences, weight);
-  const changed = new Map([
-    [`${name}/${files.languageModel}`, pack(files.languageModel, writeArpa(mixed))],
-    [`${name}/${files.lexicon}`, pack(files.lexicon, `${[...before, ...added].sort().join('\n')}\n`)],
-  ]);
+  const changed = new Map([[`${name}/${files.languageModel}`, pack(files.languageModel, writeArpa(mixed))]]);
+  if (files.lexicon !== undefined) {
+    const lexicon = `${[...before, ...added].sort().join('\n')}\n`;
+    changed.set(`${name}/${files.lexicon}`, pack(files.lexicon, lexicon));
+  }
   await writeRevision(repository, path.resolve(out), { files: revision.value.files, changed });
   return ok({ name, parts: [...new Set([name, ...revision.value.parts.keys()])], added, ...countsOf(found, mixed) });
 }
@@ -86,9 +90,7 @@ const countsOf = ({ sentences, unspellable }: Sentences, mixed: NgramModel) => (
 });
 
 function filesOf({ vocabulary, lexicon, language_model: languageModel, word_boundary }: ModelParameters) {
-  return lexicon === undefined || languageModel === undefined
-    ? undefined
-    : { vocabulary, lexicon, languageModel, wordBoundary: word_boundary };
+  return languageModel === undefined ? undefined : { vocabulary, lexicon, languageModel, wordBoundary: word_boundary };
 }
 
 interface Sentences {
@@ -103,10 +105,11 @@ export function readSentences(text: string, tokens: readonly string[], wordBound
   const wordsOf = (piece: string): string[] => {
     const spelled = spell(piece, letters, wordBoundary);
     if (!spelled) unspellable++;
-    const joined = spelled?.map((token) => (token === wordBoundary ? ' ' : tokens[token])).join('') ?? '\n';
-    return joined === '' ? [] : joined.split(' ');
+    const shown = (token: number) => (isUnspaced(tokens[token] ?? '') ? ` ${tokens[token]} ` : tokens[token]);
+    const joined = spelled?.map((token) => (token === wordBoundary ? ' ' : shown(token))).join('') ?? '\n';
+    return joined.split(' ').filter((word) => word !== '');
   };
-  const sentences = text.split(/[\r\n]+|[.?!]+(?=\s)/).flatMap((sentence) => {
+  const sentences = text.split(/[\r\n]+|[.?!]+(?=\s)|[。！？]+/).flatMap((sentence) => {
     const words = sentence.split(/\s+/).flatMap(wordsOf).join(' ');
     return words.split('\n').map((part) => part.split(' ').filter(Boolean));
   });

@@ -1,4 +1,5 @@
 import { ok } from '../../../../shared/result.ts';
+import { isUnspaced } from '../../../../shared/speech/words.ts';
 import { type BuildResult, problem } from '../problem.ts';
 import { at, type Yaml } from './yaml.ts';
 
@@ -46,7 +47,7 @@ export function factsOf(config: Yaml, name: string): BuildResult<NemoFacts> {
   if (step !== undefined) settings.ms_per_timestep = String(step);
   if (letters) {
     settings.blank = String(letters.length);
-    settings.word_boundary = String(letters.indexOf('<space>'));
+    if (letters.includes('<space>')) settings.word_boundary = String(letters.indexOf('<space>'));
   }
   const pieces = Array.isArray(labels) && !letters && at(config, 'tokenizer') !== undefined;
   const advice = pieces
@@ -58,11 +59,12 @@ export function factsOf(config: Yaml, name: string): BuildResult<NemoFacts> {
 }
 
 /**
- * Returns the letters, when every label is one and the space is among them; the space gets the agent's name
- * for it.
+ * Returns the letters, when every label is one and words can be told apart: by a space, which gets the agent's name, or
+ * by a script without spaces.
  */
 function lettersOf(labels: Yaml | undefined): string[] | undefined {
-  if (!Array.isArray(labels) || labels.length === 0 || !labels.includes(' ')) return undefined;
+  if (!Array.isArray(labels) || labels.length === 0) return undefined;
+  if (!labels.some((label) => label === ' ' || (typeof label === 'string' && isUnspaced(label)))) return undefined;
   const letters: string[] = [];
   for (const label of labels) {
     if (typeof label !== 'string' || [...label].length !== 1) return undefined;

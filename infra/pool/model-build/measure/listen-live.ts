@@ -1,5 +1,6 @@
 // Transcription of recordings as live streams: window by window, by the streaming half of a model.
 import { no, ok, type Result } from '../../../../shared/result.ts';
+import { joinWords } from '../../../../shared/speech/words.ts';
 import { readScores } from '../../agent/asr/recognise.ts';
 import type { CtcRecogniser } from '../../agent/asr/segment.ts';
 import type { Utterance } from '../../agent/asr/vad/cut.ts';
@@ -51,7 +52,7 @@ export function openLiveTranscriber(
           return ok(undefined);
         },
         finish: async () =>
-          failed === undefined ? ok(texts.join(' ')) : problem('engine', `${live.model}: ${failed}`),
+          failed === undefined ? ok(joinWords(texts)) : problem('engine', `${live.model}: ${failed}`),
       };
     },
     close: engine.close,

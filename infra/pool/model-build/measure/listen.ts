@@ -1,6 +1,7 @@
 // Transcription of recordings by a model at an engine, with the agent's own cutting, inference and decoding.
 import { createReadStream } from 'node:fs';
 import { ok, type Result } from '../../../../shared/result.ts';
+import { joinWords } from '../../../../shared/speech/words.ts';
 import { createRecognition, inputsOf, readScores, tensorsOf } from '../../agent/asr/recognise.ts';
 import { recogniseRecording } from '../../agent/asr/recognise-recording.ts';
 import type { Recogniser } from '../../agent/asr/segment.ts';
@@ -111,7 +112,7 @@ export async function openListener(
         add: recognition.add,
         async finish() {
           const finished = await recognition.finish();
-          if (finished.ok) return ok(texts.join(' '));
+          if (finished.ok) return ok(joinWords(texts));
           return problem('engine', `${name}: ${finished.refusal.detail ?? finished.refusal.reason}`);
         },
       };

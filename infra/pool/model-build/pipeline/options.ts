@@ -89,7 +89,7 @@ export const options: Readonly<Record<string, Option>> = {
     of: speechOnly,
   },
   blank: { shape: 'count', help: 'row of "nothing" in the scores', fallback: '0', of: speechOnly },
-  word_boundary: { shape: 'count', help: 'row of the space in the scores', fallback: '1', of: speechOnly },
+  word_boundary: { shape: 'count', help: 'row of the space in the scores, if it has one', of: speechOnly },
   voices: { shape: 'text', help: 'names of the speakers, separated by commas', of: speaks },
   symbols: { shape: 'text', help: 'the characters the network knows, in the order of their numbers', of: speaks },
 };

@@ -1,4 +1,5 @@
 import { ok } from '../../../../shared/result.ts';
+import { isUnspaced } from '../../../../shared/speech/words.ts';
 import type { Flow } from '../archive/manifest.ts';
 import { type BuildResult, problem } from '../problem.ts';
 import { VOCABULARY_WORDS_MAX } from './options.ts';
@@ -25,7 +26,9 @@ export function checkVocabulary(
     ['blank', '<blank>'],
     ['word_boundary', '<space>'],
   ] as const) {
-    const at = Number(settings[name]);
+    const at = Number(settings[name] ?? tokens.indexOf(token));
+    // Characters of scripts without spaces are words.
+    if (at < 0 && tokens.some(isUnspaced)) continue;
     if (tokens[at] !== token)
       return problem('artifact', `${name}=${at}: token ${at} of the vocabulary is not ${token}`);
   }

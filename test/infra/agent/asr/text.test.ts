@@ -32,6 +32,16 @@ describe('U2 tokens of a text model', () => {
     ]);
   });
 
+  it('become characters with the tokens that spell them where the script has no spaces', () => {
+    const texts = readTokenTexts(['▁今天', '很', '<0xE5>', '<0xA5>', '<0xBD>', '。'], 'pieces');
+    expect(wordsOfTokens([0, 1, 2, 3, 4, 5], texts)).toEqual([
+      { word: '今', first: 0, last: 0 },
+      { word: '天', first: 0, last: 0 },
+      { word: '很', first: 1, last: 1 },
+      { word: '好。', first: 2, last: 5 },
+    ]);
+  });
+
   it('carry times and confidence to their words', () => {
     const texts = readTokenTexts(['▁one', '▁two', '.', '<end>'], 'pieces');
     const reader = createTextReader(['TOKENS', 'TOKEN_TIMES', 'TOKEN_LOG_PROBS'], texts);
@@ -80,9 +90,14 @@ describe('U2 text of a model', () => {
     ]);
   });
 
-  it('gives a sentence without spaces all of its time', () => {
-    const read = createTextReader(['TEXT']).read(given(textTensor('TEXT', '我们今天')), 2);
-    expect(read.ok && read.value.words).toMatchObject([{ word: '我们今天', startFrame: 0, endFrame: 2_000 }]);
+  it.each([
+    ['each character', floats('WORD_TIMES', 0, 0.2, 0.3, 0.5, 1, 1.5), [0, 300, 1_000]],
+    ['a whole sentence', floats('WORD_TIMES', 0.4, 1, 1, 1.5), [400, 700, 1_000]],
+  ])('U2: takes times of %s without spaces', (_, times, starts) => {
+    const answer = given(textTensor('TEXT', '我们 ok'), times);
+    const read = createTextReader(['TEXT', 'WORD_TIMES']).read(answer, 2);
+    expect(read.ok && read.value.words.map(({ word }) => word)).toEqual(['我', '们', 'ok']);
+    expect(read.ok && read.value.words.map(({ startFrame }) => startFrame)).toEqual(starts);
   });
 
   it('M9: keeps case and punctuation', () => {

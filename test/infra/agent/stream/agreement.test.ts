@@ -1,17 +1,21 @@
 import { describe, expect, it } from 'vitest';
 import type { DecodedWord } from '../../../../infra/pool/agent/asr/decode/decoder.ts';
 import { createAgreement, REDECODE_WINDOW_MS } from '../../../../infra/pool/agent/stream/agreement.ts';
+import { wordsIn } from '../../../../shared/speech/words.ts';
 
 /** Words of half a second each, from `from` ms. */
 const words = (text: string, from = 0): DecodedWord[] =>
-  text
-    .split(' ')
-    .map((word, i) => ({ word, startFrame: from + 500 * i, endFrame: from + 500 * (i + 1), confidence: 0.9 }));
+  wordsIn(text).map((word, i) => ({
+    word,
+    startFrame: from + 500 * i,
+    endFrame: from + 500 * (i + 1),
+    confidence: 0.9,
+  }));
 
 /** Agreement over sound that ends with the last word, unless `until` is given. */
 function create() {
   const agreement = createAgreement();
-  const push = (text: string, from = 0, until = from + 500 * text.split(' ').length) =>
+  const push = (text: string, from = 0, until = from + 500 * wordsIn(text).length) =>
     agreement.push(words(text, from), from, until);
   return { ...agreement, push };
 }
@@ -64,11 +68,11 @@ describe('R1 words of two successive decodings', () => {
     expect(agreement.push('thank you', 0, 1_600).stable).toBe(2);
   });
 
-  it('lose nothing when a sentence without spaces goes on after a pause', () => {
+  it('are characters where the script has no spaces, and lose none', () => {
     const agreement = create();
     agreement.push('我们今天', 0, 2_000);
-    agreement.push('我们今天', 0, 2_800);
-    expect(agreement.show(words('我们今天去公园'), 0)).toMatchObject({ text: '我们今天去公园', stable: 0 });
+    expect(agreement.push('我们今夜', 0, 2_800)).toMatchObject({ text: '我们今夜', stable: 3 });
+    expect(agreement.show(words('我们今天去公园'), 0)).toMatchObject({ text: '我们今天去公园', stable: 3 });
   });
 
   it('are not repeated by a window that begins at the last of them', () => {

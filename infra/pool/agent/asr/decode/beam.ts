@@ -1,12 +1,15 @@
 import { Candidates } from './candidates.ts';
 import { createMeanings } from './meanings.ts';
-import { type BeamParts, type BeamSettings, NOBODY, NONE, Prefixes, type Trail } from './prefix.ts';
+import { type BeamParts, type BeamSettings, beginsWord, NOBODY, NONE, Prefixes, type Trail } from './prefix.ts';
 
 function logAdd(a: number, b: number): number {
   if (a === NONE) return b;
   if (b === NONE) return a;
   return a > b ? a + Math.log1p(Math.exp(b - a)) : b + Math.log1p(Math.exp(a - b));
 }
+
+/** Tokens that a hypothesis is extended by in a frame. In noise thousands of characters are about as likely. */
+const TRIED_TOKENS = 64;
 
 /** A token of a hypothesis and its time. */
 export interface DecodedToken {
@@ -30,7 +33,7 @@ export class Beam {
   readonly #settings: BeamSettings;
   readonly #width: number;
   readonly #blank: number;
-  readonly #wordBoundary: number;
+  readonly #parts: BeamParts;
   readonly #onSettled: (tokens: readonly DecodedToken[]) => void;
   #kept: number[];
   #frame = 0;
@@ -42,13 +45,13 @@ export class Beam {
   #trunk: number;
 
   constructor(parts: BeamParts, onSettled: (tokens: readonly DecodedToken[]) => void) {
-    const { width, blank, wordBoundary, settings } = parts;
+    const { width, blank, settings } = parts;
     const tree = this.#tree;
     this.#meanings = createMeanings(parts, tree);
     this.#settings = settings;
     this.#width = width;
     this.#blank = blank;
-    this.#wordBoundary = wordBoundary;
+    this.#parts = parts;
     this.#onSettled = onSettled;
     const root = this.#meanings.begin(blank);
     tree.blank[root] = 0;
@@ -60,7 +63,7 @@ export class Beam {
     this.#tried = new Int32Array(width);
     this.#fork = root;
     this.#trunk = root;
-    const capacity = settings.beam * (width + 1) + 1;
+    const capacity = settings.beam * (Math.min(width, TRIED_TOKENS) + 1) + 1;
     if (shared.capacity < capacity) shared = new Candidates(capacity);
   }
 
@@ -245,8 +248,10 @@ export class Beam {
     while (!tree.kept[this.#fork]) {
       const only = tree.child[this.#fork] as number;
       if (only === NOBODY || tree.sibling[only] !== NOBODY) break;
+      // The word in front of the next one has ended.
+      if (beginsWord(this.#parts, tree.token[this.#fork] as number, tree.token[only] as number)) word = this.#fork;
       this.#fork = only;
-      if (tree.token[this.#fork] === this.#wordBoundary) word = this.#fork;
+      if (tree.token[only] === this.#parts.wordBoundary) word = only;
     }
     const best = this.#kept[0];
     if (word === this.#trunk || best === undefined) return;
@@ -270,6 +275,7 @@ export class Beam {
     const slot = this.#touch(prefix);
     const token = tree.token[prefix] as number;
     const both = logAdd(tree.blank[prefix] as number, tree.sounding[prefix] as number);
+    const { wordBoundary } = this.#parts;
     const silent = tree.letters[prefix] === 0;
     this.#stay(prefix, slot, both, rows[from + this.#blank] as number);
     if (token !== this.#blank) this.#hold(prefix, slot, rows[from + token] as number);
@@ -277,7 +283,7 @@ export class Beam {
       const next = this.#tried[at] as number;
       const chance = rows[from + next] as number;
       // A boundary with no word before it says nothing: it counts as silence.
-      if (next !== this.#wordBoundary || !silent) this.#grow(prefix, next, both, chance);
+      if (next !== wordBoundary || !silent) this.#grow(prefix, next, both, chance);
       else if (next !== token) this.#stay(prefix, slot, both, chance);
     }
   }
@@ -290,7 +296,9 @@ export class Beam {
     for (let token = 0; token < this.#width; token++) {
       if (token !== this.#blank && (rows[from + token] as number) > tokenFloor) tried[tries++] = token;
     }
-    return tries;
+    if (tries <= TRIED_TOKENS) return tries;
+    tried.subarray(0, tries).sort((a, b) => (rows[from + b] as number) - (rows[from + a] as number));
+    return TRIED_TOKENS;
   }
 
   /** Decodes one row, which begins at `from`. */

@@ -1,9 +1,10 @@
 import type { Term } from '../../../../../shared/speech/terms.ts';
+import { isUnspaced, joinWords } from '../../../../../shared/speech/words.ts';
 import { createBeam, type DecodedToken } from './beam.ts';
 import { createLanguageModel } from './language-model.ts';
 import { createLexicon } from './lexicon.ts';
-import type { BeamSettings } from './prefix.ts';
-import { createTermTree, type TermTree } from './terms.ts';
+import { type BeamParts, type BeamSettings, beginsWord } from './prefix.ts';
+import { createTermTree, NO_TOKEN, type TermTree } from './terms.ts';
 
 /** A word as frames of the network; `endFrame` is the first frame behind it. */
 export interface DecodedWord {
@@ -48,10 +49,14 @@ export interface WordDecoder {
 }
 
 export interface DecoderAssets {
-  /** Text of each token by number; those of `blank` and `wordBoundary` do not matter. */
+  /**
+   * Text of each token by number; those of `blank` and `wordBoundary` do not matter. A token of a script without spaces is
+   * a word by itself.
+   */
   readonly tokens: readonly string[];
   readonly blank: number;
-  readonly wordBoundary: number;
+  /** Token between words: by default a space or `|`. A vocabulary of characters may have none. */
+  readonly wordBoundary?: number | undefined;
   /** Known words; without them any spelling goes. */
   readonly lexicon?: readonly string[];
   /** ARPA text of the word language model. */
@@ -72,14 +77,21 @@ export const defaults: BeamSettings = {
   unknownLetter: -0.5,
 };
 
+/** Returns the token between words, `NO_TOKEN` where a vocabulary has none. */
+export const boundaryOf = (tokens: readonly string[]): number =>
+  [' ', '|'].map((token) => tokens.indexOf(token)).find((at) => at !== NO_TOKEN) ?? NO_TOKEN;
+
 export function createDecoder(assets: DecoderAssets, settings: Partial<BeamSettings> = {}): WordDecoder {
-  const { tokens, blank, wordBoundary } = assets;
+  const { tokens, blank, wordBoundary = boundaryOf(assets.tokens) } = assets;
+  const unspaced = tokens.map(isUnspaced);
   const model = assets.languageModel === undefined ? undefined : createLanguageModel(assets.languageModel);
   const lexicon = assets.lexicon === undefined ? undefined : createLexicon(assets.lexicon, tokens, model);
   const parts = {
     width: tokens.length,
     blank,
     wordBoundary,
+    texts: tokens,
+    unspaced,
     ...(lexicon && { lexicon }),
     ...(model && { model }),
     settings: { ...defaults, ...settings },
@@ -98,15 +110,16 @@ export function createDecoder(assets: DecoderAssets, settings: Partial<BeamSetti
     begin(terms) {
       const stable: DecodedWord[] = [];
       const beam = createBeam({ ...parts, terms: terms?.length ? treeOf(terms) : undefined }, (decoded) =>
-        stable.push(...toWords(decoded, assets, stable.at(-1)?.endFrame)),
+        stable.push(...toWords(decoded, parts, stable.at(-1)?.endFrame)),
       );
       const read = (ended: boolean): DecodedSoFar => {
         const best = beam.best(ended);
-        const words = [...stable, ...toWords(best, assets, stable.at(-1)?.endFrame)];
-        const open = best.length > 0 && best.at(-1)?.token !== wordBoundary;
+        const words = [...stable, ...toWords(best, parts, stable.at(-1)?.endFrame)];
+        const last = best.at(-1)?.token ?? wordBoundary;
+        const open = last !== wordBoundary && !unspaced[last];
         const sum = words.reduce((total, { confidence }) => total + confidence, 0);
         return {
-          text: words.map(({ word }) => word).join(' '),
+          text: joinWords(words.map(({ word }) => word)),
           words,
           confidence: words.length > 0 ? sum / words.length : 0,
           stable: stable.length,
@@ -126,7 +139,7 @@ export function createDecoder(assets: DecoderAssets, settings: Partial<BeamSetti
 }
 
 /** The words of the tokens; none begins before `from`. */
-function toWords(decoded: readonly DecodedToken[], { tokens, wordBoundary }: DecoderAssets, from = 0): DecodedWord[] {
+function toWords(decoded: readonly DecodedToken[], parts: BeamParts, from = 0): DecodedWord[] {
   const words: DecodedWord[] = [];
   let earliest = from;
   let word = '';
@@ -144,14 +157,12 @@ function toWords(decoded: readonly DecodedToken[], { tokens, wordBoundary }: Dec
     letters = 0;
     logProbs = 0;
   };
-  for (const { token, trail } of decoded) {
-    if (token === wordBoundary) {
-      end();
-      continue;
-    }
+  for (const [at, { token, trail }] of decoded.entries()) {
+    if (beginsWord(parts, decoded[at - 1]?.token ?? NO_TOKEN, token)) end();
+    if (token === parts.wordBoundary) continue;
     if (letters === 0) firstFrame = trail.firstFrame;
     lastFrame = trail.lastFrame;
-    word += tokens[token] ?? '';
+    word += parts.texts[token] ?? '';
     logProbs += trail.logProb;
     letters++;
   }

@@ -44,6 +44,27 @@ export function createLifts({ wordBoundary, model, terms, settings }: BeamParts,
       into.lift[slot] = bareLift(prefix, before) + terms.bonus(node) + makeUp(node, score);
     },
 
+    /**
+     * Follows the terms by a token that is a word by itself, after `close` of a word before it; `into` has the
+     * scores without them. A term may begin and end at any of these tokens.
+     */
+    followWord(prefix: number, token: number, into: Candidates, slot: number): void {
+      const before = tree.term[prefix] as number;
+      const open = (tree.letters[prefix] as number) > 0;
+      const former = (open ? tree.closedFinished[prefix] : tree.finished[prefix]) as number;
+      const score = (into.finished[slot] as number) - former;
+      const kept = open && terms.ends(before) ? closedLift(prefix, before) : 0;
+      const onward = before > 0 ? terms.step(before, token) : -1;
+      const node = onward > 0 ? onward : terms.step(0, token);
+      const carried = onward <= 0 || kept > 0 ? 0 : open ? closedLift(prefix, before) : bareLift(prefix, before);
+      const lift = node > 0 ? carried + terms.bonus(node) + makeUp(node, score, termScore + settings.wordBonus) : 0;
+      const earned = kept + (terms.ends(node) ? lift : 0);
+      into.term[slot] = Math.max(0, node);
+      into.finished[slot] = (into.finished[slot] as number) + earned;
+      into.bias[slot] = into.finished[slot] as number;
+      into.lift[slot] = terms.ends(node) ? 0 : lift;
+    },
+
     /** Follows the terms by the end of a word, after `close`. */
     followBoundary(prefix: number, into: Candidates, slot: number): void {
       const node = tree.term[prefix] as number;

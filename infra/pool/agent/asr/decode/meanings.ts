@@ -2,11 +2,20 @@ import type { Candidates } from './candidates.ts';
 import { createLifts } from './lifts.ts';
 import { type BeamParts, NOBODY, type Prefixes } from './prefix.ts';
 
+/** Writes down a prefix whose last word has ended. */
+function writeEnded(into: Candidates, slot: number, finished: number, state: number): void {
+  into.node[slot] = 0;
+  into.letters[slot] = 0;
+  into.state[slot] = state;
+  into.finished[slot] = finished;
+  into.bias[slot] = finished;
+}
+
 /**
  * Scores prefixes by lexicon and language model: words at their ends, and half words by what they may become.
  */
 export function createMeanings(parts: BeamParts, tree: Prefixes) {
-  const { wordBoundary, lexicon, model, settings } = parts;
+  const { wordBoundary, texts, unspaced, lexicon, model, settings } = parts;
   const lifts = createLifts(parts, tree);
 
   /** Scores the prefix with its current word ended; called once for each. */
@@ -35,6 +44,19 @@ export function createMeanings(parts: BeamParts, tree: Prefixes) {
     return (tree.bias[prefix] as number) - (tree.finished[prefix] as number) + settings.unknownLetter;
   }
 
+  /** Writes down the prefix with a token that is a word by itself. It needs no lexicon. */
+  function addWord(prefix: number, token: number, into: Candidates, slot: number): void {
+    const open = (tree.letters[prefix] as number) > 0;
+    if (open) close(prefix);
+    const state = (open ? tree.closedState[prefix] : tree.state[prefix]) as number;
+    const word = texts[token] ?? '';
+    // Without a language model nothing balances the bonus.
+    const score = model ? settings.modelWeight * model.score(state, word) + settings.wordBonus : 0;
+    const finished = ((open ? tree.closedFinished[prefix] : tree.finished[prefix]) as number) + score;
+    writeEnded(into, slot, finished, model ? model.after(state, word) : 0);
+    lifts?.followWord(prefix, token, into, slot);
+  }
+
   return {
     /** The prefix that says nothing yet. */
     begin(token: number): number {
@@ -55,13 +77,12 @@ export function createMeanings(parts: BeamParts, tree: Prefixes) {
       into.lift[slot] = 0;
       if (token === wordBoundary) {
         close(prefix);
-        const finished = tree.closedFinished[prefix] as number;
-        into.node[slot] = 0;
-        into.letters[slot] = 0;
-        into.state[slot] = tree.closedState[prefix] as number;
-        into.finished[slot] = finished;
-        into.bias[slot] = finished;
+        writeEnded(into, slot, tree.closedFinished[prefix] as number, tree.closedState[prefix] as number);
         lifts?.followBoundary(prefix, into, slot);
+        return;
+      }
+      if (unspaced[token]) {
+        addWord(prefix, token, into, slot);
         return;
       }
       const before = tree.node[prefix] as number;

@@ -21,11 +21,24 @@ export interface BeamSettings {
 export interface BeamParts {
   readonly width: number;
   readonly blank: number;
+  /** `NO_TOKEN` where the vocabulary has none. */
   readonly wordBoundary: number;
+  /** Text of each token, and whether it is a word by itself: of a script without spaces. */
+  readonly texts: readonly string[];
+  readonly unspaced: readonly boolean[];
   readonly lexicon?: Lexicon;
   readonly model?: LanguageModel;
   readonly terms?: TermTree | undefined;
   readonly settings: BeamSettings;
+}
+
+const attached = /^[\p{M}\p{P}]/u;
+
+/** Reports whether a token ends the word before it: a boundary, or the next character of a script without spaces. */
+export function beginsWord({ wordBoundary, texts, unspaced }: BeamParts, before: number, token: number): boolean {
+  if (token === wordBoundary) return true;
+  // Vowel signs and punctuation belong to the character before.
+  return (unspaced[token] || unspaced[before] || false) && !attached.test(texts[token] ?? '');
 }
 
 /** Frame of a token on the likeliest path that says the letters before it. */

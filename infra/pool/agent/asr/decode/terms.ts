@@ -1,4 +1,8 @@
 import type { Term } from '../../../../../shared/speech/terms.ts';
+import { isUnspaced } from '../../../../../shared/speech/words.ts';
+
+/** Stands for the number of a token that is not there. */
+export const NO_TOKEN = -1;
 
 /** Natural-log bonus of one token of a term with boost 1. */
 export const TOKEN_BONUS = 1;
@@ -22,17 +26,25 @@ export interface TermTree {
 export type Letters = ReadonlyMap<string, number>;
 
 /**
- * Returns the tokens of a term, its words parted by `wordBoundary`; `undefined` where a letter is no token. Other signs
- * part words, but for an apostrophe that is no token.
+ * Returns the tokens of a term, its words parted by `wordBoundary` where there is one; `undefined` where a letter is no
+ * token. Other signs part words, but for an apostrophe that is no token. Characters of scripts without spaces end words
+ * themselves.
  */
 export function spell(text: string, letters: Letters, wordBoundary: number): number[] | undefined {
   const tokens: number[] = [];
+  /** A boundary here would say nothing. */
+  let ended = true;
   for (const sign of text.normalize('NFC')) {
     const forms = [sign, sign.toLowerCase(), sign.toUpperCase(), sign.normalize('NFD').toLowerCase().charAt(0)];
     const found = sign.trim() === '' ? undefined : forms.find((form) => letters.has(form));
-    if (found !== undefined) tokens.push(letters.get(found) as number);
-    else if (/[\p{L}\p{N}]/u.test(sign)) return undefined;
-    else if (!/['’]/.test(sign) && tokens.length > 0 && tokens.at(-1) !== wordBoundary) tokens.push(wordBoundary);
+    if (found !== undefined) {
+      tokens.push(letters.get(found) as number);
+      ended = isUnspaced(sign);
+    } else if (/[\p{L}\p{N}]/u.test(sign)) return undefined;
+    else if (!/['’]/.test(sign) && !ended) {
+      if (wordBoundary !== NO_TOKEN) tokens.push(wordBoundary);
+      ended = true;
+    }
   }
   return tokens.at(-1) === wordBoundary ? tokens.slice(0, -1) : tokens;
 }

@@ -1,6 +1,7 @@
 import { readBytes, readFp32, type Tensor } from '../../../../../shared/kserve/tensor.ts';
 import { refuse } from '../../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../../shared/result.ts';
+import { splitWord } from '../../../../../shared/speech/words.ts';
 import type { DecodedWord } from '../decode/decoder.ts';
 import { dropRepeats } from './drop-repeats.ts';
 import { type TokenTexts, wordsOfTokens } from './token-texts.ts';
@@ -70,18 +71,33 @@ function numbersOf(tensor: Tensor | undefined, count: number): Float32Array | un
   return read.ok && read.value.length >= count ? read.value : undefined;
 }
 
+/**
+ * Reads a text, its times and its confidences. The model counts words between white space, or characters too where a
+ * script has no spaces: then each character of a word takes the same share of its time.
+ */
 function readText(given: Given): Spelling {
   const [text, times, confidence] = ['TEXT', 'WORD_TIMES', 'WORD_CONFIDENCE'].map(given);
   const read = text && readBytes(text);
   if (!read?.ok) return failed('TEXT is no text');
-  const words = new TextDecoder().decode(read.value[0]).split(/\s+/).filter(Boolean);
-  const [spans, shares] = [numbersOf(times, 2 * words.length), numbersOf(confidence, words.length)];
-  if ((times && !spans) || (confidence && !shares)) return failed(`not ${words.length} times or confidences`);
-  const spelled = words.map((word, i) => ({
-    word,
-    ...(spans && { start: spans[2 * i] as number, end: spans[2 * i + 1] as number }),
-    confidence: shares?.[i] ?? 1,
-  }));
+  const parts = new TextDecoder().decode(read.value[0]).split(/\s+/).filter(Boolean).map(splitWord);
+  const words = parts.flatMap((own, part) =>
+    own.map((word, i) => ({ word, part, from: i / own.length, to: (i + 1) / own.length })),
+  );
+  const spans = numbersOf(times, 2 * words.length);
+  const whole = spans ? undefined : numbersOf(times, 2 * parts.length);
+  const shares = numbersOf(confidence, words.length);
+  const wholeShares = shares ? undefined : numbersOf(confidence, parts.length);
+  if ((times && !spans && !whole) || (confidence && !shares && !wholeShares))
+    return failed(`not ${parts.length} times or confidences`);
+  const spelled = words.map(({ word, part, from, to }, i) => {
+    const [begin = 0, end = 0] = whole?.subarray(2 * part, 2 * part + 2) ?? spans?.subarray(2 * i, 2 * i + 2) ?? [];
+    const at = (share: number) => (whole ? begin + (end - begin) * share : undefined);
+    return {
+      word,
+      ...(times && { start: at(from) ?? begin, end: at(to) ?? end }),
+      confidence: shares?.[i] ?? wholeShares?.[part] ?? 1,
+    };
+  });
   return ok({ words: spelled, logProbability: 0 });
 }
 
@@ -115,12 +131,8 @@ function readTokens(given: Given, texts: TokenTexts): Spelling {
   return ok({ words, logProbability: mean(0, spoken) });
 }
 
-/** Reports whether a word is of a script without spaces: it may be a whole sentence, and grow. */
-export const isUnspaced = (word: string): boolean =>
-  /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}]/u.test(word);
-
 /** Longest word: a pause behind it is none of its sound. A letter takes 0.1 s of slow speech. */
-const longest = (word: string) => (isUnspaced(word) ? Number.POSITIVE_INFINITY : 0.3 + 0.1 * word.length);
+const longest = (word: string) => 0.3 + 0.1 * word.length;
 /** Shortest last word: a token behind it may have its time. A letter takes 0.05 s of quick speech. */
 const shortest = (word: string) => 0.05 * word.length;
 

@@ -1,3 +1,5 @@
+import { splitWord } from '../../../../../shared/speech/words.ts';
+
 /** Spelling of the token file: text with `▁` for a space (SentencePiece), or byte-level BPE (GPT-2, Whisper). */
 export const tokenForms = ['pieces', 'bytes'] as const;
 export type TokenForm = (typeof tokenForms)[number];
@@ -45,16 +47,26 @@ export interface TokenWord {
   readonly last: number;
 }
 
-/** Words of a sequence of tokens. White space divides words; punctuation stays with the word before it. */
+/**
+ * Words of a sequence of tokens. White space divides words; punctuation stays with the word before it. Where a script has
+ * no spaces, each character is a word.
+ */
 export function wordsOfTokens(ids: readonly number[], texts: TokenTexts): TokenWord[] {
   const words: TokenWord[] = [];
   let bytes: number[] = [];
-  let first = 0;
-  let last = 0;
+  /** Place of the token of each byte. */
+  let places: number[] = [];
   const end = () => {
-    const word = new TextDecoder().decode(Uint8Array.from(bytes));
-    if (bytes.length > 0) words.push({ word, first, last });
-    bytes = [];
+    let taken = 0;
+    const last = places.length - 1;
+    for (const word of bytes.length > 0 ? splitWord(new TextDecoder().decode(Uint8Array.from(bytes))) : []) {
+      // Broken characters decode to longer ones.
+      const placeOf = (byte: number) => places[Math.min(byte, last)] as number;
+      const length = Buffer.byteLength(word);
+      words.push({ word, first: placeOf(taken), last: placeOf(taken + length - 1) });
+      taken += length;
+    }
+    [bytes, places] = [[], []];
   };
   for (const [at, id] of ids.entries()) {
     for (const byte of texts[id] ?? []) {
@@ -62,9 +74,8 @@ export function wordsOfTokens(ids: readonly number[], texts: TokenTexts): TokenW
         end();
         continue;
       }
-      if (bytes.length === 0) first = at;
-      last = at;
       bytes.push(byte);
+      places.push(at);
     }
   }
   end();

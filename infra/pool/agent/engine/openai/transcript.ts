@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { encodeBytesElements } from '../../../../../shared/kserve/bytes-elements.ts';
 import { fp32Tensor, type Tensor } from '../../../../../shared/kserve/tensor.ts';
+import { wordsIn } from '../../../../../shared/speech/words.ts';
 import { alignWords, type Span } from './align.ts';
 
 const word = z.object({
@@ -45,7 +46,7 @@ export function readTranscript(body: Uint8Array): Tensor[] | undefined {
   const read = transcript.safeParse(jsonOf(body));
   if (!read.success) return undefined;
   const { text, words: listed = [], segments = [] } = read.data;
-  const spelled = text.split(/\s+/).filter(Boolean);
+  const spelled = wordsIn(text);
   const spoken = listed.length > 0 ? listed : segments.flatMap(({ words }) => words ?? []);
   const byWord = alignWords(spelled, spoken.map(spanOfWord));
   const bySegment = alignWords(spelled, segments.map(spanOfSegment));
