@@ -3,6 +3,7 @@ import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import type { RequestContext } from '../context.ts';
+import { chooseMember } from '../routing/family.ts';
 import { modelNames } from '../routing/model-names.ts';
 import { pick } from '../routing/pick.ts';
 import { SUITE } from '../routing/setups.ts';
@@ -44,7 +45,13 @@ export async function placeWork(
   if (zones.length === 0) return no(refuse('residency_mismatch', undefined, 'no functions in the zones of the token'));
   if (first === undefined || !zones.includes(first)) return no(refuse('residency_mismatch'));
   const snapshots = await readSnapshots(settings.zones, env.ROSTER, runtime);
-  const model = modelNames(snapshots, claims.tenant)(requested) ?? requested;
+  const name = modelNames(snapshots, claims.tenant)(requested) ?? requested;
+  const workZones = zone === undefined ? zones : [zone];
+  const target = chooseMember({ name, language, allowed: claims.languages, zones: workZones }, snapshots);
+  if (!target.ok) return target;
+  const { model, family } = target.value;
+  // A job waits in the queue of its model, which has to be known before.
+  if (family !== undefined) return no(refuse('language_needed', { rule: `it chooses the model of "${family}"` }));
   const request = {
     tenant: claims.tenant,
     session: claims.subject ?? id,
@@ -52,7 +59,7 @@ export async function placeWork(
     model,
     language,
     allowed: claims.languages,
-    zones: zone === undefined ? zones : [zone],
+    zones: workZones,
     suite: SUITE,
     class: 'batch',
   } as const;

@@ -63,6 +63,7 @@ export function projectPaths() {
             'model_unknown',
             'model_unfit',
             'language_unknown',
+            'language_needed',
             'language_forbidden',
             'residency_mismatch',
             'uploads_waiting',

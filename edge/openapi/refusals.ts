@@ -21,6 +21,8 @@ export const transcriptionRefusals: readonly Reason[] = [
   'model_unknown',
   'model_unfit',
   'language_unknown',
+  'language_needed',
+  'language_uncertain',
   'field_invalid',
   'field_missing',
   'hints_missing',

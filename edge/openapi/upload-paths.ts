@@ -75,6 +75,7 @@ export function uploadPaths() {
             'model_unknown',
             'model_unfit',
             'language_unknown',
+            'language_needed',
             'language_forbidden',
             'residency_mismatch',
             'uploads_waiting',

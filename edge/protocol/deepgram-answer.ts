@@ -139,7 +139,10 @@ export function renderRecording(
     results: {
       channels: channels.map((own) => ({
         alternatives: [showAlternative(own, options)],
-        ...(options.detectLanguage && { detected_language: final.language }),
+        ...(options.detectLanguage && {
+          detected_language: final.language,
+          ...(final.languageConfidence !== undefined && { language_confidence: final.languageConfidence }),
+        }),
       })),
       ...(options.utterances && {
         utterances: channels

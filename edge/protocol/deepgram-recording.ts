@@ -8,7 +8,11 @@ import type { Source } from './openai-audio.ts';
 import { TRANSCRIPT_WORDS_MAX } from './openai-audio.ts';
 
 /** Facts of a finished transcription. */
-export type Facts = Omit<RecordingFacts, 'sha256'> & { readonly sha256: () => string };
+export type Facts = Omit<RecordingFacts, 'sha256' | 'model'> & {
+  readonly sha256: () => string;
+  /** Returns the model that served it. */
+  readonly model: () => string;
+};
 
 /**
  * Renders the events of a transcription as Deepgram's answer to a recording: one body, at the end. The source gets exactly
@@ -49,8 +53,8 @@ async function answerEvents(source: Source, options: RecordingOptions, facts: Fa
       if (options.multichannel && value.channels === undefined) {
         return refuseNow(refuse('engine_failed', undefined, 'the agent mixes channels'));
       }
-      const uuid = modelUuid(facts.model, value.revision);
-      const known = { ...facts, sha256: facts.sha256(), uuid };
+      const model = facts.model();
+      const known = { ...facts, model, sha256: facts.sha256(), uuid: modelUuid(model, value.revision) };
       const answer = renderRecording({ segments, final: value }, options, known);
       const ended = await source.end(ok(value));
       if (!ended.ok) return refuseAsDeepgram(ended.refusal, facts.request);

@@ -24,6 +24,8 @@ export const listedModel = z.object({
   zones: z.array(z.string()),
   pools: z.array(z.string()),
   root: z.string().optional().describe('Model that serves requests for this name'),
+  family: z.string().optional().describe('Family whose members differ in language'),
+  members: z.array(z.string()).optional().describe('Models of this family: the language of a request decides'),
 });
 export type ListedModel = z.infer<typeof listedModel>;
 
@@ -63,8 +65,30 @@ async function readModels(request: Request, context: RequestContext): Promise<Li
   const { settings, env, runtime } = context;
   const zones = settings.zones.filter((zone) => claims.value.zones.includes(zone));
   const snapshots = await readSnapshots(zones, env.ROSTER, runtime);
-  return withNames(mergeModels(snapshots), snapshots, claims.value.tenant);
+  return withNames(withFamilies(mergeModels(snapshots)), snapshots, claims.value.tenant);
 }
+
+/** Adds the families of the models, but for a family that has the name of a model. */
+function withFamilies(models: readonly ListedModel[]): ListedModel[] {
+  const families = new Map<string, ListedModel>();
+  for (const { family, hears, ...member } of models) {
+    if (family === undefined || models.some(({ id }) => id === family)) continue;
+    const known = families.get(family);
+    families.set(family, {
+      ...member,
+      id: family,
+      ...leastOf(known, hears),
+      created: Math.min(known?.created ?? member.created, member.created),
+      languages: join(known?.languages, member.languages),
+      zones: join(known?.zones, member.zones),
+      pools: join(known?.pools, member.pools),
+      members: join(known?.members, [member.id]),
+    });
+  }
+  return [...models, ...families.values()];
+}
+
+const join = (before: readonly string[] = [], more: readonly string[]) => [...new Set([...before, ...more])].sort();
 
 /** Adds the tenant's names for served models, as models with the `root` that serves them. */
 function withNames(models: ListedModel[], snapshots: readonly Snapshot[], tenant: string): ListedModel[] {
@@ -103,10 +127,9 @@ function leastOf(known: ListedModel | undefined, hears: ModelDescription['hears'
 
 function mergeModel(
   known: ListedModel | undefined,
-  { name, task, languages, loaded, hears }: ModelDescription,
+  { name, task, languages, loaded, hears, family }: ModelDescription,
   { zone, pool }: { zone: string; pool: string },
 ): ListedModel {
-  const join = (before: readonly string[] = [], more: readonly string[]) => [...new Set([...before, ...more])].sort();
   return {
     id: name,
     object: 'model',
@@ -118,5 +141,6 @@ function mergeModel(
     ...leastOf(known, hears),
     zones: join(known?.zones, [zone]),
     pools: join(known?.pools, [pool]),
+    ...(family !== undefined && { family }),
   };
 }

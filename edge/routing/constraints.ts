@@ -32,11 +32,12 @@ const known = new Map<string, Known>();
  * here, or candidates of one request would serve another.
  */
 function nameOf(request: RouteRequest): string {
-  const { task, model, language, live, allowed, zones, suite } = request;
+  const { task, model, language, detects, live, allowed, zones, suite } = request;
   const { of } = last;
   const same = of?.model === model && of.language === language && of.allowed === allowed && of.zones === zones;
-  if (same && of.task === task && of.live === live && of.suite === suite) return last.name;
-  const name = `${task} ${model} ${language} ${live} ${suite} ${allowed?.join()} ${zones.join()}`;
+  const sameKind = same && of.task === task && of.live === live && of.detects === detects;
+  if (sameKind && of.suite === suite) return last.name;
+  const name = `${task} ${model} ${language} ${detects} ${live} ${suite} ${allowed?.join()} ${zones.join()}`;
   last = { of: request, name };
   return name;
 }
@@ -100,6 +101,7 @@ function constrain(request: RouteRequest, snapshots: readonly Snapshot[], now: n
   const able = permitted.filter(
     (candidate) =>
       candidate.able &&
+      (!request.detects || candidate.entry.description.models.some(({ detects }) => detects)) &&
       candidate.entry.description.suites.includes(request.suite) &&
       !request.exclude?.has(candidate.agent),
   );

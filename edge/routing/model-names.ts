@@ -5,6 +5,7 @@ import { newestRelease } from '../../shared/registry/release.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import type { RequestContext } from '../context.ts';
+import { chooseMember, type FamilyRequest, type Target } from './family.ts';
 import { readSnapshots } from './snapshot.ts';
 
 /**
@@ -44,4 +45,17 @@ export function resolveModel(
   if (model === undefined) return no(refuse('field_missing', { field: 'model' }));
   context.model = model;
   return ok(model);
+}
+
+/** Resolves a model or family to the member that serves it, and notes the member for the header `x-auricle-model`. */
+export async function resolveTarget(
+  request: Pick<FamilyRequest, 'name' | 'language'>,
+  { languages: allowed, zones }: Pick<Claims, 'languages' | 'zones'>,
+  context: NamesContext & Pick<RequestContext, 'model'>,
+): Promise<Result<Target>> {
+  const { settings, env, runtime } = context;
+  const snapshots = await readSnapshots(settings.zones, env.ROSTER, runtime);
+  const target = chooseMember({ ...request, allowed, zones }, snapshots);
+  if (target.ok) context.model = target.value.model;
+  return target;
 }

@@ -89,9 +89,9 @@ function readSegment({
 }
 
 function readFinal(value: Loose): Final | undefined {
-  const { model, revision, language, durationSeconds, speechSeconds, segments, channels } = value;
+  const { model, revision, language, durationSeconds, speechSeconds, segments, channels, languageConfidence } = value;
   // A rare member needs the schema.
-  if (channels !== undefined) return undefined;
+  if (channels !== undefined || languageConfidence !== undefined) return undefined;
   if (!isText(model) || !isText(revision) || !isText(language)) return undefined;
   if (!isFrom(0, durationSeconds) || !isFrom(0, speechSeconds) || !isCount(segments)) return undefined;
   return { type: 'final', model, revision, language, durationSeconds, speechSeconds, segments };

@@ -18,7 +18,9 @@ import { SUITE } from './setups.ts';
 /** A unary request as agents get it. */
 export interface AgentRequest<E> {
   readonly task: RouteRequest['task'];
-  readonly hints: Pick<RouteRequest, 'model' | 'language'>;
+  readonly hints: Pick<RouteRequest, 'model' | 'language' | 'detects'>;
+  /** Returns the request for the model of the detected language. Absent: the model of the request serves. */
+  readonly redirect?: ((detected: Detected) => Promise<Result<AgentRequest<E>>>) | undefined;
   /** Parameters of the task; the agent reads them before the body. */
   readonly head: Readonly<Record<string, unknown>>;
   /** Zones to serve it in; all of the tenant's by default. */
@@ -28,6 +30,14 @@ export interface AgentRequest<E> {
   readonly read: ReadEvent<E>;
   /** Returns the text of an event, for tasks whose requests may be mirrored to revisions on trial. */
   readonly textOf?: ((event: E) => string | undefined) | undefined;
+}
+
+/** Language of a recording, as an agent detected it. */
+export interface Detected {
+  /** BCP 47. */
+  readonly language: string;
+  /** Probability, 0 to 1. */
+  readonly confidence: number;
 }
 
 type Emitted<E> = Exclude<E, { type: 'refusal' }>;
@@ -60,9 +70,11 @@ interface AgentCall<E extends { readonly type: string }> {
 export class Relay<E extends { readonly type: string } | Ended> implements RelayOutcomes {
   readonly #session: Session;
   readonly #body: CallerBody;
-  readonly #agentRequest: AgentRequest<E>;
+  #agentRequest: AgentRequest<E>;
   readonly #context: RequestContext;
-  readonly #plan: AttemptPlan;
+  #plan: AttemptPlan;
+  /** Attempts before the request was redirected. */
+  #madeBefore = 0;
   /** Time spent on calls that no agent answered, ms. */
   #dialledMs = 0;
   #dialling: AbortController | undefined;
@@ -84,8 +96,7 @@ export class Relay<E extends { readonly type: string } | Ended> implements Relay
     this.#agentRequest = agentRequest;
     this.#context = context;
     this.request = context.id;
-    const mayMirror = agentRequest.textOf !== undefined && session.claims.mirror !== 'forbidden';
-    this.#plan = new AttemptPlan(routeOf(session, agentRequest, context), mayMirror, context);
+    this.#plan = planOf(session, agentRequest, context);
   }
 
   /** Abandons the request when its caller goes away. */
@@ -111,7 +122,7 @@ export class Relay<E extends { readonly type: string } | Ended> implements Relay
       const { refusal: fault } = this.#body;
       const cause = fault ?? event.refusal;
       this.#finish(cause.reason, fault ? 'neutral' : outcomeOfRefusal(cause.reason));
-      const refusal = await this.#plan.refusalAfter(cause, this.#body.replayable, this.#delivered);
+      const refusal = await this.#recover(cause);
       if (refusal) {
         this.#close(refusal.reason);
         return no(refusal);
@@ -178,6 +189,31 @@ export class Relay<E extends { readonly type: string } | Ended> implements Relay
     this.#body.cancel();
   }
 
+  /** Adds the language that an agent detected to the record. */
+  learn(language: string): void {
+    this.#session.learn({ model: this.#agentRequest.hints.model, language });
+  }
+
+  /** Prepares another attempt after a failed one. Returns the refusal for the caller where there is none. */
+  async #recover(cause: Refusal): Promise<Refusal | undefined> {
+    const { redirect } = this.#agentRequest;
+    const detected = readDetected(cause);
+    const { replayable } = this.#body;
+    if (!redirect || !detected) return this.#plan.refusalAfter(cause, replayable, this.#delivered);
+    if (!replayable || this.#delivered) return tooLate(detected);
+    const redirected = await redirect(detected);
+    if (!redirected.ok) return redirected.refusal;
+    this.#madeBefore += this.#plan.made;
+    this.#agentRequest = redirected.value;
+    this.#plan = planOf(this.#session, redirected.value, this.#context);
+    this.learn(detected.language);
+    return undefined;
+  }
+
+  get #attempt(): number {
+    return this.#madeBefore + this.#plan.made;
+  }
+
   /** Calls the next agent. */
   async #callNext(): Promise<Result<AgentCall<E>>> {
     const { runtime } = this.#context;
@@ -222,7 +258,7 @@ export class Relay<E extends { readonly type: string } | Ended> implements Relay
     if (this.#closed) return no(gone);
     this.#dialling = abort;
     const { revision } = model;
-    const facts = { id: `${id}.${this.#plan.made}`, agent, tenant, class: subject.class, model: hints.model, revision };
+    const facts = { id: `${id}.${this.#attempt}`, agent, tenant, class: subject.class, model: hints.model, revision };
     const startMs = answerTimeLeft(this.#dialledMs);
     const dialled = await dial({ entry, facts, head, body, signal: abort.signal, startMs }, settings, runtime);
     if (!dialled.ok) return dialled;
@@ -284,11 +320,27 @@ export class Relay<E extends { readonly type: string } | Ended> implements Relay
     const { tenant } = this.#session.claims;
     const request = this.#context.id;
     this.#session.note(
-      { type: 'route', tenant, request, attempt: this.#plan.made, pool, agent, zone, why, outcome },
+      { type: 'route', tenant, request, attempt: this.#attempt, pool, agent, zone, why, outcome },
       now,
     );
   }
 }
+
+function planOf<E>(session: Session, request: AgentRequest<E>, context: RequestContext): AttemptPlan {
+  const mayMirror = request.textOf !== undefined && session.claims.mirror !== 'forbidden';
+  return new AttemptPlan(routeOf(session, request, context), mayMirror, context);
+}
+
+/** Reads the language in the refusal of an agent whose model serves another one. */
+export function readDetected({ reason, params = {} }: Refusal): Detected | undefined {
+  const { language, confidence } = params;
+  const isDetected = reason === 'misdirected' && typeof language === 'string' && typeof confidence === 'number';
+  return isDetected ? { language, confidence } : undefined;
+}
+
+/** Refuses a recording whose beginning is no longer buffered, or whose answer has begun. */
+const tooLate = ({ language }: Detected): Refusal =>
+  refuse('language_needed', { rule: `the speech is in "${language}", which was known too late to choose its model` });
 
 function routeOf<E>(
   { claims, subject }: Session,

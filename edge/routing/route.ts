@@ -17,6 +17,8 @@ export interface RouteRequest {
   readonly model: string;
   /** BCP 47; absent or `auto` when only the audio decides. */
   readonly language?: string | undefined;
+  /** Only agents that detect languages. */
+  readonly detects?: boolean | undefined;
   /** Audio comes while it is spoken: only agents whose model serves live streams. */
   readonly live?: boolean | undefined;
   /** Languages the token allows; absent when any. */

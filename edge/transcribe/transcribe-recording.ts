@@ -16,7 +16,8 @@ import { type Warning, warnOf } from '../protocol/deepgram-warning.ts';
 import { readModelNames, resolveModel } from '../routing/model-names.ts';
 import { Relay } from '../routing/relay.ts';
 import { readSnapshots } from '../routing/snapshot.ts';
-import { checkAllowed, named, sourceOf, transcription } from './transcribe.ts';
+import { checkAllowed, named, sourceOf } from './transcribe.ts';
+import { transcription } from './transcription.ts';
 import { wavHeader } from './wav-header.ts';
 
 const ACTION = 'transcribe';
@@ -42,6 +43,10 @@ export async function transcribeRecording(request: Request, context: RequestCont
   const allowed = checkAllowed(ok(hints), claims.value);
   if (!allowed.ok) return denied(allowed.refusal);
 
+  const contentType = (request.headers.get('content-type') ?? '').slice(0, CONTENT_TYPE_CHARACTERS);
+  const head = { dialect: 'deepgram-listen', contentType, ...paramsOf(query.value) };
+  const agentRequest = await transcription(hints, head, claims.value, context);
+  if (!agentRequest.ok) return denied(agentRequest.refusal);
   const hash = createHash('sha256');
   const header = samples ? wavHeader(samples) : new Uint8Array(0);
   const requestClass = clampClass(hints.class, claims.value.priority);
@@ -49,12 +54,11 @@ export async function transcribeRecording(request: Request, context: RequestCont
   const body = new CallerBody(prepare(request.body, header, hash), context.runtime, owner);
   context.discardBody = () => body.discard();
   const created = context.runtime.now();
-  const session = await Session.begin(claims.value, { action: ACTION, ...named(hints), class: requestClass }, context);
+  const subject = { action: ACTION, ...named(agentRequest.value.hints), class: requestClass };
+  const session = await Session.begin(claims.value, subject, context);
   if (!session.ok) return refuseAsDeepgram(session.refusal, context.id);
 
-  const contentType = (request.headers.get('content-type') ?? '').slice(0, CONTENT_TYPE_CHARACTERS);
-  const head = { v: 1, task: 'transcribe', dialect: 'deepgram-listen', contentType, model, ...paramsOf(query.value) };
-  const relay = new Relay(session.value, body, transcription(hints, head), context);
+  const relay = new Relay(session.value, body, agentRequest.value, context);
   relay.watch(request.signal);
   const source = sourceOf(relay, { claims: session.value.claims, hints, names }, context);
   const newId = () => crypto.randomUUID();
@@ -63,12 +67,12 @@ export async function transcribeRecording(request: Request, context: RequestCont
     ...query.value,
     warnings: [...query.value.warnings, ...(await warnOfDetection(query.value, model, context))],
   };
-  return answerRecording(source, options, { request: context.id, created, model, newId, sha256 });
+  const served = () => context.model ?? model;
+  return answerRecording(source, options, { request: context.id, created, model: served, newId, sha256 });
 }
 
 /** Returns the members of the head that the query gives. */
-const paramsOf = ({ language, terms, multichannel }: RecordingQuery) => ({
-  ...(language !== undefined && { language }),
+const paramsOf = ({ terms, multichannel }: RecordingQuery) => ({
   ...(terms.length > 0 && { terms }),
   ...(multichannel && { multichannel }),
 });

@@ -17,8 +17,8 @@ import { refusedWith, Session } from '../ledger/session.ts';
 import { checkPromise, type Hints, type RequestHints, readHints, readRequestHints } from '../protocol/hints.ts';
 import { answerTranscription, type Source } from '../protocol/openai-audio.ts';
 import { type ModelNames, readModelNames, resolveModel } from '../routing/model-names.ts';
-import { readTranscriptEvent } from '../routing/read-event.ts';
 import { type AgentRequest, Relay } from '../routing/relay.ts';
+import { transcription } from './transcription.ts';
 
 const ACTION = 'transcribe';
 
@@ -95,23 +95,25 @@ async function serve(
     return session.end({ ...refusedWith(refusal), bytes: body.received });
   };
   let hints: Result<Hints>;
+  let agentRequest: Result<AgentRequest<AnswerEvent>>;
   try {
     const byDefault = names(undefined) && DEFAULT_NAME;
     const read = checkAllowed(await readHints(requestHints, body, { boundary, byDefault }), session.claims);
     const model = read.ok ? resolveModel(read.value.model, names, context) : read;
     hints = read.ok && model.ok ? ok({ ...read.value, model: model.value }) : read;
+    const head = { dialect: 'openai-audio', contentType, prompt: hints.ok ? hints.value.prompt : undefined };
+    agentRequest = hints.ok ? await transcription(hints.value, head, session.claims, context) : hints;
   } catch (error) {
     await fail(refuse('internal'));
     throw error;
   }
-  if (!hints.ok) {
-    await fail(hints.refusal);
-    return refuseWith(hints.refusal);
+  if (!hints.ok || !agentRequest.ok) {
+    const { refusal } = (hints.ok ? agentRequest : hints) as { refusal: Refusal };
+    await fail(refusal);
+    return refuseWith(refusal);
   }
-  session.learn(named(hints.value));
-  const { model, language, prompt } = hints.value;
-  const head = { v: 1, task: 'transcribe', dialect: 'openai-audio', contentType, model, language, prompt };
-  const relay = new Relay(session, body, transcription(hints.value, head), context);
+  session.learn(named(agentRequest.value.hints));
+  const relay = new Relay(session, body, agentRequest.value, context);
   relay.watch(request.signal);
   return answerTranscription(sourceOf(relay, { claims: session.claims, hints: hints.value, names }, context));
 }
@@ -122,18 +124,9 @@ export function checkAllowed<T extends RequestHints>(hints: Result<T>, { languag
 }
 
 /** Returns the facts for the record. */
-export const named = ({ model, language }: RequestHints) => ({
+export const named = ({ model, language }: Partial<Pick<RequestHints, 'model' | 'language'>>) => ({
   model,
   language: isOpen(language) ? undefined : language,
-});
-
-/** Returns a transcription as agents get it. */
-export const transcription = (hints: Hints, head: AgentRequest<AnswerEvent>['head']): AgentRequest<AnswerEvent> => ({
-  task: 'transcribe',
-  hints,
-  head,
-  read: readTranscriptEvent,
-  textOf: (event) => (event.type === 'segment' ? event.text : undefined),
 });
 
 /** Facts by which a form may be served. */
@@ -163,6 +156,10 @@ export function sourceOf(
       const language = tagOfLanguage(fields.language?.[0] ?? '');
       return mayUse(language, isOpen(language) || allowsLanguage(languages, language));
     },
-    end: (outcome) => relay.end(outcome, ({ language }) => mayUse(language, allowsSpoken(languages, language))),
+    end(outcome) {
+      // A language that the agent was not told is news to the record.
+      if (outcome.ok && outcome.value.languageConfidence !== undefined) relay.learn(outcome.value.language);
+      return relay.end(outcome, ({ language }) => mayUse(language, allowsSpoken(languages, language)));
+    },
   };
 }

@@ -14,6 +14,8 @@ export const modelDescription = z.object({
   task: z.enum(['transcribe', 'synthesize', 'infer']),
   /** Family whose members differ in language: a request for the family gets the member of its language. */
   family: name.optional(),
+  /** The model tells languages apart: the agent runs it for requests that name none. Its task is `infer`. */
+  detects: z.literal(true).optional(),
   /** BCP 47 tags, primary subtag first: `en` also serves `en-GB`. `zxx`: no language; `und`: undetermined. */
   languages: z.array(z.string().min(2).max(35)).min(1),
   /** Digest of the files that make up the revision: `sha256:<64 hex>`. */

@@ -41,6 +41,23 @@ export const requestRefusals = {
     retry: 'never',
     param: 'language',
     text: 'The model "{model}" does not support the language "{language}".',
+    more: 'It supports: {languages}.',
+  },
+  language_needed: {
+    status: 400,
+    close: 4400,
+    type: 'invalid_request_error',
+    retry: 'never',
+    param: 'language',
+    text: 'Send the field "language": {rule}.',
+  },
+  language_uncertain: {
+    status: 400,
+    close: 4400,
+    type: 'invalid_request_error',
+    retry: 'never',
+    param: 'language',
+    text: 'The language is not certain: "{first}" ({firstConfidence}) or "{second}" ({secondConfidence}). Send the field "language".',
   },
   field_invalid: {
     status: 400,

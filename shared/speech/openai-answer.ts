@@ -31,6 +31,7 @@ const whisperSegment = z.object({
 export const verboseTranscription = z.object({
   task: z.literal('transcribe'),
   language: z.string(),
+  language_confidence: z.number().optional().describe('Probability of a language that was detected'),
   duration: z.number(),
   text: z.string(),
   words: z.array(z.object({ word: z.string(), start: z.number(), end: z.number() })).optional(),
@@ -100,6 +101,7 @@ function verbose(transcript: Transcript, form: TranscriptionForm): z.infer<typeo
   return {
     task: 'transcribe',
     language: languageName(final.language),
+    ...(final.languageConfidence !== undefined && { language_confidence: final.languageConfidence }),
     duration: milli(final.durationSeconds),
     text: wholeText(segments),
     ...(form.granularities.includes('word') && {

@@ -33,6 +33,8 @@ export const final = z.object({
   model: z.string(),
   revision: z.string(),
   language: z.string(),
+  /** Probability of `language`, where it was detected. */
+  languageConfidence: z.number().min(0).max(1).optional(),
   durationSeconds: z.number().nonnegative(),
   /** Number of channels that were recognised by themselves; absent where they were mixed. */
   channels: z.number().int().positive().optional(),

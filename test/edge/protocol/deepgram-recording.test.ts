@@ -43,7 +43,7 @@ async function answer(query: string, separate: boolean) {
     end: async (outcome: unknown) => outcome,
   } as unknown as Source;
   let id = 0;
-  const facts = { request: 'r', created: 0, model: 'm', newId: () => `${++id}`, sha256: () => '' };
+  const facts = { request: 'r', created: 0, model: () => 'm', newId: () => `${++id}`, sha256: () => '' };
   return answerRecording(source, options(query), facts);
 }
 

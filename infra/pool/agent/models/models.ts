@@ -21,6 +21,7 @@ const parameters = z.object({
   precision: z.enum(['fp32', 'fp16', 'int8']).default('fp32'),
   stage: z.enum(['develop-verify', 'grey', 'canary', 'full', 'retired']).default('full'),
   hears: modelDescription.shape.hears,
+  family: modelDescription.shape.family,
   sample_rate: z.literal('16000'),
   /** Length of one frame of log probabilities. */
   frame_milliseconds: z.coerce.number().positive(),
@@ -47,6 +48,15 @@ const inferParameters = z.object({
   task: z.literal('infer'),
   /** `zxx` when its tensors are not speech, so that no list of languages forbids it. */
   language: parameters.shape.language.default('und'),
+  precision: parameters.shape.precision,
+  stage: parameters.shape.stage,
+});
+
+/** Parameters of a model that tells languages apart: `task` "detect". */
+const detectParameters = z.object({
+  task: z.literal('detect'),
+  /** Languages in the order of its `LOG_PROBS`: BCP 47 tags, separated by commas. */
+  languages: z.string().min(2),
   precision: parameters.shape.precision,
   stage: parameters.shape.stage,
 });
@@ -103,6 +113,10 @@ export async function readModel(place: Place, folder: string): Promise<Repositor
   if (!config) return undefined;
   const given = textsOf(config);
   if (given.task === 'infer') return makeModel(place, [folder], [], readParameters(inferParameters, given));
+  if (given.task === 'detect') {
+    const { languages: language, ...read } = readParameters(detectParameters, given);
+    return makeModel(place, [folder], [], { ...read, language });
+  }
   if (given.task === 'speak') {
     const speech = readParameters(speakParameters, given);
     return { ...(await makeModel(place, [folder], [], speech)), speech };
@@ -152,12 +166,24 @@ class RefusedRevision extends Error {
   }
 }
 
+/** Parameters of a model of any task. */
+type ReadParameters =
+  | ModelParameters
+  | z.infer<typeof textParameters>
+  | SpeakParameters
+  | z.infer<typeof inferParameters>
+  | (Omit<z.infer<typeof detectParameters>, 'languages'> & { readonly language: string });
+
+/** Task in the description: readers of an earlier version know no `detect`. */
+const describedTask = (task: ReadParameters['task']): ModelDescription['task'] =>
+  task === 'speak' ? 'synthesize' : task === 'detect' ? 'infer' : task;
+
 /** Makes a model of its own folder, the first, and of others that it names. */
 async function makeModel(
   place: Place,
   [folder, ...others]: readonly [string, ...string[]],
   named: readonly string[],
-  read: ModelParameters | z.infer<typeof textParameters> | SpeakParameters | z.infer<typeof inferParameters>,
+  read: ReadParameters,
 ): Promise<RepositoryModel> {
   const { task, language, precision, stage } = read;
   const { repository, now } = place;
@@ -167,13 +193,15 @@ async function makeModel(
     engineModel: folder,
     description: {
       name,
-      task: task === 'speak' ? 'synthesize' : task,
+      task: describedTask(task),
       languages: language.split(',').map((tag) => tag.trim()),
       revision: identity.revision,
       precision,
       stage,
       loaded: Math.floor(now / 1_000),
       ...('hears' in read && read.hears && { hears: read.hears }),
+      ...('family' in read && read.family !== undefined && { family: read.family }),
+      ...(task === 'detect' && { detects: true as const }),
     },
     ...(identity.files && { files: identity.files }),
     unchanged: identity.unchanged,

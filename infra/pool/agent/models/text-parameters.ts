@@ -15,6 +15,7 @@ export const textParameters = z.object({
   precision: z.enum(['fp32', 'fp16', 'int8']).default('fp32'),
   stage: z.enum(['develop-verify', 'grey', 'canary', 'full', 'retired']).default('full'),
   hears: modelDescription.shape.hears,
+  family: modelDescription.shape.family,
   sample_rate: z.literal('16000'),
   /** One token per line; required for `TOKENS`. */
   vocabulary: z.string().min(1).optional(),

@@ -1,0 +1,103 @@
+import type { ModelDescription } from '../../shared/pool/description.ts';
+import type { Snapshot } from '../../shared/pool/heartbeat.ts';
+import { allowsModel, isOpen, servesLanguage } from '../../shared/pool/language.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { newestRelease, partOf } from '../../shared/registry/release.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+
+/** Models for which a request is routed. */
+export interface Target {
+  readonly model: string;
+  readonly language: string | undefined;
+  /** Family whose member the detected language decides; an agent detects. Absent: `model` serves the request. */
+  readonly family?: string | undefined;
+}
+
+export interface FamilyRequest {
+  /** Family or model, after aliases were resolved. */
+  readonly name: string;
+  /** BCP 47; absent or `auto` when only the audio decides. */
+  readonly language: string | undefined;
+  readonly live?: boolean | undefined;
+  /** Languages the token allows. */
+  readonly allowed: readonly string[];
+  /** Residency zones of the request. */
+  readonly zones: readonly string[];
+}
+
+interface Member {
+  readonly model: ModelDescription;
+  readonly zone: string;
+  /** Its agent detects languages. */
+  readonly detects: boolean;
+}
+
+interface Index {
+  readonly models: ReadonlySet<string>;
+  readonly families: ReadonlyMap<string, readonly Member[]>;
+}
+
+/** Indexes of the snapshots that are in memory: each request reads one. */
+const indexes = new WeakMap<Snapshot, Index>();
+
+function indexOf(snapshot: Snapshot): Index {
+  const known = indexes.get(snapshot);
+  if (known) return known;
+  const models = new Set<string>();
+  const families = new Map<string, Member[]>();
+  for (const { description } of snapshot.entries) {
+    const detects = description.models.some((model) => model.detects);
+    for (const model of description.models) {
+      models.add(model.name);
+      if (model.family === undefined || model.task !== 'transcribe') continue;
+      const members = families.get(model.family) ?? [];
+      members.push({ model, zone: description.zone, detects });
+      families.set(model.family, members);
+    }
+  }
+  const index = { models, families };
+  indexes.set(snapshot, index);
+  return index;
+}
+
+const languagesOf = (members: readonly Member[]): string[] =>
+  [...new Set(members.flatMap(({ model }) => model.languages))].sort();
+
+/** Returns the member that is first by name, so that equal requests get the same model. */
+const firstOf = (members: readonly Member[]): string => members.map(({ model }) => model.name).sort()[0] as string;
+
+/**
+ * Chooses the member of a family for the language of a request. A name that is no family stays as it is, and a model
+ * precedes a family of its name. An open language is detected by an agent, unless one language is all that the token and
+ * the family have in common. Refusals: `language_unknown`, `language_forbidden`, `language_needed`. A family that is
+ * not served in the zones yields a member, which `pick` refuses with the reason.
+ */
+export function chooseMember(request: FamilyRequest, snapshots: readonly Snapshot[]): Result<Target> {
+  const { name, language, live, allowed, zones } = request;
+  const own = ok({ model: name, language });
+  const known = snapshots.map(indexOf);
+  if (known.some(({ models }) => models.has(name))) return own;
+  const listed = known.flatMap(({ families }) => families.get(name) ?? []);
+  if (listed.length === 0) return own;
+  const releases = newestRelease(snapshots.map(({ release }) => release))?.models ?? {};
+  const released = listed.filter(({ model }) => isServed(partOf(releases[model.name], model)));
+  const local = released.filter(({ model, zone }) => zones.includes(zone) && (!live || model.live));
+  if (local.length === 0) return ok({ model: firstOf(released.length ? released : listed), language });
+
+  const serving = local.filter(({ model }) => servesLanguage(model.languages, language));
+  if (serving.length === 0) {
+    const languages = languagesOf(local).join(', ');
+    return no(refuse('language_unknown', { model: name, language: String(language), languages }));
+  }
+  if (!isOpen(language)) return ok({ model: firstOf(serving), language });
+  const permitted = serving.filter(({ model }) => allowsModel(allowed, model.languages, undefined));
+  const languages = languagesOf(permitted);
+  if (permitted.length === 0) return no(refuse('language_forbidden', { language: languagesOf(serving).join(', ') }));
+  if (languages.length === 1) return ok({ model: firstOf(permitted), language: undefined });
+  const detecting = permitted.filter(({ detects }) => detects);
+  if (detecting.length > 0) return ok({ model: firstOf(detecting), language: undefined, family: name });
+  const rule = `"${name}" has models for ${languages.join(', ')}, and no agent here detects languages`;
+  return no(refuse('language_needed', { rule }));
+}
+
+const isServed = (part: ReturnType<typeof partOf>): boolean => part !== undefined && part !== 'grey';

@@ -1,0 +1,123 @@
+import { describe, expect, it } from 'vitest';
+import { final, REVISION, type Script, segment } from '../../fake/agent.ts';
+import { ask, readRefusal, startAgent, upload } from '../../fake/network.ts';
+import { makeToken } from '../authority.ts';
+
+/** Bytes of a recording that the edge does not buffer whole. */
+const LONG = 3 * 1024 * 1024;
+
+/** A family of its own: an English agent that detects, and a Spanish one elsewhere. */
+async function startFamily() {
+  const family = `family-${crypto.randomUUID().slice(0, 8)}`;
+  const member = (language: string) => ({ name: `${family}-${language}`, family, languages: [language] });
+  const detector = { name: `${family}-id`, task: 'infer' as const, detects: true as const, languages: ['en', 'es'] };
+  const english = await startAgent(`${family}-a`, { beside: [member('en'), detector] });
+  const spanish = await startAgent(`${family}-b`, { pool: 'eks-test', beside: [member('es')] });
+  english.script = misdirect();
+  spanish.script = spoken('hola', family);
+  return { family, english, spanish };
+}
+
+const misdirect = (): Script =>
+  async function* (received) {
+    await received.read();
+    yield { type: 'refusal', reason: 'misdirected', params: { language: 'es', confidence: 0.97 } };
+  };
+
+const spoken = (text: string, model: string): Script =>
+  async function* (received) {
+    await received.all();
+    yield { type: 'form', fields: { model: [model], response_format: ['verbose_json'] } };
+    yield segment(0, text);
+    yield { ...final(1), language: 'es' };
+  };
+
+describe('C6 a recording for a family', () => {
+  it('goes to the member of its language without detection', async () => {
+    const { family, english, spanish } = await startFamily();
+    const answer = await upload({ fields: [['model', family] as const, ['language', 'es'] as const] });
+    expect(await answer.json()).toMatchObject({ text: 'hola' });
+    expect(answer.headers.get('x-auricle-model')).toBe(`${family}-es`);
+    expect(english.requests).toBe(0);
+    expect(spanish.seen[0]?.head).toMatchObject({ model: `${family}-es`, language: 'es' });
+    expect(spanish.seen[0]?.head).not.toHaveProperty('detect');
+  });
+
+  it('moves once to the member of the detected language', async () => {
+    const { family, english, spanish } = await startFamily();
+    const answer = await upload({ fields: [['model', family] as const] });
+    expect(await answer.json()).toMatchObject({ text: 'hola', language: 'spanish', language_confidence: 0.97 });
+    expect(answer.headers.get('x-auricle-model')).toBe(`${family}-es`);
+    expect(english.seen[0]?.head).toMatchObject({ model: `${family}-en`, detect: true });
+    expect(spanish.seen[0]?.head).toMatchObject({ model: `${family}-es`, language: 'es' });
+    expect(spanish.seen[0]?.ticket).toMatchObject({ model: `${family}-es`, revision: REVISION });
+    expect([english.requests, spanish.requests]).toEqual([1, 1]);
+  });
+
+  it('moves within the languages of the token', async () => {
+    const { family, spanish } = await startFamily();
+    const member = { name: `${family}-fr`, family, languages: ['fr'] };
+    await startAgent(`${family}-c`, { beside: [member] });
+    const token = await makeToken({ languages: ['en', 'fr'] });
+    const refused = await readRefusal(await upload({ token, fields: [['model', family] as const] }));
+    expect(refused).toMatchObject({ code: 'language_forbidden' });
+    expect(spanish.requests).toBe(0);
+  });
+
+  it('is refused with its language when too much of it was sent', async () => {
+    const { family, english, spanish } = await startFamily();
+    english.script = async function* (received) {
+      await received.all();
+      yield { type: 'refusal', reason: 'misdirected', params: { language: 'es', confidence: 0.97 } };
+    };
+    const refused = await readRefusal(
+      await upload({ fields: [['model', family] as const], file: new Uint8Array(LONG) }),
+    );
+    expect(refused).toEqual({
+      status: 400,
+      code: 'language_needed',
+      message: 'Send the field "language": the speech is in "es", which was known too late to choose its model.',
+    });
+    expect(spanish.requests).toBe(0);
+  });
+
+  it('tells the two likeliest languages when neither is certain', async () => {
+    const { family, english } = await startFamily();
+    english.script = async function* (received) {
+      await received.all();
+      const params = { first: 'en', firstConfidence: 0.5, second: 'es', secondConfidence: 0.4 };
+      yield { type: 'refusal', reason: 'language_uncertain', params };
+    };
+    expect(await readRefusal(await upload({ fields: [['model', family] as const] }))).toEqual({
+      status: 400,
+      code: 'language_uncertain',
+      message: 'The language is not certain: "en" (0.5) or "es" (0.4). Send the field "language".',
+    });
+  });
+
+  it('loses nothing when the detecting agent dies', async () => {
+    const { family, english, spanish } = await startFamily();
+    const member = { name: `${family}-en`, family, languages: ['en'] };
+    const detector = { name: `${family}-id`, task: 'infer' as const, detects: true as const, languages: ['en', 'es'] };
+    const other = await startAgent(`${family}-d`, { pool: 'aks-other', beside: [member, detector] });
+    other.script = misdirect();
+    english.script = async function* () {
+      yield 'cut';
+    };
+    for (let n = 0; n < 4; n += 1) {
+      expect(await (await upload({ fields: [['model', family] as const] })).json()).toMatchObject({ text: 'hola' });
+    }
+    expect([other.requests, spanish.requests]).toEqual([4, 4]);
+  });
+
+  it('is listed with its members', async () => {
+    const { family } = await startFamily();
+    const headers = { authorization: `Bearer ${await makeToken()}` };
+    const { data } = (await (await ask('/v1/models', { headers })).json()) as { data: Record<string, unknown>[] };
+    expect(data.find(({ id }) => id === family)).toMatchObject({
+      members: [`${family}-en`, `${family}-es`],
+      languages: ['en', 'es'],
+    });
+    expect(data.find(({ id }) => id === `${family}-en`)).toMatchObject({ family });
+  });
+});
