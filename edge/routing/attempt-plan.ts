@@ -1,11 +1,12 @@
 import type { Refusal } from '../../shared/refusal.ts';
-import { ok, type Result } from '../../shared/result.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
 import type { RequestContext } from '../context.ts';
 import { knownAgents } from './agent-memory.ts';
 import { pick } from './pick.ts';
 import { pickMirror } from './pick-mirror.ts';
 import { afterFailure, attemptsLeft, earn, fullBudget, isWorthRetry } from './retry.ts';
 import type { Attempt, RouteRequest } from './route.ts';
+import { shed } from './shed.ts';
 import { readSnapshots } from './snapshot.ts';
 
 /** Retry budget of this isolate. Lost with it. */
@@ -50,6 +51,8 @@ export class AttemptPlan {
     const { runtime } = this.#context;
     const snapshots = await this.#readSnapshots();
     const now = runtime.now();
+    const busy = shed(this.#route, snapshots, now);
+    if (busy) return no(busy);
     const picked = pick(this.#route, { snapshots, memory: knownAgents, now, random: runtime.random });
     if (!picked.ok) return picked;
     if (this.#mayMirror) this.mirror = pickMirror(this.#route, snapshots, now, runtime.random);

@@ -42,6 +42,8 @@ export const load = z.object({
   power: z.number().nonnegative().max(10).optional(),
   /** Steps of degradation (A20): 1 features off, 2 8 kHz sound, 3 cached results. Absent: none. */
   degraded: z.number().int().min(0).max(3).optional(),
+  /** Classes whose next request the agent refuses as `pool_busy`, whichever tenant sends it. Absent: none. */
+  full: z.array(z.enum(classes)).max(classes.length).optional(),
   /** Models that the engine failed to load; absent when it loaded all. */
   failed: z.array(loadFailure).max(LOAD_FAILURES_MAX).optional(),
 });

@@ -5,7 +5,7 @@ import { exports } from 'cloudflare:workers';
 import { CompactSign, compactVerify, exportJWK, generateKeyPair, importJWK } from 'jose';
 import { type BodyPiece, type CallEvent, encodeBody } from '../../shared/kserve/call.ts';
 import type { ModelDescription } from '../../shared/pool/description.ts';
-import type { AgentMessage } from '../../shared/pool/heartbeat.ts';
+import type { AgentMessage, Load } from '../../shared/pool/heartbeat.ts';
 import { createOpener, createSealer, type Opener } from '../../shared/seal/records.ts';
 import { agentCounters, numberAt, openSealedSession } from '../../shared/seal/sealed-session.ts';
 import { generateSealKey, type SealPrivateKey, setupRecipient } from '../../shared/seal/setup.ts';
@@ -209,8 +209,8 @@ export class FakeAgent {
     };
   }
 
-  report(change: Partial<{ draining: boolean; engineReady: boolean; boot: string; seq: number }> = {}): AgentMessage {
-    const { draining = false, engineReady = true, boot = this.boot } = change;
+  report(change: Partial<Load & { boot: string; seq: number }> = {}): AgentMessage {
+    const { draining = false, engineReady = true, boot = this.boot, full } = change;
     this.seq = change.seq ?? this.seq + 1;
     const queued = { realtime: 0, interactive: 0, default: 0, batch: 0 };
     return {
@@ -218,7 +218,7 @@ export class FakeAgent {
       type: 'report',
       boot,
       seq: this.seq,
-      load: { busy: 0, queued, serviceMs: 50, draining, engineReady },
+      load: { busy: 0, queued, serviceMs: 50, draining, engineReady, ...(full && { full }) },
       at: Date.now(),
     };
   }

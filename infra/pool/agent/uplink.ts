@@ -37,6 +37,7 @@ function openReporter(backend: Backend, { book }: Serving) {
 function loadOf({ failures, dispatcher, serviceTime, watch, power }: Backend, { context }: Serving): Load {
   const failed = failures.list().slice(0, LOAD_FAILURES_MAX);
   const drawn = power();
+  const full = context.full();
   return {
     busy: context.busy(),
     streams: context.streams.size(),
@@ -45,6 +46,7 @@ function loadOf({ failures, dispatcher, serviceTime, watch, power }: Backend, { 
     draining: context.draining(),
     engineReady: watch.ready(),
     ...(drawn !== undefined && { power: drawn }),
+    ...(full.length > 0 && { full }),
     ...(failed.length > 0 && { failed }),
   };
 }

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { SNAPSHOT_AGE_MS } from '../../../edge/routing/snapshot.ts';
 import type { Result } from '../../../shared/result.ts';
 import { BODY_BYTES } from '../../../shared/speech/limits.ts';
 import { readWavFormat } from '../../../shared/speech/wav.ts';
 import { segment } from '../../fake/agent.ts';
-import { askDirectly, readRefusal, startAgent, upload } from '../../fake/network.ts';
+import { askDirectly, passTime, readRefusal, startAgent, upload } from '../../fake/network.ts';
 import { makeToken } from '../authority.ts';
 import { type Advice, expectRefusal } from '../expect-refusal.ts';
 
@@ -156,3 +157,16 @@ function parametersOf(result: Result<unknown>): Record<string, string | number> 
   if (result.ok) throw new Error('was not refused');
   return { ...result.refusal.params };
 }
+
+describe('C6 an agent whose queue of class default is full', () => {
+  it('gets no recording of that class', async () => {
+    const name = model();
+    const agent = await startAgent(name);
+    await agent.send(agent.report({ full: ['default', 'batch'] }));
+    await agent.settled();
+    passTime(SNAPSHOT_AGE_MS);
+    const answer = await upload({ headers: { 'x-auricle-model': name } });
+    await expectRefusal(answer, 503, 'pool_busy', 'soon', 'The pool is busy.');
+    expect(agent.requests).toBe(0);
+  });
+});

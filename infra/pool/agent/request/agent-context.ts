@@ -54,6 +54,8 @@ export interface AgentContext extends AgentContextOptions {
   enter(): Entry;
   /** Takes a slot for a short request. Refuses with `pool_busy`, always while the agent drains. */
   takeSlot: RequestSlots['enter'];
+  /** Classes in which the agent takes no request now. */
+  full(): RequestClass[];
   /** Adds to a `pool_busy` an estimate of when a slot is free. */
   withRetry(refusal: Refusal, name: RequestClass): Refusal;
   report(refusal: Refusal): void;
@@ -83,6 +85,7 @@ export function openAdmission(parts: AgentContextOptions): AgentContext {
     ...parts,
     enter: short.enter,
     takeSlot: (request) => (draining ? no(refuse('pool_busy', undefined, 'agent stops')) : slots.enter(request)),
+    full: slots.full,
     withRetry(refusal, name) {
       if (refusal.reason !== 'pool_busy') return refusal;
       return { retryAfter: secondsUntilFree(slots.ahead(name), parts.pace()), ...refusal };

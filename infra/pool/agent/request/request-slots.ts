@@ -23,6 +23,8 @@ export interface RequestSlots {
   enter(request: Pick<Holding, 'class' | 'tenant' | 'deadline'>): Result<RequestSlot>;
   /** Open requests of this class and of more urgent ones. */
   ahead(name: RequestClass): number;
+  /** Classes in which no tenant gets a slot now. */
+  full(): RequestClass[];
 }
 
 interface Open extends Holding {
@@ -55,6 +57,13 @@ export function createRequestSlots(now: () => number): RequestSlots {
         },
         leave: () => void open.delete(one),
       });
+    },
+    full() {
+      const at = now();
+      // A tenant without a slot is the most entitled of its class.
+      const admits = (name: RequestClass) =>
+        decideAdmission([...open], { class: name, tenant: '', size: 1 }, capacity, at).admitted;
+      return classes.filter((name) => !admits(name));
     },
     ahead(name) {
       const urgent = classes.slice(0, classes.indexOf(name) + 1);
