@@ -1,10 +1,13 @@
 import { KiB, MiB } from '../../shared/bytes.ts';
 
-/**
- * Memory reserved for each session: over a second of 16 kHz sound and its slab. An isolate has at most 960
- * sessions, a tenant 704.
- */
+/** Memory reserved for each session: over a second of 16 kHz sound and its slab. */
 export const STREAM_RESERVED_BYTES = 64 * KiB;
+/**
+ * Memory by which new sessions are admitted: half of an eight-second utterance of 16 kHz sound, since utterances of many
+ * sessions are out of phase. An isolate admits 512 sessions, a tenant 384. More would stop each other mid-utterance,
+ * where no audio can be dropped.
+ */
+export const STREAM_EXPECTED_BYTES = 128 * KiB;
 /**
  * Memory of a session at the pace of speech: the longest 48 kHz utterance and a move to another pool. As much
  * stays free for it.
@@ -31,6 +34,8 @@ export interface BufferedAudio {
 export interface AudioBounds {
   /** Part of each session that no other session may take. */
   readonly reserved: number;
+  /** Part of each session by which new ones are admitted. */
+  readonly expected: number;
   /** Memory of a session at the pace of speech. New sessions, and sessions beyond it, leave as much free. */
   readonly paced: number;
   /** Sum over the sessions of one tenant; only reserved parts exceed it. */
@@ -55,6 +60,7 @@ interface Entry {
 
 const usual: AudioBounds = {
   reserved: STREAM_RESERVED_BYTES,
+  expected: STREAM_EXPECTED_BYTES,
   paced: STREAM_PACED_BYTES,
   tenant: STREAM_TENANT_BYTES,
   isolate: STREAM_ISOLATE_BYTES,
@@ -80,8 +86,10 @@ export class AudioBudget {
 
   /** Reports whether the isolate takes another session of a tenant. */
   mayEnter(tenant: string): boolean {
-    const { reserved, paced } = this.#bounds;
-    return this.#fits(reserved + paced, tenant);
+    const { reserved, expected, paced, tenant: ofTenant, isolate } = this.#bounds;
+    if (!this.#fits(reserved + paced, tenant)) return false;
+    const own = [...this.#entries].filter((entry) => entry.tenant === tenant).length;
+    return (own + 1) * expected <= ofTenant && (this.#entries.size + 1) * expected <= isolate;
   }
 
   enter(tenant: string, audio: BufferedAudio): AudioLease {

@@ -5,6 +5,12 @@ import { STREAM_FINISH_MS, STREAM_IDLE_MS, STREAM_RESUME_MS, STREAM_TICK_MS } fr
  * Silence after which an agent is lost: three keepalives, and more than the longest pause of a live agent.
  */
 export const STREAM_SILENCE_MS = 6_000;
+/**
+ * Time that a session waits for memory, ms, and the most that chance adds: of sessions that wait for each other the first
+ * to end lets the others go on.
+ */
+export const STREAM_STARVED_MS = 5_000;
+export const STREAM_STARVED_MORE_MS = 10_000;
 /** Notice before a session's greatest length, so that a client can end an utterance and open another. */
 export const STREAM_ENDING_MS = 10_000;
 
@@ -24,15 +30,19 @@ export interface Times {
   readonly agent: number | undefined;
   /** End of the input, or the last checkpoint after it. */
   readonly finishing: number | undefined;
+  /** Since when the session waits for memory alone; undefined when it does not. */
+  readonly starved?: number | undefined;
+  /** Time that it waits, ms. */
+  readonly starvedMs?: number | undefined;
   /** Whether the session waits only for the client to come back. */
   readonly done: boolean;
 }
 
 /**
- * `agent_silent`: the agent is lost. `gone`: the client does not come back. `overdue`: the rest takes too long. `too_long`
- * and `idle` end the input. `ending`: less than `STREAM_ENDING_MS` is left.
+ * `agent_silent`: the agent is lost. `gone`: the client does not come back. `overdue`: the rest takes too long. `starved`: other
+ * sessions have its memory. `too_long` and `idle` end the input. `ending`: less than `STREAM_ENDING_MS` is left.
  */
-export type Due = 'agent_silent' | 'gone' | 'overdue' | 'too_long' | 'idle' | 'ending';
+export type Due = 'agent_silent' | 'gone' | 'overdue' | 'starved' | 'too_long' | 'idle' | 'ending';
 
 /** Returns the deadlines that have passed, in order of precedence. */
 export function dueAt(times: Times, now: number): Due[] {
@@ -45,6 +55,8 @@ export function dueAt(times: Times, now: number): Due[] {
     if (now - finishing > STREAM_FINISH_MS) due.push('overdue');
     return due;
   }
+  const { starved, starvedMs = STREAM_STARVED_MS } = times;
+  if (starved !== undefined && now - starved > starvedMs) due.push('starved');
   const left = millisecondsLeft(times, now);
   if (left <= 0) due.push('too_long');
   else if (left <= STREAM_ENDING_MS) due.push('ending');

@@ -209,6 +209,14 @@ export class ReplayBuffer {
     return !this.#isBehind || this.#ended;
   }
 
+  /**
+   * Reports whether the session waits for memory alone: audio did not fit, and the agent has all that did. An agent
+   * settles audio at the end of an utterance, so only more audio would free what is buffered.
+   */
+  get isStarved(): boolean {
+    return this.#isBehind && !this.#ended && this.#window.acknowledged === this.#ring.end;
+  }
+
   end(): void {
     this.#ended = true;
   }

@@ -11,7 +11,14 @@ import type { AgentReady } from './agent-connection.ts';
 import { type AudioLease, audioBudget } from './audio-budget.ts';
 import { ClientSender } from './client-sender.ts';
 import type { ClientSocket, SocketHandler } from './client-socket.ts';
-import { DeadlineTimer, type Due, millisecondsLeft, type Times } from './deadlines.ts';
+import {
+  DeadlineTimer,
+  type Due,
+  millisecondsLeft,
+  STREAM_STARVED_MORE_MS,
+  STREAM_STARVED_MS,
+  type Times,
+} from './deadlines.ts';
 import { type EndedSession, endSession } from './ended-sessions.ts';
 import { STREAM_IDLE_MS } from './limits.ts';
 import { ReplayBuffer } from './replay-buffer.ts';
@@ -61,6 +68,9 @@ export class StreamSession implements SocketHandler, UpstreamListener {
   #served = false;
   /** Why the edge ended the input. */
   #inputRefusal: Refusal | undefined;
+  /** Time from which the session waits for memory alone. */
+  #starved: number | undefined;
+  readonly #starvedMs: number;
   /** The agent finished while the client was disconnected. */
   #done = false;
   /** The outcome of a done session, once it may be sent. */
@@ -76,6 +86,7 @@ export class StreamSession implements SocketHandler, UpstreamListener {
     this.#context = context;
     this.#onClosed = onClosed;
     this.#timer = new DeadlineTimer(context.runtime);
+    this.#starvedMs = STREAM_STARVED_MS + context.runtime.random() * STREAM_STARVED_MORE_MS;
     const mayGrow = (bytes: number) => this.#memory.mayGrow(bytes);
     this.#buffer = new ReplayBuffer({ format, options, from, mayGrow });
     this.#memory = audioBudget.enter(claims.tenant, this.#buffer);
@@ -364,6 +375,7 @@ export class StreamSession implements SocketHandler, UpstreamListener {
   #readTimes(): Times {
     if (!this.#done) this.#admitted?.stillAtWork();
     this.#reportOverflow();
+    this.#starved = this.#buffer.isStarved ? (this.#starved ?? this.#now()) : undefined;
     return {
       began: this.facts.began,
       until: this.facts.until,
@@ -373,6 +385,8 @@ export class StreamSession implements SocketHandler, UpstreamListener {
       disconnected: this.#sender.disconnectedAt,
       agent: this.#upstream.receivedAt,
       finishing: this.#upstream.finishingAt,
+      starved: this.#starved,
+      starvedMs: this.#starvedMs,
       done: this.#done,
     };
   }
@@ -387,6 +401,9 @@ export class StreamSession implements SocketHandler, UpstreamListener {
         break;
       case 'overdue':
         this.refuse(refuse('deadline_passed'));
+        break;
+      case 'starved':
+        this.refuse(refuse('backlog_full'));
         break;
       case 'too_long':
         this.#finishWith(refuse('stream_too_long', { limit: Math.round((times.until - times.began) / 1_000) }));

@@ -4,6 +4,7 @@ import { RESUME_TOKEN_CHARACTERS } from '../../edge/limits.ts';
 import { STREAM_CLIENT_BYTES } from '../../edge/protocol/auricle-stream.ts';
 import { STREAM_CONTROL_CHARACTERS } from '../../edge/protocol/read-text.ts';
 import {
+  STREAM_EXPECTED_BYTES,
   STREAM_ISOLATE_BYTES,
   STREAM_PACED_BYTES,
   STREAM_RESERVED_BYTES,
@@ -11,7 +12,7 @@ import {
 } from '../../edge/stream/audio-budget.ts';
 import { STREAM_RING_BYTES } from '../../edge/stream/audio-ring.ts';
 import { STREAM_MESSAGE_BYTES } from '../../edge/stream/client-socket.ts';
-import { STREAM_SILENCE_MS } from '../../edge/stream/deadlines.ts';
+import { STREAM_SILENCE_MS, STREAM_STARVED_MORE_MS, STREAM_STARVED_MS } from '../../edge/stream/deadlines.ts';
 import { STREAM_FINISH_MS, STREAM_IDLE_MS, STREAM_RESUME_MS } from '../../edge/stream/limits.ts';
 import { STREAM_RELIEF_BYTES, STREAM_WINDOW_BYTES } from '../../edge/stream/replay-buffer.ts';
 import { after, events, states, transitions } from '../../edge/stream/session-state.ts';
@@ -80,6 +81,8 @@ describe('the states of a session', () => {
     expect(Object.fromEntries(rows)).toMatchObject({
       'unsettled audio kept': `${STREAM_RING_BYTES / MiB} MiB`,
       'memory of a session that no other takes': `${STREAM_RESERVED_BYTES / 1024} KiB`,
+      'memory by which an isolate admits sessions': `${STREAM_EXPECTED_BYTES / 1024} KiB each`,
+      'wait of a session for memory that others have': `${STREAM_STARVED_MS / 1_000} to ${(STREAM_STARVED_MS + STREAM_STARVED_MORE_MS) / 1_000} s, by chance`,
       'memory of audio of a tenant in an isolate, of all': `${STREAM_TENANT_BYTES / MiB} MiB, ${STREAM_ISOLATE_BYTES / MiB} MiB`,
       'unsettled audio sent (windowBytes)': `${STREAM_CLIENT_BYTES / MiB} MiB`,
       'audio beyond heard': `${STREAM_WINDOW_BYTES / 1024} KiB`,

@@ -79,7 +79,7 @@ async function startWorker(
   return { child, pid: child.pid, host: `127.0.0.1:${free}` };
 }
 
-const plain = { headers: {}, end: 'end', positionBytes: 0 };
+const plain = { headers: [{}], end: 'end', positionBytes: 0 };
 
 /** The double and before it the bare relay, which is the peer of both halves. */
 export async function startPeer(folder: string) {
@@ -106,12 +106,21 @@ export const startEdge = (folder: string, { edgeBindings }: Identity, inspector?
     inspector === undefined ? [] : [`--inspector-addr=127.0.0.1:${inspector}`],
   );
 
-/** Order of streams of one tenant through an edge, less their number and duration. */
-export const edgeOrder = async (host: string, identity: Identity, tenant: string, model: string) => ({
+/** Two tenants, since an isolate admits fewer streams of one than it carries. */
+const TENANTS = 2;
+let tenants = 0;
+
+/** Order of streams of new tenants through an edge, less their number and duration. */
+export const edgeOrder = async (host: string, identity: Identity, model: string) => ({
   url: `ws://${host}/v1/stream`,
   begin: JSON.stringify({ type: 'start', v: 1, model, format: FORMAT }),
   positionBytes: 6,
-  headers: { authorization: `Bearer ${await identity.tenantToken(tenant, 'buffered')}` },
+  headers: await Promise.all(
+    Array.from({ length: TENANTS }, async () => {
+      const token = await identity.tenantToken(`bench-${tenants++}`, 'buffered');
+      return { authorization: `Bearer ${token}` };
+    }),
+  ),
   end: JSON.stringify({ type: 'end' }),
   begun: 'ready',
   final: 'final',
@@ -127,14 +136,13 @@ export async function startSystems(folder: string, inspector?: number) {
   const told = { edgeUrl: `http://${edge.host}`, poolToken, attestationKeyFile, attestationIssuer };
   double.send({ join: { ...told, pool: POOL, zone: ZONE } } satisfies DoubleOrder);
 
-  let tenants = 0;
   const systems = {
     bare: { name: 'no edge', pid: undefined, order: async () => ({ ...plain, url: `ws://127.0.0.1:${port}/bare` }) },
     relay,
     edge: {
       name: 'auricle',
       pid: edge.pid,
-      order: () => edgeOrder(edge.host, identity, `bench-${tenants++}`, MODEL),
+      order: () => edgeOrder(edge.host, identity, MODEL),
     },
   } as const satisfies Record<string, System>;
   await joined(systems.edge);

@@ -9,7 +9,8 @@ import { aheadBy, FRAME_BYTES, FRAME_MS, frameOf, markFrame } from './traffic.ts
 export interface LoadOrder {
   /** `{stream}` becomes the number of the stream. */
   readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
+  /** Headers of the streams in turn, such as those of several tenants. */
+  readonly headers: readonly Readonly<Record<string, string>>[];
   readonly streams: number;
   /** Measured time, after `warmSeconds` that count for frames but not for latency. */
   readonly seconds: number;
@@ -96,7 +97,7 @@ async function run(order: LoadOrder): Promise<LoadReport> {
   const open = (index: number) =>
     new Promise<Stream | undefined>((resolve) => {
       const options: ClientOptions = {
-        headers: order.headers,
+        headers: { ...order.headers[index % order.headers.length] },
         perMessageDeflate: false,
         handshakeTimeout: OPEN_MS_MAX,
       };

@@ -13,9 +13,9 @@ import { ALL_CORES } from './pin-threads.ts';
 import type { LoadReport } from './stream-load.ts';
 import { watchProcess } from './watch-process.ts';
 
-/** Streams of one edge process, which has one thread, and the workers of the agent behind it. */
-const STREAMS_PER_EDGE = 500;
-const WORKERS_PER_EDGE = 2;
+/** Streams of one edge process, which is one isolate on one thread, and the workers of the agent behind it. */
+const STREAMS_PER_EDGE = 360;
+const WORKERS_PER_EDGE = 1;
 const ENGINE_SLOTS = 64;
 const STREAMS_PER_ENGINE_THREAD = 300;
 const WARM_SECONDS = 5;
@@ -35,7 +35,7 @@ export interface WholePlan {
   readonly seconds: number;
 }
 
-/** One edge process for each 500 streams, each with a zone, an agent and a load client of its own. */
+/** One edge process for each 360 streams, each with a zone, an agent and a load client of its own. */
 export async function measureWholePath({ folder, streams, seconds }: WholePlan): Promise<WholePath> {
   const { sound, speech } = readSound();
   const engineUrl = await startEngine(speech, streams);
@@ -78,8 +78,7 @@ async function startPath(folder: string, engineUrl: string) {
   const edgeUrl = `http://${edge.host}`;
   const place = { engineUrl, workers: WORKERS_PER_EDGE, slots: ENGINE_SLOTS };
   const { agent } = await launchAgent({ folder, identity, edgeUrl, ...place });
-  let tenants = 0;
-  const order = () => edgeOrder(edge.host, identity, `bench-${tenants++}`, MODEL);
+  const order = () => edgeOrder(edge.host, identity, MODEL);
   await joined({ order });
   return { edge: edge.pid, agent: agent.pid, order };
 }

@@ -10,7 +10,7 @@ import {
 import { AudioRing } from '../../../edge/stream/audio-ring.ts';
 import { STREAM_MESSAGE_BYTES } from '../../../edge/stream/client-socket.ts';
 
-const bounds = { reserved: 2, paced: 10, tenant: 60, isolate: 100 };
+const bounds = { reserved: 2, expected: 4, paced: 10, tenant: 60, isolate: 100 };
 
 /** Sessions of a budget that buffer as much as they are told, and only what they may. */
 function startBudget() {
@@ -76,10 +76,18 @@ describe('R1 C10 audio that an isolate buffers', () => {
     for (let tenant = 0; tenant < 100; tenant++) {
       while (budget.mayEnter(`t${tenant}`)) sessions.push(enter(`t${tenant}`));
     }
-    expect(sessions).toHaveLength((bounds.isolate - bounds.paced) / bounds.reserved);
+    expect(sessions).toHaveLength(bounds.isolate / bounds.expected);
     for (const { take } of sessions) while (take(1));
     expect(budget.bytes()).toBe(bounds.isolate);
     for (const { audio } of sessions) expect(audio.memory).toBeGreaterThanOrEqual(bounds.reserved);
+  });
+
+  it('admits as many sessions as may each take what is expected of one', () => {
+    const { budget, enter } = startBudget();
+    const sessions: ReturnType<typeof enter>[] = [];
+    while (budget.mayEnter('a')) sessions.push(enter('a'));
+    expect([sessions.length, budget.mayEnter('b')]).toEqual([bounds.tenant / bounds.expected, true]);
+    for (const { take } of sessions) expect(take(bounds.expected)).toBe(true);
   });
 
   it('counts the copies of a long message before it is read', () => {

@@ -37,6 +37,8 @@ describe('deadlines of a session', () => {
       ['gone'],
     ],
     ['an overdue rest', { finishing: NOW - STREAM_FINISH_MS - 1, client: NOW }, NOW, ['overdue']],
+    ['memory that does not come', { starved: NOW - 5_001 }, NOW, ['starved']],
+    ['memory that may still come', { starved: NOW - 5_001, starvedMs: 6_000 }, NOW, []],
     ['the end in sight', { client: HOUR, agent: HOUR }, HOUR - STREAM_ENDING_MS, ['ending']],
     ['the end', { client: HOUR, agent: HOUR }, HOUR, ['too_long']],
     ['the end by audio', { received: 3_600 }, NOW, ['too_long']],

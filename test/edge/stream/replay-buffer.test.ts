@@ -365,4 +365,17 @@ describe('C10 R1 audio that a full buffer does not take', () => {
     expect(append(buffer, 10).ok).toBe(true);
     expect(append(buffer, 1)).toMatchObject(full);
   });
+
+  it('is waited for only while the agent has all that was taken', () => {
+    const { buffer, empty } = startFull();
+    append(buffer, 1, most);
+    expect(buffer.isStarved).toBe(false);
+    sendAll(buffer);
+    expect(buffer.isStarved).toBe(false);
+    buffer.acknowledge(most, buffer.clock.end);
+    expect(buffer.isStarved).toBe(true);
+    empty();
+    append(buffer, 1, most);
+    expect(buffer.isStarved).toBe(false);
+  });
 });
