@@ -94,6 +94,11 @@ export class CallerBody {
     return this.received <= BUFFERED_BODY_BYTES && !this.#isCrowded;
   }
 
+  /** Whether the caller's connection broke while the body was arriving. */
+  get isCut(): boolean {
+    return this.#refusal === cutOff;
+  }
+
   /** Whether reading is over, and with it everything that can fail. */
   get ended(): boolean {
     return this.#ended;
@@ -247,7 +252,7 @@ export class CallerBody {
     try {
       step = await within(this.#source.read(least, most), BODY_IDLE_MS, this.#runtime);
     } catch {
-      return this.#break(cutOff());
+      return this.#break(cutOff);
     } finally {
       if (isLarge) bufferedInFlight.remove(this.#share, most);
     }
@@ -286,4 +291,4 @@ export class CallerBody {
 const hasLargeRead = (): boolean => bufferedInFlight.total + BODY_LARGE_READ_BYTES <= BUFFERED_BYTES_IN_FLIGHT / 2;
 
 const tooSlow = () => refuse('client_slow', { limit: BODY_IDLE_MS / 1_000 });
-const cutOff = () => refuse('form_invalid', undefined, 'the connection broke while the body was arriving');
+const cutOff = refuse('form_invalid', undefined, 'the connection broke while the body was arriving');

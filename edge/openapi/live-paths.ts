@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { CALLBACK_CHARACTERS } from '../../shared/jobs/upload-contract.ts';
 import { transcriptionFields } from '../../shared/speech/openai-form.ts';
-import { TERM_CHARACTERS, TERMS_MAX } from '../../shared/speech/terms.ts';
+import { KEYWORD, TERM_CHARACTERS, TERMS_MAX } from '../../shared/speech/terms.ts';
 import { AUDIO_CHANNELS_MAX, AUDIO_RATE_MAX_HZ, AUDIO_RATE_MIN_HZ } from '../../shared/speech/wav.ts';
 import { encodings } from '../../shared/stream/format.ts';
 import { SESSION } from '../stream/enter.ts';
@@ -35,7 +35,10 @@ const terms = [
     `A word or phrase to raise; repeats, at most ${TERMS_MAX} with \`keywords\`.`,
     text(0, TERM_CHARACTERS),
   ),
-  query('keywords', 'A word to raise and, behind a colon, its boost; repeats.', text(0, TERM_CHARACTERS)),
+  query('keywords', 'A word to raise and, behind a colon, its boost; repeats.', {
+    ...text(0, TERM_CHARACTERS),
+    pattern: KEYWORD.source,
+  }),
 ];
 const channels = query('channels', 'Two are mixed down.', whole(1, AUDIO_CHANNELS_MAX));
 

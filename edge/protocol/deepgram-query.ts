@@ -1,7 +1,7 @@
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { transcriptionFields } from '../../shared/speech/openai-form.ts';
-import { readTerms, splitKeyword, type Term } from '../../shared/speech/terms.ts';
+import { readKeywords, readTerms, type Term } from '../../shared/speech/terms.ts';
 import type { WavFormat } from '../../shared/speech/wav.ts';
 import { AUDIO_CHANNELS_MAX, AUDIO_RATE_MAX_HZ, AUDIO_RATE_MIN_HZ } from '../../shared/speech/wav.ts';
 import { type Encoding, encodings, type StreamFormat } from '../../shared/stream/format.ts';
@@ -103,9 +103,9 @@ function readQueryTerms(query: URLSearchParams): Result<Term[]> {
     'keyterm',
     query.getAll('keyterm').map((text) => ({ text })),
   );
-  return keyterms.ok
-    ? readTerms('keywords', [...keyterms.value, ...query.getAll('keywords').map(splitKeyword)])
-    : keyterms;
+  const keywords = readKeywords(query.getAll('keywords'));
+  if (!keyterms.ok || !keywords.ok) return keyterms.ok ? keywords : keyterms;
+  return readTerms('keywords', [...keyterms.value, ...keywords.value]);
 }
 
 function readFlag(query: URLSearchParams, field: string): Result<boolean> {

@@ -142,7 +142,8 @@ export class Relay<E extends { readonly type: string } | Ended> implements Relay
     const session = this.#session;
     if (!outcome.ok) {
       if (!this.#abandoned) this.#logFailure(outcome.refusal);
-      await session.end({ ...refusedWith(outcome.refusal), ...this.#used() });
+      const ending = this.#body.isCut ? CLIENT_GONE : refusedWith(outcome.refusal);
+      await session.end({ ...ending, ...this.#used() });
       return ok(undefined);
     }
     const judged = judge(outcome.value);

@@ -13,7 +13,7 @@ import { CallerBody } from '../http/caller-body.ts';
 import { readBoundary } from '../http/multipart.ts';
 import { refuseWith } from '../http/refuse.ts';
 import { takeForm, wantsUpload } from '../jobs/take-form.ts';
-import { refusedWith, Session } from '../ledger/session.ts';
+import { CLIENT_GONE, refusedWith, Session } from '../ledger/session.ts';
 import { checkPromise, type Hints, type RequestHints, readHints, readRequestHints } from '../protocol/hints.ts';
 import { answerTranscription, type Source } from '../protocol/openai-audio.ts';
 import { type ModelNames, readModelNames, resolveModel } from '../routing/model-names.ts';
@@ -92,7 +92,7 @@ async function serve(
 ): Promise<Response> {
   const fail = (refusal: Refusal) => {
     body.cancel();
-    return session.end({ ...refusedWith(refusal), bytes: body.received });
+    return session.end({ ...(body.isCut ? CLIENT_GONE : refusedWith(refusal)), bytes: body.received });
   };
   let hints: Result<Hints>;
   let agentRequest: Result<AgentRequest<AnswerEvent>>;

@@ -36,8 +36,8 @@ function aLaw(code: number): number {
 export const muLawTable = Float32Array.from({ length: 256 }, (_, code) => muLaw(code));
 export const aLawTable = Float32Array.from({ length: 256 }, (_, code) => aLaw(code));
 
-/** Floats that are not numbers become silence, and loud ones are clipped. */
-const clipped = (sample: number) => Math.max(-1, Math.min(1, sample || 0));
+/** Clips loud floats; NaN stays, for the decoder to refuse. */
+const clipped = (sample: number) => Math.max(-1, Math.min(1, sample));
 
 interface Coding {
   readonly bytes: number;

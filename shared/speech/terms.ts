@@ -44,10 +44,21 @@ export function readTerms(field: string, terms: readonly Term[]): Result<Term[]>
   return no(refuse('field_invalid', { field, rule: read.error.issues[0]?.message ?? 'is not understood' }));
 }
 
-/** Splits an element of Deepgram's `keywords`: a word and, behind a colon, its boost, which is clamped. */
-export function splitKeyword(keyword: string): Term {
-  const [, text = '', boost] = /^(.*?)(?::(-?\d+(?:\.\d+)?))?$/s.exec(keyword) ?? [];
-  return { text, ...(boost !== undefined && { boost: Math.max(-BOOST_MAX, Math.min(BOOST_MAX, Number(boost))) }) };
+/** Element of Deepgram's `keywords`: a word and, behind a colon, a boost of at most `BOOST_MAX` in both directions. */
+export const KEYWORD = /^([^:]*)(?::(-?(?:10(?:\.0{1,6})?|\d(?:\.\d{1,6})?)))?$/;
+
+/** Reads elements of `keywords`. Refuses another boost with `field_invalid`. */
+export function readKeywords(keywords: readonly string[]): Result<Term[]> {
+  const terms: Term[] = [];
+  for (const keyword of keywords) {
+    const [whole, text = '', boost] = KEYWORD.exec(keyword) ?? [];
+    if (whole === undefined) {
+      const rule = `must be a word and, behind a colon, a boost from -${BOOST_MAX} to ${BOOST_MAX}`;
+      return no(refuse('field_invalid', { field: 'keywords', rule }));
+    }
+    terms.push({ text, ...(boost !== undefined && { boost: Number(boost) }) });
+  }
+  return ok(terms);
 }
 
 /** Words of a term in a prompt, and characters where a script has no spaces; longer pieces are sentences. */

@@ -4,7 +4,8 @@ import { BODY_LARGE_READ_BYTES, CallerBody } from '../../../edge/http/caller-bod
 import type { Session } from '../../../edge/ledger/session.ts';
 import { BODY_IDLE_MS } from '../../../edge/limits.ts';
 import { Relay } from '../../../edge/routing/relay.ts';
-import { ok } from '../../../shared/result.ts';
+import { refuse } from '../../../shared/refusal.ts';
+import { no, ok } from '../../../shared/result.ts';
 import { SEAL_SEGMENT_BYTES } from '../../../shared/seal/limits.ts';
 import { BODY_BYTES, BUFFERED_BODY_BYTES } from '../../../shared/speech/limits.ts';
 import { makeContext } from '../../fake/request-context.ts';
@@ -222,11 +223,12 @@ describe('C6 the body of a caller', () => {
     const read = readAll(body.open());
     source.break();
     await expect(read).rejects.toThrow('form_invalid');
+    expect(body.isCut).toBe(true);
   });
 });
 
 describe('C6 a caller that goes away', () => {
-  function makeRelay() {
+  function makeRelay(from: ReadableStream<Uint8Array> | null = null) {
     const { runtime } = makeClock();
     const ends: unknown[] = [];
     const session = { claims: { audit: 'buffered' }, subject: {}, end: async (ending: unknown) => ends.push(ending) };
@@ -237,8 +239,9 @@ describe('C6 a caller that goes away', () => {
       head: {},
       read: () => undefined,
     } as const;
-    const relay = new Relay(session as unknown as Session, new CallerBody(null, runtime), request, context);
-    return { relay, ends };
+    const body = new CallerBody(from, runtime);
+    const relay = new Relay(session as unknown as Session, body, request, context);
+    return { relay, ends, body };
   }
 
   it('ends its request once, gone before or after it is watched', () => {
@@ -249,6 +252,15 @@ describe('C6 a caller that goes away', () => {
     caller.abort();
     early.relay.watch(caller.signal);
     expect([early.ends, later.ends]).toEqual([[gone], [gone]]);
+  });
+
+  it('during its upload is recorded as gone', async () => {
+    const source = makeSource();
+    const { relay, ends, body } = makeRelay(source.stream);
+    source.break();
+    await expect(readAll(body.open())).rejects.toThrow('form_invalid');
+    await relay.end(no(refuse('form_invalid')));
+    expect(ends).toMatchObject([{ status: 499, reason: 'client_gone' }]);
   });
 
   it('is not watched once its request has ended', async () => {

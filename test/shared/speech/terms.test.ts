@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import {
   biasOf,
+  readKeywords,
   readTerms,
-  splitKeyword,
   TERM_CHARACTERS,
   TERMS_CHARACTERS,
   TERMS_MAX,
@@ -14,11 +14,13 @@ describe('U5 terms of a request', () => {
   it.each([
     ['snuffleupagus', { text: 'snuffleupagus' }],
     ['snuffleupagus:2.5', { text: 'snuffleupagus', boost: 2.5 }],
-    ['um:-99', { text: 'um', boost: -10 }],
-    ['10:30', { text: '10', boost: 10 }],
-    ['a:b', { text: 'a:b' }],
+    ['um:-10.0', { text: 'um', boost: -10 }],
   ])('reads the keyword %s', (keyword, expected) => {
-    expect(splitKeyword(keyword)).toEqual(expected);
+    expect(readKeywords([keyword])).toEqual({ ok: true, value: [expected] });
+  });
+
+  it.each(['um:-99', '10:30', 'a:b', 'a:Infinity', 'a:', 'a:10.5'])('refuses the boost of %s by name', (keyword) => {
+    expect(readKeywords(['fine', keyword])).toMatchObject({ refusal: { params: { field: 'keywords' } } });
   });
 
   it.each([

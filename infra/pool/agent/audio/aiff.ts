@@ -36,8 +36,11 @@ interface Chunk {
 const invalid = (rule: string): Result<never, Refusal> => no(refuse('audio_invalid', { rule }));
 
 /** An 80-bit extended float (IEEE 754): sign, 15 bits of exponent, 64 of mantissa. */
-const readExtended = (view: DataView, at: number) =>
-  view.getUint32(at + 2) * 2 ** ((view.getUint16(at) & 0x7fff) - 16383 - 31);
+function readExtended(view: DataView, at: number): number {
+  const high = view.getUint16(at);
+  const magnitude = view.getUint32(at + 2) * 2 ** ((high & 0x7fff) - 16383 - 31);
+  return high & 0x8000 ? -magnitude : magnitude;
+}
 
 /** Reads a `COMM` chunk (Audio Interchange File Format 1.3, AIFF-C draft of 1991). */
 function readFormat(view: DataView, isCompressed: boolean): Result<SampleFormat> {
@@ -47,7 +50,7 @@ function readFormat(view: DataView, isCompressed: boolean): Result<SampleFormat>
   const type = isCompressed ? String.fromCharCode(...letters) : 'NONE';
   const plain = type === 'NONE' || type === 'twos' ? bySize[Math.ceil(bits / 8) - 1] : undefined;
   const coding = plain ?? (type === 'sowt' && bits !== 16 ? undefined : codings[type]);
-  if (rate === 0) return invalid('its header says 0 Hz');
+  if (rate <= 0) return invalid(`its header says ${rate} Hz`);
   if (channels === 0) return invalid('its header says 0 channels');
   if (!coding || channels > RECORDING_CHANNELS_MAX) {
     const name = type.replace(/[^\x20-\x7e]/g, '?');

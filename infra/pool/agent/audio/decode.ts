@@ -49,8 +49,16 @@ const openers: Record<SoundFormat, (head: Uint8Array) => SoundDecoder | Promise<
   aac: () => openContainer(createAdtsDemuxer()),
 };
 
+/** Reports whether a sample is not a number, as floats of a file can be. */
+function hasNaN({ channels }: SoundBlock): boolean {
+  let sum = 0;
+  for (const samples of channels) for (let i = 0; i < samples.length; i++) sum += samples[i] as number;
+  return Number.isNaN(sum);
+}
+
 function judge(block: SoundBlock): Result<SoundBlock> {
   if (block.rate === 0) return no(refuse('audio_invalid', { rule: 'its header says 0 Hz' }));
+  if (hasNaN(block)) return no(refuse('audio_invalid', { rule: 'a sample is not a number' }));
   const fits = block.rate >= AUDIO_RATE_MIN_HZ && block.rate <= RECORDING_RATE_MAX_HZ;
   if (fits && block.channels.length <= RECORDING_CHANNELS_MAX) return ok(block);
   return no(refuse('audio_unsupported', { found: `sound of ${block.channels.length} channels and ${block.rate} Hz` }));

@@ -10,6 +10,7 @@ const OGG_PACKET_BYTES = MiB;
 
 const HEADER_BYTES = 27;
 const FIRST_PAGE = 2;
+const LAST_PAGE = 4;
 const SERIAL_AT = 14;
 const SEQUENCE_AT = 18;
 /** Offset of a page's checksum, which counts as zeros in it. */
@@ -51,7 +52,7 @@ export function createPageOrder(): (header: Uint8Array) => string | undefined {
 
 export interface OggGuard {
   push(bytes: Uint8Array): Result<undefined>;
-  /** Refuses a file that stops inside a page. */
+  /** Refuses a file that stops inside a page or before the page that ends the stream (RFC 3533 §6). */
   finish(): Result<undefined>;
 }
 
@@ -69,6 +70,7 @@ export function createOggGuard(onPacket?: (packet: Uint8Array) => void): OggGuar
   /** Bytes of page body still to come. */
   let body = 0;
   let pages = 0;
+  let isLast = false;
   /** The checksum of the page so far, and the one in its header. */
   let crc = 0;
   let announced = 0;
@@ -82,6 +84,7 @@ export function createOggGuard(onPacket?: (packet: Uint8Array) => void): OggGuar
     if (String.fromCharCode(...header.subarray(0, 4)) !== 'OggS') return damaged('its pages do not follow each other');
     const first = ((header[5] ?? 0) & FIRST_PAGE) !== 0;
     if (first !== (pages === 0)) return damaged('it holds more than one stream');
+    isLast = ((header[5] ?? 0) & LAST_PAGE) !== 0;
     const gap = findGap(header);
     if (gap !== undefined) return damaged(gap);
     announced = new DataView(header.buffer).getUint32(CHECKSUM_AT, true);
@@ -121,7 +124,10 @@ export function createOggGuard(onPacket?: (packet: Uint8Array) => void): OggGuar
       }
       return ok(undefined);
     },
-    finish: () => (filled === 0 && body === 0 ? ok(undefined) : no(refuse('audio_truncated', undefined, 'ogg page'))),
+    finish() {
+      if (filled > 0 || body > 0) return no(refuse('audio_truncated', undefined, 'ogg page'));
+      return isLast || pages === 0 ? ok(undefined) : no(refuse('audio_truncated', undefined, 'ogg without an end'));
+    },
   };
 }
 

@@ -76,6 +76,8 @@ async function serve(
   const cancel = new AbortController();
   const onClose = () => cancel.abort(refuse('pool_lost', undefined, 'edge connection closed'));
   response.once('close', onClose);
+  // The edge may have gone while the request was admitted.
+  if (response.destroyed) onClose();
   const late = setTimeout(() => cancel.abort(refuse('deadline_passed')), ticket.deadlineMs);
   const onStop = () => cancel.abort(refuse('pool_busy', undefined, 'agent stops'));
   stopped.addEventListener('abort', onStop, { once: true });

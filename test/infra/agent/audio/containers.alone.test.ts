@@ -348,6 +348,14 @@ describe('containers', () => {
     expect(refused && publicText(refused)).toContain("The file holds AIFF 'ima4' of 16 bits and 1 channels.");
   });
 
+  it('U1 AIFF of a negative rate and of floats that are no numbers is refused', async () => {
+    const negative = aiffOf('', 16, new Uint8Array(64));
+    negative[28] = 0xc0;
+    const notNumbers = aiffOf('fl32', 32, Uint8Array.of(0, 0, 0, 0, 0x7f, 0xc0, 0, 0));
+    const rules = await Promise.all([negative, notNumbers].map(async (file) => (await decode(file)).refusal?.params));
+    expect(rules).toEqual([{ rule: 'its header says -8000 Hz' }, { rule: 'a sample is not a number' }]);
+  });
+
   it.each(['adpcm-ms.wav', 'adpcm-ima.wav'])('U1 %s is decoded like the FLAC it was made of', async (name) => {
     const wanted = await source();
     const { channels, refusal, rate } = await decode(clip(name));

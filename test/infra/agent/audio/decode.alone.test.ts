@@ -101,6 +101,13 @@ describe('decoding in the pool (issue 3: WAV, FLAC, MP3 and Ogg Opus)', () => {
     expect((await decode(bytes.subarray(0, bytes.length - last))).refusal).toBe('audio_truncated');
   });
 
+  it.each(['mono.opus', 'vorbis.ogg', 'mono-8k.oga'])('U1: %s without its last page is refused', async (name) => {
+    const bytes = clip(name);
+    const last = Buffer.from(bytes).lastIndexOf('OggS');
+    expect((await decode(bytes)).refusal).toBeUndefined();
+    expect((await decode(bytes.subarray(0, last))).refusal).toBe('audio_truncated');
+  });
+
   it.each(['mono-16k.mp3', 'stereo-44k.mp3'])('a cut %s is noticed inside a frame, not between two', async (name) => {
     const bytes = clip(name);
     // Every frame of these clips is found by its header: from the first one, each says where the next one is.
@@ -244,7 +251,7 @@ describe('Ogg packets', () => {
       const bytes = table.reduce((sum, size) => sum + size, 0);
       const header = Buffer.alloc(27);
       header.write('OggS');
-      header[5] = i === 0 ? 2 : 0;
+      header[5] = (i === 0 ? 2 : 0) | (i + 100 >= lacing.length ? 4 : 0);
       header[18] = pages.length;
       header[26] = table.length;
       pages.push(withCrc(Buffer.concat([header, Uint8Array.from(table), body.subarray(at, at + bytes)])));
