@@ -31,6 +31,8 @@ export interface RequestContext {
   quota?: Quota | undefined;
   /** Model that serves the request, for the header `x-auricle-model`. */
   model?: string | undefined;
+  /** Quality of a degraded pool's answer, for the headers `x-auricle-degraded` and `cache-status` (RFC 9211). */
+  degraded?: { readonly level: number; readonly isCached: boolean } | undefined;
   /** A session was admitted, which logs the request at its end. */
   admitted?: boolean;
   /** Keeps the isolate alive after the response was sent. */

@@ -171,6 +171,15 @@ function describe() {
     components: {
       securitySchemes: { token: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
       headers: {
+        Degraded: {
+          description:
+            'Level of a degraded pool: 1 features off, 2 8 kHz sound, 3 cached results; absent at full quality',
+          schema: { type: 'integer', minimum: 1, maximum: 3 },
+        },
+        CacheStatus: {
+          description: 'RFC 9211, `auricle; hit`: a degraded pool sent the stored transcript of the same recording',
+          schema: { type: 'string' },
+        },
         RequestId: { description: 'Id of the request in logs and audit', schema: { type: 'string' } },
         RetryAfter: { description: 'Seconds after which to try again', schema: { type: 'integer' } },
         ...rateLimitComponents,

@@ -31,6 +31,7 @@ const ALLOW_HEADERS = [
 const EXPOSE_HEADERS = [
   ...['x-request-id', 'retry-after', 'retry-after-ms', 'x-should-retry', 'www-authenticate', 'allow'],
   ...['inference-header-content-length', 'dg-request-id', 'dg-error', 'x-auricle-model'],
+  ...['x-auricle-degraded', 'cache-status'],
   ...rateLimitNames,
 ].join(', ');
 

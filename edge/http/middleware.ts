@@ -62,9 +62,11 @@ export const setHeaders: MiddlewareHandler<EdgeEnv> = async (c, next) => {
   await next();
   if (c.res.status === 101) return;
   const { headers } = c.res;
-  const { id, quota, model } = c.get('context');
+  const { id, quota, model, degraded } = c.get('context');
   headers.set('x-request-id', id);
   if (model !== undefined) headers.set('x-auricle-model', model);
+  if (degraded) headers.set('x-auricle-degraded', String(degraded.level));
+  if (degraded?.isCached) headers.set('cache-status', 'auricle; hit');
   for (const [name, value] of Object.entries(rateLimitHeaders(quota))) headers.set(name, value);
   setCors(headers);
 };

@@ -5,7 +5,7 @@ import { KEYWORD, TERM_CHARACTERS, TERMS_MAX } from '../../shared/speech/terms.t
 import { AUDIO_CHANNELS_MAX, AUDIO_RATE_MAX_HZ, AUDIO_RATE_MIN_HZ } from '../../shared/speech/wav.ts';
 import { encodings } from '../../shared/stream/format.ts';
 import { SESSION } from '../stream/enter.ts';
-import { audioTypes, bytes, json, needed, query, requestClass, success, uploadKey } from './parts.ts';
+import { audioTypes, bytes, degradedHeaders, json, needed, query, requestClass, success, uploadKey } from './parts.ts';
 import { rateLimitRefs } from './rate-limit.ts';
 import { errors, identified, takingUpload, transcriptionRefusals } from './refusals.ts';
 import { input, like, oneOf, text, whole } from './values.ts';
@@ -182,11 +182,15 @@ function listenPaths() {
           },
         },
         responses: {
-          ...success('The transcript; with `callback`, the id of the upload', {
-            'application/json': {
-              schema: { anyOf: [{ $ref: '#/components/schemas/DeepgramRecording' }, acceptedRecording] },
+          ...success(
+            'The transcript; with `callback`, the id of the upload',
+            {
+              'application/json': {
+                schema: { anyOf: [{ $ref: '#/components/schemas/DeepgramRecording' }, acceptedRecording] },
+              },
             },
-          }),
+            degradedHeaders,
+          ),
           ...errors([...transcriptionRefusals, ...takingUpload], 'DeepgramError'),
         },
       },

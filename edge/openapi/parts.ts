@@ -5,9 +5,14 @@ import { classes } from '../../shared/tenant/claims.ts';
 import { input } from './values.ts';
 
 export const requestId = { 'x-request-id': { $ref: '#/components/headers/RequestId' } };
+/** Headers of a transcript that a degraded pool made. */
+export const degradedHeaders = {
+  'x-auricle-degraded': { $ref: '#/components/headers/Degraded' },
+  'cache-status': { $ref: '#/components/headers/CacheStatus' },
+};
 export const schema = (name: string) => ({ schema: { $ref: `#/components/schemas/${name}` } });
-export const success = (description: string, content: object) => ({
-  '200': { description, headers: requestId, content },
+export const success = (description: string, content: object, headers: object = {}) => ({
+  '200': { description, headers: { ...requestId, ...headers }, content },
 });
 export const json = (name: string) => ({ 'application/json': schema(name) });
 export const text = { schema: { type: 'string' } };

@@ -7,6 +7,7 @@ import { modelPaths } from './model-paths.ts';
 import {
   audioTypes,
   bytes,
+  degradedHeaders,
   hint,
   inPath,
   json,
@@ -70,25 +71,29 @@ export function paths() {
           content: { 'multipart/form-data': { ...schema('TranscriptionRequest'), encoding } },
         },
         responses: {
-          ...success('The transcript, in the format asked for', {
-            'application/json': {
-              schema: {
-                anyOf: [
-                  { $ref: '#/components/schemas/VerboseTranscription' },
-                  { $ref: '#/components/schemas/Transcription' },
-                ],
+          ...success(
+            'The transcript, in the format asked for',
+            {
+              'application/json': {
+                schema: {
+                  anyOf: [
+                    { $ref: '#/components/schemas/VerboseTranscription' },
+                    { $ref: '#/components/schemas/Transcription' },
+                  ],
+                },
+              },
+              'text/plain': text,
+              'application/x-subrip': text,
+              'text/vtt': text,
+              'text/event-stream': {
+                schema: {
+                  type: 'string',
+                  description: 'Frames `transcript.text.delta` and `transcript.text.done` of OpenAI, then `[DONE]`.',
+                },
               },
             },
-            'text/plain': text,
-            'application/x-subrip': text,
-            'text/vtt': text,
-            'text/event-stream': {
-              schema: {
-                type: 'string',
-                description: 'Frames `transcript.text.delta` and `transcript.text.done` of OpenAI, then `[DONE]`.',
-              },
-            },
-          }),
+            degradedHeaders,
+          ),
           '202': {
             description: 'The upload, if requested; its id alone if its status cannot be read now',
             headers: requestId,

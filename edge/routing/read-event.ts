@@ -32,7 +32,9 @@ function readUsual(value: Loose): AnswerEvent | undefined {
   }
 }
 
-function readFields({ fields }: Loose): AnswerEvent | undefined {
+function readFields({ fields, degraded }: Loose): AnswerEvent | undefined {
+  // Rare members need the schema.
+  if (degraded !== undefined) return undefined;
   if (typeof fields !== 'object' || fields === null || Array.isArray(fields)) return undefined;
   const read: Record<string, string[]> = {};
   for (const [name, values] of Object.entries(fields)) {

@@ -136,6 +136,9 @@ interface Permitted {
   readonly names: ModelNames;
 }
 
+const degradedBy = ({ degraded: level, cached }: Extract<AnswerEvent, { type: 'form' }>) =>
+  level === undefined ? undefined : { level, isCached: cached === true };
+
 /** Joins a relay and the caller's permissions for a protocol adapter. */
 export function sourceOf(
   relay: Relay<AnswerEvent>,
@@ -149,7 +152,11 @@ export function sourceOf(
     deliver: () => relay.deliver(),
     broke: (error) => relay.broke(error),
     abandon: relay.abandon,
-    next: () => relay.next(),
+    async next() {
+      const event = await relay.next();
+      if (event.ok && event.value.type === 'form') context.degraded = degradedBy(event.value);
+      return event;
+    },
     check(fields) {
       const kept = checkPromise(fields, hints, names);
       if (!kept.ok) return kept;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { final, ordinary, segment } from '../../fake/agent.ts';
-import { readRefusal, startAgent, upload } from '../../fake/network.ts';
+import { askDirectly, readRefusal, startAgent, upload } from '../../fake/network.ts';
 import { makeToken } from '../authority.ts';
 
 /** Rosters outlive a test, so every test has a model that no other agent serves. */
@@ -150,5 +150,45 @@ describe('A21 C6 refusals', () => {
     expect(second.headers.get('x-should-retry')).toBe('true');
     expect(Number(second.headers.get('retry-after'))).toBeGreaterThan(0);
     expect(await readRefusal(second)).toMatchObject({ status: 429, code: 'allowance_requests' });
+  });
+});
+
+describe('A20 the answer of a degraded pool', () => {
+  const quality = ({ headers }: Response) => [headers.get('x-auricle-degraded'), headers.get('cache-status')];
+
+  it.each([
+    ['A20: full quality names no level', {}, {}, [null, null]],
+    ['A20: an answer names its level', {}, { degraded: 2 }, ['2', null]],
+    ['A20: a stored result is marked', {}, { degraded: 3, cached: true }, ['3', 'auricle; hit']],
+    ['A20: a stream names its level before its first frame', { stream: 'true' }, { degraded: 1 }, ['1', null]],
+  ] as const)('%s', async (_, fields, degraded, headers) => {
+    const name = model();
+    const agent = await startAgent(name);
+    agent.script = async function* (received) {
+      await received.all();
+      const stream = 'stream' in fields ? { stream: [fields.stream] } : {};
+      yield { type: 'form', fields: { model: [name], ...stream }, ...degraded };
+      yield segment(0, 'hello there');
+      yield final(1);
+    };
+    const answer = await upload({ fields: [['model', name], ...Object.entries(fields)] });
+    expect([answer.status, ...quality(answer)]).toEqual([200, ...headers]);
+    expect(await answer.text()).toContain('hello there');
+  });
+
+  it('A20: names its level in the answer to a Deepgram client', async () => {
+    const name = model();
+    const agent = await startAgent(name);
+    agent.script = async function* (received) {
+      await received.all();
+      yield { type: 'form', fields: { model: [name] }, degraded: 1 };
+      yield final(0);
+    };
+    const headers = { authorization: `Bearer ${await makeToken()}`, 'content-type': 'audio/wav' };
+    const request = new Request(`http://edge.test/v1/listen?model=${name}`, { method: 'POST', headers, body: 'RIFF' });
+    const { answer, settled } = await askDirectly(request);
+    expect([answer.status, ...quality(answer)]).toEqual([200, '1', null]);
+    await answer.text();
+    await settled();
   });
 });
