@@ -97,6 +97,14 @@ export const auditEvent = z.discriminatedUnion('type', [
     model: z.string(),
     revision: z.string(),
   }),
+  /** The level of an agent changed (A20): 0 full quality, 1 features off, 2 8 kHz sound, 3 cached results. */
+  z.object({
+    ...origin,
+    type: z.literal('pool.degrade'),
+    agent: z.string(),
+    from: z.number().int().min(0).max(3),
+    to: z.number().int().min(0).max(3),
+  }),
   ...producerEvents,
   ...complianceEvents,
 ]);

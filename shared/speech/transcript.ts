@@ -47,7 +47,14 @@ export const answerEvent = z.discriminatedUnion('type', [
   z.object({ type: z.literal('ready'), agent: z.string(), model: z.string(), revision: z.string() }),
   z.object({ type: z.literal('keepalive') }),
   /** The text parts of the caller's form, once all that precede or follow the file are known. Spelled without `[]`. */
-  z.object({ type: z.literal('form'), fields: z.record(z.string(), z.array(z.string())) }),
+  z.object({
+    type: z.literal('form'),
+    fields: z.record(z.string(), z.array(z.string())),
+    /** Level at which a degraded pool serves the request (`load.degraded`); absent at full quality. */
+    degraded: z.number().int().min(1).max(3).optional(),
+    /** The transcript is a stored one of the same recording. */
+    cached: z.literal(true).optional(),
+  }),
   segment,
   final,
   z.object({

@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import type { ModelDescription } from '../../../shared/pool/description.ts';
-import { createDispatcher, type Dispatcher } from './engine/dispatch.ts';
+import type { Dispatcher } from './engine/dispatch.ts';
 import type { Engine } from './engine/engine.ts';
 import { createEngineMetrics } from './engine/metrics-page.ts';
 import { openEngine } from './engine/open-engine.ts';
@@ -13,13 +13,14 @@ import { findRevision } from './models/find-revision.ts';
 import type { LeasedModel, ServedModel } from './models/served-model.ts';
 import { EngineWatch } from './models/watch.ts';
 import { type Models, openModels } from './open-models.ts';
+import { openQueue } from './open-queue.ts';
 import type { AgentContext } from './request/agent-context.ts';
 import type { Settings } from './settings/settings.ts';
 import type { Clock } from './stream/clock.ts';
 import { StreamWorkers } from './stream/workers.ts';
 import { createLog } from './telemetry/log.ts';
 import { createMetrics, type Metrics } from './telemetry/metrics.ts';
-import { createPower } from './telemetry/power.ts';
+import { createPower, gpuUseOf } from './telemetry/power.ts';
 
 /** Interval of keepalives: under the 10 s of the protocol and any proxy's idle timeout. */
 export const KEEPALIVE_MS = 5_000;
@@ -98,20 +99,19 @@ export async function openBackend(settings: Settings, overrides: AgentOverrides,
   const models = await reload();
   const watch = new EngineWatch({ engine, models, reload, failures, record: outbox.record, log, agent });
   const serviceTime = createServiceTime(now);
-  const dispatcher = createDispatcher({
-    engine,
-    slots,
+  const enginePage = settings.engineMetricsUrl ? createEngineMetrics(settings.engineMetricsUrl) : undefined;
+  const gpuPage = settings.accelerator === 'gpu' ? enginePage : undefined;
+  const { dispatcher, degrader, results } = openQueue({
+    ...{ settings, registry, outbox, log, engine, now, gpu: createPower(gpuPage, now, gpuUseOf) },
     levels: watch.levels,
-    now,
     onServed(milliseconds) {
       serviceTime.add(milliseconds);
       metrics.served(milliseconds);
     },
   });
-  const enginePage = settings.engineMetricsUrl ? createEngineMetrics(settings.engineMetricsUrl) : undefined;
   const metrics = openMetrics({ registry, dispatcher, watch, failures, workers, enginePage, context });
   // The embedded engine of CPU pools has no power gauges.
-  const power = createPower(settings.accelerator === 'gpu' ? enginePage : undefined, now);
+  const power = createPower(gpuPage, now);
   const known = (name: string) => loader?.unloaded().filter((one) => one.name === name) ?? [];
   /** Returns a served revision of a model, or a named one that is not loaded and can only be leased. */
   const model = (name: string, revision?: string) =>
@@ -145,7 +145,7 @@ export async function openBackend(settings: Settings, overrides: AgentOverrides,
   };
   return {
     ...{ settings, now, log, keepaliveMs, workers, engine, outbox, keys, releaseMap, failures, watch, serviceTime },
-    ...{ dispatcher, metrics, power, model, lease, descriptions, loader, clock: overrides.clock },
+    ...{ dispatcher, degrader, results, metrics, power, model, lease, descriptions, loader, clock: overrides.clock },
   };
 }
 

@@ -54,6 +54,8 @@ export function openServing(backend: Backend, context: () => AgentContext) {
       calls,
       metrics,
       log,
+      degrader: backend.degrader,
+      results: backend.results,
       model: backend.model,
       lease: backend.lease,
       keepaliveMs,

@@ -34,7 +34,9 @@ function openReporter(backend: Backend, { book }: Serving) {
   return createLiveReporter({ url, agent: settings.agent, keys, token, now, book, describe: watch.descriptions, log });
 }
 
-function loadOf({ failures, dispatcher, serviceTime, watch, power }: Backend, { context }: Serving): Load {
+function loadOf(backend: Backend, { context }: Serving): Load {
+  const { failures, dispatcher, serviceTime, watch, power, degrader } = backend;
+  const degraded = degrader.level();
   const failed = failures.list().slice(0, LOAD_FAILURES_MAX);
   const drawn = power();
   const full = context.full();
@@ -47,6 +49,7 @@ function loadOf({ failures, dispatcher, serviceTime, watch, power }: Backend, { 
     engineReady: watch.ready(),
     ...(drawn !== undefined && { power: drawn }),
     ...(full.length > 0 && { full }),
+    ...(degraded > 0 && { degraded }),
     ...(failed.length > 0 && { failed }),
   };
 }

@@ -34,14 +34,15 @@ export function inputsOf(samples: Float32Array, recogniser?: Recogniser, bias?: 
 
 /** Returns the segments in an answer of the engine, counted from `index`. */
 async function readSegments(
-  { recogniser, bias }: Pick<RecognitionOptions, 'recogniser' | 'bias'>,
+  { recogniser, bias, isNarrow }: Pick<RecognitionOptions, 'recogniser' | 'bias' | 'isNarrow'>,
   utterance: Utterance,
   outputs: ReadonlyMap<string, Tensor>,
   index: number,
 ): Promise<Result<Segment[]>> {
   if (!('text' in recogniser)) {
     const scores = readScores(outputs, recogniser.decoder.width);
-    return scores.ok ? makeSegments({ ...recogniser, terms: bias?.()?.terms }, utterance, scores.value, index) : scores;
+    if (!scores.ok) return scores;
+    return makeSegments({ ...recogniser, terms: bias?.()?.terms, isNarrow }, utterance, scores.value, index);
   }
   const seconds = utterance.samples.length / MODEL_RATE;
   const heard = recogniser.text.read(outputs, seconds);
@@ -55,6 +56,8 @@ export interface RecognitionOptions {
   readonly dispatcher: Dispatcher;
   /** Called for each utterance: a form may name its words after the recognition was opened. */
   readonly bias?: (() => Bias | undefined) | undefined;
+  /** Decodes with fewer hypotheses (A20). */
+  readonly isNarrow?: boolean | undefined;
   readonly class: RequestClass;
   /** Absent: the agent's own work. */
   readonly tenant?: string | undefined;

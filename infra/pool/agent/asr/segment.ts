@@ -65,9 +65,9 @@ const share = (value: number) => Math.max(0, Math.min(1, value));
 async function findWords(
   decoder: WordDecoder,
   { logProbs, frames, tokens }: Scores,
-  terms: readonly Term[] | undefined,
+  { terms, isNarrow }: Pick<Decodable, 'terms' | 'isNarrow'>,
 ): Promise<Decoded> {
-  const decoding = decoder.begin(terms);
+  const decoding = decoder.begin(terms, isNarrow);
   const most = DECODE_TURN_FRAMES;
   for (let at = 0; at < frames; at += most) {
     const count = Math.min(most, frames - at);
@@ -144,16 +144,23 @@ export function segmentsOf(found: SegmentWords, index: number): Result<Segment[]
 
 const failed = (detail: string) => no(refuse('engine_failed', undefined, `engine answer: ${detail}`));
 
+/** A recogniser with the parameters of one request. */
+interface Decodable extends CtcRecogniser {
+  readonly terms?: readonly Term[] | undefined;
+  /** Decodes with fewer hypotheses. */
+  readonly isNarrow?: boolean | undefined;
+}
+
 /** One utterance as segments counted from `index`, as `segmentsOf`. Times count samples from the start. */
 export async function makeSegments(
-  { decoder, frameSeconds, terms }: CtcRecogniser & { readonly terms?: readonly Term[] | undefined },
+  { decoder, frameSeconds, terms, isNarrow }: Decodable,
   utterance: Utterance,
   scores: Scores,
   index: number,
 ): Promise<Result<Segment[]>> {
   const logProbability = meanBest(scores);
   if (!Number.isFinite(logProbability)) return failed('not probabilities');
-  const { words } = await findWords(decoder, scores, terms);
+  const { words } = await findWords(decoder, scores, { terms, isNarrow });
   const start = utterance.start / MODEL_RATE;
   const end = start + utterance.samples.length / MODEL_RATE;
   return segmentsOf({ words, start, end, frameSeconds, logProbability }, index);

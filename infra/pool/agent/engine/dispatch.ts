@@ -8,7 +8,7 @@ import type { Engine } from './engine.ts';
 import { levelOf } from './level.ts';
 import { QUEUED_UTTERANCES_MAX } from './limits.ts';
 import { createPatience } from './patience.ts';
-import { createSlots, type Place } from './slots.ts';
+import { createSlots, type Place, type SlotsOptions } from './slots.ts';
 
 /** One utterance's inference. */
 export interface Task extends Place {
@@ -28,7 +28,7 @@ export interface Dispatcher {
   busy(): number;
 }
 
-export interface DispatcherOptions {
+export interface DispatcherOptions extends Pick<SlotsOptions, 'windows' | 'onQueued'> {
   readonly engine: Engine;
   readonly slots: number;
   /** Priority levels of a model at the engine; not said, one for each class. */
@@ -45,7 +45,8 @@ const full = no(refuse('pool_busy', undefined, 'utterance queue is full'));
 /** The only way to the engine: a bounded queue by class, tenant and deadline before a fixed number of slots. */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { engine, slots: most, levels = () => classes.length, now, onServed = () => {} } = options;
-  const slots = createSlots({ slots: most, capacity: QUEUED_UTTERANCES_MAX, now });
+  const { windows, onQueued } = options;
+  const slots = createSlots({ slots: most, capacity: QUEUED_UTTERANCES_MAX, now, windows, onQueued });
   const patience = createPatience(now);
 
   async function attempt(task: Task): Promise<Answer & { retryable?: boolean }> {

@@ -1,5 +1,7 @@
 import type { RequestClass } from '../../../../shared/tenant/claims.ts';
-import { countByClass, draw, emptyQueue, enqueue, noTurns, type Queue, withdraw } from './queue.ts';
+import type { QueueOutcome } from '../degrade/degrade.ts';
+import { countByClass, draw, emptyQueue, enqueue, noTurns, type Queue, type Waiting, withdraw } from './queue.ts';
+import { isOff, noWindows, release, type Windows } from './windows.ts';
 
 /** Urgency, owner and deadline of work that needs a slot. */
 export interface Place {
@@ -28,16 +30,22 @@ export interface SlotsOptions {
   /** Work that may wait. */
   readonly capacity: number;
   readonly now: () => number;
+  /** Current windows (A13); none by default. */
+  readonly windows?: (() => Windows) | undefined;
+  /** Called once for each piece of work, when it leaves the queue or was refused by it. */
+  readonly onQueued?: ((name: RequestClass, outcome: QueueOutcome) => void) | undefined;
 }
 
 interface Waiter {
   readonly place: Place;
   readonly work: Work;
+  readonly since: number;
   readonly leave: () => void;
 }
 
 /** A2: a bounded queue by class, tenant and deadline before a fixed number of slots. */
-export function createSlots({ slots, capacity, now }: SlotsOptions) {
+export function createSlots({ slots, capacity, now, windows = () => noWindows, onQueued = () => {} }: SlotsOptions) {
+  let alarm: NodeJS.Timeout | undefined;
   let queue: Queue = emptyQueue;
   let turns = noTurns;
   let nextId = 0;
@@ -52,8 +60,9 @@ export function createSlots({ slots, capacity, now }: SlotsOptions) {
     return waiter;
   }
 
-  async function begin(work: Work, { onStart }: Place): Promise<void> {
+  async function begin(work: Work, { class: name, onStart }: Place, waitMs: number): Promise<void> {
     busy++;
+    onQueued(name, { waitMs });
     onStart?.();
     const finish = await work.begin();
     busy--;
@@ -61,34 +70,49 @@ export function createSlots({ slots, capacity, now }: SlotsOptions) {
     if (waiting.size > 0) pump();
   }
 
+  function giveUp(id: number, why: Unbegun): void {
+    const waiter = take(id);
+    if (!waiter) return;
+    // Work whose caller left counts by its wait.
+    onQueued(waiter.place.class, why === 'gone' ? { waitMs: now() - waiter.since } : 'refused');
+    waiter.work.giveUp(why);
+  }
+
   function pump() {
-    const next = draw(queue, turns, slots - busy, now());
-    queue = next.queue;
+    clearTimeout(alarm);
+    const at = now();
+    const { ready, wakeAt } = release(queue, windows(), slots - busy, at);
+    if (wakeAt !== undefined && busy < slots) alarm = setTimeout(pump, Math.max(1, wakeAt - at));
+    const next = draw(ready, turns, slots - busy, at);
     turns = next.turns;
-    for (const { id } of next.late) take(id)?.work.giveUp('late');
+    const left = new Set<Waiting>([...next.start, ...next.late]);
+    queue = queue.filter((one) => !left.has(one));
+    for (const { id } of next.late) giveUp(id, 'late');
     for (const { id } of next.start) {
       const waiter = take(id);
-      if (waiter) void begin(waiter.work, waiter.place);
+      if (waiter) void begin(waiter.work, waiter.place, at - waiter.since);
     }
   }
 
   function wait(place: Place, work: Work): void {
     const id = nextId++;
     const { class: name, tenant = '', deadline } = place;
-    const added = enqueue(queue, { id, class: name, tenant, deadline }, now(), capacity);
+    const since = now();
+    const added = enqueue(queue, { id, class: name, tenant, deadline, since }, since, capacity);
     if (!added.ok) {
+      onQueued(name, 'refused');
       work.giveUp('full');
       return;
     }
     queue = added.value.queue;
-    for (const displaced of added.value.displaced) take(displaced.id)?.work.giveUp('full');
+    for (const displaced of added.value.displaced) giveUp(displaced.id, 'full');
     // An aborted signal frees the entry at once.
     const leave = () => {
       queue = withdraw(queue, id);
-      take(id)?.work.giveUp('gone');
+      giveUp(id, 'gone');
     };
     place.signal.addEventListener('abort', leave, { once: true });
-    waiting.set(id, { place, work, leave });
+    waiting.set(id, { place, work, since, leave });
     pump();
   }
 
@@ -96,8 +120,9 @@ export function createSlots({ slots, capacity, now }: SlotsOptions) {
     /** Begins it at once or when a slot is free, or gives it up: exactly one of both. */
     run(place: Place, work: Work): void {
       if (place.signal.aborted) work.giveUp('gone');
-      else if (busy < slots && waiting.size === 0 && place.deadline > now()) void begin(work, place);
-      else wait(place, work);
+      else if (isOff(windows()) && busy < slots && waiting.size === 0 && place.deadline > now()) {
+        void begin(work, place, 0);
+      } else wait(place, work);
     },
     queued: (): Record<RequestClass, number> => countByClass(queue),
     busy: () => busy,

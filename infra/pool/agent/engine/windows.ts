@@ -16,6 +16,8 @@ export interface Windows {
 /** Releases each utterance at once: the engine's own dynamic batching forms the batches. */
 export const noWindows: Windows = { microMs: 0, macroMs: 0, batch: 1 };
 
+export const isOff = ({ microMs, macroMs }: Windows): boolean => microMs <= 0 && macroMs <= 0;
+
 export interface Released {
   /** Utterances whose window is over, in the order of the queue. */
   readonly ready: Queue;
@@ -28,7 +30,7 @@ export interface Released {
  * of its group, and ends after its length or when as many wait as fit: `batch`, and never more than `free` slots.
  */
 export function release(queue: Queue, windows: Windows, free: number, now: number): Released {
-  if (windows.microMs <= 0 && windows.macroMs <= 0) return { ready: queue, wakeAt: undefined };
+  if (isOff(windows)) return { ready: queue, wakeAt: undefined };
   const enough = Math.max(1, Math.min(windows.batch, free));
   const isMacro = ({ class: name }: Waiting) => name === 'batch';
   const groups = [

@@ -13,7 +13,7 @@ const AGENT_BATCH_BYTES = 40 * KiB;
 
 type Unstamped<T> = T extends AuditEvent ? Omit<T, 'v' | 'id' | 'at' | 'producer'> : never;
 /** An event without the members that the outbox adds: agent, id, time. */
-export type AgentEvent = Unstamped<Extract<AuditEvent, { type: 'keys' | 'model.revision' | 'gap' }>>;
+export type AgentEvent = Unstamped<Extract<AuditEvent, { type: 'keys' | 'model.revision' | 'pool.degrade' | 'gap' }>>;
 
 export interface Outbox {
   /** Takes an event over: it is on disk when this returns. */

@@ -1,6 +1,8 @@
 import { clampRetry, type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no } from '../../../../shared/result.ts';
 import type { RequestClass } from '../../../../shared/tenant/claims.ts';
+import type { Degrader } from '../degrade/degrader.ts';
+import type { ResultCache } from '../degrade/result-cache.ts';
 import type { Calls } from '../engine/calls/calls.ts';
 import type { Dispatcher } from '../engine/dispatch.ts';
 import type { Keys } from '../identity/keys.ts';
@@ -33,6 +35,9 @@ export interface AgentContextOptions {
   readonly calls: Calls;
   readonly metrics: Metrics;
   readonly log: Log;
+  readonly degrader: Degrader;
+  /** Results of recordings, empty at level 0. */
+  readonly results: ResultCache;
   /** Returns a revision of a model while the agent serves it; without a digest the one of the part `full`. */
   readonly model: (name: string, revision?: string) => ServedModel | undefined;
   /** Leases a model for a request, after its load if need be; `undefined` when it is not loaded in time. */
@@ -84,7 +89,12 @@ export function openAdmission(parts: AgentContextOptions): AgentContext {
   return {
     ...parts,
     enter: short.enter,
-    takeSlot: (request) => (draining ? no(refuse('pool_busy', undefined, 'agent stops')) : slots.enter(request)),
+    takeSlot(request) {
+      if (draining) return no(refuse('pool_busy', undefined, 'agent stops'));
+      const taken = slots.enter(request);
+      if (!taken.ok) parts.degrader.note(request.class, 'refused');
+      return taken;
+    },
     full: slots.full,
     withRetry(refusal, name) {
       if (refusal.reason !== 'pool_busy') return refusal;

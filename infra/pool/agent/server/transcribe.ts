@@ -11,8 +11,12 @@ import { type Bias, biasOf, readTerms, termList } from '../../../../shared/speec
 import type { Segment } from '../../../../shared/speech/transcript.ts';
 import { createRecognition } from '../asr/recognise.ts';
 import { recogniseRecording } from '../asr/recognise-recording.ts';
+import type { Recogniser } from '../asr/segment.ts';
 import type { RecordingTotals } from '../asr/vad/listen.ts';
 import { decodeSound } from '../audio/decode.ts';
+import type { Level } from '../degrade/degrade.ts';
+import type { CachedResult } from '../degrade/result-cache.ts';
+import { StoredRecording } from '../degrade/stored-recording.ts';
 import type { Tally } from '../live-counts/tally.ts';
 import type { ServedModel } from '../models/served-model.ts';
 import type { AgentContext } from '../request/agent-context.ts';
@@ -94,7 +98,7 @@ async function* plaintexts(
 }
 
 interface Work {
-  readonly context: Pick<AgentContext, 'agent' | 'dispatcher' | 'metrics' | 'now'>;
+  readonly context: Pick<AgentContext, 'agent' | 'degrader' | 'dispatcher' | 'metrics' | 'now' | 'results'>;
   readonly ticket: Pick<Ticket, 'class' | 'model' | 'tenant'>;
   readonly model: ServedModel;
   readonly answer: Pick<Answer, 'send'>;
@@ -113,7 +117,7 @@ const muted = (answer: Work['answer']): Work['answer'] => ({
 });
 
 /** How segments leave: counted, and without their words once it is known that the form asks for none. */
-function createSegmentSender(answer: Work['answer'], tally: Tally) {
+function createSegmentSender(answer: Work['answer'], tally: Tally, stored: StoredRecording) {
   const sender = {
     /**
      * Words are sent until the form is known, since its answer may need them; a bare recording needs none.
@@ -122,6 +126,7 @@ function createSegmentSender(answer: Work['answer'], tally: Tally) {
     async send(segment: Segment): Promise<void> {
       tally.segments += 1;
       tally.copy?.texts.push(segment.text);
+      stored.add(segment);
       await answer.send(sender.wordy ? segment : { ...segment, words: [] });
     },
   };
@@ -140,9 +145,75 @@ const lengthsOf = ({ seconds, speechSeconds, channels }: RecordingTotals) =>
     ? { durationSeconds: seconds, speechSeconds }
     : { durationSeconds: seconds / channels, speechSeconds, channels };
 
+interface Reading {
+  readonly work: Work;
+  readonly recogniser: Recogniser;
+  readonly hints: Head;
+  readonly answer: Work['answer'];
+  readonly level: Level;
+}
+
+/** Recognises the file of a request, or takes the stored result of the same recording (A20). */
+function openReading({ work, recogniser, hints, answer, level }: Reading) {
+  const { context, ticket, model, signal, deadline, tally } = work;
+  const { revision } = model.description;
+  const stored = new StoredRecording(context.results, hints.mirror ? 0 : level, { tenant: ticket.tenant, revision });
+  const sender = createSegmentSender(answer, tally, stored);
+  let bias: Bias | undefined;
+  let totals: RecordingTotals | undefined;
+  let cached: CachedResult | undefined;
+  const recognition = createRecognition({
+    ...{ recogniser, deadline, signal, dispatcher: context.dispatcher },
+    ...{ class: ticket.class, tenant: ticket.tenant },
+    bias: () => bias,
+    isNarrow: level > 0,
+    onStart: work.onStart,
+    onSegment: sender.send,
+  });
+
+  /** Sends a stored result. It says nothing about the revision's speed, so the tally leaves it out. */
+  async function sendCached(result: CachedResult): Promise<Result<undefined>> {
+    cached = result;
+    totals = result.totals;
+    tally.isRecording = false;
+    context.metrics.cached();
+    for (const segment of result.segments) await sender.send(segment);
+    return ok(undefined);
+  }
+
+  return {
+    sender,
+    isCached: () => cached !== undefined,
+    /** Reads the file. A form that was announced leaves no time to look for a stored result. */
+    async read(bytes: AsyncIterable<Uint8Array>, words: Bias | undefined, isAnnounced: boolean) {
+      bias = words;
+      const isSeparate = hints.multichannel;
+      const found = isAnnounced
+        ? { bytes }
+        : await stored.find(bytes, [isSeparate, hints.language, bias], context.now());
+      if ('result' in found) return sendCached(found.result);
+      const sound = decodeSound(found.bytes, signal);
+      const all = await recogniseRecording({ sound, recognition, metrics: context.metrics, isSeparate });
+      if (!all.ok) return all;
+      totals = all.value;
+      tally.totals = totals;
+      return ok(undefined);
+    },
+    /** Returns the number of segments and the totals once all segments were sent. */
+    async finish(): Promise<Result<{ readonly segments: number; readonly totals: RecordingTotals }>> {
+      const segments = cached ? ok(cached.segments.length) : await recognition.finish();
+      if (!segments.ok) return segments;
+      if (!totals) return no(refuse('internal', undefined, 'recording without an end'));
+      if (!cached) stored.store(totals, context.now());
+      context.metrics.recorded(ticket.class, totals);
+      return ok({ segments: segments.value, totals });
+    },
+  };
+}
+
 /** Reads the body, recognises, and emits everything but a refusal. */
 export async function transcribe(work: Work): Promise<Result<undefined>> {
-  const { context, ticket, model, records, signal, deadline, tally } = work;
+  const { context, ticket, model, records, tally } = work;
   const { name, revision, languages } = model.description;
   const read = readHead(work.head, ticket);
   if (!read.ok) return read;
@@ -151,23 +222,14 @@ export async function transcribe(work: Work): Promise<Result<undefined>> {
   tally.isRecording = true;
   const hints = read.value;
   const { mirror } = hints;
+  const level = context.degrader.level();
+  // A copy is work that no caller waits for.
+  if (mirror && level > 0) return no(refuse('pool_busy', undefined, 'degraded: no copies'));
   if (mirror) tally.copy = { served: mirror.text, texts: [] };
   const answer = mirror ? muted(work.answer) : work.answer;
-  const sender = createSegmentSender(answer, tally);
-  const recognition = createRecognition({
-    recogniser,
-    dispatcher: context.dispatcher,
-    class: ticket.class,
-    tenant: ticket.tenant,
-    deadline,
-    signal,
-    bias: () => bias,
-    onStart: work.onStart,
-    onSegment: sender.send,
-  });
-  let totals: RecordingTotals | undefined;
+  const reading = openReading({ work, recogniser, hints, answer, level });
+  const degraded = level > 0 && { degraded: level };
   let announced: Fields | undefined;
-  let bias: Bias | undefined;
 
   /**
    * A caller who asked for a stream before the file hears segments while it still sends. Then the form is settled:
@@ -177,22 +239,16 @@ export async function transcribe(work: Work): Promise<Result<undefined>> {
     const form = checkForm(before, hints, languages);
     if (!form.ok || !form.value.stream) return;
     announced = before;
-    sender.wordy = form.value.wordy;
-    await answer.send({ type: 'form', fields: form.value.fields });
+    reading.sender.wordy = form.value.wordy;
+    await answer.send({ type: 'form', fields: form.value.fields, ...degraded });
   }
 
   async function recogniseBody(bytes: AsyncIterable<Uint8Array>, before: Fields): Promise<Result<undefined>> {
     const keywords = readKeywords(before);
     if (!keywords.ok) return keywords;
-    bias = biasOf(before.prompt?.[0] ?? hints.prompt, hints.terms ?? keywords.value);
     await announceEarly(before);
-    const sound = decodeSound(bytes, signal);
-    const isSeparate = hints.multichannel;
-    const all = await recogniseRecording({ sound, recognition, metrics: context.metrics, isSeparate });
-    if (!all.ok) return all;
-    totals = all.value;
-    tally.totals = totals;
-    return ok(undefined);
+    const bias = biasOf(before.prompt?.[0] ?? hints.prompt, hints.terms ?? keywords.value);
+    return reading.read(bytes, bias, announced !== undefined);
   }
 
   const body = plaintexts(records, tally, context.now);
@@ -203,22 +259,18 @@ export async function transcribe(work: Work): Promise<Result<undefined>> {
   if (!fields.ok) return fields;
   const form = checkForm(fields.value, hints, languages);
   if (!form.ok) return form;
-  if (isForm) sender.wordy = form.value.wordy;
-  if (!announced) await answer.send({ type: 'form', fields: form.value.fields });
+  if (isForm) reading.sender.wordy = form.value.wordy;
+  if (!announced) {
+    const isCached = reading.isCached() && { cached: true as const };
+    await answer.send({ type: 'form', fields: form.value.fields, ...degraded, ...isCached });
+  }
   const late = announced && lateField(announced, fields.value);
   if (late !== undefined)
     return no(refuse('field_invalid', { field: late, rule: 'must come before the file in a stream' }));
-  const segments = await recognition.finish();
-  if (!segments.ok) return segments;
-  if (!totals) return no(refuse('internal', undefined, 'recording without an end'));
-  context.metrics.recorded(ticket.class, totals);
-  await answer.send({
-    type: 'final',
-    model: name,
-    revision,
-    language: form.value.language,
-    ...lengthsOf(totals),
-    segments: segments.value,
-  });
+  const finished = await reading.finish();
+  if (!finished.ok) return finished;
+  const { language } = form.value;
+  const { segments, totals } = finished.value;
+  await answer.send({ type: 'final', model: name, revision, language, ...lengthsOf(totals), segments });
   return ok(undefined);
 }

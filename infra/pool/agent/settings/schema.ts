@@ -113,6 +113,10 @@ export const environment = z.object({
   AURICLE_STREAMS: z.coerce.number().int().min(1).max(100_000).default(STREAMS_PER_AGENT),
   /** Processes that carry live streams, one for each core; 1 carries them in the agent's own process. */
   AURICLE_WORKERS: z.coerce.number().int().min(1).max(256).default(os.availableParallelism()),
+  /** Windows before the engine's own batching (README, "Windows"). */
+  AURICLE_WINDOWS: z.enum(['on', 'off']).default('off'),
+  /** Length of a window of A20, seconds; 0 never degrades. */
+  AURICLE_DEGRADE_WINDOW_SECONDS: z.coerce.number().int().min(0).max(3_600).default(30),
   /** Whether recordings of AAC are decoded (README, "AAC"). */
   AURICLE_AAC: z.enum(['on', 'off']).default('off'),
   /** Time for work in flight after the order to stop, ms; below the platform's grace period. */
@@ -169,6 +173,8 @@ export const meanings: Record<keyof Environment, string> = {
   AURICLE_SLOTS: 'utterances at the engine at once, 1 to 1024',
   AURICLE_STREAMS: 'live streams open at once, 1 to 100000',
   AURICLE_WORKERS: 'processes that carry live streams, 1 to 256; as many as cores unless set',
+  AURICLE_WINDOWS: 'on holds utterances up to 50 ms, batch work up to 500 ms, for larger batches',
+  AURICLE_DEGRADE_WINDOW_SECONDS: 'seconds of a window of which three bad ones degrade the agent; 0: never',
   AURICLE_AAC: 'on decodes AAC, whose patents the operator answers for; off refuses it',
   AURICLE_DRAIN_MS: 'milliseconds that work in flight may take after the order to stop',
 };

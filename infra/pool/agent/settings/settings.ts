@@ -49,6 +49,9 @@ export interface Settings {
   readonly streams: number;
   /** Processes that carry live streams; 1 is the agent's own. */
   readonly workers: number;
+  /** Whether utterances wait for others in windows. */
+  readonly windows: boolean;
+  readonly degradeWindowMs: number;
   /** Whether AAC is decoded. */
   readonly aac: boolean;
   readonly drainMs: number;
@@ -134,6 +137,8 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     slots: e.AURICLE_SLOTS,
     streams: e.AURICLE_STREAMS,
     workers: e.AURICLE_WORKERS,
+    windows: e.AURICLE_WINDOWS === 'on',
+    degradeWindowMs: e.AURICLE_DEGRADE_WINDOW_SECONDS * 1_000,
     aac: e.AURICLE_AAC === 'on',
     drainMs: e.AURICLE_DRAIN_MS,
   };

@@ -51,6 +51,7 @@ export type LogEvent =
   | 'job-failed'
   | 'job-refused'
   | 'job-unreadable'
+  | 'degraded'
   | 'queue-lost'
   | 'queue-back'
   | 'live-report-failed'

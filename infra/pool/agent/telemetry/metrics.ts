@@ -58,6 +58,11 @@ function createRequestMetrics(registry: Registry) {
     labelNames: ['class'],
     registers,
   });
+  const cached = new Counter({
+    name: 'auricle_agent_cached_results_total',
+    help: 'Recordings that a degraded agent answered with a stored result',
+    registers,
+  });
   const utterances = createUtteranceHistogram(registry);
   const service = new Histogram({
     name: 'auricle_agent_service_seconds',
@@ -65,13 +70,13 @@ function createRequestMetrics(registry: Registry) {
     buckets: buckets.service,
     registers,
   });
-  return { requests, audio, speech, utterances, service };
+  return { requests, audio, speech, cached, utterances, service };
 }
 
 /** Prometheus metrics of one agent (R14). Labels are classes and refusal reasons only: no tenant, no content. */
 export function createMetrics(registry: Registry, levels: Levels) {
   const registers = [registry];
-  const { requests, audio, speech, utterances, service } = createRequestMetrics(registry);
+  const { requests, audio, speech, cached, utterances, service } = createRequestMetrics(registry);
   registerGauges(registry, {
     auricle_agent_requests_in_flight: ['Short requests being worked on', () => levels.busy()],
     auricle_agent_slots_used: ['Utterances at the engine', () => levels.slotsUsed()],
@@ -116,6 +121,7 @@ export function createMetrics(registry: Registry, levels: Levels) {
       audio.inc({ class: name }, seconds);
       speech.inc({ class: name }, speechSeconds);
     },
+    cached: () => cached.inc(),
     utterance: (seconds: number) => utterances.observe(seconds),
     served: (milliseconds: number) => service.observe(milliseconds / 1_000),
     contentType: registry.contentType,

@@ -14,6 +14,14 @@ function sumOf(page: string, gauge: string): number | undefined {
   return values.length > 0 && values.every(Number.isFinite) ? values.reduce((sum, one) => sum + one, 0) : undefined;
 }
 
+/** Returns the mean use of the GPUs, 0 to 1; `undefined` when the page lacks it. */
+export function gpuUseOf(page: string): number | undefined {
+  const gauge = 'nv_gpu_utilization';
+  const sum = sumOf(page, gauge);
+  const gpus = page.split('\n').filter((line) => line.startsWith(`${gauge}{`)).length;
+  return sum === undefined ? undefined : Math.min(1, Math.max(0, sum / gpus));
+}
+
 /** Returns the power drawn as a share of the GPUs' limits; `undefined` when the page lacks either. */
 export function powerOf(page: string): number | undefined {
   const [usage, limit] = [sumOf(page, 'nv_gpu_power_usage'), sumOf(page, 'nv_gpu_power_limit')];
@@ -22,12 +30,13 @@ export function powerOf(page: string): number | undefined {
 }
 
 /**
- * Returns a reader of the last known share. A call starts a read of the page when the last one is old, and never
+ * Returns a reader of the last known share, the power or what `of` reads. A call starts a read of the page when the last one is old, and never
  * waits for it.
  */
 export function createPower(
   readPage: (() => Promise<string | undefined>) | undefined,
   now: () => number,
+  of: (page: string) => number | undefined = powerOf,
 ): () => number | undefined {
   let reading = false;
   let read = Number.NEGATIVE_INFINITY;
@@ -35,7 +44,7 @@ export function createPower(
   const refresh = async (page: () => Promise<string | undefined>) => {
     reading = true;
     read = now();
-    const share = powerOf((await page()) ?? '');
+    const share = of((await page()) ?? '');
     if (share !== undefined) last = { share, at: now() };
     reading = false;
   };

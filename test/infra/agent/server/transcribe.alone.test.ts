@@ -3,6 +3,8 @@ import { createDecoder, type WordDecoder } from '../../../../infra/pool/agent/as
 import type { Recogniser } from '../../../../infra/pool/agent/asr/segment.ts';
 import { createTextReader } from '../../../../infra/pool/agent/asr/text/text-reader.ts';
 import type { VoiceDetector } from '../../../../infra/pool/agent/asr/vad/detect.ts';
+import type { Level } from '../../../../infra/pool/agent/degrade/degrade.ts';
+import { ResultCache } from '../../../../infra/pool/agent/degrade/result-cache.ts';
 import type { Dispatcher } from '../../../../infra/pool/agent/engine/dispatch.ts';
 import { newTally } from '../../../../infra/pool/agent/live-counts/tally.ts';
 import { checkForm, transcribe } from '../../../../infra/pool/agent/server/transcribe.ts';
@@ -12,6 +14,7 @@ import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { Opened } from '../../../../shared/seal/records.ts';
 import { CONTENT_TYPE_CHARACTERS } from '../../../../shared/speech/limits.ts';
+import type { AnswerEvent } from '../../../../shared/speech/transcript.ts';
 import { spell, tokens } from '../../../fake/engine.ts';
 import { formBytes, joinSamples, multipart, silence, voice, wavFile } from '../fixtures.ts';
 
@@ -54,9 +57,15 @@ interface Scene {
   readonly head?: Record<string, unknown>;
   readonly run?: Dispatcher['run'];
   readonly recogniser?: Recogniser;
+  readonly level?: Level;
+  readonly results?: ResultCache;
+  readonly tenant?: string;
 }
 
-function begin({ body, rest, head = {}, run = () => new Promise(() => {}), recogniser }: Scene) {
+function begin({ body, rest, head = {}, run = () => new Promise(() => {}), ...scene }: Scene) {
+  const { recogniser, level = 0, results = new ResultCache(), tenant = 'dev' } = scene;
+  const events: AnswerEvent[] = [];
+  const tally = newTally(0);
   const cancel = new AbortController();
   async function* records(): AsyncGenerator<Result<Opened>> {
     yield ok({ plaintext: body, final: !rest });
@@ -76,19 +85,21 @@ function begin({ body, rest, head = {}, run = () => new Promise(() => {}), recog
     context: {
       agent: 'agent-1',
       dispatcher: { run } as unknown as Dispatcher,
-      metrics: { utterance: () => {}, recorded: () => {} } as never,
+      degrader: { note: () => {}, level: () => level },
+      results,
+      metrics: { utterance: () => {}, recorded: () => {}, cached: () => {} } as never,
       now: () => 0,
     },
-    ticket: { class: 'default', tenant: 'dev', model: 'm' },
+    ticket: { class: 'default', tenant, model: 'm' },
     model: { description, recogniser: recogniser ?? { model: 'm', frameSeconds: 0.04, decoder } },
-    answer: { send: async () => {} },
+    answer: { send: async (event) => void events.push(event as AnswerEvent) },
     head: { v: 1, task: 'transcribe', dialect: 'openai-audio', contentType: multipart, model: 'm', ...head },
     records: records(),
     signal: cancel.signal,
     deadline: 0,
-    tally: newTally(0),
+    tally,
   });
-  return { outcome, cancel };
+  return { outcome, cancel, events, tally };
 }
 
 /** One utterance more than may be in flight, and speech behind them, in a chunk that is read at once. */
@@ -230,5 +241,84 @@ describe('languages of form, hints and model', () => {
     ['de', undefined, ['en'], 'language_unknown'],
   ])('form %s, hint %s, model %s: %s', (language, hint, spoken, expected) => {
     expect(judge(language, hint, spoken)).toBe(expected);
+  });
+});
+
+describe('A20 a degraded agent', () => {
+  const { logProbs, frames } = spell('a');
+  const value = new Map([
+    ['LOG_PROBS', fp32Tensor('LOG_PROBS', logProbs, [1, frames, tokens.length])],
+    ['FRAMES', int32Tensor('FRAMES', Int32Array.of(frames), [1, 1])],
+  ]);
+  const one = { name: 'file', value: wavFile(voice(0.4)), filename: 'a.wav' };
+  const prompt = { name: 'prompt', value: 'Kowalski' };
+
+  /** Serves one recording and returns its form event, the texts, and how often the engine worked. */
+  async function serve(results: ResultCache, scene: Partial<Scene>) {
+    let calls = 0;
+    const run: Dispatcher['run'] = async () => {
+      calls++;
+      return ok(value);
+    };
+    const { outcome, events, tally } = begin({ body: formBytes([one]), results, run, ...scene });
+    expect(await outcome).toEqual(ok(undefined));
+    const form = events.find((event) => event.type === 'form');
+    const { segments } = events.at(-1) as Extract<AnswerEvent, { type: 'final' }>;
+    const texts = events.flatMap((event) => (event.type === 'segment' ? [event.text] : []));
+    return { degraded: form?.degraded, cached: form?.cached, calls, texts, segments, counted: tally.isRecording };
+  }
+  const recognised = { cached: undefined, calls: 1, texts: ['a'], segments: 1, counted: true };
+
+  it('A20: tells its level and stores nothing at level 0', async () => {
+    const results = new ResultCache();
+    expect(await serve(results, { level: 0 })).toEqual({ ...recognised, degraded: undefined });
+    expect(results.size).toBe(0);
+    expect(await serve(results, { level: 1 })).toEqual({ ...recognised, degraded: 1 });
+    expect(results.size).toBe(1);
+  });
+
+  it('A20: serves a stored result at level 3 to the same tenant and parameters only', async () => {
+    const results = new ResultCache();
+    await serve(results, { level: 1 });
+    expect(await serve(results, { level: 2 })).toEqual({ ...recognised, degraded: 2 });
+    const cached = { degraded: 3, cached: true, calls: 0, texts: ['a'], segments: 1, counted: false };
+    expect(await serve(results, { level: 3 })).toEqual(cached);
+    for (const other of [
+      { tenant: 'other' },
+      { body: formBytes([prompt, one]) },
+      { head: { multichannel: true } },
+      { body: formBytes([{ ...one, value: wavFile(voice(0.5)) }]) },
+    ]) {
+      expect(await serve(results, { level: 3, ...other })).toEqual({ ...recognised, degraded: 3 });
+    }
+    expect(await serve(results, { level: 3, tenant: 'other' })).toEqual(cached);
+  });
+
+  it('A20: recognises an announced stream without the cache', async () => {
+    const results = new ResultCache();
+    const body = formBytes([{ name: 'stream', value: 'true' }, one]);
+    await serve(results, { level: 3, body });
+    expect(await serve(results, { level: 3, body })).toEqual({ ...recognised, degraded: 3 });
+  });
+
+  it('A20: refuses mirrored copies', async () => {
+    const { outcome } = begin({ body: formBytes([one]), level: 1, head: { mirror: { text: 'a' } } });
+    expect(await outcome).toMatchObject({ refusal: { reason: 'pool_busy' } });
+  });
+
+  it('A20: decodes with fewer hypotheses', async () => {
+    const narrow: unknown[] = [];
+    const real = createDecoder({ tokens, blank: 0, wordBoundary: 1 });
+    const decoder: WordDecoder = {
+      ...real,
+      begin(terms, isNarrow) {
+        narrow.push(isNarrow);
+        return real.begin(terms, isNarrow);
+      },
+    };
+    for (const level of [0, 1] as const) {
+      await serve(new ResultCache(), { level, recogniser: { model: 'm', frameSeconds: 0.04, decoder } });
+    }
+    expect(narrow).toEqual([false, true]);
   });
 });
