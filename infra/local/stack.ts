@@ -14,11 +14,11 @@ import {
   onModels,
   type Ports,
   planParts,
-  pools,
-  portNames,
+  portNamesOf,
   withLimits,
   withSettings,
 } from './plan.ts';
+import { type Pool, pools as usualPools } from './pools.ts';
 import { choosePorts, HOST, isFree } from './ports.ts';
 import { waitUntilServing } from './serving.ts';
 import { StartProblem } from './start-problem.ts';
@@ -42,6 +42,8 @@ export type StackOptions = {
   onProgress?: (line: string) => void;
   /** Model repository, or `natural`: Whisper, installed into the state folder. By default the reference models. */
   models?: string;
+  /** Pools to start; by default those of `pools.ts` for a start without `--pools`. */
+  pools?: readonly Pool[];
   /** Engine of the pools; the embedded one by default. */
   engine?: EngineName;
   /** Lowered limits, for demonstrations that must not take days. */
@@ -63,7 +65,7 @@ export type Stack = {
   engine: EngineName;
   /** Other machines of the network may reach the edge. */
   open: boolean;
-  pools: { name: string; platform: string; zone: string; region: string }[];
+  pools: Pool[];
   readyMs: number;
   /** Ports of the parts, for tests that call one directly. */
   ports: Ports;
@@ -103,12 +105,15 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     if (!(await isFree(port))) {
       throw new StartProblem(`port ${port} is in use by another program: choose one with --port N`);
     }
+    const pools = options.pools ?? usualPools;
     const identity = await makeIdentity(state, [...pools]);
+    const portNames = portNamesOf(pools);
     const numbers = await choosePorts(portNames.length);
     const ports: Ports = Object.fromEntries(portNames.map((name, index) => [name, numbers[index] as number]));
     const stopped = AbortSignal.any([ending.signal, ...(options.signal ? [options.signal] : [])]);
     const plan = (triton?: Installed) => {
-      const parts = planParts({ state, edgePort: port, open: options.open, ports, identity, triton }).map((part) =>
+      const { open } = options;
+      const parts = planParts({ state, edgePort: port, open, ports, identity, pools, triton }).map((part) =>
         withSettings(withLimits(part, options.limits), options.agentSettings),
       );
       return choose(models === undefined ? parts : parts.map((part) => onModels(part, models)), options.parts);
@@ -127,6 +132,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     return describe(running, {
       url,
       identity,
+      pools,
       engine: options.engine ?? 'embedded',
       open: options.open ?? false,
       ports,
@@ -151,9 +157,9 @@ function aborted(signal: AbortSignal): Promise<never> {
 }
 
 async function waitForClients(present: Part[], url: string, token: string, signal: AbortSignal): Promise<void> {
-  const has = (name: PartName) => present.some((part) => part.name === name);
-  const joining = pools.map((pool) => pool.name).filter((name) => has(`agent-${name}`));
-  if (has('edge')) await waitUntilServing(url, token, joining, signal);
+  const names = present.map(({ name }) => name);
+  const joining = names.filter((name) => name.startsWith('agent-')).map((name) => name.slice('agent-'.length));
+  if (names.includes('edge')) await waitUntilServing(url, token, joining, signal);
 }
 
 interface Starting {
@@ -224,6 +230,7 @@ function choose(parts: Part[], names: PartName[] | undefined): Part[] {
 type Facts = {
   url: string;
   identity: Identity;
+  pools: readonly Pool[];
   engine: EngineName;
   open: boolean;
   ports: Ports;
@@ -240,7 +247,7 @@ function describe(running: Supervised[], facts: Facts): Stack {
     parts: running.map((one) => one.part.name),
     engine: facts.engine,
     open: facts.open,
-    pools: pools.filter((pool) => find(`agent-${pool.name}`) !== undefined),
+    pools: facts.pools.filter((pool) => find(`agent-${pool.name}`) !== undefined),
     readyMs: Math.round(facts.readyMs),
     ports: facts.ports,
     pid: (name) => find(name)?.pid(),

@@ -27,7 +27,7 @@ interface Listened {
 
 describe('C1 C10 R1 openai for Python, unmodified, transcribes', () => {
   it('lists the models', async () => {
-    expect(await call('models')).toEqual(expect.arrayContaining(['reference-en', 'reference-en-fp16']));
+    expect(await call('models')).toEqual(expect.arrayContaining(['reference-en', 'voice-en']));
   });
 
   it('as JSON, as text, as subtitles and with every word', async () => {

@@ -8,7 +8,8 @@ import { listedPool } from '../../edge/routing/list-pools.ts';
 import { knownReleases } from '../../edge/routing/release.ts';
 import { type Identity, makeIdentity } from '../../infra/local/identity/make.ts';
 import { openLog } from '../../infra/local/logs.ts';
-import { inPlace, type LoweredLimits, planParts, pools, withLimits } from '../../infra/local/plan.ts';
+import { inPlace, type LoweredLimits, planParts, withLimits } from '../../infra/local/plan.ts';
+import { pools } from '../../infra/local/pools.ts';
 import { choosePorts, HOST } from '../../infra/local/ports.ts';
 import { type Stack, startStack } from '../../infra/local/stack.ts';
 import { type Supervised, supervise } from '../../infra/local/supervise.ts';
@@ -104,7 +105,7 @@ export async function planNode(
   const [engine, metrics, agent] = await choosePorts(3);
   const own = { [`engine-${POOL.name}`]: engine, [`metrics-${POOL.name}`]: metrics, [`agent-${POOL.name}`]: agent };
   const ports = { ...stack.ports, ...(own as Record<string, number>) };
-  const running: Supervised[] = planParts({ state, edgePort: Number(new URL(stack.url).port), ports, identity })
+  const running: Supervised[] = planParts({ state, edgePort: Number(new URL(stack.url).port), ports, identity, pools })
     .filter((part) => [`engine-${POOL.name}`, `agent-${POOL.name}`].includes(part.name))
     .map((part) => withLimits(inPlace(part, repository), limits))
     .map((part) => ({ ...part, name: `${part.name}-${name}` }))

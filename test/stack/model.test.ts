@@ -11,7 +11,7 @@ import type { Answer } from '../../infra/cli/answer.ts';
 import { readArguments } from '../../infra/cli/arguments.ts';
 import { commandLine } from '../../infra/cli/command-line.ts';
 import { model } from '../../infra/cli/models/model.ts';
-import { pools } from '../../infra/local/plan.ts';
+import { pools } from '../../infra/local/pools.ts';
 import { ROOT } from '../../infra/local/root.ts';
 import { type Stack, startStack } from '../../infra/local/stack.ts';
 import { readBehind, readStable } from '../demo/fleet.ts';
@@ -336,6 +336,28 @@ it('C7: every transition is in the audit log', async () => {
     )
     .toBeGreaterThanOrEqual(20);
 }, 40_000);
+
+it('C6: a drained pool hands a live stream over without loss', async () => {
+  const streams = async () => {
+    const { data } = (await ask('/v1/pools')) as { data: z.infer<typeof listedPool>[] };
+    return data.flatMap(({ pool, load }) => (load.streams ? [pool] : []));
+  };
+  const usual = await (await speak()).end();
+  await expect.poll(streams, { timeout: 20_000 }).toEqual([]);
+  const across = await speak();
+  across.go(0.5);
+  await across.begun;
+  await expect.poll(streams, { timeout: 20_000 }).toHaveLength(1);
+  const [pool = ''] = await streams();
+  const { exit, out } = await commandLine(
+    ['pool', 'drain', pool, '--force', '--edge', stack.url, '--token', stack.token],
+    {},
+  );
+  expect([exit, out]).toEqual([0, `${pool} drains: ${pool}-0\n`]);
+  const other = pools.find(({ name }) => name !== pool)?.name;
+  await expect.poll(streams, { timeout: 20_000 }).toEqual([other]);
+  expect(await across.end()).toEqual(usual);
+}, 60_000);
 
 it('the command line knows the verb', async () => {
   const { exit, out } = await commandLine(['model', '--help'], {});

@@ -49,14 +49,15 @@ export async function makeIdentity(state: string, pools: { name: string; zone: s
     createKey(folder, 'edge', 'ES256'),
     createKey(folder, 'service', 'ES256'),
   ]);
-  const zoneKeys = await createZoneKeys(folder, [...new Set(pools.map((pool) => pool.zone))]);
+  const zones = [...new Set(pools.map((pool) => pool.zone))];
+  const zoneKeys = await createZoneKeys(folder, zones);
   const webhookKeyFile = path.join(folder, 'webhook.key');
   if (!existsSync(webhookKeyFile)) writePrivate(webhookKeyFile, randomBytes(32).toString('base64'));
   const audit = await createAuditKeys(folder);
   const signers = createSigners(folder);
   const nowS = Math.floor(Date.now() / 1_000);
   const tokenFile = path.join(state, 'token');
-  writePrivate(tokenFile, `${await developmentToken(issuer.privateKey, nowS)}\n`);
+  writePrivate(tokenFile, `${await developmentToken(issuer.privateKey, nowS, zones)}\n`);
   const poolTokenFiles: Record<string, string> = {};
   for (const pool of pools) {
     const file = path.join(folder, 'pools', `${pool.name}.token`);

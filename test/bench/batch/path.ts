@@ -4,7 +4,8 @@ import path from 'node:path';
 import { makeIdentity } from '../../../infra/local/identity/make.ts';
 import { openLog } from '../../../infra/local/logs.ts';
 import type { Part } from '../../../infra/local/part.ts';
-import { inPlace, planParts, pools, portNames, storageConnection } from '../../../infra/local/plan.ts';
+import { inPlace, planParts, portNamesOf, storageConnection } from '../../../infra/local/plan.ts';
+import { pools } from '../../../infra/local/pools.ts';
 import { choosePorts, HOST } from '../../../infra/local/ports.ts';
 import { waitUntilServing } from '../../../infra/local/serving.ts';
 import { type Supervised, supervise } from '../../../infra/local/supervise.ts';
@@ -35,6 +36,7 @@ const nameBlob = (method: string, target: string) => {
 
 export async function startPath(state: string, counted: boolean, delayMs: number): Promise<Path> {
   const identity = await makeIdentity(state, [...pools]);
+  const portNames = portNamesOf(pools);
   const numbers = await choosePorts(portNames.length + 1);
   const ports = Object.fromEntries(portNames.map((name, i) => [name, numbers[i] as number]));
   const port = numbers.at(-1) as number;
@@ -57,7 +59,7 @@ export async function startPath(state: string, counted: boolean, delayMs: number
   const told = (text: string) => [...replaced].reduce((now, [from, to]) => now.replaceAll(from, to), text);
   const stores = new Set(['blob', 'sqs']);
   const wanted = new Set([...stores, 'release', 'functions', `engine-${pool.name}`, AGENT, 'edge']);
-  const parts = planParts({ state, edgePort: port, ports, identity })
+  const parts = planParts({ state, edgePort: port, ports, identity, pools })
     .filter(({ name }) => wanted.has(name))
     // The engine double loads nothing on request.
     .map((part) => (part.name === AGENT ? inPlace(part) : part))

@@ -22,6 +22,11 @@ describe('npm start --', () => {
     expect(readArguments(['--engine', 'triton', '--models', 'm'])).toMatchObject({ engine: 'triton', models: 'm' });
   });
 
+  it('C6: takes pools', () => {
+    expect(readArguments(['--pools', 'us'])).toMatchObject({ pools: [{ name: 'eks-us-east-1' }] });
+    expect(readArguments(['--pools', 'mars'])).toHaveProperty('problem');
+  });
+
   it('reports the error in a sentence', () => {
     expect(readArguments(['--port', '-1'])).toEqual({
       problem: '--port wants a value that does not begin with a dash',

@@ -43,7 +43,8 @@ describe('identity of the local stack', () => {
   });
 
   it('makes a development token with the claims that the edge reads', async () => {
-    const { token, tokenFile, issuer } = await makeIdentity(folderForTest(), pools);
+    const both = [...pools, { name: 'eks-us-east-1', zone: 'us' }];
+    const { token, tokenFile, issuer } = await makeIdentity(folderForTest(), both);
     expect(readFileSync(tokenFile, 'utf8').trim()).toBe(token);
     const { payload } = await jwtVerify(token, createLocalJWKSet(issuer.jwks), checks);
     const claims = readClaims(payload);

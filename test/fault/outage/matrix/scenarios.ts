@@ -1,6 +1,6 @@
 // Outages as data: the parts of a stack that stop or die, alone and together, and for how long.
 import type { PartName } from '../../../../infra/local/part.ts';
-import { pools } from '../../../../infra/local/plan.ts';
+import { pools } from '../../../../infra/local/pools.ts';
 
 export type Fault =
   /** SIGSTOP, then SIGCONT after `seconds`. */
