@@ -8,6 +8,7 @@ import type { GateAnswer, GateStep } from './ledger/gate-step.ts';
 import type { KeyClaim, KeyDecision, KeyOutcome } from './ledger/idempotency.ts';
 import type { OutboxPage } from './ledger/outbox.ts';
 import type { Quota } from './ledger/quota.ts';
+import type { RouteDecision } from './routing/decision.ts';
 import type { RefusedAgent } from './routing/refused-agents.ts';
 
 interface OutboxMethods {
@@ -35,5 +36,7 @@ export interface RosterMethods extends OutboxMethods {
   record(events: readonly AuditEvent[]): void;
   release(map: ReleaseMap, signed: string): number;
   refused(): RefusedAgent[];
+  addDecisions(decisions: readonly RouteDecision[]): void;
+  decision(request: string): RouteDecision | undefined;
   drain(pool: string, order: DrainOrder): Result<readonly string[]>;
 }

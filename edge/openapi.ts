@@ -55,6 +55,7 @@ import { describedVersion, listedVersions, statusAnswer, torchserveError } from 
 import { edgeHealth, listedModel } from './registry/list-models.ts';
 import { aliasBody } from './registry/model-routes.ts';
 import { nameBody } from './registry/names.ts';
+import { routeDecision } from './routing/decision.ts';
 import { drainBody, drainedPool } from './routing/drain-pool.ts';
 import { listedPools } from './routing/list-pools.ts';
 import { knownReleases, publishedRelease } from './routing/release.ts';
@@ -193,6 +194,7 @@ function describe() {
         ModelList: list(listedModel),
         ...modelSchemas(),
         PoolList: output(listedPools),
+        RouteDecision: output(routeDecision),
         DrainRequest: input(drainBody),
         DrainedPool: output(drainedPool),
         ...auditSchemas(),

@@ -62,6 +62,7 @@ import {
 import { drainPool } from './routing/drain-pool.ts';
 import { joinRoster, listPools } from './routing/list-pools.ts';
 import { showRelease, takeRelease } from './routing/release.ts';
+import { showRoute } from './routing/show-route.ts';
 import { openListen, openRealtime, openStream } from './stream/open-live.ts';
 import { transcribe } from './transcribe/transcribe.ts';
 import { transcribeRecording } from './transcribe/transcribe-recording.ts';
@@ -111,6 +112,7 @@ const routes: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   '/v1/projects/:name/documents/:document/manifest': { GET: readManifest },
   '/v1/projects/:name/documents/:document/segments/:segment': { PUT: editSegment },
   '/v1/tiers': { GET: showTiers },
+  '/v1/requests/:name/route': { GET: showRoute },
   '/v1/pools': { GET: listPools },
   '/v1/pools/heartbeat': { GET: joinRoster },
   '/v1/pools/:pool/drain': { POST: drainPool },

@@ -1,5 +1,6 @@
 import { agentDescription } from '../../shared/pool/description.ts';
 import { transcriptionFields } from '../../shared/speech/openai-form.ts';
+import { requestName } from '../routing/show-route.ts';
 import { auditPaths } from './audit-paths.ts';
 import { kservePaths } from './kserve-paths.ts';
 import { livePaths } from './live-paths.ts';
@@ -138,6 +139,17 @@ function servicePaths() {
         summary: 'This description',
         security: [],
         responses: { ...success('OpenAPI 3.1', { 'application/json': { schema: { type: 'object' } } }), ...errors([]) },
+      },
+    },
+    '/v1/requests/{name}/route': {
+      get: {
+        operationId: 'explainRoute',
+        summary: 'How the agents of a recent request were chosen',
+        parameters: [inPath('name', 'Id of the request, as in `x-request-id`', input(requestName))],
+        responses: {
+          ...success('The decision', json('RouteDecision')),
+          ...errors([...identified, 'decision_unknown', 'pools_unavailable']),
+        },
       },
     },
     '/v1/pools': {

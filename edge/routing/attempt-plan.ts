@@ -2,6 +2,8 @@ import type { Refusal } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { RequestContext } from '../context.ts';
 import { knownAgents } from './agent-memory.ts';
+import { type Explanation, explain } from './decision.ts';
+import { explainWithin } from './decisions.ts';
 import { pick } from './pick.ts';
 import { pickMirror } from './pick-mirror.ts';
 import { afterFailure, attemptsLeft, earn, fullBudget, isWorthRetry } from './retry.ts';
@@ -18,6 +20,8 @@ export class AttemptPlan {
   made = 0;
   /** Receiver of a copy, where the request is mirrored. */
   mirror: Attempt | undefined;
+  /** How the agents were considered; absent until then, and beyond `DECISIONS_PER_S`. */
+  explanation: Explanation | undefined;
   readonly #route: RouteRequest;
   readonly #mayMirror: boolean;
   readonly #context: RequestContext;
@@ -51,6 +55,8 @@ export class AttemptPlan {
     const { runtime } = this.#context;
     const snapshots = await this.#readSnapshots();
     const now = runtime.now();
+    const explained = () => explain(this.#route, { snapshots, memory: knownAgents, now });
+    this.explanation = explainWithin(now, explained);
     const busy = shed(this.#route, snapshots, now);
     if (busy) return no(busy);
     const picked = pick(this.#route, { snapshots, memory: knownAgents, now, random: runtime.random });

@@ -8,6 +8,8 @@ import { CLIENT_GONE, type RequestOutcome, refusedWith, type Session } from '../
 import { agentFinished, agentStarted } from './agent-memory.ts';
 import { Answer, agentRefusal, type Ended, type ReadEvent } from './answer.ts';
 import { AttemptPlan } from './attempt-plan.ts';
+import type { RouteDecision } from './decision.ts';
+import { reportDecision } from './decisions.ts';
 import { dial } from './dial.ts';
 import { type Outcome, outcomeOfRefusal } from './memory.ts';
 import { enterMirror, sendMirror } from './mirror.ts';
@@ -75,6 +77,7 @@ export class Relay<E extends { readonly type: string } | Ended> implements Relay
   #plan: AttemptPlan;
   /** Attempts before the request was redirected. */
   #madeBefore = 0;
+  readonly #tried: RouteDecision['attempts'] = [];
   /** Time spent on calls that no agent answered, ms. */
   #dialledMs = 0;
   #dialling: AbortController | undefined;
@@ -183,9 +186,11 @@ export class Relay<E extends { readonly type: string } | Ended> implements Relay
 
   /** Stops the agent's work, if it has not finished; the record gets `reason`. */
   #close(reason: string): void {
+    const explanation = this.#closed ? undefined : this.#plan.explanation;
     this.#closed = true;
     this.#signal?.removeEventListener('abort', this.abandon);
     this.#finish(reason, 'neutral');
+    if (explanation) reportDecision(explanation, this.#tried, reason, this.#context);
     this.#dialling?.abort();
     this.#body.cancel();
   }
@@ -320,6 +325,7 @@ export class Relay<E extends { readonly type: string } | Ended> implements Relay
     const { pool, agent, zone } = entry.description;
     const { tenant } = this.#session.claims;
     const request = this.#context.id;
+    this.#tried.push({ agent, pool, zone, why, outcome });
     this.#session.note(
       { type: 'route', tenant, request, attempt: this.#attempt, pool, agent, zone, why, outcome },
       now,

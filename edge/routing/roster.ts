@@ -17,6 +17,8 @@ import type { DrainOrder, RosterMethods } from '../objects.ts';
 import { type Bindings, readSettings } from '../settings.ts';
 import { type Admission, type Agent, readHello, readMessage } from './agent-link.ts';
 import { AgentNames } from './agent-names.ts';
+import type { RouteDecision } from './decision.ts';
+import { StoredDecisions } from './decisions.ts';
 import { DrainOrders, draining, modelsOnlyAt } from './drain-orders.ts';
 import { ClosedAgents, LastMessages, ROSTER_GONE_MS } from './known-agents.ts';
 import { type RefusedAgent, RefusedAgents } from './refused-agents.ts';
@@ -60,6 +62,7 @@ export class Roster extends DurableObject<Bindings> implements RosterMethods {
   readonly #release: StoredRelease;
   readonly #rest: Rest;
   readonly #refused = new RefusedAgents();
+  readonly #decisions = new StoredDecisions();
   readonly #drains = new DrainOrders();
 
   constructor(ctx: DurableObjectState, env: Bindings) {
@@ -125,6 +128,15 @@ export class Roster extends DurableObject<Bindings> implements RosterMethods {
   /** Returns agents refused lately and not connected, with the reason. */
   refused(): RefusedAgent[] {
     return this.#refused.list(Date.now());
+  }
+
+  addDecisions(decisions: readonly RouteDecision[]): void {
+    this.#decisions.add(decisions, Date.now());
+  }
+
+  /** Returns the decision about a recent request. */
+  decision(request: string): RouteDecision | undefined {
+    return this.#decisions.get(request, Date.now());
   }
 
   /** Stores a signed release map, sends it to the agents and returns the newest generation. */

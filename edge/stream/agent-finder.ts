@@ -5,6 +5,8 @@ import type { LinkControl } from '../../shared/stream/link.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import type { Session } from '../ledger/session.ts';
+import { type Explanation, explain, type RouteDecision } from '../routing/decision.ts';
+import { explainWithin, reportDecision } from '../routing/decisions.ts';
 import { dialStream } from '../routing/dial-stream.ts';
 import { finished, outcomeOfRefusal, type RouteMemory, started } from '../routing/memory.ts';
 import { pick } from '../routing/pick.ts';
@@ -18,6 +20,9 @@ import { STREAM_FINISH_MS } from './limits.ts';
 const STREAM_REDIAL_MS = 250;
 /** Longest pause between searches: registries are read each second. */
 const STREAM_REDIAL_MAX_MS = 2_000;
+
+/** Attempts of a search that its explanation lists. */
+const TRIED_MAX = 16;
 
 /** Health of agents as the streams of this isolate saw it; a hint. */
 let memory: RouteMemory = new Map();
@@ -54,6 +59,9 @@ export class AgentFinder {
   readonly #context: RequestContext;
   readonly #listener: AgentListener;
   #attempts = 0;
+  /** Explanation of the search that runs, and its attempts. */
+  #explanation: Explanation | undefined;
+  #tried: RouteDecision['attempts'] = [];
 
   /** `route.until`: latest end of the session, epoch ms. `listener`: of the connections. */
   constructor(
@@ -73,6 +81,15 @@ export class AgentFinder {
    * can help ends the search. An impatient search also ends when all agents are away for certain.
    */
   async find(search: Search): Promise<Result<FoundAgent>> {
+    this.#explanation = undefined;
+    this.#tried = [];
+    const found = await this.#search(search);
+    const outcome = found.ok ? 'served' : found.refusal.reason;
+    if (this.#explanation) reportDecision(this.#explanation, this.#tried, outcome, this.#context);
+    return found;
+  }
+
+  async #search(search: Search): Promise<Result<FoundAgent>> {
     const { until, patient, excluded, signal } = search;
     const { runtime } = this.#context;
     let pause: number = STREAM_REDIAL_MS;
@@ -123,7 +140,9 @@ export class AgentFinder {
     const { claims, subject } = this.#admitted;
     const route = { ...this.#route, revision };
     const request = { ...routeRequest(route, claims, subject.class), exclude, place: this.#context.place };
-    return pick(request, { snapshots, memory, now: now(), random });
+    const at = now();
+    this.#explanation ??= explainWithin(at, () => explain(request, { snapshots, memory, now: at }));
+    return pick(request, { snapshots, memory, now: at, random });
   }
 
   async #dial(attempt: Attempt, { open, signal }: Search): Promise<Result<FoundAgent>> {
@@ -144,6 +163,7 @@ export class AgentFinder {
     const finish = this.#account(attempt);
     const fail = (refusal: Refusal) => {
       finish(refusal.reason, outcomeOfRefusal(refusal.reason) === 'failure');
+      this.#noteTried(attempt, refusal.reason);
       return no(refusal);
     };
     const answer = await dialStream({ entry: attempt.entry, facts }, settings, runtime);
@@ -157,9 +177,18 @@ export class AgentFinder {
     const stopped = aborted(signal).then(() => no(refuse('pool_lost', undefined, 'the search has ended')));
     const waiting = Promise.race([connection.ready, stopped]);
     const ready = await within(waiting, ANSWER_START_MS, runtime);
-    if (ready !== late && ready.ok) return ok({ connection, ready: ready.value, finish });
+    if (ready !== late && ready.ok) {
+      this.#noteTried(attempt, 'ready');
+      return ok({ connection, ready: ready.value, finish });
+    }
     connection.close();
     return fail(ready === late ? refuse('pool_lost', undefined, 'not ready in time') : ready.refusal);
+  }
+
+  #noteTried({ entry, why }: Attempt, outcome: string): void {
+    const { agent, pool, zone } = entry.description;
+    // A search of minutes repeats itself: the last attempts explain it.
+    this.#tried = [...this.#tried, { agent, pool, zone, why, outcome }].slice(-TRIED_MAX);
   }
 
   /** Counts an attempt in the isolate's memory, and returns the function that records its outcome. */

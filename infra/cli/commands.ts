@@ -139,6 +139,13 @@ ${measured}`,
     more: 'An agent serves again once its process restarts.',
     run: async (given, headers) => (await import('./pools/pools.ts')).drain(given, headers),
   },
+  {
+    name: 'route explain',
+    operands: 'REQUEST',
+    does: 'shows how the agents of a recent request were chosen, by its x-request-id',
+    more: 'The edge stores a decision for ten minutes. Each cost is a sum of ms by term; two candidates are compared.',
+    run: async (given, headers) => (await import('./pools/route.ts')).explainRoute(given, headers),
+  },
 ];
 
 export const commands: readonly Command[] = [...plainCommands, ...auditCommands, ...buildCommands, ...modelCommands];

@@ -43,6 +43,7 @@ const groups: Readonly<Record<string, string>> = {
   model: 'revisions of models: builds, signs, promotes through the gates, rolls back',
   name: 'names under which requests find models, such as whisper-1',
   pool: 'drains a pool; pools lists them',
+  route: 'explains the choice of agents for a request',
   uploads: 'uploaded files: lists, shows, waits, cancels',
   project: 'turns text into speech, a document at a time',
 };

@@ -16,6 +16,13 @@ export const poolRefusals = {
     retry: 'never',
     text: 'No other pool of the zone "{zone}" serves {models}. Send "force": true to drain "{pool}" all the same.',
   },
+  decision_unknown: {
+    status: 404,
+    close: 4404,
+    type: 'invalid_request_error',
+    retry: 'never',
+    text: 'No decision about this request is stored. Decisions are for ten minutes, and of 32 requests a second of each isolate.',
+  },
   pools_unavailable: {
     status: 503,
     close: 4503,
