@@ -122,13 +122,16 @@ function otherTask({ task, model: name, zones }: RouteRequest, snapshots: readon
     .find((model) => model.name === name && model.task !== task && model.stage === 'full')?.task;
 }
 
-/** Alternative models that the caller may use, in its own zones. */
+/** Alternative models that the caller may use, in its own zones, and the fleet's names for them. */
 function others({ task, live, zones }: RouteRequest, snapshots: readonly Snapshot[]): { models?: string } {
   const models = snapshots
     .filter(({ zone }) => zones.includes(zone))
     .flatMap(({ entries }) => entries.flatMap(({ description }) => description.models))
     .filter((model) => (model.task === task || task === 'infer') && model.stage === 'full' && (!live || model.live));
-  const names = [...new Set(models.map(({ name }) => name))].sort();
+  const served = new Set(models.map(({ name }) => name));
+  const { names: named = {} } = newestRelease(snapshots.map(({ release }) => release)) ?? {};
+  const shared = Object.keys(named).filter((key) => !key.includes(' ') && served.has(named[key] ?? ''));
+  const names = [...[...served].sort(), ...shared.sort()];
   const few = names.slice(0, NAMED_MODELS_MAX);
   const more = names.length > few.length ? ` and ${names.length - few.length} more` : '';
   return few.length > 0 ? { models: few.join(', ') + more } : {};

@@ -87,6 +87,8 @@ export function openGate(
   const untimely = untimelyIn(statement, now);
   if (untimely !== undefined) return closed(untimely);
   const gate = gateOf(move, statement.to, reported.has('rates'));
+  const failed = move === 'advance' && evidence.find((one) => evaluateEvidence(one, now) === 'FAIL');
+  if (failed) return closed(`"${failed.kind}" is FAIL`);
   const missing = gate.needs.find((kind) => !statement.evidence.some((one) => one.kind === kind));
   if (missing !== undefined) return closed(`evidence of the kind "${missing}" is missing`);
   const problem = move === 'step-up' ? stepProblem(statement, now) : problemOf(move, statement, now);

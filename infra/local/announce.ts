@@ -73,7 +73,9 @@ export function announce(stack: Facts, models: readonly Served[]): string {
       'pools',
       stack.pools.map(
         ({ name, platform, region, zone, device }) =>
-          `${name} (${[platform, region, `zone ${zone}`, ...(device ? [`${device} double`] : [])].join(', ')}), http://${HOST}:${stack.ports[`agent-${name}`]}/metrics`,
+          `${name} (${[platform, region, `zone ${zone}`, ...(device ? [`${device} double`] : [])].join(', ')}), ` +
+          `http://${HOST}:${stack.ports[`agent-${name}`]}/metrics, ` +
+          `engine http://${HOST}:${stack.ports[`engine-${name}`]}`,
       ),
     ),
     ...(stack.engine === 'triton' ? under('engine', ['Triton, one in each pool']) : []),

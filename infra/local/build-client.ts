@@ -62,5 +62,7 @@ export async function buildClient(folder: string): Promise<void> {
 }
 
 if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
-  await buildClient(path.resolve(process.argv[2] ?? 'dist/client'));
+  const folder = process.argv[2] ?? 'dist/client';
+  await buildClient(path.resolve(folder));
+  console.log(`${folder}: auricle.js, auricle.d.ts, package.json, example.html`);
 }

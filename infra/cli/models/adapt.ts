@@ -28,7 +28,7 @@ export async function runAdapt(given: Words): Promise<BuildResult<Answer>> {
     ...(unspellable > 0
       ? [`note: ${unspellable} words were left out: the model has no token for a letter or digit`]
       : []),
-    `next: auricle model sign ${out} ${parts.join(' ')}`,
+    `next: auricle model sign ${out} ${parts.join(' ')} --key FILE (the local stack: --as author)`,
   ];
   return ok({ exit: 0, text: lines.join('\n'), value: { folder: out, ...made.value } });
 }

@@ -29,7 +29,8 @@ const verbs = new Map<string, (given: Words) => Promise<BuildResult<Answer>>>([
 
 const refusedBy = ({ kind, text }: Problem): Answer => ({
   exit: problems[kind].exit,
-  text: `${kind}: ${text}`,
+  // An invalid command line is told as for other commands.
+  text: kind === 'written' ? text : `${kind}: ${text}`,
   value: { error: { kind, message: text } },
 });
 

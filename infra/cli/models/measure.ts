@@ -22,7 +22,9 @@ function readEngine(
   text: string,
 ): BuildResult<{ readonly url: string; readonly model: string | undefined }> {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url?.protocol !== 'http:') return problem('written', `--${name} ${text}: http://HOST:PORT of an engine`);
+  // A URL may end in the colon of a port that it lacks.
+  if (url?.protocol !== 'http:' || /^http:\/\/[^/?#]*:([/?#]|$)/i.test(text))
+    return problem('written', `--${name} must be http://HOST:PORT of an engine, not ${text}`);
   const model = decodeURIComponent(url.hash.slice(1)) || undefined;
   url.hash = '';
   return ok({ url: url.href.replace(/\/+$/, ''), model });

@@ -7,7 +7,8 @@ import { type Answer, impossible, refused } from '../answer.ts';
 import type { Arguments } from '../options.ts';
 import type { Headers } from './registry.ts';
 
-const list = z.object({ data: z.array(namedModel) });
+/** Answer of `GET /v1/names`. */
+export const namedModels = z.object({ data: z.array(namedModel) });
 
 const showOwner = (tenant: string | undefined): string => (tenant === undefined ? '' : ` for ${tenant}`);
 
@@ -36,7 +37,7 @@ async function fetchNames(
   headers: Headers,
 ): Promise<{ readonly value: readonly NamedModel[] } | Answer> {
   const response = await fetch(`${edge}/v1/names`, { headers });
-  return response.ok ? { value: list.parse(await response.json()).data } : refused(response);
+  return response.ok ? { value: namedModels.parse(await response.json()).data } : refused(response);
 }
 
 function show(names: readonly NamedModel[]): Answer {

@@ -12,6 +12,7 @@ import {
 import type { Answer } from '../answer.ts';
 import type { Arguments } from '../options.ts';
 import { table } from '../table.ts';
+import { namedModels } from './name.ts';
 import { type Caller, callEdge, callRegistry, type Headers, shortOf, unknownModel } from './registry.ts';
 
 const listed = z.object({ data: z.array(agentDescription.pick({ agent: true, pool: true, models: true })) });
@@ -21,27 +22,53 @@ export async function where(given: Arguments, headers: Headers): Promise<Answer>
   const [, model = ''] = given.operands;
   const read = await readTiers({ edge: given.edge, headers }, model);
   if ('exit' in read) return read;
-  const { found, pools } = read;
-  if (found.revisions.length === 0) return unknownModel(given, headers, model);
-  const revisions = found.revisions.map((one) => ({
+  const plain = <T extends { readonly agents: readonly AgentTier[] }>(one: T) => ({
     ...one,
-    agents: agentsOf(pools, model, one.revision).map(({ residency: _, ...agent }) => agent),
-  }));
-  const rows = revisions.map((one) => [
-    ...[shortOf(one.revision), standingOf(one), tiersOf(one), showBytes(bytesOf(one))],
-    one.agents.map(({ agent, tier }) => `${agent} ${tier}`).join(', ') || 'no agent',
-  ]);
-  return { exit: 0, text: table(rows), value: { model, revisions } };
+    agents: one.agents.map(({ residency: _, ...agent }) => agent),
+  });
+  const revisions = read.revisions.map(plain);
+  const unregistered = read.unregistered.map(plain);
+  if (revisions.length + unregistered.length === 0) return unknownModel(given, headers, model);
+  const showAgents = (agents: readonly AgentTier[]) =>
+    agents.map(({ agent, tier }) => `${agent} ${tier}`).join(', ') || 'no agent';
+  const rows = [
+    ...revisions.map((one) => [
+      ...[shortOf(one.revision), standingOf(one), tiersOf(one), showBytes(bytesOf(one)), showAgents(one.agents)],
+    ]),
+    ...unregistered.map((one) => [shortOf(one.revision), 'not registered', 'not stored', '', showAgents(one.agents)]),
+  ];
+  return { exit: 0, text: table(rows), value: { model: read.found.model, revisions, unregistered } };
 }
 
-/** Reads the storage tiers of a model's revisions and the agents' models. */
-async function readTiers(caller: Caller, model: string) {
+/** Reads the tiers of a model, or of the model that a name of the fleet stands for. */
+async function readTiers(caller: Caller, name: string) {
+  const read = await readOwnTiers(caller, name);
+  if ('exit' in read || read.revisions.length + read.unregistered.length > 0) return read;
+  const names = await callEdge(caller, 'names', namedModels);
+  const named = 'exit' in names ? undefined : names.value.data.find((one) => one.name === name && !one.tenant);
+  return named ? readOwnTiers(caller, named.model) : read;
+}
+
+/** Reads the storage tiers of a model's revisions and the agents that have them, registered or not. */
+async function readOwnTiers(caller: Caller, model: string) {
   const [found, pools] = await Promise.all([
     callRegistry(caller, `${encodeURIComponent(model)}/tiers`, modelTiers),
     callEdge(caller, 'pools', listed),
   ]);
   if ('exit' in found) return found;
-  return 'exit' in pools ? pools : { found: found.value, pools: pools.value };
+  if ('exit' in pools) return pools;
+  const withAgents = <T extends { readonly revision: string }>(one: T) => ({
+    ...one,
+    agents: agentsOf(pools.value, model, one.revision),
+  });
+  const registered = new Set(found.value.revisions.map(({ revision }) => revision));
+  const served = pools.value.data.flatMap(({ models }) => models.filter((one) => one.name === model));
+  const others = new Set(served.flatMap(({ revision }) => (registered.has(revision) ? [] : [revision])));
+  return {
+    found: found.value,
+    revisions: found.value.revisions.map(withAgents),
+    unregistered: [...others].map((revision) => withAgents({ revision })),
+  };
 }
 
 /** Returns the agents with files of a revision; `blob` stands for an agent that only knows it. */
@@ -62,7 +89,7 @@ export async function tiers(given: Arguments, headers: Headers): Promise<Answer>
   const found = await callEdge(caller, 'tiers', storeTiers);
   if ('exit' in found) return found;
   const rows = found.value.tiers.map(({ tier, revisions, files, bytes, monthly }) => [
-    ...[tier, `${revisions} revisions`, `${files} files`, showBytes(bytes), `${dollars(monthly)} a month`],
+    ...[tier, counted(revisions, 'revision'), counted(files, 'file'), showBytes(bytes), `${dollars(monthly)} a month`],
   ]);
   return { exit: 0, text: `${table(rows)}\n${found.value.prices}`, value: found.value };
 }
@@ -70,16 +97,7 @@ export async function tiers(given: Arguments, headers: Headers): Promise<Answer>
 async function explain(given: Arguments, headers: Headers, model: string): Promise<Answer> {
   const read = await readTiers({ edge: given.edge, headers }, model);
   if ('exit' in read) return read;
-  const { found, pools } = read;
-  const withAgents = <T extends { readonly revision: string }>(one: T) => ({
-    ...one,
-    agents: agentsOf(pools, model, one.revision),
-  });
-  const registered = new Set(found.revisions.map(({ revision }) => revision));
-  const served = pools.data.flatMap(({ models }) => models.filter(({ name }) => name === model));
-  const others = new Set(served.flatMap(({ revision }) => (registered.has(revision) ? [] : [revision])));
-  const revisions = found.revisions.map(withAgents);
-  const unregistered = [...others].map((revision) => withAgents({ revision }));
+  const { found, revisions, unregistered } = read;
   if (revisions.length + unregistered.length === 0) return unknownModel(given, headers, model);
   const lines = [
     ...revisions.flatMap((one) => [headOf(one), ...one.parts.flatMap(linesOf), ...one.agents.flatMap(agentLines)]),
@@ -90,13 +108,14 @@ async function explain(given: Arguments, headers: Headers, model: string): Promi
 
 function headOf(one: RevisionTiers): string {
   const needs = one.needs.length > 0 ? `needed by ${one.needs.join(', ')}` : 'no need';
-  const used = `used ${new Date(one.used).toISOString()}, ${one.uses} requests in 30 days`;
+  const reads = `files fetched ${counted(one.uses, 'time')} in 30 days`;
+  const used = `last used, moved or fetched ${new Date(one.used).toISOString()}; ${reads}`;
   return `${shortOf(one.revision)}  ${standingOf(one)}  ${needs}; ${used}${one.complete ? '' : '; files are missing'}`;
 }
 
 function linesOf(part: TierPart): string[] {
   const { tier, files, bytes, days, minimumDays, gbMonth, monthly, returning, move } = part;
-  const stay = minimumDays > 0 ? `${count(days)} of at least ${minimumDays} days` : `${count(days)} days`;
+  const stay = minimumDays > 0 ? `${count(days)} of at least ${counted(minimumDays, 'day')}` : counted(days, 'day');
   const price = `${dollars(monthly)} a month at ${dollars(gbMonth)} a GB`;
   const back = returning
     ? `, returns to ${returning.to} with ${returning.priority} priority${returning.expected === undefined ? '' : ` by ${new Date(returning.expected).toISOString()}`}`
@@ -106,9 +125,9 @@ function linesOf(part: TierPart): string[] {
     ? `moves to ${move.to} (${move.rule}): fees ${dollars(move.fees.total)}, of them ${dollars(move.fees.early)} for the minimum stay; saves ${dollars(move.savesMonthly)} a month`
     : 'stays';
   return [
-    `  ${tier}  ${files} files, ${showBytes(bytes)}, ${stay}, ${price}${back}`,
-    `    ${decided}; not below ${part.floor}; idle ${count(part.idleDays)} days`,
-    `    over ${count(part.horizonDays)} days with ${count(part.expectedReads)} reads: ${costs}`,
+    `  ${tier}  ${counted(files, 'file')}, ${showBytes(bytes)}, ${stay}, ${price}${back}`,
+    `    ${decided}; not below ${part.floor}; idle ${counted(part.idleDays, 'day')}`,
+    `    over ${counted(part.horizonDays, 'day')} with ${counted(part.expectedReads, 'read')}: ${costs}`,
   ];
 }
 
@@ -116,7 +135,7 @@ function linesOf(part: TierPart): string[] {
 function agentLines({ agent, tier, residency }: AgentTier): string[] {
   if (!residency) return [`  ${agent} ${tier}`];
   const { why, score, rate, saves, bytes, leases, floor } = residency;
-  const held = `${leases} leases${floor === undefined ? '' : `, not below ${floor}`}`;
+  const held = `${counted(leases, 'lease')}${floor === undefined ? '' : `, not below ${floor}`}`;
   return [
     `  ${agent} ${tier}: ${why}`,
     `    score ${score}: ${rate} requests a second, each ${saves} s faster, ${showBytes(bytes)}; ${held}`,
@@ -133,6 +152,7 @@ const tiersOf = ({ parts, complete }: RevisionTiers): string =>
 const bytesOf = ({ parts }: RevisionTiers): number => parts.reduce((sum, { bytes }) => sum + bytes, 0);
 
 const count = (value: number): string => String(Math.round(value * 10) / 10);
+const counted = (value: number, noun: string): string => `${count(value)} ${noun}${count(value) === '1' ? '' : 's'}`;
 /** Shows small amounts with two digits: a small revision costs less than a cent. */
 const dollars = (value: number): string => `$${value === 0 || value >= 1 ? value.toFixed(2) : value.toPrecision(2)}`;
 const showBytes = (bytes: number): string => {

@@ -62,6 +62,11 @@ describe('agents for live streams', () => {
       'The model "gpt-realtime" does not exist here. Available: model-0, model-1.',
     );
     expect(text(refusalAhead(asked, [snapshot(many)], now))).toContain('model-7 and 2 more.');
+    const names = { 'whisper-1': 'model-0', 'acme nova-3': 'model-0', other: 'elsewhere' };
+    const release = { v: 1, generation: 1, models: {}, names } as const;
+    expect(text(refusalAhead(asked, [{ ...snapshot(many.slice(0, 1)), release }], now))).toContain(
+      'Available: model-0, whisper-1.',
+    );
     const abroad = refusalAhead({ ...asked, zones: ['elsewhere'] }, [snapshot(many)], now);
     expect(text(abroad)).toBe('The model "gpt-realtime" does not exist here.');
     const deaf = refusalAhead(request({ live: true }), [snapshot([agent('deaf'), named('hears')])], now);

@@ -57,6 +57,11 @@ describe('C7: gates', () => {
     expect(rule(statement(grey.from, grey.to, some), ann)).toBe(`evidence of the kind "${kind}" is missing`);
   });
 
+  it('names evidence that failed before evidence that is missing', () => {
+    const load: Evidence = { kind: 'load', tool: 't', verdict: 'FAIL', facts: {} };
+    expect(rule(statement(grey.from, grey.to, [load]), ann)).toBe('"load" is FAIL');
+  });
+
   it.each<[string, Evidence]>([
     ['too few speakers', { ...(quality() as Evidence & { kind: 'quality' }), speakers: [] }],
     ['another language that is worse', quality(30)],

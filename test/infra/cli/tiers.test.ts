@@ -42,6 +42,8 @@ const answers: Record<string, unknown> = {
       agent('three', []),
     ],
   },
+  '/v1/models/whisper-1/tiers': { model: 'whisper-1', prices: 'US East', revisions: [] },
+  '/v1/names': { data: [{ name: 'whisper-1', model: 'reference-en', since: 1 }] },
   '/v1/models/mounted/tiers': { model: 'mounted', prices: 'US East', revisions: [] },
   '/v1/tiers': { prices: 'US East', tiers: summary },
 };
@@ -70,18 +72,32 @@ it('C8 model where shows the blob tier and each agent with its tier', async () =
   expect(answer.value).toMatchObject({ model: 'reference-en', revisions: [{ revision: REVISION, agents }] });
 });
 
+it('C8 model where shows agents with a revision that is not registered', async () => {
+  const { text, value } = await run(where, 'model', 'where', 'mounted');
+  expect(text).toBe('abababababab  not registered  not stored    one ram');
+  expect(value).toMatchObject({ unregistered: [{ revision: REVISION, agents: [{ agent: 'one', tier: 'ram' }] }] });
+});
+
+it('C8 U7 model where and tiers explain take a name of the fleet', async () => {
+  const [named, itself] = await Promise.all(
+    ['whisper-1', 'reference-en'].map((name) => run(where, 'model', 'where', name)),
+  );
+  expect(named).toEqual(itself);
+  expect((await run(tiers, 'tiers', 'explain', 'whisper-1')).text).toContain('full (stable)');
+});
+
 it('C8 tiers shows what each tier holds and costs', async () => {
   const { text } = await run(tiers, 'tiers');
-  expect(text.split('\n')[0]).toBe('hot      1 revisions  2 files  5.0 MB  $2.00 a month');
+  expect(text.split('\n')[0]).toBe('hot      1 revision  2 files  5.0 MB  $2.00 a month');
 });
 
 it('C8 A11 tiers explain shows the decisions of storage and of each agent', async () => {
   const { text } = await run(tiers, 'tiers', 'explain', 'reference-en');
   expect(text.split('\n')).toEqual([
-    'abababababab  full (stable)  no need; used 2026-11-01T00:00:00.000Z, 3 requests in 30 days',
+    'abababababab  full (stable)  no need; last used, moved or fetched 2026-11-01T00:00:00.000Z; files fetched 3 times in 30 days',
     '  cold  2 files, 1.5 GB, 40 of at least 90 days, $0.0054 a month at $0.0036 a GB',
     '    moves to archive (cheaper): fees $0.040, of them $0.010 for the minimum stay; saves $0.0040 a month; not below archive; idle 200 days',
-    '    over 200 days with 1 reads: hot $0.20, cool $0.10, cold $0.050, archive $0.040',
+    '    over 200 days with 1 read: hot $0.20, cool $0.10, cold $0.050, archive $0.040',
     '  one loaded: pinned',
     '    score 0.12: 0.6 requests a second, each 0.2 s faster, 1.0 GB; 2 leases, not below gpu',
     '  two ssd',
