@@ -44,6 +44,7 @@ const EXTERNAL = [
   'fauxqs',
   'miniflare',
   'onnxruntime-node',
+  'opusscript',
 ];
 /** CommonJS packages in an ES module load built-in modules by `require`. */
 const BANNER =

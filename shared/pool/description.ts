@@ -28,6 +28,10 @@ export const modelDescription = z.object({
   live: z.boolean().optional(),
   /** Speech that it was trained on: recordings of people, or synthetic voices only. Absent: its author does not say. */
   hears: z.enum(['people', 'synthetic']).optional(),
+  /** Names of the speakers of a voice, the default first. */
+  voices: z.array(z.string().max(64)).optional(),
+  /** SSML elements that a voice takes. */
+  ssml: z.array(z.string().max(64)).optional(),
   /** Tier of the files while the engine has not loaded them. Absent: the revision is loaded. */
   tier: z.enum(tiers).optional(),
   /** Absent: the agent does not decide what its engine loads. */

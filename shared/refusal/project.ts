@@ -86,5 +86,6 @@ export const projectRefusals = {
     retry: 'never',
     param: 'voice',
     text: 'The model has no such voice.',
+    more: 'Available: {voices}.',
   },
 } as const satisfies Record<string, Row>;

@@ -119,6 +119,8 @@ export async function readModel(place: Place, folder: string): Promise<Repositor
   }
   if (given.task === 'speak') {
     const speech = readParameters(speakParameters, given);
+    if (speech.ssml.includes('prosody') && !config.input.some(({ name }) => name === 'PITCH'))
+      throw new Error('parameter ssml: prosody needs an input PITCH');
     return { ...(await makeModel(place, [folder], [], speech)), speech };
   }
   // The live half of another one.
@@ -202,6 +204,7 @@ async function makeModel(
       ...('hears' in read && read.hears && { hears: read.hears }),
       ...('family' in read && read.family !== undefined && { family: read.family }),
       ...(task === 'detect' && { detects: true as const }),
+      ...('voices' in read && { voices: read.voices, ssml: read.ssml }),
     },
     ...(identity.files && { files: identity.files }),
     unchanged: identity.unchanged,

@@ -7,19 +7,21 @@ import { answerDocument } from '../jobs/speech/document-task.ts';
 import { answerOutcome } from '../jobs/transcription/outcome-task.ts';
 import { serveCall } from '../kserve/serve-call.ts';
 import type { AdmittedRequest, AgentRequest } from '../request/admitted-request.ts';
+import { speak } from './speak.ts';
 import { transcribe } from './transcribe.ts';
 
 type Serve = (work: AgentRequest) => Promise<Result<undefined>>;
 
 const tasks: Readonly<Record<string, Serve>> = {
   transcribe,
+  speak,
   outcome: answerOutcome,
   document: answerDocument,
   ...Object.fromEntries(callTasks.map((task) => [task, serveCall])),
 };
 
 /** Tasks that begin when the engine has a slot for them; the others begin at once. */
-const queued: ReadonlySet<string> = new Set(['transcribe', 'infer', 'generate', 'generate_stream']);
+const queued: ReadonlySet<string> = new Set(['transcribe', 'speak', 'infer', 'generate', 'generate_stream']);
 
 const tasked = z.object({ task: z.string() });
 

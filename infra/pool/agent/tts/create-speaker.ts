@@ -2,6 +2,7 @@ import { PROJECT_SEGMENT_CHARACTERS } from '../../../../shared/jobs/split-text.t
 import { fp32Tensor, int32Tensor, readFp32, type Tensor } from '../../../../shared/kserve/tensor.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
+import { SPEECH_RATE_MAX, SPEECH_RATE_MIN } from '../../../../shared/speech/speak.ts';
 import type { Dispatcher } from '../engine/dispatch.ts';
 import { ENGINE_MS } from '../settings/limits.ts';
 import { cutSpoken } from './cut-spoken.ts';
@@ -14,14 +15,10 @@ import { joinSounds, trimSilence } from './trim-silence.ts';
 const SPEAK_CHARACTERS = 140;
 /** Sound of one such piece: ten seconds at half the speed, and as much again for slow voices. */
 const SPEAK_S = 40;
-/** Slowest speech: slower speech falls apart into single sounds. */
-const SPEAK_RATE_MIN = 0.5;
-/** Fastest speech: faster speech is hard to understand. */
-const SPEAK_RATE_MAX = 2;
 
 export interface SpeakerOptions {
   readonly model: string;
-  readonly parameters: Pick<SpeakParameters, 'voices' | 'symbols' | 'sample_rate'>;
+  readonly parameters: Pick<SpeakParameters, 'voices' | 'symbols' | 'sample_rate' | 'ssml'>;
   readonly run: Dispatcher['run'];
   readonly now: () => number;
 }
@@ -47,32 +44,38 @@ function numbersOf(text: string, symbols: string): Int32Array {
   });
 }
 
-function checkOptions(
-  { voice, rate = 1 }: SpeechOptions,
-  voices: readonly string[],
-): Result<{ voice: number; rate: number }> {
+/** Checked options: `voice` is a position. */
+interface Manner {
+  readonly voice: number;
+  readonly rate: number;
+  readonly pitch: number;
+}
+
+function checkOptions({ voice, rate = 1, pitch = 1 }: SpeechOptions, voices: readonly string[]): Result<Manner> {
   const place = voice === undefined ? 0 : voices.indexOf(voice);
-  if (place < 0) return no(refuse('voice_unknown'));
-  const slowest = SPEAK_RATE_MIN;
-  const fastest = SPEAK_RATE_MAX;
+  if (place < 0) return no(refuse('voice_unknown', { voices: voices.join(', ') }));
+  const slowest = SPEECH_RATE_MIN;
+  const fastest = SPEECH_RATE_MAX;
   if (!(rate >= slowest && rate <= fastest))
     return no(refuse('field_invalid', { field: 'rate', rule: `a number from ${slowest} to ${fastest}` }));
-  return ok({ voice: place, rate });
+  return ok({ voice: place, rate, pitch });
 }
 
 /**
- * Creates a voice of the repository. Its work has the class `batch`. The pieces of one text are spoken one
- * after the other, so that a text never has more than one slot.
+ * Creates a voice of the repository. Its work has the class `batch` unless `place` names another. The pieces of one text
+ * are spoken one after the other, so that a text never has more than one slot.
  */
 export function createSpeaker({ model, parameters, run, now }: SpeakerOptions): Speaker {
-  const { voices, symbols } = parameters;
+  const { voices, symbols, ssml } = parameters;
+  // A voice that takes `prosody` has an input for the pitch (`readModel`).
+  const hasPitch = ssml.includes('prosody');
   const sampleRate = Number(parameters.sample_rate);
   const mostSamples = SPEAK_S * sampleRate;
 
   async function speakPiece(
     text: string,
-    voice: number,
-    rate: number,
+    { voice, rate, pitch }: Manner,
+    place: SpeechOptions['place'],
     signal: AbortSignal,
   ): Promise<Result<Float32Array>> {
     // As it was taught: a space before the first word, and something that ends the sentence.
@@ -83,10 +86,10 @@ export function createSpeaker({ model, parameters, run, now }: SpeakerOptions): 
         int32Tensor('TEXT', numbers, [1, numbers.length]),
         int32Tensor('VOICE', Int32Array.of(voice), [1, 1]),
         fp32Tensor('RATE', Float32Array.of(rate), [1, 1]),
+        ...(hasPitch ? [fp32Tensor('PITCH', Float32Array.of(pitch), [1, 1])] : []),
       ],
       outputs: speakTensors.outputs,
-      class: 'batch',
-      deadline: now() + ENGINE_MS,
+      ...(place ?? { class: 'batch', deadline: now() + ENGINE_MS }),
       signal,
     });
     return answer.ok ? readSound(answer.value, mostSamples) : answer;
@@ -100,12 +103,12 @@ export function createSpeaker({ model, parameters, run, now }: SpeakerOptions): 
       if (text.length > most) return no(refuse('text_too_long', { limit: most, unit: 'characters' }));
       const wanted = checkOptions(options, voices);
       if (!wanted.ok) return wanted;
-      const { voice, rate } = wanted.value;
+      const { rate } = wanted.value;
       const pieces = cutSpoken(spellOut(text), SPEAK_CHARACTERS);
       if (pieces.length === 0) return no(refuse('text_unspeakable'));
       const parts: { sound: Float32Array; silence: number }[] = [];
       for (const piece of pieces) {
-        const sound = await speakPiece(piece.text, voice, rate, signal);
+        const sound = await speakPiece(piece.text, wanted.value, options.place, signal);
         if (!sound.ok) return sound;
         const trimmed = trimSilence(sound.value, sampleRate);
         parts.push({ sound: trimmed, silence: Math.round((piece.pauseMs * sampleRate) / 1_000 / rate) });

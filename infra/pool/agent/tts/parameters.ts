@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ssmlElements } from './ssml.ts';
 
 const unique = (parts: readonly string[]) => new Set(parts).size === parts.length;
 
@@ -20,9 +21,19 @@ export const speakParameters = z.object({
     ),
   /** The characters the network knows: `TEXT` holds their places in this line. */
   symbols: z.string().refine((symbols) => unique([...symbols]) && symbols.includes(' '), 'not a set of characters'),
+  /** SSML elements that the voice takes, separated by commas; absent: plain text only. */
+  ssml: z
+    .string()
+    .default('')
+    .transform((names) => names.split(',').flatMap((name) => name.trim() || []))
+    .refine(
+      (names) => names.every((name) => ssmlElements.some((known) => known === name)),
+      `not a list of ${ssmlElements.join(', ')}`,
+    )
+    .refine((names) => names.length === 0 || names.includes('speak'), 'speak is the root'),
 });
 
 export type SpeakParameters = z.infer<typeof speakParameters>;
 
-/** Tensors of a voice. */
+/** Tensors of a voice; one that takes `prosody` has an input `PITCH`, too. */
 export const speakTensors = { inputs: ['TEXT', 'VOICE', 'RATE'], outputs: ['AUDIO'] } as const;

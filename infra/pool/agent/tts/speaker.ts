@@ -1,11 +1,16 @@
 import type { Result } from '../../../../shared/result.ts';
+import type { Place } from '../engine/slots.ts';
 
-/** How a segment is to be said. */
+/** Voice, prosody and urgency of a segment. */
 export interface SpeechOptions {
   /** One of the voices of the model; its first one when absent. */
-  readonly voice?: string;
+  readonly voice?: string | undefined;
   /** 1 as the voice was taught, 2 twice as fast; 0.5 to 2. */
   readonly rate?: number;
+  /** Factor of the natural pitch. */
+  readonly pitch?: number;
+  /** Place in the queue of the engine; by default that of a job. */
+  readonly place?: Omit<Place, 'signal'>;
 }
 
 /** Turns the text of one segment (a sentence, at most `PROJECT_SEGMENT_CHARACTERS` characters) into sound. */

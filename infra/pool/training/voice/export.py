@@ -27,8 +27,8 @@ LONGER = 0.03
 
 
 def export(speech: Speech, path: str) -> None:
-    names = ["TEXT", "VOICE", "RATE"]
-    example = (numbers(f" {EXAMPLES[0]}"), torch.tensor([[0]], dtype=torch.int32), torch.tensor([[1.0]]))
+    names = ["TEXT", "VOICE", "RATE", "PITCH"]
+    example = (numbers(f" {EXAMPLES[0]}"), torch.tensor([[0]], dtype=torch.int32), torch.tensor([[1.0]]), torch.tensor([[1.0]]))
     torch.onnx.export(
         speech,
         example,
@@ -39,6 +39,7 @@ def export(speech: Speech, path: str) -> None:
             "TEXT": {0: "batch", 1: "symbols"},
             "VOICE": {0: "batch"},
             "RATE": {0: "batch"},
+            "PITCH": {0: "batch"},
             "AUDIO": {0: "batch", 1: "samples"},
         },
         opset_version=OPSET,
@@ -89,11 +90,12 @@ def prove(path: str, speech: Speech) -> None:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    for voice, rate in ((0, 1.0), (1, 1.0), (0, 1.5)):
+    for voice, rate, pitch in ((0, 1.0, 1.0), (1, 1.0, 0.8), (0, 1.5, 1.0)):
         for example in EXAMPLES:
-            given = (numbers(f" {example}"), torch.tensor([[voice]], dtype=torch.int32), torch.tensor([[rate]]))
-            said = session.run(None, {k: v.numpy() for k, v in zip(("TEXT", "VOICE", "RATE"), given)})[0]
-            again = session.run(None, {k: v.numpy() for k, v in zip(("TEXT", "VOICE", "RATE"), given)})[0]
+            which = torch.tensor([[voice]], dtype=torch.int32)
+            given = (numbers(f" {example}"), which, torch.tensor([[rate]]), torch.tensor([[pitch]]))
+            said = session.run(None, {k: v.numpy() for k, v in zip(("TEXT", "VOICE", "RATE", "PITCH"), given)})[0]
+            again = session.run(None, {k: v.numpy() for k, v in zip(("TEXT", "VOICE", "RATE", "PITCH"), given)})[0]
             with torch.no_grad():
                 wanted = speech(*given).numpy()
             assert np.array_equal(said, again), "the same text sounded different"

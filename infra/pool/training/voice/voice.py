@@ -12,13 +12,13 @@ LONGEST = 40 * RATE // 80  # frames of one text; what lasts longer is cut
 
 
 class Speech(nn.Module):
-    """One text at a time: TEXT [1, L], VOICE [1, 1], RATE [1, 1] to AUDIO [1, N]. There are no batches: texts differ in length."""
+    """One text at a time: TEXT [1, L], VOICE, RATE, PITCH [1, 1] to AUDIO [1, N]. There are no batches: texts differ in length."""
 
     def __init__(self, network: Network, vocoder: Vocoder) -> None:
         super().__init__()
         self.network, self.vocoder = network, vocoder
 
-    def forward(self, text: Tensor, voice: Tensor, rate: Tensor) -> Tensor:
+    def forward(self, text: Tensor, voice: Tensor, rate: Tensor, factor: Tensor) -> Tensor:
         network = self.network
         thought, scores = network.read(text[:1].long())
         phones = scores[0].argmax(-1)
@@ -34,7 +34,7 @@ class Speech(nn.Module):
         places = places_of(at - starts[owner], length)
         frames = network.speak(planned[:, owner], places[None], speaker)[0]
         frames = frames * network.scale + network.mean
-        pitch = frames[:, CEPSTRA].clamp(4, 6.3).exp()  # 55 to 545 Hz
+        pitch = frames[:, CEPSTRA].clamp(4, 6.3).exp() * factor[0]  # 55 to 545 Hz at its natural pitch
         voiced = (frames[:, CEPSTRA + 1] > 0).float()
         strengths = frames[:, CEPSTRA + 2 :].clamp(0, 1)
         return self.vocoder(pitch, voiced, frames[:, :CEPSTRA], strengths).clamp(-1, 1)[None]

@@ -21,7 +21,7 @@ function open(say: (task: Task) => Result<ReadonlyMap<string, Tensor>>) {
   const asked: Task[] = [];
   const speaker = createSpeaker({
     model: 'voice',
-    parameters: { voices: ['ann', 'bob'], symbols, sample_rate: '16000' },
+    parameters: { voices: ['ann', 'bob'], symbols, sample_rate: '16000', ssml: [] },
     now: () => 0,
     run: async (task) => {
       asked.push(task);
@@ -93,6 +93,31 @@ describe('T3: a speaker', () => {
   });
 });
 
+/** Returns the median fundamental frequency of the voiced parts, Hz, by autocorrelation of 50 ms. */
+function medianPitch(sound: Int16Array): number {
+  const size = 800;
+  const found: number[] = [];
+  for (let at = 0; at + 2 * size <= sound.length; at += size) {
+    const correlation = (lag: number) => {
+      let [sum, one, other] = [0, 0, 0];
+      for (let i = at; i < at + size; i++) {
+        const [a = 0, b = 0] = [sound[i], sound[i + lag]];
+        sum += a * b;
+        one += a * a;
+        other += b * b;
+      }
+      return sum / Math.sqrt(one * other + 1);
+    };
+    // 60 to 320 Hz.
+    const scores = Array.from({ length: 217 }, (_, index) => correlation(50 + index));
+    const best = Math.max(...scores);
+    // The first peak near the best one: multiples of a period correlate as well.
+    const lag = 50 + scores.findIndex((score, index) => score > 0.9 * best && score >= (scores[index + 1] ?? 0));
+    if (best > 0.7) found.push(16_000 / lag);
+  }
+  return found.sort((one, other) => one - other)[Math.floor(found.length / 2)] ?? Number.NaN;
+}
+
 describe('T3: the voice of the repository', () => {
   let engine: Awaited<ReturnType<typeof startEmbedded>>;
   let client: ReturnType<typeof createKserveEngine>;
@@ -139,6 +164,17 @@ describe('T3: the voice of the repository', () => {
     const [slow, fast] = [await say(text, { rate: 0.5 }), await say(text, { rate: 2 })];
     expect(slow.length / once.length).toBeGreaterThan(1.8);
     expect(fast.length / once.length).toBeLessThan(0.6);
+  });
+
+  it.each([
+    ['slt', 1.25],
+    ['awb', 0.8],
+  ])('R2 shifts the pitch of %s by %d at the same rate', { timeout: 30_000 }, async (voice, pitch) => {
+    const text = 'The weather will be fine tomorrow.';
+    const [plain, shifted] = [await say(text, { voice }), await say(text, { voice, pitch })];
+    expect(medianPitch(shifted) / medianPitch(plain) / pitch).toBeCloseTo(1, 1);
+    expect(shifted.length / plain.length).toBeCloseTo(1, 1);
+    expect(await recognise(shifted)).toBe('the weather will be fine tomorrow');
   });
 
   it('says whatever is text', { timeout: 30_000 }, async () => {

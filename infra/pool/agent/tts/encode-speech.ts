@@ -1,0 +1,87 @@
+import type { SpeechFormat } from '../../../../shared/speech/speak.ts';
+import { createResampler } from '../audio/resample.ts';
+import { toALaw, toMuLaw } from './g711.ts';
+import { openOpusStream } from './ogg-opus.ts';
+
+/** Size in the header of a WAV file of unknown length, as FFmpeg writes it; readers go on until the file ends. */
+const OPEN_ENDED = 0xffffffff;
+
+/** Encodes the sound of one answer as it is made. */
+export interface SpeechEncoder {
+  readonly contentType: string;
+  push(samples: Int16Array): Uint8Array;
+  /** Returns what is left. */
+  finish(): Uint8Array;
+  /** Frees what the encoder holds. */
+  close(): void;
+}
+
+interface SampleCoding {
+  /** Format tag of WAV. */
+  readonly tag: number;
+  readonly bytes: 1 | 2;
+  /** Name of bare samples (RFC 2586, RFC 3551). */
+  readonly type: string;
+  readonly encode: (samples: Int16Array) => Uint8Array;
+}
+
+const codings: Readonly<Record<Exclude<SpeechFormat['encoding'], 'opus'>, SampleCoding>> = {
+  linear16: { tag: 1, bytes: 2, type: 'audio/pcm', encode: littleEndian },
+  mulaw: { tag: 7, bytes: 1, type: 'audio/basic', encode: (samples) => Uint8Array.from(samples, toMuLaw) },
+  alaw: { tag: 6, bytes: 1, type: 'audio/PCMA', encode: (samples) => Uint8Array.from(samples, toALaw) },
+};
+
+function littleEndian(samples: Int16Array): Uint8Array {
+  const bytes = Buffer.alloc(2 * samples.length);
+  for (const [at, sample] of samples.entries()) bytes.writeInt16LE(sample, 2 * at);
+  return bytes;
+}
+
+/** Returns the header of a WAV file whose length is not known. */
+function openWavHeader({ tag, bytes }: SampleCoding, rate: number): Uint8Array {
+  const header = Buffer.alloc(44);
+  header.write('RIFF');
+  header.writeUInt32LE(OPEN_ENDED, 4);
+  header.write('WAVEfmt ', 8);
+  header.writeUInt32LE(16, 16);
+  header.writeUInt16LE(tag, 20);
+  header.writeUInt16LE(1, 22);
+  header.writeUInt32LE(rate, 24);
+  header.writeUInt32LE(rate * bytes, 28);
+  header.writeUInt16LE(bytes, 32);
+  header.writeUInt16LE(8 * bytes, 34);
+  header.write('data', 36);
+  header.writeUInt32LE(OPEN_ENDED, 40);
+  return header;
+}
+
+/** Returns a conversion of 16-bit samples from one rate to another, and its tail. */
+function converter(from: number, to: number) {
+  if (from === to) return { push: (samples: Int16Array) => samples, finish: () => new Int16Array(0) };
+  const resampler = createResampler(from, to);
+  const rounded = (samples: Float32Array) =>
+    Int16Array.from(samples, (sample) => Math.max(-32_768, Math.min(32_767, Math.round(sample))));
+  return {
+    push: (samples: Int16Array) => rounded(resampler.push(Float32Array.from(samples))),
+    finish: () => rounded(resampler.finish()),
+  };
+}
+
+/** Opens an encoder of mono sound at 16 kHz. */
+export function openSpeechEncoder({ encoding, container, sampleRate }: SpeechFormat): SpeechEncoder {
+  const from = 16_000;
+  if (encoding === 'opus') return { contentType: 'audio/ogg', ...openOpusStream(from) };
+  const coding = codings[encoding];
+  const convert = converter(from, sampleRate);
+  let header = container === 'wav' ? openWavHeader(coding, sampleRate) : new Uint8Array(0);
+  return {
+    contentType: container === 'wav' ? 'audio/wav' : `${coding.type};rate=${sampleRate};channels=1`,
+    push(samples) {
+      const bytes = Buffer.concat([header, coding.encode(convert.push(samples))]);
+      header = new Uint8Array(0);
+      return bytes;
+    },
+    finish: () => coding.encode(convert.finish()),
+    close: () => {},
+  };
+}
