@@ -51,6 +51,7 @@ import { deepgramError } from './protocol/deepgram-refuse.ts';
 import { clientSecretBody, grantBody } from './protocol/grant-request.ts';
 import { clientSecretAnswer, grantAnswer } from './protocol/issue-tokens.ts';
 import { sessionBody } from './protocol/openai-realtime-session.ts';
+import { speakBody, speechBody } from './protocol/speech-request.ts';
 import { describedVersion, listedVersions, statusAnswer, torchserveError } from './protocol/torchserve.ts';
 import { edgeHealth, listedModel } from './registry/list-models.ts';
 import { aliasBody } from './registry/model-routes.ts';
@@ -59,6 +60,7 @@ import { routeDecision } from './routing/decision.ts';
 import { drainBody, drainedPool } from './routing/drain-pool.ts';
 import { listedPools } from './routing/list-pools.ts';
 import { knownReleases, publishedRelease } from './routing/release.ts';
+import { listedVoices } from './speak/list-voices.ts';
 
 function transcriptionBody() {
   const fields = input(transcriptionFields) as { properties: Record<string, unknown> };
@@ -190,6 +192,9 @@ function describe() {
         TranscriptionRequest: transcriptionBody(),
         Transcription: output(transcription),
         VerboseTranscription: output(verboseTranscription),
+        SpeechRequest: input(speechBody),
+        SpeakRequest: input(speakBody),
+        VoiceList: output(listedVoices),
         Model: output(listedModel),
         ModelList: list(listedModel),
         ...modelSchemas(),

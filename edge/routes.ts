@@ -63,6 +63,9 @@ import { drainPool } from './routing/drain-pool.ts';
 import { joinRoster, listPools } from './routing/list-pools.ts';
 import { showRelease, takeRelease } from './routing/release.ts';
 import { showRoute } from './routing/show-route.ts';
+import { listVoices } from './speak/list-voices.ts';
+import { createDeepgramSpeech, createSpeech } from './speak/speak.ts';
+import { openSpeak } from './speak/speak-socket.ts';
 import { openListen, openRealtime, openStream } from './stream/open-live.ts';
 import { transcribe } from './transcribe/transcribe.ts';
 import { transcribeRecording } from './transcribe/transcribe-recording.ts';
@@ -74,8 +77,11 @@ const projects = jobHandlers(PROJECTS);
 const routes: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   '/healthz': { GET: showHealth },
   '/v1/audio/transcriptions': { POST: transcribe },
+  '/v1/audio/speech': { POST: createSpeech },
+  '/v1/audio/voices': { GET: listVoices },
   '/v1/auth/grant': { POST: answerGrant },
   '/v1/listen': { GET: openListen, POST: transcribeRecording },
+  '/v1/speak': { GET: openSpeak, POST: createDeepgramSpeech },
   '/v1/realtime': { GET: openRealtime },
   '/v1/realtime/client_secrets': { POST: answerClientSecret },
   '/v1/models': { GET: listModels },

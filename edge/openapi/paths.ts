@@ -23,6 +23,7 @@ import {
 } from './parts.ts';
 import { projectPaths } from './project-paths.ts';
 import { errors, identified, takingUpload, transcriptionRefusals } from './refusals.ts';
+import { speechPaths } from './speech-paths.ts';
 import { uploadPaths } from './upload-paths.ts';
 import { input, like, whole } from './values.ts';
 
@@ -106,6 +107,7 @@ export function paths() {
         },
       },
     },
+    ...speechPaths(),
     ...livePaths(),
     ...uploadPaths(),
     ...modelPaths(),

@@ -16,13 +16,11 @@ const deepgram = (feature: string): Handler => {
 
 export const unbuiltRoutes: Readonly<Record<string, Handler>> = {
   '/v1/audio/translations': openAi('Translation'),
-  '/v1/audio/speech': openAi('Speech synthesis in one request'),
   '/v1/realtime/translations': openAi('Translation'),
   '/v1/chat/completions': openAi('Chat'),
   '/v1/completions': openAi('Completion of texts'),
   '/v1/responses': openAi('Chat'),
   '/v1/embeddings': openAi('Embedding'),
-  '/v1/speak': deepgram('Speech synthesis in one request'),
   '/v1/read': deepgram('Analysis of texts'),
   '/v1/agent/*': deepgram('The voice agent'),
   '/v2/listen': deepgram('The second version of /v1/listen'),

@@ -353,15 +353,12 @@ describe('C10 the description of the interface', () => {
 });
 
 describe('U3 C10 clients of other services', () => {
-  it.each(['/v1/audio/translations', '/v1/audio/speech', '/v1/chat/completions'])(
-    '%s is 501 in OpenAI’s form',
-    async (path) => {
-      const answer = await ask(path, { method: 'POST', headers: await bearer(), body: '{}' });
-      expect(await readRefusal(answer)).toMatchObject({ status: 501, code: 'route_unbuilt' });
-    },
-  );
+  it.each(['/v1/audio/translations', '/v1/chat/completions'])('%s is 501 in OpenAI’s form', async (path) => {
+    const answer = await ask(path, { method: 'POST', headers: await bearer(), body: '{}' });
+    expect(await readRefusal(answer)).toMatchObject({ status: 501, code: 'route_unbuilt' });
+  });
 
-  it.each(['/v1/speak', '/v1/read', '/v1/agent/settings/think/models', '/v2/listen'])(
+  it.each(['/v1/read', '/v1/agent/settings/think/models', '/v2/listen'])(
     '%s is 501 in Deepgram’s form',
     async (path) => {
       const answer = await ask(path, { method: 'POST', headers: await bearer(), body: '{}' });
