@@ -17,7 +17,7 @@ const HEARING = [
   'nova-2-general',
 ];
 /** Names of the voice. */
-const SPEAKING = ['tts-1', 'gpt-4o-mini-tts'];
+const SPEAKING = ['tts-1', 'tts-1-hd', 'gpt-4o-mini-tts', 'aura-2-thalia-en', 'aura-asteria-en'];
 /** Longest call, ms: the functions share two cores with every other part. */
 const CALL_MS = 10_000;
 

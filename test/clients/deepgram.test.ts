@@ -1,7 +1,11 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { clipLike, clipPath } from '../stack/clips.ts';
 import { join } from '../stack/join.ts';
 import type { Shared } from '../stack/running.ts';
+import { wav } from '../wav.ts';
 import { type Python, startPython } from './python.ts';
 
 let running: Shared;
@@ -82,5 +86,32 @@ describe('C10 R1 deepgram-sdk for Python, unmodified, listens live', () => {
 
   it('a wrong key refuses the handshake, which is not tried again', async () => {
     expect(await call('listen_refused')).toEqual({ status: 401, error: expect.stringMatching(/token/) });
+  });
+});
+
+describe('R2 C10 deepgram-sdk for Python, unmodified, speaks', () => {
+  const text = 'The meeting starts at ten in the morning.';
+
+  async function hear(sound: Uint8Array): Promise<string | undefined> {
+    const folder = mkdtempSync(path.join(tmpdir(), 'auricle-speech-'));
+    writeFileSync(path.join(folder, 'speech.wav'), sound);
+    const given = { file: path.join(folder, 'speech.wav') };
+    const answer = await call<{ results: { channels: { alternatives: Alternative[] }[] } }>('transcribe', given);
+    rmSync(folder, { recursive: true });
+    return answer.results.channels[0]?.alternatives[0]?.transcript;
+  }
+
+  it('in one request', async () => {
+    const sound = await call<string>('speak', { text, model: 'voice-en', encoding: 'linear16' });
+    expect(await hear(Buffer.from(sound, 'hex'))).toBe('the meeting starts at ten in the morning');
+  });
+
+  it('on a WebSocket, flush by flush', async () => {
+    const live = { texts: [text, text], model: 'voice-en' };
+    const { types, sound } = await call<{ types: string[]; sound: string }>('speak_live', live);
+    expect(types).toEqual(['Metadata', 'Flushed', 'Flushed']);
+    const samples = new Int16Array(Uint8Array.from(Buffer.from(sound, 'hex')).buffer);
+    const words = 'the meeting starts at ten in the morning';
+    expect(await hear(wav(samples))).toBe(`${words} ${words}`);
   });
 });

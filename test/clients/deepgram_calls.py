@@ -8,6 +8,7 @@ from deepgram import DeepgramClient
 from deepgram.core.api_error import ApiError
 from deepgram.core.events import EventType
 from deepgram.environment import DeepgramClientEnvironment
+from deepgram.speak.v1.types import SpeakV1Text
 from websockets.exceptions import InvalidStatus
 
 from sound import pieces
@@ -26,6 +27,32 @@ def plain(answer):
 def transcribe(file, model=MODEL, **options):
     with open(file, "rb") as clip:
         return plain(client.listen.v1.media.transcribe_file(request=clip.read(), model=model, **options))
+
+
+def speak(text, **options):
+    return b"".join(client.speak.v1.audio.generate(text=text, **options)).hex()
+
+
+def speak_live(texts, rate=16000, **options):
+    """Speech of each text, flush by flush: types of the messages, and the samples."""
+    messages, sound = [], []
+
+    def note(message):
+        if isinstance(message, bytes):
+            sound.append(message)
+        else:
+            messages.append(plain(message))
+
+    with client.speak.v1.connect(encoding="linear16", sample_rate=rate, **options) as connection:
+        connection.on(EventType.MESSAGE, note)
+        listening = threading.Thread(target=connection.start_listening, daemon=True)
+        listening.start()
+        for text in texts:
+            connection.send_text(SpeakV1Text(type="Speak", text=text))
+            connection.send_flush()
+        connection.send_close()
+        listening.join(30)
+    return {"types": [message["type"] for message in messages], "sound": b"".join(sound).hex()}
 
 
 def projects():

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { clipLike, clipPath } from '../stack/clips.ts';
 import { join } from '../stack/join.ts';
@@ -73,5 +76,22 @@ describe('C10 R1 openai for Python, unmodified, listens live', () => {
     ['an unknown model', 'model_unknown'],
   ])('%s is sent as an event', async (what, code) => {
     expect(await call<Listened>('realtime_refused', { what })).toMatchObject({ error: { code } });
+  });
+});
+
+describe('R2 C10 openai for Python, unmodified, speaks', () => {
+  const input = 'The meeting starts at ten in the morning.';
+
+  it.each([
+    ['audio/wav', 'wav', {}],
+    ['audio/ogg', 'ogg', { response_format: 'opus', speed: 0.9 }],
+  ])('as %s that the recogniser understands', async (type, extension, options) => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'auricle-speech-'));
+    const speech = path.join(folder, `speech.${extension}`);
+    const given = { file: speech, model: 'voice-en', voice: 'slt', input, ...options };
+    expect(await call('speak', given)).toBe(type);
+    const heard = await call('transcribe', { file: speech });
+    rmSync(folder, { recursive: true });
+    expect(heard).toMatchObject({ text: 'the meeting starts at ten in the morning' });
   });
 });

@@ -33,6 +33,13 @@ def stream(file):
         return [event.model_dump() for event in client.audio.transcriptions.create(file=clip, model=MODEL, stream=True)]
 
 
+def speak(file, **options):
+    """Speech written to a file as it comes."""
+    with client.audio.speech.with_streaming_response.create(**options) as answer:
+        answer.stream_to_file(file)
+        return answer.headers["content-type"]
+
+
 def refused(what, file):
     wrong = openai.OpenAI(api_key="x.y.z", base_url=client.base_url, max_retries=0)
     calls = {

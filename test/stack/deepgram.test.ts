@@ -3,6 +3,7 @@ import { DeepgramClient, DeepgramError } from '@deepgram/sdk';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import { STREAM_PACED_BYTES } from '../../edge/stream/audio-budget.ts';
+import { wav } from '../wav.ts';
 import { type Clip, clipBytes, clips } from './clips.ts';
 import { join } from './join.ts';
 import { type LiveSound, liveSound, muLaw, opusPackets, pieces, repeat, wide } from './live-sound.ts';
@@ -362,5 +363,45 @@ describe('C1 C10 recordings of the unmodified Deepgram client', () => {
   it('that are none are refused in the shape it reads', async () => {
     const asked = makeClient({ maxRetries: 0 }).listen.v1.media.transcribeFile(new Uint8Array(500), { model });
     await expect(asked).rejects.toMatchObject({ statusCode: 415, body: { err_code: 'UNSUPPORTED_MEDIA_TYPE' } });
+  });
+});
+
+describe('R2 C10 the unmodified client of Deepgram speaks', () => {
+  const text = 'The meeting starts at ten in the morning.';
+  const words = 'the meeting starts at ten in the morning';
+  const options = { model: 'voice-en', encoding: 'linear16', sample_rate: 24_000 } as const;
+
+  async function hear(bytes: Uint8Array): Promise<string | undefined> {
+    const answer = await makeClient().listen.v1.media.transcribeFile(Buffer.from(bytes), { model });
+    return 'results' in answer ? answer.results.channels[0]?.alternatives?.[0]?.transcript : undefined;
+  }
+
+  it('in one request', async () => {
+    const { data, rawResponse } = await makeClient()
+      .speak.v1.audio.generate({ text, ...options } as never)
+      .withRawResponse();
+    expect(rawResponse.headers.get('content-type')).toBe('audio/wav');
+    expect(rawResponse.headers.get('dg-model-name')).toBe('voice-en');
+    expect(await hear(new Uint8Array(await data.arrayBuffer()))).toBe(words);
+  });
+
+  it('on a WebSocket, flush by flush', async () => {
+    const socket = await makeClient().speak.v1.connect({ ...options, sample_rate: 16_000 } as never);
+    const sound: Blob[] = [];
+    const types: string[] = [];
+    const closed = new Promise<number>((resolve) => void socket.on('close', ({ code }) => resolve(code)));
+    socket.on('message', (message: unknown) => {
+      if (message instanceof Blob) sound.push(message);
+      else types.push((message as Message).type);
+    });
+    socket.connect();
+    await socket.waitForOpen();
+    socket.sendText({ type: 'Speak', text: 'The meeting starts ' });
+    socket.sendText({ type: 'Speak', text: 'at ten in the morning.' });
+    socket.sendFlush({ type: 'Flush' });
+    socket.sendClose({ type: 'Close' });
+    expect(await closed).toBe(1_000);
+    expect(types).toEqual(['Metadata', 'Flushed']);
+    expect(await hear(wav(new Int16Array(await new Blob(sound).arrayBuffer())))).toBe(words);
   });
 });

@@ -185,3 +185,58 @@ describe('C1 C10 R1 the unmodified openai client transcribes', () => {
     for (const clip of clips) expect(logs).not.toContain(clip.text.split(' ').slice(0, 3).join(' '));
   });
 });
+
+describe('R2 C10 the unmodified openai client speaks', () => {
+  const input = 'The meeting starts at ten in the morning. Please send 3 copies of the report, today.';
+  const words = 'the meeting starts at ten in the morning please send three copies of the report today';
+  const speech = { model: 'voice-en', voice: 'slt', input };
+
+  async function hear(sound: Response, name: string): Promise<string> {
+    const { text } = await client.audio.transcriptions.create({
+      file: await toFile(await sound.arrayBuffer(), name),
+      model,
+    });
+    return text;
+  }
+
+  it.each([
+    ['audio/wav', 'speech.wav', {}],
+    ['audio/ogg', 'speech.ogg', { response_format: 'opus' }],
+    ['audio/wav', 'speech.wav', { input: `<speak><prosody rate="80%" pitch="-10%">${input}</prosody></speak>` }],
+  ] as const)('as %s that the recogniser understands', async (type, name, change) => {
+    const sound = await client.audio.speech.create({ ...speech, ...change });
+    expect(sound.headers.get('content-type')).toBe(type);
+    expect(await hear(sound, name)).toBe(words);
+  });
+
+  it('books the seconds', async () => {
+    const allowance = { audioSecondsPerDay: 1 };
+    const apiKey = await running.mint({ tenant: 'spoken', audit: 'strict', scope: 'synthesize', allowance });
+    const own = new OpenAI({ apiKey, baseURL: client.baseURL, maxRetries: 0 });
+    const refused = async (): Promise<unknown> => {
+      const sound = await own.audio.speech.create(speech).catch((error: unknown) => error);
+      if (sound instanceof Error) return sound;
+      await (sound as Response).arrayBuffer();
+      // A second speech is refused, unless a UTC day begins between the two.
+      return refused();
+    };
+    expect(await refused()).toMatchObject({ status: 429, code: 'allowance_seconds' });
+  });
+
+  it.each([
+    [400, 'field_invalid', { response_format: 'mp3' }],
+    [400, 'text_invalid', { input: '<speak>Hello <audio src="x"/></speak>' }],
+    [404, 'voice_unknown', { voice: 'alloy' }],
+    [400, 'model_unfit', { model }],
+    [422, 'text_unspeakable', { input: '…' }],
+  ] as const)('is refused with %d %s', async (status, code, change) => {
+    const refused = await client.audio.speech.create({ ...speech, ...change }).catch((error: unknown) => error);
+    expect(refused).toMatchObject({ status, code });
+  });
+
+  it('lists the voices and the elements of SSML that each takes', async () => {
+    const { voices } = await client.get<{ voices: { id: string; ssml: string[] }[] }>('/audio/voices');
+    expect(voices.map(({ id }) => id)).toEqual(['slt', 'awb']);
+    expect(voices[0]?.ssml).toContain('prosody');
+  });
+});
