@@ -9,6 +9,17 @@ export interface Figure {
 
 /** Figures of each result file, in the order in which `RESULTS.md` shows them. */
 export const figures: Readonly<Record<string, readonly Figure[]>> = {
+  windows: [
+    {
+      name: 'cpu_ratio_vs_none',
+      what: "CPU of the engine per utterance with windows of 50 and 500 ms, over the engine's own batching alone",
+      decimals: 2,
+    },
+    { name: 'batch_none', what: 'utterances of a batch without windows', decimals: 2 },
+    { name: 'batch_windows', what: 'utterances of a batch with them', decimals: 2 },
+    { name: 'held_urgent_ms', what: 'time for which windows hold urgent work, median in ms', decimals: 0 },
+    { name: 'held_long_ms', what: 'the same for batch work', decimals: 0 },
+  ],
   wer: [
     {
       name: 'wer_espeak',

@@ -1,5 +1,5 @@
 // A13's windows in the agent against none, where the engine's dynamic batching alone forms the batches:
-// `npm run bench -- windows [--seconds 10] [--rounds 3] [--urgent 20] [--long 2]` (arrivals a second).
+// `npm run bench -- windows [--seconds 10] [--rounds 3] [--urgent 8] [--long 0.8]` (arrivals a second).
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -9,8 +9,8 @@ import { parseArgs } from 'node:util';
 import { ROOT } from '../../infra/local/root.ts';
 import { inputsOf, modelTensors } from '../../infra/pool/agent/asr/recognise.ts';
 import { createDispatcher } from '../../infra/pool/agent/engine/dispatch.ts';
-import { adjust, noFeedback, windowsOf } from '../../infra/pool/agent/engine/feedback.ts';
 import { createKserveEngine } from '../../infra/pool/agent/engine/kserve.ts';
+import { createWindowFeedback } from '../../infra/pool/agent/engine/window-feedback.ts';
 import { MACRO_WINDOW_MS, MICRO_WINDOW_MS, noWindows, type Windows } from '../../infra/pool/agent/engine/windows.ts';
 import type { RequestClass } from '../../shared/tenant/claims.ts';
 import { randomOf } from '../fake/random.ts';
@@ -79,38 +79,40 @@ async function startEngine() {
 
 type Load = Readonly<Record<'seconds' | 'urgent' | 'long' | 'seed', number>>;
 
+interface Times {
+  readonly answer: number[];
+  readonly held: number[];
+}
+
 interface Round {
   readonly cpuMs: number;
   readonly batch: number;
-  readonly urgentMs: readonly number[];
-  readonly longMs: readonly number[];
+  /** Milliseconds until the answer, and of them in the agent's queue. */
+  readonly urgent: Times;
+  readonly long: Times;
 }
 
 /** Sends both loads through a dispatcher of its own. Arrivals are the same in each mode. */
 async function runMode(mode: Mode, running: Awaited<ReturnType<typeof startEngine>>, load: Load): Promise<Round> {
-  let state = noFeedback;
-  let begun = 0;
-  const windows = (): Windows => (mode === 'none' ? noWindows : mode === 'windows' ? longest : windowsOf(state));
+  const depth = (): number => Object.values(dispatcher.queued()).reduce((sum, count) => sum + count, 0);
+  const feedback = createWindowFeedback(Date.now, () => ({ depth: depth() }));
+  const windows = { none: () => noWindows, windows: () => longest, 'fed back': feedback.windows }[mode];
   const dispatcher = createDispatcher({ engine: running.engine, slots: SLOTS, now: Date.now, windows });
-  const feedback = setInterval(() => {
-    const depth = Object.values(dispatcher.queued()).reduce((sum, count) => sum + count, 0);
-    state = adjust(state, { depth, requestsPerSecond: begun });
-    begun = 0;
-  }, 1_000);
   const long = joined();
   const signal = new AbortController().signal;
-  const times: Record<'urgent' | 'long', number[]> = { urgent: [], long: [] };
+  const times = { urgent: { answer: [], held: [] } as Times, long: { answer: [], held: [] } as Times };
 
   async function send(which: 'urgent' | 'long', samples: Float32Array): Promise<void> {
     const name: RequestClass = which === 'urgent' ? 'interactive' : 'batch';
     const from = performance.now();
-    begun++;
+    feedback.count();
     const inputs = inputsOf(samples);
     const outputs = modelTensors.outputs;
     const deadline = Date.now() + 60_000;
-    const answer = await dispatcher.run({ model: MODEL, inputs, outputs, class: name, deadline, signal });
+    const onStart = () => void times[which].held.push(performance.now() - from);
+    const answer = await dispatcher.run({ model: MODEL, inputs, outputs, class: name, deadline, signal, onStart });
     if (!answer.ok) throw new Error(JSON.stringify(answer.refusal));
-    times[which].push(performance.now() - from);
+    times[which].answer.push(performance.now() - from);
   }
 
   /** Poisson arrivals (exponential gaps). */
@@ -130,13 +132,11 @@ async function runMode(mode: Mode, running: Awaited<ReturnType<typeof startEngin
 
   const [cpu, before] = [running.cpuMs(), await running.executed()];
   await Promise.all([arrive('urgent', load.urgent, load.seed), arrive('long', load.long, load.seed + 1)]);
-  clearInterval(feedback);
   const after = await running.executed();
   return {
-    cpuMs: (running.cpuMs() - cpu) / (times.urgent.length + times.long.length),
+    cpuMs: (running.cpuMs() - cpu) / (times.urgent.answer.length + times.long.answer.length),
     batch: (after[0] - before[0]) / (after[1] - before[1]),
-    urgentMs: times.urgent,
-    longMs: times.long,
+    ...times,
   };
 }
 
@@ -148,7 +148,7 @@ export async function measure(options: string[]): Promise<Bench> {
   const option = (otherwise: number) => ({ type: 'string', default: String(otherwise) }) as const;
   const { values } = parseArgs({
     args: options,
-    options: { seconds: option(10), rounds: option(3), urgent: option(20), long: option(2) },
+    options: { seconds: option(10), rounds: option(3), urgent: option(8), long: option(0.8) },
   });
   const [seconds, urgent, long] = [Number(values.seconds), Number(values.urgent), Number(values.long)];
   const running = await startEngine();
@@ -165,34 +165,32 @@ export async function measure(options: string[]): Promise<Bench> {
   const middle = (mode: Mode, of: (one: Round) => number) => round(median(rounds[mode].map(of)));
   const ratios = (mode: Mode, of: (one: Round) => number) =>
     rounds[mode].map((one, i) => of(one) / of(rounds.none[i] as Round));
-  const urgentP50 = ({ urgentMs }: Round) => quantile(urgentMs, 0.5);
-  const longP50 = ({ longMs }: Round) => quantile(longMs, 0.5);
-  const added = (mode: Mode, of: (one: Round) => number) =>
-    round(median(rounds[mode].map((one, i) => of(one) - of(rounds.none[i] as Round))));
+  const half = (values: readonly number[]) => quantile(values, 0.5);
   return {
     figures: {
       ...ratioFigures('cpu_ratio_vs_none', ratios('windows', ({ cpuMs }) => cpuMs).map(round)),
       ...ratioFigures('fed_back_cpu_ratio_vs_none', ratios('fed back', ({ cpuMs }) => cpuMs).map(round)),
       batch_none: middle('none', ({ batch }) => batch),
       batch_windows: middle('windows', ({ batch }) => batch),
-      added_urgent_ms: added('windows', urgentP50),
-      added_long_ms: added('windows', longP50),
-      fed_back_added_urgent_ms: added('fed back', urgentP50),
+      batch_fed_back: middle('fed back', ({ batch }) => batch),
+      held_urgent_ms: middle('windows', ({ urgent: { held } }) => half(held)),
+      held_long_ms: middle('windows', ({ long: { held } }) => half(held)),
+      fed_back_held_urgent_ms: middle('fed back', ({ urgent: { held } }) => half(held)),
     },
     table: modes.map((mode) => ({
       mode,
       'CPU ms/utterance': middle(mode, ({ cpuMs }) => cpuMs),
       batch: middle(mode, ({ batch }) => batch),
-      'urgent p50 ms': middle(mode, urgentP50),
-      'urgent p95 ms': middle(mode, ({ urgentMs }) => quantile(urgentMs, 0.95)),
-      'long p50 ms': middle(mode, longP50),
-      'long p95 ms': middle(mode, ({ longMs }) => quantile(longMs, 0.95)),
+      'urgent held p50 ms': middle(mode, ({ urgent: { held } }) => half(held)),
+      'urgent answer p50 ms': middle(mode, ({ urgent: { answer } }) => half(answer)),
+      'long held p50 ms': middle(mode, ({ long: { held } }) => half(held)),
+      'long answer p50 ms': middle(mode, ({ long: { answer } }) => half(answer)),
     })),
     how:
       `Embedded engine with ${MODEL} (delay 5 ms in its own batching), one instance on a processor, behind the agent's ` +
       `dispatcher with ${SLOTS} slots. Poisson arrivals of ${urgent} interactive utterances (2.7 to 4 s) and ${long} ` +
       `batch utterances (all clips in a row) a second for ${seconds} s, the same in each mode; modes alternate. ` +
-      'Windows: 50 ms, 500 ms, or until 16 wait. CPU: user and system time of the engine. Medians of rounds; ratios ' +
-      'and added milliseconds are of one round.',
+      'Windows: 50 ms, 500 ms, or until 16 wait. CPU: user and system time of the engine. Held: in the queue of the ' +
+      'agent. Medians of rounds; ratios are within one round. Milliseconds depend on what else the machine runs.',
   };
 }

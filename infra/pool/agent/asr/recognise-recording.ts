@@ -12,6 +12,8 @@ export interface Recording {
   readonly metrics: Pick<Metrics, 'utterance'>;
   /** Recognises each channel by itself instead of their mean. */
   readonly isSeparate?: boolean | undefined;
+  /** Keeps half the band of sound above the model's rate (A20). */
+  readonly isNarrow?: boolean | undefined;
 }
 
 /**
@@ -19,8 +21,8 @@ export interface Recording {
  * recognised.
  */
 export async function recogniseRecording(recording: Recording): Promise<Result<RecordingTotals>> {
-  const { sound, recognition, metrics, isSeparate } = recording;
-  for await (const event of listen(sound, isSeparate)) {
+  const { sound, recognition, metrics, isSeparate, isNarrow } = recording;
+  for await (const event of listen(sound, isSeparate, isNarrow)) {
     if (!event.ok) return event;
     if (event.value.type === 'totals') return ok(event.value.totals);
     metrics.utterance(event.value.utterance.samples.length / MODEL_RATE);

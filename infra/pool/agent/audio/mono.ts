@@ -16,8 +16,11 @@ export function mixDown(channels: readonly Float32Array[]): Float32Array {
   return mixed.map((sample) => sample / channels.length);
 }
 
-/** Turns decoded blocks into one channel at `MODEL_RATE`. A rate that changes midway starts a new filter. */
-export function createMono() {
+/**
+ * Turns decoded blocks into one channel at `MODEL_RATE`, a narrow one with half the band. A rate that changes midway
+ * starts a new filter.
+ */
+export function createMono(isNarrow = false) {
   let resampler: Resampler | undefined;
   let rate = 0;
   /** Samples at the current rate, and the seconds of those before it. */
@@ -31,7 +34,7 @@ export function createMono() {
         before += rate > 0 ? samples / rate : 0;
         samples = 0;
         rate = block.rate;
-        resampler = createResampler(rate, MODEL_RATE);
+        resampler = createResampler(rate, MODEL_RATE, 0, isNarrow);
       }
       const mono = mixDown(block.channels);
       samples += mono.length;

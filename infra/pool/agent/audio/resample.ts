@@ -1,10 +1,21 @@
 // Sample rate conversion by a windowed-sinc filter kept as a polyphase table (Smith, "Digital Audio Resampling";
 // Kaiser window). Own code, because it is small and because the packages for it are larger than the agent.
 
-/** Zero crossings of the sinc on each side: with the window below the stop band lies 80 dB down. */
-const CROSSINGS = 32;
-/** Pass band as a share of the lower Nyquist frequency; the rest is the slope of the filter. */
-const PASS = 0.92;
+/** Shape of a filter, which sets its length and so its cost. */
+interface Shape {
+  /** Zero crossings of the sinc on each side: with the window below the stop band lies 80 dB down. */
+  readonly crossings: number;
+  /** Middle of the slope as a share of the lower Nyquist frequency. */
+  readonly pass: number;
+}
+
+/** Keeps nearly the whole band. */
+const WIDE: Shape = { crossings: 32, pass: 0.92 };
+/**
+ * Keeps what sound sampled at half the lower rate carries, 4 kHz of 16 kHz sound, in a sixth of the time: its slope
+ * reaches as far beyond the Nyquist frequency as below it, so that only the upper half of the band takes aliases.
+ */
+const NARROW: Shape = { crossings: 5, pass: 1 };
 const KAISER_BETA = 8.5;
 /** Rates that would need more phases than this are rounded to the nearest one: 1/2048 sample, about -79 dB at 1 kHz. */
 const PHASES = 1024;
@@ -31,13 +42,13 @@ interface Filter {
 
 const filters = new Map<string, Filter>();
 
-function filterFor(from: number, to: number): Filter {
-  const key = `${from}>${to}`;
+function filterFor(from: number, to: number, shape: Shape = WIDE): Filter {
+  const key = `${from}>${to} ${shape.crossings}`;
   const known = filters.get(key);
   if (known) return known;
   const count = Math.min(to / divisor(from, to), PHASES);
-  const cutoff = PASS * Math.min(1, to / from);
-  const half = Math.ceil(CROSSINGS / Math.min(1, to / from));
+  const cutoff = shape.pass * Math.min(1, to / from);
+  const half = Math.ceil(shape.crossings / Math.min(1, to / from));
   const norm = bessel(KAISER_BETA);
   const phases = Array.from({ length: count }, (_, phase) => {
     const taps = Float32Array.from({ length: 2 * half }, (_, tap) => {
@@ -70,12 +81,13 @@ export function firstInput(from: number, to: number, output: number): number {
 
 /**
  * Converts one channel from `from` Hz to `to` Hz as it arrives, holding one filter length of samples. `output`: it goes
- * on in the middle, its first result is that sample, and its input begins at `firstInput` of it.
+ * on in the middle, its first result is that sample, and its input begins at `firstInput` of it. A narrow one halves the
+ * band of sound that loses samples; other sound would keep its mirror images.
  */
-export function createResampler(from: number, to: number, output = 0): Resampler {
+export function createResampler(from: number, to: number, output = 0, isNarrow = false): Resampler {
   if (from === to) return { push: (samples) => samples, finish: () => new Float32Array(0) };
-  const { phases, half } = filterFor(from, to);
-  let received = firstInput(from, to, output);
+  const { phases, half } = filterFor(from, to, isNarrow && from > to ? NARROW : WIDE);
+  let received = output === 0 ? 0 : firstInput(from, to, output);
   // `held[0]` is the sample at input position `start`; silence precedes the first one.
   let held: Float32Array = new Float32Array(received === 0 ? half - 1 : 0);
   let start = received - held.length;

@@ -193,7 +193,8 @@ function openReading({ work, recogniser, hints, answer, level }: Reading) {
         : await stored.find(bytes, [isSeparate, hints.language, bias], context.now());
       if ('result' in found) return sendCached(found.result);
       const sound = decodeSound(found.bytes, signal);
-      const all = await recogniseRecording({ sound, recognition, metrics: context.metrics, isSeparate });
+      const { metrics } = context;
+      const all = await recogniseRecording({ sound, recognition, metrics, isSeparate, isNarrow: level > 1 });
       if (!all.ok) return all;
       totals = all.value;
       tally.totals = totals;

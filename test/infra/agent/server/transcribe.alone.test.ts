@@ -301,6 +301,23 @@ describe('A20 a degraded agent', () => {
     expect(await serve(results, { level: 3, body })).toEqual({ ...recognised, degraded: 3 });
   });
 
+  it('A20: narrows sound above 16 kHz from level 2 on', async () => {
+    /** Bytes that the engine gets of a recording at `rate` Hz. */
+    async function soundAt(level: Level, rate: number): Promise<string> {
+      const sounds: string[] = [];
+      const body = formBytes([{ ...one, value: wavFile(voice(0.4, rate), rate) }]);
+      const run: Dispatcher['run'] = async ({ inputs }) => {
+        sounds.push(Buffer.from(inputs[0]?.bytes ?? []).toString('base64'));
+        return ok(value);
+      };
+      await begin({ body, level, run }).outcome;
+      return sounds.join();
+    }
+    expect(await soundAt(2, 16_000)).toBe(await soundAt(0, 16_000));
+    expect(await soundAt(1, 48_000)).toBe(await soundAt(0, 48_000));
+    expect(await soundAt(2, 48_000)).not.toBe(await soundAt(0, 48_000));
+  });
+
   it('A20: refuses mirrored copies', async () => {
     const { outcome } = begin({ body: formBytes([one]), level: 1, head: { mirror: { text: 'a' } } });
     expect(await outcome).toMatchObject({ refusal: { reason: 'pool_busy' } });

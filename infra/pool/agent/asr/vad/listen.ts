@@ -18,8 +18,8 @@ export interface RecordingTotals {
 export type ListenEvent = { type: 'utterance'; utterance: Utterance } | { type: 'totals'; totals: RecordingTotals };
 
 /** Cuts one channel into utterances, holding one of them. `channel` is its number where channels are separate. */
-function createChannel(detector: VoiceDetector, channel: number | undefined) {
-  const mono = createMono();
+function createChannel(detector: VoiceDetector, channel: number | undefined, isNarrow: boolean) {
+  const mono = createMono(isNarrow);
   const cutter = createCutter();
   const units = createUnits();
   let speechSeconds = 0;
@@ -81,11 +81,12 @@ function* eventsOf(utterances: Iterable<Utterance>): Generator<Result<ListenEven
 
 /**
  * Turns decoded sound into utterances, holding one block, and one utterance of each channel. Channels are mixed unless
- * they are separate. Ends with `totals` or a refusal.
+ * they are separate; a narrow one has half the band. Ends with `totals` or a refusal.
  */
 export async function* listen(
   sound: AsyncIterable<Result<SoundBlock>>,
   isSeparate = false,
+  isNarrow = false,
 ): AsyncGenerator<Result<ListenEvent>> {
   const channels: Channel[] = [];
   try {
@@ -94,7 +95,7 @@ export async function* listen(
       const { rate, channels: samples } = block.value;
       const parts = isSeparate ? samples.map((one) => ({ rate, channels: [one] })) : [block.value];
       for (const i of channels.length === 0 ? parts.keys() : []) {
-        channels.push(createChannel(await createVoiceDetector(), isSeparate ? i : undefined));
+        channels.push(createChannel(await createVoiceDetector(), isSeparate ? i : undefined, isNarrow));
       }
       if (parts.length !== channels.length) {
         return yield no(refuse('audio_unsupported', { found: 'sound whose number of channels changes' }));
