@@ -21,6 +21,9 @@ export async function setup(): Promise<void> {
   await readPrompts(prompts, 1);
 }
 
+/** Returns the first prompts. */
+export const promptsOf = (count: number) => readPrompts(prompts, count);
+
 /** Returns what an engine with Whisper writes of two prompts, and the number of wrong words in both. */
 export async function hearPrompts(url: string): Promise<{ texts: string[]; wrong: number }> {
   const found = await readRepository(naturalModels, { now: 0, onBroken: (_, detail) => console.error(detail) });
@@ -30,7 +33,7 @@ export async function hearPrompts(url: string): Promise<{ texts: string[]; wrong
   try {
     const texts: string[] = [];
     let wrong = 0;
-    for (const { file, words } of await readPrompts(prompts, 2)) {
+    for (const { file, words } of await promptsOf(2)) {
       const heard = await transcribeAll(file, [listener]);
       if (!heard.ok) throw new Error(JSON.stringify(heard));
       const [text = ''] = heard.value;
