@@ -258,6 +258,7 @@ function planTriton(state: string, pool: Pool, ports: Ports, triton: Installed):
     env: {
       INSTALLED: JSON.stringify(triton),
       MODELS,
+      AURICLE_MODEL_NAMES: pool.models.join(','),
       DATA: path.join(state, 'engines', pool.name),
       LOGS: path.join(state, 'logs'),
       LOG_NAME: `triton-${pool.name}`,

@@ -29,7 +29,7 @@ process.on('SIGTERM', () => void stop());
 await untilFree([http, metrics]);
 // The repository is rebuilt at every start: the models may have changed.
 await rm(repository, { recursive: true, force: true });
-await convertRepository(process.env.MODELS ?? '', repository);
+await convertRepository(process.env.MODELS ?? '', repository, process.env.AURICLE_MODEL_NAMES?.split(','));
 triton = await start();
 void triton.ended.then((code) => {
   if (stopping) return;

@@ -6,8 +6,10 @@ import { onModels, planParts, portNamesOf } from '../../../infra/local/plan.ts';
 import { allPools, choosePools, type Pool, pools } from '../../../infra/local/pools.ts';
 import { ROOT } from '../../../infra/local/root.ts';
 import { environment } from '../../../infra/pool/agent/settings/schema.ts';
+import { convertRepository } from '../../../infra/pool/triton/models/generate.ts';
 import { temporaryFolder } from './folder.ts';
 
+const REPOSITORY = 'infra/pool/models/repository';
 const cantonese: Pool = {
   ...{ name: 'aks-eastasia', zone: 'hk', platform: 'AKS', region: 'eastasia', location: '22.32,114.17' },
   ...{ accelerator: 'cpu', price: 0.4, models: ['reference-zh', 'reference-yue'] },
@@ -48,6 +50,14 @@ describe('C6 A9 A14 R3 the plan of pools', () => {
     expect(described(pools[0])).toMatchObject({ AURICLE_ACCELERATOR: 'gpu', AURICLE_DEVICE: 'h100' });
   });
 
+  it('gives a Triton the models of its pool and their steps', async () => {
+    const made = await convertRepository(path.join(ROOT, REPOSITORY), path.join(state, 'triton'), ['reference-en']);
+    expect(made).toEqual(
+      expect.arrayContaining(['reference-en', 'asr_inference', 'reference-en-stream', 'asr_stream']),
+    );
+    expect(made.filter((name) => /fp16|voice/.test(name))).toEqual([]);
+  });
+
   it('serves all models of a repository that a caller names', () => {
     const part = plan([cantonese]).find(({ name }) => name === 'agent-aks-eastasia');
     const { env } = onModels(part as NonNullable<typeof part>, '/other');
@@ -56,7 +66,7 @@ describe('C6 A9 A14 R3 the plan of pools', () => {
   });
 
   it('names shipped models only, and pools of different kinds', () => {
-    const shipped = (model: string) => path.join(ROOT, 'infra/pool/models/repository', model, 'config.pbtxt');
+    const shipped = (model: string) => path.join(ROOT, REPOSITORY, model, 'config.pbtxt');
     expect(allPools.flatMap(({ models }) => models).filter((model) => !existsSync(shipped(model)))).toEqual([]);
     const distinct = (read: (pool: Pool) => unknown) => new Set(allPools.map(read)).size;
     expect([distinct(({ zone }) => zone), distinct(({ device }) => device), distinct(({ price }) => price)]).toEqual([

@@ -1,6 +1,7 @@
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parseText } from '../../models/config/parse-text.ts';
+import { followSteps } from '../../models/config/read-parts.ts';
 
 const NETWORK = path.join(import.meta.dirname, 'network.py');
 const DELAY = path.join(import.meta.dirname, 'delay.py');
@@ -54,13 +55,16 @@ export async function convertModel(from: string, to: string, name: string): Prom
 
 /**
  * The same models for Triton's Python backend: the same names, tensors and networks, run by ONNX Runtime inside Python.
- * `from` and `to` are model repositories; a folder in `from` without a configuration is left out.
+ * `from` and `to` are model repositories; a folder in `from` without a configuration is left out, and so are models
+ * that those of `only` do not consist of.
  */
-export async function convertRepository(from: string, to: string): Promise<string[]> {
+export async function convertRepository(from: string, to: string, only?: readonly string[]): Promise<string[]> {
+  const wanted = only && (await followSteps(from, only));
   await mkdir(to, { recursive: true });
   const entries = await readdir(from, { withFileTypes: true, recursive: false });
   const names: string[] = [];
   for (const { name } of entries.filter((entry) => entry.isDirectory())) {
+    if (wanted && !wanted.includes(name)) continue;
     if (!(await readdir(path.join(from, name))).includes(CONFIG)) continue;
     await convertModel(from, to, name);
     names.push(name);
