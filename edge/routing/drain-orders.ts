@@ -4,7 +4,7 @@ import { ROSTER_AGENTS_MAX } from '../../shared/pool/limits.ts';
 import { healthOf, takesWork } from './agent-health.ts';
 import type { Agent } from './agent-link.ts';
 
-/** Returns the models that callers lose when the pool drains: no other pool of the zone serves them at `now`. */
+/** Returns the models that no other pool of the zone serves at `now`: callers lose them when the pool drains. */
 export function modelsOnlyAt(pool: string, entries: readonly RosterEntry[], now: number): string[] {
   const serving = entries.filter((entry) => takesWork(healthOf(entry, now)));
   const namesOf = (agents: readonly RosterEntry[]) =>
@@ -31,7 +31,7 @@ export class DrainOrders {
     return draining(agent);
   }
 
-  /** Reports whether the agent has an order that its last report does not confirm: the message may be lost. */
+  /** Reports whether the last report does not confirm the agent's order: the message may be lost. */
   isUnconfirmed({ description, boot, load }: Agent): boolean {
     return load?.draining === false && this.#boots.get(description.agent) === boot;
   }

@@ -25,8 +25,8 @@ export const drainedPool = z.object({
 });
 
 /**
- * `POST /v1/pools/{pool}/drain`, by operators: the agents of a pool take no new work, finish requests and hand live
- * streams to others. Idempotent.
+ * `POST /v1/pools/{pool}/drain`, by operators: the agents of a pool take no new work, finish requests and hand
+ * live streams to others. Idempotent.
  */
 export async function drainPool(request: Request, context: RequestContext, params: PathParams): Promise<Response> {
   const claims = await admit(request, 'operate', context);

@@ -1,5 +1,5 @@
-// Pools of the local stack. Accelerators, prices and places are doubles: every engine runs on this CPU, and the agents
-// describe what a pool of the cloud would be, so that routing has something to choose between.
+// Pools of the local stack. Accelerators, prices and places are doubles: every engine runs on this CPU, and the
+// agents describe pools of a cloud, so that routing has something to choose between.
 
 export interface Pool {
   readonly name: string;
