@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client';
 import type { ModelDescription } from '../../../shared/pool/description.ts';
+import type { Degrader } from './degrade/degrader.ts';
 import type { Dispatcher } from './engine/dispatch.ts';
 import type { Engine } from './engine/engine.ts';
 import { createEngineMetrics } from './engine/metrics-page.ts';
@@ -35,6 +36,7 @@ export interface AgentOverrides {
   readonly models?: readonly ServedModel[];
   readonly keepaliveMs?: number;
   readonly clock?: Clock;
+  readonly degrader?: Degrader;
 }
 
 /** Steps of streams at the engine at once, those of all workers together. */
@@ -104,6 +106,7 @@ export async function openBackend(settings: Settings, overrides: AgentOverrides,
   const { dispatcher, degrader, results } = openQueue({
     ...{ settings, registry, outbox, log, engine, now, gpu: createPower(gpuPage, now, gpuUseOf) },
     levels: watch.levels,
+    given: overrides.degrader,
     onServed(milliseconds) {
       serviceTime.add(milliseconds);
       metrics.served(milliseconds);

@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import { createDegrader } from './degrade/degrader.ts';
+import { createDegrader, type Degrader } from './degrade/degrader.ts';
 import { ResultCache } from './degrade/result-cache.ts';
 import { createDispatcher, type Dispatcher, type DispatcherOptions } from './engine/dispatch.ts';
 import { createWindowFeedback } from './engine/window-feedback.ts';
@@ -16,22 +16,26 @@ interface QueueParts extends Omit<DispatcherOptions, 'slots' | 'windows' | 'onQu
   readonly log: Log;
   /** Use of the GPUs, 0 to 1; `undefined` where it is not known. */
   readonly gpu: () => number | undefined;
+  /** Degrader of a test. */
+  readonly given?: Degrader | undefined;
 }
 
 /** Opens the queue before the engine with its windows, and the degrader that its waits drive. */
-export function openQueue({ settings, registry, outbox, log, gpu, ...options }: QueueParts) {
+export function openQueue({ settings, registry, outbox, log, gpu, given, ...options }: QueueParts) {
   const { agent, slots } = settings;
   const { now } = options;
   const results = new ResultCache();
-  const degrader = createDegrader({
-    now,
-    windowMs: settings.degradeWindowMs,
-    onMoved(from, to) {
-      if (to === 0) results.clear();
-      outbox.record({ type: 'pool.degrade', agent, from, to });
-      log('degraded', { count: to });
-    },
-  });
+  const degrader: Degrader =
+    given ??
+    createDegrader({
+      now,
+      windowMs: settings.degradeWindowMs,
+      onMoved(from, to) {
+        if (to === 0) results.clear();
+        outbox.record({ type: 'pool.degrade', agent, from, to });
+        log('degraded', { count: to });
+      },
+    });
   const depth = (): number => Object.values(dispatcher.queued()).reduce((sum, count) => sum + count, 0);
   const feedback = createWindowFeedback(now, () => ({ depth: depth(), gpu: gpu() }));
   const windows = settings.windows ? feedback.windows : () => noWindows;

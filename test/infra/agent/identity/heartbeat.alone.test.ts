@@ -149,23 +149,25 @@ describe('heartbeat (shared/pool/PROTOCOL.md)', () => {
     expect((await fetch(`${bench.agent.url}/healthz`)).status).toBe(200);
   });
 
-  it('C6 A9 A14: describes device, price and location, and reports power', async () => {
+  it('C6 A9 A14 A20: describes device, price and location, reports power and degradation', async () => {
     const gauges = 'nv_gpu_power_usage{gpu_uuid="a"} 560\nnv_gpu_power_limit{gpu_uuid="a"} 700\n';
     const page = createServer((_, response) => void response.end(gauges));
     await new Promise<void>((resolve) => page.listen(0, '127.0.0.1', resolve));
     roster = await startRoster();
-    bench = await startBench({
+    const env = {
       AURICLE_EDGE_URL: roster.url,
       AURICLE_ENGINE_METRICS_URL: `http://127.0.0.1:${(page.address() as AddressInfo).port}/metrics`,
       ...{ AURICLE_ACCELERATOR: 'gpu', AURICLE_DEVICE: 'h100', AURICLE_PRICE: '4.5', AURICLE_LOCATION: '52.37,-4.9' },
-    });
+    };
+    bench = await startBench(env, { degrader: { note: () => {}, level: () => 2 } });
     const hello = await roster.hears(({ type }) => type === 'hello');
     const report = await roster.hears((message) => message.type === 'report' && message.load.power !== undefined);
     page.close();
     expect(hello).toMatchObject({
       description: { device: 'h100', price: 4.5, location: { latitude: 52.37, longitude: -4.9 } },
     });
-    expect(report).toMatchObject({ load: { power: 0.8 } });
+    expect(report).toMatchObject({ load: { power: 0.8, degraded: 2 } });
+    expect(await (await fetch(`${bench.agent.url}/metrics`)).text()).toContain('auricle_agent_degraded 2\n');
   });
 
   it('reports when the engine is lost', async () => {

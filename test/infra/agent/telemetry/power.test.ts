@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createPower, powerOf } from '../../../../infra/pool/agent/telemetry/power.ts';
+import { createPower, gpuUseOf, powerOf } from '../../../../infra/pool/agent/telemetry/power.ts';
 
 const page = (...watts: number[]) =>
   watts
@@ -37,4 +37,9 @@ it('A14: an agent reports the last reading until it is stale', async () => {
   await Promise.resolve();
   at = 15_000;
   expect(power()).toBeUndefined();
+});
+
+it('A33: the use of GPUs is their mean, where the page shows it', () => {
+  expect(gpuUseOf('nv_gpu_utilization{gpu_uuid="a"} 0.9\nnv_gpu_utilization{gpu_uuid="b"} 0.5\n')).toBe(0.7);
+  expect(gpuUseOf(page(350))).toBeUndefined();
 });
