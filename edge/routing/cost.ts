@@ -67,6 +67,8 @@ export interface CostContext {
   readonly typical: number;
   /** An accelerator with a free slot and power left serves the request. */
   readonly hasFast: boolean;
+  /** Such an accelerator reports a free slot. */
+  readonly hasFree: boolean;
   /** A processor serves the request. */
   readonly hasProcessor: boolean;
   /** Highest price of a slot-hour among the candidates, US dollars; 0 when none says. */
@@ -86,9 +88,12 @@ function queuedAhead({ load, heard }: Loaded, ours: RequestClass, now: number): 
   return waiting && waiting * weightOf(now - heard, LOAD_AGE_MS);
 }
 
-/** Requests that hold a slot: as reported while that is fresh, and never fewer than we have there ourselves. */
+/**
+ * Requests that hold a slot: as reported while that is fresh, and never fewer than we have there ourselves. A report counts
+ * open requests: those beyond the slots wait, most of them behind a more urgent one, and are in `queuedAhead` otherwise.
+ */
 function busyAt({ description, load, heard }: Loaded, memory: RouteMemory, now: number): number {
-  const reported = load.busy && load.busy * weightOf(now - heard, LOAD_AGE_MS);
+  const reported = load.busy && Math.min(load.busy, description.slots) * weightOf(now - heard, LOAD_AGE_MS);
   return Math.max(reported, memory.get(description.agent)?.outstanding ?? 0);
 }
 
@@ -115,9 +120,11 @@ export function costContext(
   const hasProcessor = entries.some(isProcessor);
   const isFast = (entry: Loaded) =>
     !isProcessor(entry) && !(hasProcessor && isHot(entry)) && !isSaturated(entry, request.class, memory, now);
-  const hasFast = isRealtime(request) && entries.some(isFast);
+  const fast = isRealtime(request) ? entries.filter(isFast) : [];
+  const hasFast = fast.length > 0;
+  const hasFree = fast.some(({ load, description }) => load.busy < description.slots);
   const dearest = entries.reduce((most, entry) => Math.max(most, slotPrice(entry) ?? 0), 0);
-  return { memory, now, typical: typicalMs(entries, memory, now), hasFast, hasProcessor, dearest };
+  return { memory, now, typical: typicalMs(entries, memory, now), hasFast, hasFree, hasProcessor, dearest };
 }
 
 /** Returns the cost of a request at an agent, by term. */
@@ -147,11 +154,15 @@ function deviceTerm({ description: { accelerator, device } }: Loaded, { hasFast 
   return accelerator === 'cpu' ? PROCESSOR_MS : (deviceMs[device ?? ''] ?? UNKNOWN_DEVICE_MS);
 }
 
-/** Returns the weight of an agent in a draw: its slots, and less of them on a slower device. */
-export const drawWeight = (entry: Loaded, context: CostContext): number =>
-  context.hasFast
-    ? entry.description.slots * 2 ** (-deviceTerm(entry, context) / DEVICE_HALF_MS)
-    : entry.description.slots;
+/**
+ * Returns the weight of an agent in a draw: its slots, and less of them on a slower device. While all accelerators are
+ * full, devices among them do not count: the fastest ones would get more realtime work than they can do.
+ */
+export function drawWeight(entry: Loaded, context: CostContext): number {
+  const { slots } = entry.description;
+  const counts = context.hasFast && (context.hasFree || isProcessor(entry));
+  return counts ? slots * 2 ** (-deviceTerm(entry, context) / DEVICE_HALF_MS) : slots;
+}
 
 /**
  * Time of a live stream at an agent: streams last, so what was reported does not fade, and what this isolate has opened

@@ -91,6 +91,23 @@ describe('A9 realtime speech', () => {
     expect(choices(request({ class: 'realtime' }), fleet(busy)).counts).toEqual({ l4: runs });
   });
 
+  it('draws full accelerators by their slots', () => {
+    const full = { busy: 64, serviceMs: 100 };
+    const entries = ['h100', 'h100', 'l4', 'l4'].map((device, at) => agent(`${device}-${at}`, { device }, full));
+    const { counts } = choices(request({ class: 'realtime' }), entries);
+    // Both drawn agents are slower ones in a sixth of the draws; by device it would be a fiftieth.
+    expect(((counts['l4-2'] ?? 0) + (counts['l4-3'] ?? 0)) / runs).toBeGreaterThan(0.1);
+  });
+
+  it('ignores less urgent requests that wait at an agent', () => {
+    const waits = { realtime: 0, interactive: 0, default: 0, batch: 50 };
+    const entries = [
+      agent('behind', {}, { busy: 54, queued: waits }),
+      agent('ahead', {}, { busy: 5, queued: { ...waits, realtime: 2 } }),
+    ];
+    expect(choices(request({ class: 'realtime' }), entries).counts).toEqual({ behind: runs });
+  });
+
   it('takes any device in other classes', () => {
     const { counts } = choices(request({ class: 'interactive' }), fleet().slice(0, 2));
     expect(counts.l4).toBeGreaterThan(runs / 3);
