@@ -67,6 +67,7 @@ export class SimulatedAgent {
 
   /** Returns what the agent reports. */
   load(): Load {
+    const full = this.#slots.full();
     return {
       busy: this.#jobs.size,
       streams: this.streams,
@@ -74,6 +75,7 @@ export class SimulatedAgent {
       serviceMs: this.#serviceTime.mean(),
       draining: false,
       engineReady: true,
+      ...(full.length > 0 && { full }),
     };
   }
 
@@ -86,17 +88,29 @@ export class SimulatedAgent {
 
   submit(job: Job): void {
     const { now } = this.#simulation;
-    if (this.state === 'down' || this.state === 'dark') return job.end('pool_lost');
+    if (this.state === 'down' || this.state === 'dark') {
+      job.end('pool_lost');
+      return;
+    }
     const entered = this.#slots.enter(job);
-    if (!entered.ok) return job.end(entered.refusal.reason);
+    if (!entered.ok) {
+      job.end(entered.refusal.reason);
+      return;
+    }
     const id = this.#nextId++;
     const one: Entered = { ...job, id, slot: entered.value, queuedAt: now(), ended: false };
     this.#jobs.set(id, one);
     entered.value.signal.onabort = () => this.#finish(one, 'pool_busy');
     const free = this.plan.description.slots - this.#busy;
-    if (free > 0 && this.#queue.length === 0) return this.#start(one);
+    if (free > 0 && this.#queue.length === 0) {
+      this.#start(one);
+      return;
+    }
     const queued = enqueue(this.#queue, one, now());
-    if (!queued.ok) return this.#finish(one, queued.refusal.reason);
+    if (!queued.ok) {
+      this.#finish(one, queued.refusal.reason);
+      return;
+    }
     this.#queue = queued.value.queue;
     for (const { id: displaced } of queued.value.displaced) this.#finishId(displaced, 'pool_busy');
     this.#drawNext();
@@ -114,7 +128,10 @@ export class SimulatedAgent {
 
   #start(one: Entered): void {
     const { now, after } = this.#simulation;
-    if (this.state === 'stuck' && this.#lostAt >= one.queuedAt) return this.#finish(one, 'engine_failed');
+    if (this.state === 'stuck' && this.#lostAt >= one.queuedAt) {
+      this.#finish(one, 'engine_failed');
+      return;
+    }
     this.#busy += 1;
     one.slot.start();
     const began = now();
@@ -123,10 +140,16 @@ export class SimulatedAgent {
       this.#busy -= 1;
       this.#drawNext();
     };
-    if (this.state === 'stuck') return this.#hang(one, free);
+    if (this.state === 'stuck') {
+      this.#hang(one, free);
+      return;
+    }
     after(ms, () => {
       if (one.ended) return;
-      if (this.state === 'stuck') return this.#hang(one, free);
+      if (this.state === 'stuck') {
+        this.#hang(one, free);
+        return;
+      }
       this.#serviceTime.add(now() - began);
       this.#finish(one, ms);
       free();

@@ -1,11 +1,8 @@
 // Places, pools and tenants of the simulated fleets. Everything in a description is what a real agent would announce.
+import type { Place } from '../../edge/place.ts';
+import { rttMs } from '../../edge/routing/distance.ts';
 import type { AgentDescription, ModelDescription } from '../../shared/pool/description.ts';
 import type { ModelRelease } from '../../shared/registry/release.ts';
-
-export interface Location {
-  readonly latitude: number;
-  readonly longitude: number;
-}
 
 export type Language = 'en' | 'es' | 'zh';
 
@@ -28,9 +25,9 @@ export interface Fleet {
   readonly groups: readonly TenantGroup[];
 }
 
-const place = (latitude: number, longitude: number): Location => ({ latitude, longitude });
+const place = (latitude: number, longitude: number): Place => ({ latitude, longitude });
 
-const regions: Readonly<Record<string, readonly [name: string, location: Location][]>> = {
+const regions: Readonly<Record<string, readonly [name: string, location: Place][]>> = {
   eu: [
     ['westeurope', place(52.4, 4.9)],
     ['francecentral', place(48.9, 2.4)],
@@ -49,27 +46,17 @@ const regions: Readonly<Record<string, readonly [name: string, location: Locatio
 };
 
 /** Cities of edges by the zone they are near. */
-export const cities: Readonly<Record<string, readonly Location[]>> = {
+export const cities: Readonly<Record<string, readonly Place[]>> = {
   eu: [place(52.3, 4.9), place(51.5, -0.1), place(40.4, -3.7), place(50.1, 8.7)],
   us: [place(40.7, -74), place(37.8, -122.4), place(41.9, -87.6), place(32.8, -96.8)],
   apac: [place(35.7, 139.7), place(1.4, 103.8), place(22.3, 114.2), place(-33.9, 151.2)],
 };
 
-const EARTH_KM = 6_371;
-/** Light in fibre makes 100 km and back in 1 ms; real paths are longer. */
-const MS_PER_KM = 1.4 / 100;
 /** Time of the first and the last mile, ms. */
 const NEAR_MS = 4;
 
 /** Returns the round trip between two places, ms. */
-export function roundTripMs(a: Location, b: Location): number {
-  const radians = (degrees: number) => (degrees * Math.PI) / 180;
-  const [one, other] = [radians(a.latitude), radians(b.latitude)];
-  const cosine =
-    Math.sin(one) * Math.sin(other) +
-    Math.cos(one) * Math.cos(other) * Math.cos(radians(b.longitude) - radians(a.longitude));
-  return NEAR_MS + EARTH_KM * Math.acos(Math.max(-1, Math.min(1, cosine))) * MS_PER_KM;
-}
+export const roundTripMs = (a: Place, b: Place): number => NEAR_MS + rttMs(a, b);
 
 export const modelOf = (language: Language): string => `reference-${language}`;
 export const STABLE = `sha256:${'0'.repeat(64)}`;

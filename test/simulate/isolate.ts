@@ -1,12 +1,13 @@
 // An isolate of the edge without sockets: its memory, its retry budget and its attempts are those of the edge.
+import type { Place } from '../../edge/place.ts';
 import { type AgentMemory, finishedOne, outcomeOfRefusal, startedOne } from '../../edge/routing/memory.ts';
-import type { RouteRequest } from '../../edge/routing/pick.ts';
 import { afterFailure, answerTimeLeft, earn, fullBudget, type RetryBudget } from '../../edge/routing/retry.ts';
+import type { RouteRequest } from '../../edge/routing/route.ts';
 import type { RosterEntry, Snapshot } from '../../shared/pool/heartbeat.ts';
 import { type Reason, refuse } from '../../shared/refusal.ts';
 import type { Job, SimulatedAgent } from './agent.ts';
 import type { Simulation } from './events.ts';
-import { type Location, roundTripMs } from './fleet.ts';
+import { roundTripMs } from './fleet.ts';
 import type { Policy, Truth } from './policies.ts';
 
 /** Work that a client sends to an isolate. */
@@ -28,7 +29,7 @@ export interface IsolateContext {
   readonly policy: Policy;
   readonly read: () => readonly Snapshot[];
   readonly random: () => number;
-  readonly location: Location;
+  readonly location: Place;
   /** Called with every agent that gets a request. */
   readonly onAttempt: (route: RouteRequest, agent: SimulatedAgent) => void;
 }
@@ -65,7 +66,10 @@ export class Isolate {
       truth: this.#truthFor(work),
     };
     const plan = policy.choose(work.route, choice);
-    if (!plan.ok) return work.done({ served: false, reason: plan.refusal.reason });
+    if (!plan.ok) {
+      work.done({ served: false, reason: plan.refusal.reason });
+      return;
+    }
     this.#budget = earn(this.#budget);
     this.#attempt({ work, plan: plan.value, made: 0, dialledMs: 0 });
   }
@@ -90,7 +94,7 @@ export class Isolate {
   #distanceTo({ plan: { description } }: SimulatedAgent): number {
     const known = this.#distances.get(description.region);
     if (known !== undefined) return known;
-    const ms = roundTripMs(this.#context.location, description.location as Location);
+    const ms = roundTripMs(this.#context.location, description.location as Place);
     this.#distances.set(description.region, ms);
     return ms;
   }
@@ -110,8 +114,14 @@ export class Isolate {
       const dialled = dialledMs + (answered ? 0 : took);
       this.#failed({ work, plan, made: made + 1, dialledMs: dialled }, reason);
     };
-    if (agent.state === 'dark') return simulation.after(answerTimeLeft(dialledMs), () => fail('pool_lost', false));
-    if (agent.state === 'down') return simulation.after(networkMs, () => fail('pool_lost', false));
+    if (agent.state === 'dark') {
+      simulation.after(answerTimeLeft(dialledMs), () => fail('pool_lost', false));
+      return;
+    }
+    if (agent.state === 'down') {
+      simulation.after(networkMs, () => fail('pool_lost', false));
+      return;
+    }
     agent.coming += 1;
     simulation.after(networkMs / 2, () => {
       agent.coming -= 1;
@@ -120,7 +130,7 @@ export class Isolate {
           if (typeof result === 'string') return fail(result, true);
           // A stream lasts as long as its speaker talks: no measure of the agent's speed.
           this.#finish(name, undefined, work.staysMs === undefined ? simulation.now() - began : 0);
-          work.done({ served: true, servedMs: result, networkMs, revision: model.revision, kind: agent.plan.description.device + ' ' + agent.plan.description.zone } as any);
+          work.done({ served: true, servedMs: result, networkMs, revision: model.revision });
         });
       };
       if (work.staysMs === undefined) agent.submit({ ...work, end: back });
@@ -130,7 +140,10 @@ export class Isolate {
 
   /** Opens a live stream; the agent refuses it beyond its number. */
   #open(agent: SimulatedAgent, staysMs: number, back: (result: number | Reason) => void): void {
-    if (agent.streams >= (agent.plan.description.streams ?? 0)) return back('pool_busy');
+    if (agent.streams >= (agent.plan.description.streams ?? 0)) {
+      back('pool_busy');
+      return;
+    }
     agent.streams += 1;
     this.#context.simulation.after(staysMs, () => {
       agent.streams -= 1;
@@ -150,7 +163,10 @@ export class Isolate {
     const remaining = this.#context.policy.once ? 0 : plan.length - made;
     const failure = { refusal: refuse(reason), made, remaining, replayable: true, delivered: false };
     const next = afterFailure(failure, this.#budget);
-    if (!next.again) return work.done({ served: false, reason: next.refusal.reason });
+    if (!next.again) {
+      work.done({ served: false, reason: next.refusal.reason });
+      return;
+    }
     this.#budget = next.budget;
     this.#attempt(attempted);
   }

@@ -1,15 +1,17 @@
 // The production choice, what it is compared with, and itself with one ingredient less.
+import { candidatesFor } from '../../edge/routing/constraints.ts';
 import type { AgentMemory } from '../../edge/routing/memory.ts';
-import { type Attempt, candidatesFor, type PickContext, pick, type RouteRequest } from '../../edge/routing/pick.ts';
+import { type PickContext, pick } from '../../edge/routing/pick.ts';
+import type { Attempt, RouteRequest } from '../../edge/routing/route.ts';
+import { shed } from '../../edge/routing/shed.ts';
 import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
-import type { Result } from '../../shared/result.ts';
-import { ok } from '../../shared/result.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
 
 /** Milliseconds until an agent would have done a request of this kind, by what is true now. */
 export type Truth = (agent: string) => number;
 
 export interface Choice extends PickContext {
-  /** What only the oracle may use. */
+  /** True state of the fleet, for the oracle only. */
   readonly truth: Truth;
   /** Number of the request in its isolate. */
   readonly turn: number;
@@ -39,7 +41,12 @@ function rival(name: string, order: (rest: readonly Candidate[], choice: Choice)
     choose(request, choice) {
       const able = candidatesFor(request, choice.snapshots, choice.now);
       if (!able.ok) return able;
-      return ok(order(able.value.filter(({ part }) => part === 'full'), choice).slice(0, 2));
+      return ok(
+        order(
+          able.value.filter(({ part }) => part === 'full'),
+          choice,
+        ).slice(0, 2),
+      );
     },
   };
 }
@@ -48,7 +55,11 @@ const slotsOf = ({ entry }: Candidate): number => entry.description.slots;
 
 function drawBy<T>(items: readonly T[], weight: (item: T) => number, random: number): T {
   let at = random * items.reduce((sum, item) => sum + weight(item), 0);
-  return (items.find((item) => (at -= weight(item)) < 0) ?? items.at(-1)) as T;
+  const found = items.find((item) => {
+    at -= weight(item);
+    return at < 0;
+  });
+  return (found ?? items.at(-1)) as T;
 }
 
 function lowest(items: readonly Candidate[], cost: (item: Candidate) => number): Candidate[] {
@@ -66,7 +77,13 @@ function drawTwo(rest: readonly Candidate[], { random }: Choice): Candidate[] {
   return others.length > 0 ? [first, drawBy(others, slotsOf, random())] : [first];
 }
 
-export const ours: Policy = { name: 'auricle', choose: (request, choice) => pick(request, choice) };
+export const ours: Policy = {
+  name: 'auricle',
+  choose(request, choice) {
+    const busy = shed(request, choice.snapshots, choice.now);
+    return busy ? no(busy) : pick(request, choice);
+  },
+};
 
 const oracle = rival('oracle', (rest, { truth }) => lowest(rest, ({ entry }) => truth(entry.description.agent)));
 
@@ -98,6 +115,7 @@ export const ablations: readonly Policy[] = [
   without('classes', { classless: true }),
   without('distance', { change: hide('location') }),
   without('device and price', { change: hide('device', 'price') }),
+  without('shedding', { choose: pick }),
 ];
 
 const idle = { busy: 0, streams: 0, queued: { realtime: 0, interactive: 0, default: 0, batch: 0 }, serviceMs: 0 };

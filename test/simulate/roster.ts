@@ -77,4 +77,3 @@ export function createReader(rosters: Rosters, now: () => number): () => readonl
     return stored;
   };
 }
-

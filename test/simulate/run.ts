@@ -1,9 +1,10 @@
 // One run of a scenario: clients, isolates, rosters and agents on one simulated clock.
+import type { Place } from '../../edge/place.ts';
 import { classes, type RequestClass } from '../../shared/tenant/claims.ts';
 import { randomOf } from '../fake/random.ts';
 import { SimulatedAgent } from './agent.ts';
 import { createSimulation, type Simulation } from './events.ts';
-import { CANARY, cities, type Fleet, type Language, type Location, modelOf, type TenantGroup } from './fleet.ts';
+import { CANARY, cities, type Fleet, type Language, modelOf, type TenantGroup } from './fleet.ts';
 import { type Done, Isolate } from './isolate.ts';
 import { Collector, type Figures } from './measure.ts';
 import type { Policy } from './policies.ts';
@@ -35,6 +36,8 @@ const MIX: Readonly<Record<RequestClass, number>> = { realtime: 0.25, interactiv
 /** Deadline of the edge's tickets, ms. */
 const TICKET_MS = 3_600_000;
 const TENANTS = 5;
+/** End of a run in which requests begin that are not counted: counted ones have their answers by then. */
+const DRAIN_MS = 20_000;
 /** Share of a tenant's requests that enter near its zones. */
 const NEAR = 0.9;
 /** Log-normal sizes of requests with mean 1 and coefficient of variation 1. */
@@ -55,11 +58,11 @@ function createTraffic({ fleet, isolates, streamSeconds }: Scenario, seed: numbe
   const exponential = () => -Math.log(1 - random());
   const near = new Map<string, number[]>();
   const zones = [...new Set(fleet.groups.flatMap((group) => group.zones))];
-  const locations: Location[] = [];
+  const locations: Place[] = [];
   for (let at = 0; at < isolates; at += 1) {
     const zone = zones[at % zones.length] as string;
-    const inZone = cities[zone] as readonly Location[];
-    locations.push(inZone[Math.floor(at / zones.length) % inZone.length] as Location);
+    const inZone = cities[zone] as readonly Place[];
+    locations.push(inZone[Math.floor(at / zones.length) % inZone.length] as Place);
     near.set(zone, [...(near.get(zone) ?? []), at]);
   }
   const pickFrom = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T;
@@ -102,12 +105,17 @@ export function run(scenario: Scenario, policy: Policy, seed: number): Run {
   const agents = scenario.fleet.pools.map((plan) => new SimulatedAgent(plan, simulation));
   const byName = new Map(agents.map((agent) => [agent.plan.description.agent, agent]));
   const change = policy.change ?? ((entry) => entry);
-  const rosters = startRosters(agents, simulation, { lateMs: scenario.lateMs, canary: scenario.canary ?? false, change });
+  const rosters = startRosters(agents, simulation, {
+    lateMs: scenario.lateMs,
+    canary: scenario.canary ?? false,
+    change,
+  });
   const traffic = createTraffic(scenario, seed);
   const random = randomOf(seed + 1_000_003);
   const collector = new Collector();
   const sent = new Map<SimulatedAgent, number>();
-  const isolates = traffic.locations.map(
+  const { locations } = traffic;
+  const isolates = locations.map(
     (location) =>
       new Isolate({
         ...{ simulation, agents: byName, policy, random, location },
@@ -121,6 +129,7 @@ export function run(scenario: Scenario, policy: Policy, seed: number): Run {
   const timeline = Array.from({ length: scenario.seconds }, () => ({ sum: 0, count: 0 }));
   const end = EPOCH + scenario.seconds * 1_000;
   const counted = EPOCH + scenario.warmSeconds * 1_000;
+  const last = end - DRAIN_MS;
   const rate = scenario.load * capacityOf(scenario);
 
   const arrive = () => {
@@ -129,33 +138,31 @@ export function run(scenario: Scenario, policy: Policy, seed: number): Run {
     const began = now();
     if (scenario.tide && keeps >= scenario.tide(language, (began - EPOCH) / (end - EPOCH))) return;
     const name = staysMs === undefined ? drawn : 'realtime';
-    const counts = began >= counted;
-    if (counts) collector.offer(name);
+    const counts = began >= counted && began < last;
+    if (counts) collector.offer(name, size);
     const done = (result: Done) => {
       if (!counts) return;
       if (!result.served) {
-        const k = name + ' ' + result.reason; (globalThis as any).R ??= {}; (globalThis as any).R[k] = ((globalThis as any).R[k] ?? 0) + 1;
         collector.failed += 1;
         return;
       }
-      { const k = name + ' served'; (globalThis as any).R ??= {}; (globalThis as any).R[k] = ((globalThis as any).R[k] ?? 0) + 1; }
       const answerMs = now() - began - (staysMs ?? 0);
       const servedMs = staysMs === undefined ? result.servedMs : 0;
       const waitMs = Math.max(0, answerMs - servedMs - result.networkMs);
-      if (name === 'realtime') { const k = 'rt ' + (result as any).kind + (waitMs > 300 ? ' late' : ' ok'); (globalThis as any).R[k] = ((globalThis as any).R[k] ?? 0) + 1; }
       if (result.revision === CANARY) collector.canary += 1;
       const second = timeline[Math.floor((began - EPOCH) / 1_000)];
       if (second) {
         second.sum += answerMs;
         second.count += 1;
       }
-      if (now() < end) collector.served({ class: name, answerMs, waitMs, servedMs });
+      collector.served({ class: name, answerMs, waitMs, size });
     };
     (isolates[isolate] as Isolate).route({
       ...{ class: policy.classless ? 'default' : name, tenant, deadline: began + TICKET_MS, size, done },
       ...(staysMs !== undefined && { staysMs }),
       route: {
         ...{ tenant, session, task: 'transcribe', model: modelOf(language), zones: group.zones, suite: 5, class: name },
+        place: locations[isolate],
         ...(staysMs !== undefined && { live: true, realtime: true }),
       },
     });
@@ -167,10 +174,9 @@ export function run(scenario: Scenario, policy: Policy, seed: number): Run {
   simulation.runUntil(end);
   const shares = agents.map((agent) => (sent.get(agent) ?? 0) / agent.plan.description.slots);
   const mean = shares.reduce((sum, share) => sum + share, 0) / shares.length;
-  const slots = agents.reduce((sum, agent) => sum + agent.plan.description.slots, 0);
-  const possibleMs = slots * (end - counted) * Math.min(1, scenario.load);
+  const possible = capacityOf(scenario) * (last - counted);
   return {
-    figures: collector.figures(possibleMs, Math.max(...shares) / mean),
+    figures: collector.figures(possible, Math.max(...shares) / mean),
     events: simulation.count(),
     timeline: timeline.map(({ sum, count }) => (count > 0 ? sum / count : undefined)),
   };
