@@ -42,6 +42,8 @@ export interface FinalEvent {
   readonly model: string;
   readonly revision: string;
   readonly language: string;
+  /** Probability of `language`, where it was detected. */
+  readonly languageConfidence?: number;
   readonly durationSeconds: number;
   readonly speechSeconds: number;
   readonly segments: number;
@@ -53,6 +55,8 @@ export type StreamEvent =
   | FinalEvent
   /** Names agent and model, once for each connection. */
   | { readonly type: 'ready'; readonly agent: string; readonly model: string; readonly revision: string }
+  /** The language that was detected, before the first segment, and the model that serves it. */
+  | { readonly type: 'language'; readonly language: string; readonly confidence: number; readonly model: string }
   | { readonly type: 'speech_started'; readonly at: number }
   | { readonly type: 'speech_ended'; readonly at: number }
   | { readonly type: 'utterance_end'; readonly lastWordEnd: number }

@@ -60,6 +60,8 @@ class DeepgramListen implements LiveProtocol {
   /** Model and revision that serve. */
   #model = '';
   #revision = '';
+  /** Detected language. */
+  #language: Extract<SessionEvent, { type: 'language' }> | undefined;
   /** End of the last final result, seconds. */
   #finalEnd = 0;
   /** Some of the audio was transcribed. */
@@ -178,6 +180,10 @@ class DeepgramListen implements LiveProtocol {
         this.#model = event.model;
         this.#revision = event.revision;
         return undefined;
+      case 'language':
+        this.#model = event.model;
+        this.#language = event;
+        return undefined;
       case 'moved':
         this.#revision = event.revision ?? this.#revision;
         return undefined;
@@ -228,7 +234,18 @@ class DeepgramListen implements LiveProtocol {
       is_final: isFinal,
       speech_final: speechFinal,
       channel: {
-        alternatives: [{ transcript: event.text, confidence: event.confidence, words: showWords(event.words) }],
+        alternatives: [
+          {
+            transcript: event.text,
+            confidence: event.confidence,
+            words: showWords(event.words),
+            ...(this.#language && { languages: [this.#language.language] }),
+          },
+        ],
+        ...(this.#language && {
+          detected_language: this.#language.language,
+          language_confidence: this.#language.confidence,
+        }),
       },
       metadata: this.#metadata(),
       from_finalize: event.type === 'segment' && event.ending === 'finalize',

@@ -8,7 +8,7 @@ import type { LinkEvent, StreamOptions } from '../../shared/stream/link.ts';
 export interface LiveRequest {
   /** Absent or undefined for the default. */
   readonly model?: string | undefined;
-  readonly language?: string;
+  readonly language?: string | undefined;
   readonly format: StreamFormat;
   readonly options: StreamOptions;
   /** Resume token of `edge/stream/resume-token.ts`. */
@@ -18,7 +18,7 @@ export interface LiveRequest {
 }
 
 /** The part of a request that decides whether an agent can serve it. */
-export type LiveRoute = Pick<LiveRequest, 'model' | 'language'>;
+export type LiveRoute = Pick<LiveRequest, 'model'> & { readonly language?: string | undefined };
 
 /** A message to the client. */
 export type ClientFrame = string | Uint8Array;
@@ -51,6 +51,8 @@ type AgentEvent = 'ready' | 'speech_started' | 'speech_ended' | 'interim' | 'seg
 export type SessionEvent =
   /** `ready` comes once for each socket; where the socket resumes a session, `resumed` comes first. */
   | Extract<LinkEvent, { type: AgentEvent | 'finalized' | 'cleared' }>
+  /** The language that an agent detected, once, and the model that serves it. */
+  | { readonly type: 'language'; readonly language: string; readonly confidence: number; readonly model: string }
   /** Positioned audio that the full buffer did not take. The client sends it again from `position`. */
   | { readonly type: 'overflow'; readonly position: number; readonly bytes: number; readonly seconds: number }
   /** Another agent goes on from the last checkpoint; nothing is missing. `revision`: where it is another one. */

@@ -52,9 +52,12 @@ export interface Search {
   readonly signal: AbortSignal;
 }
 
+/** Route of a session, and its latest end, epoch ms. */
+type FinderRoute = StreamRoute & { readonly until: number };
+
 /** Finds agents for one session: picks candidates, dials them, and waits for `ready`. */
 export class AgentFinder {
-  readonly #route: StreamRoute & { readonly until: number };
+  readonly #route: () => FinderRoute;
   readonly #admitted: Session;
   readonly #context: RequestContext;
   readonly #listener: AgentListener;
@@ -63,13 +66,8 @@ export class AgentFinder {
   #explanation: Explanation | undefined;
   #tried: RouteDecision['attempts'] = [];
 
-  /** `route.until`: latest end of the session, epoch ms. `listener`: of the connections. */
-  constructor(
-    route: StreamRoute & { readonly until: number },
-    admitted: Session,
-    context: RequestContext,
-    listener: AgentListener,
-  ) {
+  /** `route` returns the current route. `listener`: of the connections. */
+  constructor(route: () => FinderRoute, admitted: Session, context: RequestContext, listener: AgentListener) {
     this.#route = route;
     this.#admitted = admitted;
     this.#context = context;
@@ -138,7 +136,7 @@ export class AgentFinder {
     const { now, random } = this.#context.runtime;
     const { snapshots } = await this.#rosters();
     const { claims, subject } = this.#admitted;
-    const route = { ...this.#route, revision };
+    const route = { ...this.#route(), revision };
     const request = { ...routeRequest(route, claims, subject.class), exclude, place: this.#context.place };
     const at = now();
     this.#explanation ??= explainWithin(at, () => explain(request, { snapshots, memory, now: at }));
@@ -148,7 +146,7 @@ export class AgentFinder {
   async #dial(attempt: Attempt, { open, signal }: Search): Promise<Result<FoundAgent>> {
     const { settings, runtime, id } = this.#context;
     const { claims, subject } = this.#admitted;
-    const { model, until } = this.#route;
+    const { model, until } = this.#route();
     const { agent } = attempt.entry.description;
     this.#attempts += 1;
     const facts = {

@@ -14,6 +14,8 @@ export interface StreamRoute {
   readonly revision?: string | undefined;
   readonly model: string;
   readonly language?: string | undefined;
+  /** Family of the model, while an agent is to detect the language. */
+  readonly family?: string | undefined;
 }
 
 /** Refusals after which another agent, or the same one later, may serve the stream. */
@@ -40,10 +42,23 @@ export const isTransient = ({ reason }: Refusal): boolean => reason === 'no_pool
 
 /** Returns the request to pick an agent for a session. */
 export function routeRequest(route: StreamRoute, claims: Claims, priority: RequestClass): RouteRequest {
-  const { session, model, language, revision } = route;
+  const { session, model, language, family, revision } = route;
+  const detects = family === undefined ? undefined : true;
   const { tenant, languages: allowed, zones } = claims;
   const kind = { task: 'transcribe', live: true, realtime: true } as const;
-  return { ...kind, tenant, session, model, language, revision, allowed, zones, suite: SUITE, class: priority };
+  return {
+    ...kind,
+    tenant,
+    session,
+    model,
+    language,
+    detects,
+    revision,
+    allowed,
+    zones,
+    suite: SUITE,
+    class: priority,
+  };
 }
 
 /** Rosters of the edge's zones, as one isolate read them. */

@@ -18,6 +18,8 @@ const resumable = z.object({
   /** Revision of its last agent; absent before the first. */
   revision: z.string().optional(),
   language: z.string().optional(),
+  /** Family of the model, while its agent detects the language. */
+  family: z.string().optional(),
   format: streamFormat,
   /** When the session began, and ends at the latest, ms since 1970. Going on with it makes it no longer. */
   began: z.number(),

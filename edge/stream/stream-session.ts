@@ -24,7 +24,7 @@ import { STREAM_IDLE_MS } from './limits.ts';
 import { ReplayBuffer } from './replay-buffer.ts';
 import { type Resumable, sealResume } from './resume-token.ts';
 import { after, type State, type StateEvent } from './session-state.ts';
-import { Upstream, type UpstreamListener } from './upstream.ts';
+import { type SessionLanguage, Upstream, type UpstreamListener } from './upstream.ts';
 
 const ACTION = 'stream';
 const SERVED = { status: 200 } as const;
@@ -250,6 +250,19 @@ export class StreamSession implements SocketHandler, UpstreamListener {
     return true;
   }
 
+  onLanguage(detected: SessionLanguage): boolean {
+    const { language, model } = detected;
+    if (!allowsSpoken(this.claims.languages, language)) {
+      this.refuse(refuse('language_forbidden', { language }));
+      return false;
+    }
+    this.#admitted?.learn({ model, language });
+    const { ready } = this.#sender;
+    if (ready) this.#sender.replaceReady({ ...ready, model, language });
+    this.onEvent({ type: 'language', ...detected });
+    return true;
+  }
+
   onLost(): void {
     if (this.#served) this.#abandon();
     else this.#transition('lost');
@@ -307,7 +320,8 @@ export class StreamSession implements SocketHandler, UpstreamListener {
     const { checkpoint, start: position } = this.#buffer;
     const { revision } = this.#upstream;
     const progress = { ...(revision !== undefined && { revision }), ...(checkpoint && { checkpoint }) };
-    const token = { ...this.facts, sealed: this.#now(), ...progress };
+    const { model, language, family } = this.#upstream.target;
+    const token = { ...this.facts, model, language, family, sealed: this.#now(), ...progress };
     const sealed = sealResume(token, this.#context.settings);
     // In the order of the calls: positions never go back.
     this.#acknowledged = this.#acknowledged

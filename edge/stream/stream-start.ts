@@ -15,6 +15,8 @@ export interface StartContext {
   readonly settings: Settings;
   /** Epoch ms. */
   readonly now: number;
+  /** Family of the model in the request, whose language is to be detected. */
+  readonly family?: string | undefined;
 }
 
 /** Returns the longest duration of a session, ms. */
@@ -22,7 +24,7 @@ export const maxDurationMs = ({ sessionSeconds }: Claims): number => Math.min(se
 
 /** Validates a request for a session. Returns the state to start from: that of the resume token, or a new one. */
 export function readStart(request: LiveRequest, claims: Claims, context: StartContext): Result<Resumable> {
-  const { session, now } = context;
+  const { session, now, family } = context;
   const { model, language, format } = request;
   if (claims.sealing === 'client') return no(refuse('sealing_required'));
   if (!isOpen(language) && !allowsLanguage(claims.languages, language)) {
@@ -32,7 +34,11 @@ export function readStart(request: LiveRequest, claims: Claims, context: StartCo
   if (request.resume !== undefined) return readResume(request.resume, request, claims, { ...context, until });
   if (model === undefined || model === '') return no(refuse('field_missing', { field: 'model' }));
   const { tenant, subject } = claims;
-  const optional = { ...(subject !== undefined && { subject }), ...(language !== undefined && { language }) };
+  const optional = {
+    ...(subject !== undefined && { subject }),
+    ...(language !== undefined && { language }),
+    ...(family !== undefined && { family }),
+  };
   return ok({ v: 1, session, tenant, model, format, began: now, until, ...optional });
 }
 

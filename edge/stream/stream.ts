@@ -12,6 +12,7 @@ import { logBug } from '../http/refuse-thrown.ts';
 import { Recorder } from '../ledger/record.ts';
 import type { ClientCommand, ClientFrame, LiveProtocol, LiveRequest, LiveRoute } from '../protocol/live-protocol.ts';
 import { liveProtocols } from '../protocol/live-protocols.ts';
+import { chooseMember, type Target } from '../routing/family.ts';
 import { modelNames } from '../routing/model-names.ts';
 import { readSnapshots } from '../routing/snapshot.ts';
 import { type Bindings, readSettings } from '../settings.ts';
@@ -174,15 +175,19 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
   #foreseeRoute({ model, language }: LiveRoute, claims: Claims, unknown?: Refusal): Refusal | undefined {
     const { snapshots, at } = this.#rosters;
     const now = this.#runtime.now();
-    const served = this.#modelOf(model, claims);
-    if (served === undefined || now - at > SNAPSHOT_STALE_MS) return unknown;
+    const target = this.#targetOf({ model, language }, claims);
+    if (target === undefined || now - at > SNAPSHOT_STALE_MS) return unknown;
+    if (!target.ok) return target.refusal;
     const { zones } = readSettings(this.env);
-    return refuseUnservable({ session: this.#name, model: served, language }, claims, { zones, snapshots }, now);
+    return refuseUnservable({ session: this.#name, ...target.value }, claims, { zones, snapshots }, now);
   }
 
-  /** Returns the model for a requested name, by the release map of the last upgrade. */
-  #modelOf(requested: string | undefined, { tenant }: Claims): string | undefined {
-    return modelNames(this.#rosters.snapshots, tenant)(requested);
+  /** Returns the model for a requested name and language, by the rosters of the last upgrade. */
+  #targetOf({ model, language }: LiveRoute, { tenant, languages, zones }: Claims): Result<Target> | undefined {
+    const { snapshots } = this.#rosters;
+    const name = modelNames(snapshots, tenant)(model);
+    if (name === undefined) return undefined;
+    return chooseMember({ name, language, live: true, allowed: languages, zones }, snapshots);
   }
 
   get #name(): string {
@@ -249,9 +254,11 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
 
   #readStart(request: LiveRequest, claims: Claims): Result<Resumable> {
     const now = this.#runtime.now();
-    const model = this.#modelOf(request.model, claims);
-    const resolved = { ...request, ...(model !== undefined && { model }) };
-    const started = readStart(resolved, claims, { session: this.#name, settings: readSettings(this.env), now });
+    const target = request.resume === undefined ? this.#targetOf(request, claims) : undefined;
+    if (target && !target.ok) return target;
+    const { model = request.model, family } = target?.value ?? {};
+    const context = { session: this.#name, settings: readSettings(this.env), now, family };
+    const started = readStart({ ...request, model }, claims, context);
     if (!started.ok || request.resume === undefined || !this.#ended.wasDelivered(started.value.began)) return started;
     return no(refuse('resume_invalid', undefined, 'everything was said'));
   }

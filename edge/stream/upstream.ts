@@ -4,6 +4,9 @@ import type { Checkpoint, LinkEvent, StreamOptions } from '../../shared/stream/l
 import type { RequestContext } from '../context.ts';
 import type { Session } from '../ledger/session.ts';
 import type { SessionEvent } from '../protocol/live-protocol.ts';
+import type { Target } from '../routing/family.ts';
+import { resolveTarget } from '../routing/model-names.ts';
+import { type Detected, readDetected } from '../routing/relay.ts';
 import { publicRefusal } from '../routing/retry.ts';
 import type { AgentConnection, AgentListener, AgentReady } from './agent-connection.ts';
 import { AgentFinder, type FoundAgent, type OpenControl } from './agent-finder.ts';
@@ -45,6 +48,13 @@ export interface UpstreamListener {
   onFinal(final: Final): void;
   onRefusal(refusal: Refusal): void;
   onError(error: unknown): void;
+  /** The language of the session is known. Returns false when the session may not go on, and has ended. */
+  onLanguage(detected: SessionLanguage): boolean;
+}
+
+/** Detected language, and the model that serves it. */
+export interface SessionLanguage extends Detected {
+  readonly model: string;
 }
 
 /**
@@ -80,6 +90,8 @@ export class Upstream implements AgentListener {
   #ownRequests = 0;
   /** End of the input, or the last checkpoint after it, epoch ms. */
   #finishingAt: number | undefined;
+  /** Model and language that the session is served by; `family` while the language is to be detected. */
+  #target: Target;
   #closed = false;
 
   constructor(facts: Resumable, buffer: ReplayBuffer, context: RequestContext, listener: UpstreamListener) {
@@ -88,13 +100,16 @@ export class Upstream implements AgentListener {
     this.#context = context;
     this.#listener = listener;
     this.#revision = facts.revision;
+    const { model, language, family } = facts;
+    this.#target = { model, language, family };
     this.#filter = new EventFilter(facts.checkpoint?.index ?? 0);
   }
 
   /** Searches for the first agent. A patient search waits for a model that no roster knows. */
   start(admitted: Session, patient: boolean): void {
     this.#admitted = admitted;
-    this.#finder = new AgentFinder(this.#facts, admitted, this.#context, this);
+    const { session, until } = this.#facts;
+    this.#finder = new AgentFinder(() => ({ session, until, ...this.#target }), admitted, this.#context, this);
     void this.#find(patient ? STREAM_MOVE_MS : STREAM_FIND_MS, patient, []);
   }
 
@@ -106,6 +121,10 @@ export class Upstream implements AgentListener {
   /** Name of the current or last agent. */
   get agent(): string | undefined {
     return this.#agent;
+  }
+
+  get target(): Target {
+    return this.#target;
   }
 
   /** Revision that the session goes on with. */
@@ -231,6 +250,9 @@ export class Upstream implements AgentListener {
       case 'finalized':
         if (this.#buffer.answer('finalize', event.id) && event.id < FIRST_OWN_ID) this.#forward(event);
         break;
+      case 'language':
+        this.#settleLanguage(event, this.#target.model);
+        break;
       case 'cleared':
         if (this.#buffer.answer('clear', event.id)) this.#forward(event);
         break;
@@ -246,7 +268,10 @@ export class Upstream implements AgentListener {
   }
 
   #receiveRefusal(refusal: Refusal): void {
-    if (mayFailOver(refusal)) this.#lose(refusal);
+    const detected = readDetected(refusal);
+    const { family } = this.#target;
+    if (detected && family !== undefined) void this.#redirect(family, detected).catch((error) => this.onError(error));
+    else if (mayFailOver(refusal)) this.#lose(refusal);
     else this.#listener.onRefusal(refusal);
   }
 
@@ -281,6 +306,35 @@ export class Upstream implements AgentListener {
     this.#speech.commit(checkpoint.time);
     this.#listener.onCommit(checkpoint.time);
     this.pump();
+  }
+
+  /** Ends the detection. Returns false when the session may not go on in the language. */
+  #settleLanguage({ language, confidence }: Detected, model: string): boolean {
+    if (this.#target.family === undefined) return true;
+    this.#target = { model, language, family: undefined };
+    return this.#listener.onLanguage({ language, confidence, model });
+  }
+
+  /** Moves the session to the member of a family that serves the detected language, from the last checkpoint. */
+  async #redirect(family: string, detected: Detected): Promise<void> {
+    const current = this.#current;
+    if (!current || !this.#admitted) return;
+    this.#search?.abort();
+    this.#search = undefined;
+    this.#current = undefined;
+    current.finish('misdirected', false);
+    current.connection.close();
+    this.#laterCheckpoint = undefined;
+    this.#isPinned = false;
+    this.#listener.onLost();
+    const request = { name: family, language: detected.language, live: true };
+    const target = await resolveTarget(request, this.#admitted.claims, this.#context);
+    if (this.#closed) return;
+    if (!target.ok) this.#fail(target.refusal);
+    else if (this.#settleLanguage(detected, target.value.model)) {
+      this.#cause = refuse('misdirected');
+      void this.#find(STREAM_FIND_MS, false, []);
+    }
   }
 
   /** Drops the current agent, and searches for another one that goes on from the last checkpoint. */
@@ -320,9 +374,14 @@ export class Upstream implements AgentListener {
     try {
       const revision = this.#revision;
       const found = await this.#finder?.find({ open: () => this.#open(), until, revision, patient, excluded, signal });
-      this.#search = undefined;
-      this.#isPinned = false;
+      const isCurrent = this.#search === search;
+      if (isCurrent) this.#search = undefined;
       if (!found) return;
+      if (!isCurrent) {
+        if (found.ok) found.value.connection.close();
+        return;
+      }
+      this.#isPinned = false;
       if (this.#closed) {
         if (found.ok) found.value.connection.close();
       } else if (found.ok) this.#adopt(found.value);
@@ -336,9 +395,14 @@ export class Upstream implements AgentListener {
   #open(): OpenControl {
     this.#unpin();
     this.#isPinned = this.#current !== undefined;
-    const { model, language, format } = this.#facts;
+    const { format } = this.#facts;
+    const { model, language, family } = this.#target;
     const { options, from } = this.#buffer.origin();
-    const rest = { ...(language !== undefined && { language }), ...(from && { from }) };
+    const rest = {
+      ...(language !== undefined && { language }),
+      ...(family !== undefined && { detect: true }),
+      ...(from && { from }),
+    };
     return { type: 'open', v: 1, task: 'stream', model, format, options, ...rest };
   }
 

@@ -46,6 +46,8 @@ export const linkControl = z.discriminatedUnion('type', [
     task: z.literal('stream'),
     model: z.string(),
     language: z.string().optional(),
+    /** The agent detects the language of the first speech: `ready` has `auto`, and `language` comes later. */
+    detect: z.boolean().optional(),
     format: streamFormat,
     options: streamOptions,
     /** Absent at the beginning of a session. Audio follows from its position on. */
@@ -82,6 +84,8 @@ export const linkEvent = z.discriminatedUnion('type', [
     cut: position.optional(),
   }),
   checkpoint.extend({ type: z.literal('checkpoint') }),
+  /** The detected language, once and before the first segment or interim. */
+  z.object({ type: z.literal('language'), language: z.string(), confidence: z.number().min(0).max(1) }),
   z.object({ type: z.literal('speech_started'), at: seconds }),
   z.object({ type: z.literal('speech_ended'), at: seconds }),
   /**

@@ -71,13 +71,15 @@ export interface SessionSetup {
   readonly class?: 'realtime' | 'batch';
   /** Reports whether the edge leaves messages unread. */
   readonly congested?: () => boolean;
+  /** The agent detects the language, by the model `language-id` of English and Spanish. */
+  readonly detect?: boolean;
   /** Name of the live half of its model. */
   readonly liveModel?: string;
 }
 
 /** A session without a socket: what it is told, and what it says. */
 export async function startSession(setup: SessionSetup): Promise<FakeSession> {
-  const { live, format, options = optionsOf(), from } = setup;
+  const { live, format, options = optionsOf(), from, detect } = setup;
   const events: LinkEvent[] = [];
   const refusals: Refusal[] = [];
   const cancel = new AbortController();
@@ -95,8 +97,9 @@ export async function startSession(setup: SessionSetup): Promise<FakeSession> {
       signal: cancel.signal,
       onRefusal: (refusal) => refusals.push(refusal),
       onUtterance: () => {},
+      ...(detect && { detector: { model: 'language-id', languages: ['en', 'es'] } }),
     },
-    openControl({ options, ...(format && { format }), ...(from && { from }) }),
+    openControl({ options, ...(format && { format }), ...(from && { from }), ...(detect && { detect }) }),
   );
   if (!opened.ok) throw new Error(`${opened.refusal.reason}: ${opened.refusal.detail}`);
   const session = opened.value;

@@ -5,6 +5,7 @@ import { createCalls } from './engine/calls/calls.ts';
 import { noTensors, openClient } from './engine/calls/client.ts';
 import { createZoneKeyring } from './identity/zone-key.ts';
 import { LiveBook } from './live-counts/book.ts';
+import type { ServedModel } from './models/served-model.ts';
 import { type AgentContext, openAdmission } from './request/agent-context.ts';
 import { createReplayCache, createTicketReader } from './request/ticket.ts';
 import { createSessionReader } from './server/sealed-session.ts';
@@ -24,6 +25,12 @@ function openKeyring({ settings, keys, outbox, now }: Backend) {
     }
   };
   return createZoneKeyring({ release, zone, keys, poolTokenFile, now, onReleased });
+}
+
+/** Returns the served model that detects languages. */
+function findDetector({ descriptions, model }: Backend): ServedModel | undefined {
+  const found = descriptions().flatMap(({ detects, name, revision }) => (detects && model(name, revision)) || []);
+  return found[0];
 }
 
 /** Opens everything that requests and streams need of an agent. */
@@ -57,6 +64,7 @@ export function openServing(backend: Backend, context: () => AgentContext) {
       degrader: backend.degrader,
       results: backend.results,
       model: backend.model,
+      detector: () => findDetector(backend),
       lease: backend.lease,
       keepaliveMs,
       book,

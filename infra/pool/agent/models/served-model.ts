@@ -1,4 +1,5 @@
 import type { ModelDescription } from '../../../../shared/pool/description.ts';
+import type { Detector } from '../asr/detect-language.ts';
 import type { Recogniser } from '../asr/segment.ts';
 import type { Speaker } from '../tts/speaker.ts';
 import type { LiveModel } from './live-model.ts';
@@ -21,6 +22,12 @@ export interface ServedModel {
 
 /** Returns the name of a model at the engine. */
 export const engineModelOf = ({ description, engineModel }: ServedModel): string => engineModel ?? description.name;
+
+/** Returns a model that detects languages, as the engine knows it. */
+export const detectorOf = (served: ServedModel): Detector => ({
+  model: engineModelOf(served),
+  languages: served.description.languages,
+});
 
 /** A model that stays loaded until it is released. */
 export interface LeasedModel {

@@ -40,6 +40,8 @@ export interface AgentContextOptions {
   readonly results: ResultCache;
   /** Returns a revision of a model while the agent serves it; without a digest the one of the part `full`. */
   readonly model: (name: string, revision?: string) => ServedModel | undefined;
+  /** Returns the model that detects languages, if the agent serves one. */
+  readonly detector: () => ServedModel | undefined;
   /** Leases a model for a request, after its load if need be; `undefined` when it is not loaded in time. */
   readonly lease: (model: ServedModel, signal: AbortSignal) => Promise<LeasedModel | undefined>;
   readonly keepaliveMs: number;

@@ -22,6 +22,7 @@ import type { ServedModel } from '../models/served-model.ts';
 import type { AgentContext } from '../request/agent-context.ts';
 import type { Answer } from '../request/answer.ts';
 import type { Ticket } from '../request/ticket.ts';
+import { createDetection } from './detect-recorded.ts';
 import { type Fields, readMultipart } from './form.ts';
 import { readRaw } from './raw.ts';
 
@@ -34,6 +35,8 @@ const head = z.object({
   contentType: z.string(),
   model: z.string(),
   language: z.string().optional(),
+  /** Detects the language, and refuses with `misdirected` one that the model does not serve. */
+  detect: z.boolean().optional(),
   /** Recognises each channel by itself. */
   multichannel: z.boolean().optional(),
   /** Words and phrases to raise, where the form has no prompt before the file. */
@@ -98,7 +101,10 @@ async function* plaintexts(
 }
 
 interface Work {
-  readonly context: Pick<AgentContext, 'agent' | 'degrader' | 'dispatcher' | 'metrics' | 'now' | 'results'>;
+  readonly context: Pick<
+    AgentContext,
+    'agent' | 'degrader' | 'detector' | 'dispatcher' | 'lease' | 'metrics' | 'now' | 'results'
+  >;
   readonly ticket: Pick<Ticket, 'class' | 'model' | 'tenant'>;
   readonly model: ServedModel;
   readonly answer: Pick<Answer, 'send'>;
@@ -159,6 +165,7 @@ function openReading({ work, recogniser, hints, answer, level }: Reading) {
   const { revision } = model.description;
   const stored = new StoredRecording(context.results, hints.mirror ? 0 : level, { tenant: ticket.tenant, revision });
   const sender = createSegmentSender(answer, tally, stored);
+  const detection = hints.detect ? createDetection(work, model.description.languages) : undefined;
   let bias: Bias | undefined;
   let totals: RecordingTotals | undefined;
   let cached: CachedResult | undefined;
@@ -184,17 +191,22 @@ function openReading({ work, recogniser, hints, answer, level }: Reading) {
   return {
     sender,
     isCached: () => cached !== undefined,
-    /** Reads the file. A form that was announced leaves no time to look for a stored result. */
+    /** Returns the members of `final` about a detected language. */
+    language: () => detection?.found(),
+    /**
+     * Reads the file. A form that was announced leaves no time to look for a stored result, which has the language of
+     * its request and not a detected one.
+     */
     async read(bytes: AsyncIterable<Uint8Array>, words: Bias | undefined, isAnnounced: boolean) {
       bias = words;
       const isSeparate = hints.multichannel;
-      const found = isAnnounced
-        ? { bytes }
-        : await stored.find(bytes, [isSeparate, hints.language, bias], context.now());
+      const isFresh = isAnnounced || detection !== undefined;
+      const found = isFresh ? { bytes } : await stored.find(bytes, [isSeparate, hints.language, bias], context.now());
       if ('result' in found) return sendCached(found.result);
       const sound = decodeSound(found.bytes, signal);
       const { metrics } = context;
-      const all = await recogniseRecording({ sound, recognition, metrics, isSeparate, isNarrow: level > 1 });
+      const recording = { sound, recognition, metrics, isSeparate, isNarrow: level > 1 };
+      const all = await recogniseRecording({ ...recording, admit: detection?.admit });
       if (!all.ok) return all;
       totals = all.value;
       tally.totals = totals;
@@ -270,8 +282,8 @@ export async function transcribe(work: Work): Promise<Result<undefined>> {
     return no(refuse('field_invalid', { field: late, rule: 'must come before the file in a stream' }));
   const finished = await reading.finish();
   if (!finished.ok) return finished;
-  const { language } = form.value;
+  const found = reading.language() ?? { language: form.value.language };
   const { segments, totals } = finished.value;
-  await answer.send({ type: 'final', model: name, revision, language, ...lengthsOf(totals), segments });
+  await answer.send({ type: 'final', model: name, revision, ...found, ...lengthsOf(totals), segments });
   return ok(undefined);
 }

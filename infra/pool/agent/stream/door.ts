@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, ok } from '../../../../shared/result.ts';
-import type { LeasedModel } from '../models/served-model.ts';
+import { detectorOf, type LeasedModel } from '../models/served-model.ts';
 import { admit, plainRefusal } from '../request/admit.ts';
 import type { AgentContext } from '../request/agent-context.ts';
 import { bugFields } from '../telemetry/log.ts';
@@ -37,6 +37,7 @@ export function createStreamDoor(
     };
     const entry = context.streams.enter();
     let leased: LeasedModel | undefined;
+    let detecting: LeasedModel | undefined;
     try {
       const admitted = await admit(context, request.headers, {
         enter: () => (context.streams.full() || !context.engineReady() ? no(refuse('pool_busy')) : ok(undefined)),
@@ -47,7 +48,11 @@ export function createStreamDoor(
       leased = await context.lease(admitted.value.model, stopped);
       if (!leased) return turnAway(refuse('pool_busy', undefined, 'the model is not loaded yet'));
       const { model } = leased;
-      const outcome = await host.serve({ ...admitted.value, model, request, connection, head, draining, stopped });
+      const served = context.detector();
+      detecting = served && (await context.lease(served, stopped));
+      const detector = detecting && detectorOf(detecting.model);
+      const admittedStream = { ...admitted.value, model, detector, request, connection, head, draining, stopped };
+      const outcome = await host.serve(admittedStream);
       if (outcome?.ok) metrics.ended('ok');
       else if (outcome) report(outcome.refusal);
     } catch (error) {
@@ -56,6 +61,7 @@ export function createStreamDoor(
       connection.destroy();
     } finally {
       leased?.release();
+      detecting?.release();
       entry.leave();
     }
   };

@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, type Result } from '../../../../shared/result.ts';
 import { createOpener, createSealer } from '../../../../shared/seal/records.ts';
+import type { Detector } from '../asr/detect-language.ts';
 import { nodeAead } from '../identity/aead.ts';
 import type { ServedModel } from '../models/served-model.ts';
 import type { Ticket } from '../request/ticket.ts';
@@ -19,6 +20,8 @@ export interface AdmittedStream {
   readonly head: Buffer;
   readonly ticket: Ticket;
   readonly model: ServedModel;
+  /** Detects languages; absent where the agent serves no such model. */
+  readonly detector?: Detector | undefined;
   readonly requestKey: Uint8Array;
   readonly answerKey: Uint8Array;
   /** Aborts when the agent begins to stop. */
@@ -42,12 +45,14 @@ export interface StreamHost {
 export function createStreamHost(context: StreamContext): StreamHost {
   const sockets = createSocketServer((connection) => refuseUpgrade(connection, 400, '{"reason":"upgrade_missing"}'));
   return {
-    async serve({ request, connection, head, ticket, model, requestKey, answerKey, draining, stopped }) {
+    async serve({ request, connection, head, ticket, model, detector, requestKey, answerKey, draining, stopped }) {
       try {
         const sealer = await createSealer(answerKey, ticket.suite, nodeAead);
         const opener = await createOpener(requestKey, ticket.suite, nodeAead);
         const socket = sockets.accept(request, connection, head);
-        return socket && (await serveStream({ context, ticket, model, sealer, opener, socket, draining, stopped }));
+        return (
+          socket && (await serveStream({ context, ticket, model, detector, sealer, opener, socket, draining, stopped }))
+        );
       } catch (error) {
         context.log('bug', bugFields(error));
         connection.destroy();

@@ -13,6 +13,8 @@ import type { Scribe } from './scribe.ts';
 export interface ReceiverParts {
   readonly hearing: Hearing;
   readonly scribe: Scribe;
+  /** Takes the answers to requests, behind what was said before. */
+  readonly answers: Pick<Scribe, 'event'>;
   readonly clock: Clock;
   /** Byte of the session that audio begins with. */
   readonly position: number;
@@ -26,7 +28,7 @@ type Later = Exclude<LinkControl, { type: 'open' | 'end' }>;
 type Controls = { [T in Later['type']]: (control: Extract<Later, { type: T }>) => Result<undefined> };
 
 /** Takes the edge's messages after `open` in order, and checks that each follows on the one before. */
-export function createReceiver({ hearing, scribe, clock, position: start, acknowledge }: ReceiverParts) {
+export function createReceiver({ hearing, scribe, answers, clock, position: start, acknowledge }: ReceiverParts) {
   /** Byte of the session that comes next. */
   let next = start;
   /** Time of the last turn of the event loop that was yielded. */
@@ -50,13 +52,13 @@ export function createReceiver({ hearing, scribe, clock, position: start, acknow
       // The edge repeats requests that an earlier agent has fulfilled; nothing is left to do.
       if (position > next) return wrong('finalize of audio to come');
       hearing.finalize();
-      scribe.event({ type: 'finalized', id });
+      answers.event({ type: 'finalized', id });
       return ok(undefined);
     },
     clear({ id, position }) {
       if (position > next) return wrong('clear of audio to come');
       hearing.clear();
-      scribe.event({ type: 'cleared', id });
+      answers.event({ type: 'cleared', id });
       return ok(undefined);
     },
     options({ options }) {

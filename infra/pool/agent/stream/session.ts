@@ -3,6 +3,7 @@ import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { LinkControl } from '../../../../shared/stream/link.ts';
 import type { LinkMessage } from '../../../../shared/stream/link-record.ts';
+import { type Detector, languageMembers } from '../asr/detect-language.ts';
 import type { Recogniser } from '../asr/segment.ts';
 import { createVoiceDetector, type VoiceDetector } from '../asr/vad/detect.ts';
 import { MODEL_RATE } from '../audio/mono.ts';
@@ -11,7 +12,9 @@ import type { ServedModel } from '../models/served-model.ts';
 import type { Ticket } from '../request/ticket.ts';
 import { bugDetail } from '../telemetry/log.ts';
 import { readCheckpoint, writeCheckpoint } from './checkpoint.ts';
+import { detectLive } from './detect-live.ts';
 import { Hearing } from './hearing.ts';
+import { LanguageGate } from './language-gate.ts';
 import type { Link } from './link.ts';
 import { openSource } from './open-source.ts';
 import type { LiveParts } from './parts.ts';
@@ -27,6 +30,7 @@ export interface SessionParts {
   readonly agent: string;
   readonly ticket: Pick<Ticket, 'class' | 'model'>;
   readonly model: ServedModel;
+  readonly detector?: Detector | undefined;
   readonly link: Pick<Link, 'send' | 'congested' | 'flowing'>;
   /** Aborts when the stream has ended. */
   readonly signal: AbortSignal;
@@ -71,6 +75,7 @@ export async function openSession(parts: SessionParts, open: Open): Promise<Resu
   if (open.model !== ticket.model) return no(refuse('ticket_invalid', undefined, 'model of the stream'));
   const { live: liveModel, recogniser } = model;
   if (!liveModel || !recogniser) return no(refuse('misdirected', undefined, 'no live model'));
+  if (open.detect && !parts.detector) return no(refuse('misdirected', undefined, 'no language detector'));
   const language = judgeLanguage(model, open.language);
   if (!language.ok) return language;
   const resumption = readCheckpoint(open.from, open.format);
@@ -107,6 +112,18 @@ function openScribe(parts: SessionParts, accepted: Accepted, time: () => number)
   });
 }
 
+/** Returns the gate of a stream whose language is detected; `undefined` for any other. */
+function openGate(parts: SessionParts, { open }: Accepted, scribe: Scribe): LanguageGate | undefined {
+  const { live, link, ticket, model, detector, signal, onRefusal } = parts;
+  if (!open.detect || !detector) return undefined;
+  const { steps } = live.tracks.of(detector.model, signal);
+  return new LanguageGate({
+    ...{ scribe, signal, onRefusal, served: model.description.languages },
+    detect: (samples) => detectLive(samples, { detector, steps, class: ticket.class, signal }),
+    onLanguage: (detected) => link.send({ type: 'language', ...detected }),
+  });
+}
+
 interface HearingSink {
   readonly utterance: Scribe['utterance'];
   readonly checkpoint: Scribe['capture'];
@@ -132,17 +149,19 @@ function startSession(parts: SessionParts, accepted: Accepted): Session {
   const { live, model, link, signal } = parts;
   const { language, open } = accepted;
   const scribe: Scribe = openScribe(parts, accepted, () => hearing.time());
+  const gate = openGate(parts, accepted, scribe);
+  const sink = gate ?? scribe;
   /** Position of the newest checkpoint: it waits for recognition only, and needs no more audio. */
   let cut = open.from?.position ?? 0;
   const hearing: Hearing = openHearing(parts, accepted, {
-    utterance: scribe.utterance,
+    utterance: sink.utterance,
     checkpoint(capture) {
       cut = capture.position;
-      scribe.capture(capture);
+      sink.capture(capture);
     },
   });
   const { name, revision } = model.description;
-  link.send({ type: 'ready', agent: parts.agent, model: name, revision, language });
+  link.send({ type: 'ready', agent: parts.agent, model: name, revision, language: gate ? 'auto' : language });
   const written = scribe.run();
   written.then(
     (result) => result.ok || parts.onRefusal(result.refusal),
@@ -151,6 +170,7 @@ function startSession(parts: SessionParts, accepted: Accepted): Session {
   const ear = createReceiver({
     hearing,
     scribe,
+    answers: sink,
     clock: live.clock,
     position: open.from?.position ?? 0,
     acknowledge: (position) => link.send({ type: 'heard', position, time: hearing.time() / MODEL_RATE, cut }),
@@ -158,8 +178,9 @@ function startSession(parts: SessionParts, accepted: Accepted): Session {
   return {
     take(message) {
       if (signal.aborted) return ok(undefined);
-      if (!scribe.full() && !link.congested()) return ear.take(message);
-      return Promise.all([scribe.drained(), link.flowing()]).then(() =>
+      const isHeld = gate?.isFull() ?? false;
+      if (!scribe.full() && !isHeld && !link.congested()) return ear.take(message);
+      return Promise.all([scribe.drained(), isHeld && gate?.opened, link.flowing()]).then(() =>
         signal.aborted ? ok(undefined) : ear.take(message),
       );
     },
@@ -167,6 +188,7 @@ function startSession(parts: SessionParts, accepted: Accepted): Session {
       if (signal.aborted) return ok(undefined);
       ear.stop();
       const ended = hearing.end();
+      await gate?.end();
       scribe.finish();
       const result = await written;
       if (!result.ok || signal.aborted) return ok(undefined);
@@ -174,7 +196,13 @@ function startSession(parts: SessionParts, accepted: Accepted): Session {
       if (!ended.ok) return ended;
       const durationSeconds = hearing.time() / MODEL_RATE;
       const totals = { durationSeconds, speechSeconds: hearing.speechSeconds(), segments: scribe.segments() };
-      link.send({ type: 'final', model: name, revision, language, ...totals });
+      link.send({
+        type: 'final',
+        model: name,
+        revision,
+        ...(gate ? languageMembers(gate.detected) : { language }),
+        ...totals,
+      });
       return ok(undefined);
     },
     free() {

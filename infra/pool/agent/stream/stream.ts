@@ -3,6 +3,7 @@ import { no, type Result } from '../../../../shared/result.ts';
 import type { Opener, Sealer } from '../../../../shared/seal/records.ts';
 import type { LinkControl } from '../../../../shared/stream/link.ts';
 import { decodeLinkRecord } from '../../../../shared/stream/link-record.ts';
+import type { Detector } from '../asr/detect-language.ts';
 import type { ServedModel } from '../models/served-model.ts';
 import type { Ticket } from '../request/ticket.ts';
 import { bugFields, type Log } from '../telemetry/log.ts';
@@ -30,6 +31,7 @@ export interface StreamParts {
   readonly context: StreamContext;
   readonly ticket: Ticket;
   readonly model: ServedModel;
+  readonly detector?: Detector | undefined;
   readonly sealer: Sealer;
   readonly opener: Opener;
   readonly socket: StreamSocket;
@@ -104,12 +106,12 @@ class ServedStream {
     if (this.#opened || control?.type !== 'open') return this.#end(broken('open comes first'));
     this.#opened = true;
     this.#stopOpening();
-    const { context, ticket, model, draining } = this.#parts;
+    const { context, ticket, model, detector, draining } = this.#parts;
     const { live, agent, onUtterance } = context;
     const { signal } = this.#cancel;
     const onRefusal = (refusal: Refusal) => this.#end(refusal);
     const made = await openSession(
-      { live, agent, ticket, model, link: this.#link, signal, onRefusal, onUtterance },
+      { live, agent, ticket, model, detector, link: this.#link, signal, onRefusal, onUtterance },
       control,
     );
     if (!made.ok) return this.#end(made.refusal);

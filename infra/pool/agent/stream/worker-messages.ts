@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ModelDescription } from '../../../../shared/pool/description.ts';
+import type { Detector } from '../asr/detect-language.ts';
 import type { LiveModel } from '../models/live-model.ts';
 import type { RecogniserSource } from '../models/recogniser.ts';
 import type { Ticket } from '../request/ticket.ts';
@@ -28,6 +29,7 @@ export interface StreamMessage {
   readonly ticket: Ticket;
   readonly description: ModelDescription;
   readonly live: LiveModel | undefined;
+  readonly detector: Detector | undefined;
   readonly requestKey: Uint8Array;
   readonly answerKey: Uint8Array;
 }

@@ -101,12 +101,13 @@ export class WorkerProcess {
     clearTimeout(kill);
   }
 
-  #handOver({ request, connection, head, ticket, model, requestKey, answerKey }: AdmittedStream, id: number): void {
+  #handOver(stream: AdmittedStream, id: number): void {
+    const { request, connection, head, ticket, model, detector, requestKey, answerKey } = stream;
     const { description, live } = model;
     const { method, headers } = request;
     const rest: Buffer | null = connection.read();
     const message: ToWorker = {
-      ...{ type: 'stream', id, ticket, description, live, requestKey, answerKey },
+      ...{ type: 'stream', id, ticket, description, live, detector, requestKey, answerKey },
       request: { method, headers },
       head: rest ? Buffer.concat([head, rest]) : head,
     };

@@ -67,7 +67,7 @@ function startWorker({ agent, engine: engineSettings, slots, streams, keepaliveM
 
   async function serve({ message, connection, draining, stopped }: Carried): Promise<StreamOutcome> {
     if (!connection) return no(refuse('pool_lost', undefined, 'edge connection closed'));
-    const { request, head, ticket, description, live, requestKey, answerKey } = message;
+    const { request, head, ticket, description, live, detector, requestKey, answerKey } = message;
     const recogniser = await recognisers.get(description.revision)?.catch(() => undefined);
     if (!recogniser) {
       const refusal = refuse('misdirected', undefined, 'model in a stream worker');
@@ -76,7 +76,7 @@ function startWorker({ agent, engine: engineSettings, slots, streams, keepaliveM
       return no(refusal);
     }
     return host.serve({
-      ...{ request, connection, ticket, requestKey, answerKey },
+      ...{ request, connection, ticket, detector, requestKey, answerKey },
       head: Buffer.from(head),
       model: { description, recogniser, ...(live && { live }) },
       draining: draining.signal,

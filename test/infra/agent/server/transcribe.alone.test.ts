@@ -89,6 +89,8 @@ function begin({ body, rest, head = {}, run = () => new Promise(() => {}), ...sc
       results,
       metrics: { utterance: () => {}, recorded: () => {}, cached: () => {} } as never,
       now: () => 0,
+      detector: () => undefined,
+      lease: async () => undefined,
     },
     ticket: { class: 'default', tenant, model: 'm' },
     model: { description, recogniser: recogniser ?? { model: 'm', frameSeconds: 0.04, decoder } },

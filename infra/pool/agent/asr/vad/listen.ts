@@ -4,6 +4,7 @@ import type { SoundBlock } from '../../../../../shared/speech/format.ts';
 import { createMono } from '../../audio/mono.ts';
 import { createCutter, type Utterance } from './cut.ts';
 import { createVoiceDetector, UNIT_SAMPLES, type VoiceDetector } from './detect.ts';
+import type { Opening } from './opening.ts';
 import { createUnits } from './units.ts';
 
 /** Totals of a recording once all of it was heard. */
@@ -15,10 +16,19 @@ export interface RecordingTotals {
   readonly channels?: number;
 }
 
-export type ListenEvent = { type: 'utterance'; utterance: Utterance } | { type: 'totals'; totals: RecordingTotals };
+/** `opening` comes once, when the opening is full or the recording has ended. */
+export type ListenEvent =
+  | { type: 'opening' }
+  | { type: 'utterance'; utterance: Utterance }
+  | { type: 'totals'; totals: RecordingTotals };
 
 /** Cuts one channel into utterances, holding one of them. `channel` is its number where channels are separate. */
-function createChannel(detector: VoiceDetector, channel: number | undefined, isNarrow: boolean) {
+function createChannel(
+  detector: VoiceDetector,
+  channel: number | undefined,
+  isNarrow: boolean,
+  opening: Opening | undefined,
+) {
   const mono = createMono(isNarrow);
   const cutter = createCutter();
   const units = createUnits();
@@ -33,7 +43,9 @@ function createChannel(detector: VoiceDetector, channel: number | undefined, isN
 
   function* cut(samples: Float32Array): Generator<Utterance> {
     for (const unit of units.push(samples)) {
-      const utterance = cutter.push({ samples: unit, voiced: detector.hasVoice(unit) });
+      const voiced = detector.hasVoice(unit);
+      opening?.push(unit, voiced, channel);
+      const utterance = cutter.push({ samples: unit, voiced });
       if (utterance) yield announce(utterance);
     }
   }
@@ -81,28 +93,35 @@ function* eventsOf(utterances: Iterable<Utterance>): Generator<Result<ListenEven
 
 /**
  * Turns decoded sound into utterances, holding one block, and one utterance of each channel. Channels are mixed unless
- * they are separate; a narrow one has half the band. Ends with `totals` or a refusal.
+ * they are separate; a narrow one has half the band. Fills `opening` while it listens. Ends with `totals` or a refusal.
  */
 export async function* listen(
   sound: AsyncIterable<Result<SoundBlock>>,
   isSeparate = false,
   isNarrow = false,
+  opening?: Opening,
 ): AsyncGenerator<Result<ListenEvent>> {
   const channels: Channel[] = [];
+  let isOpening = opening !== undefined;
   try {
     for await (const block of sound) {
       if (!block.ok) return yield block;
       const { rate, channels: samples } = block.value;
       const parts = isSeparate ? samples.map((one) => ({ rate, channels: [one] })) : [block.value];
       for (const i of channels.length === 0 ? parts.keys() : []) {
-        channels.push(createChannel(await createVoiceDetector(), isSeparate ? i : undefined, isNarrow));
+        channels.push(createChannel(await createVoiceDetector(), isSeparate ? i : undefined, isNarrow, opening));
       }
       if (parts.length !== channels.length) {
         return yield no(refuse('audio_unsupported', { found: 'sound whose number of channels changes' }));
       }
       for (const [i, part] of parts.entries()) yield* eventsOf(channels[i]?.push(part) ?? []);
+      if (isOpening && opening?.isFull) {
+        isOpening = false;
+        yield ok({ type: 'opening' });
+      }
     }
     for (const channel of channels) yield* eventsOf(channel.finish());
+    if (isOpening) yield ok({ type: 'opening' });
     yield ok({ type: 'totals', totals: sumOf(channels, isSeparate) });
   } finally {
     for (const channel of channels) channel.free();

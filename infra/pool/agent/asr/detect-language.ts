@@ -1,0 +1,88 @@
+import { fp32Tensor, int32Tensor, readFp32, type Tensor } from '../../../../shared/kserve/tensor.ts';
+import { servesLanguage } from '../../../../shared/pool/language.ts';
+import { type Refusal, refuse } from '../../../../shared/refusal.ts';
+import { no, ok, type Result } from '../../../../shared/result.ts';
+import { MODEL_RATE } from '../audio/mono.ts';
+
+/** Speech from which a language is detected: the detector is measured on 2 s. */
+export const OPENING_S = 2;
+export const OPENING_SAMPLES = OPENING_S * MODEL_RATE;
+/**
+ * Least probability of a detected language. Below it the others together are likelier than 3 in 10, and a request in the
+ * wrong language costs its client more than one that names the language.
+ */
+export const LANGUAGE_CONFIDENCE_MIN = 0.7;
+
+/** Language of a recording without speech (BCP 47: no linguistic content). */
+const NO_LANGUAGE = 'zxx';
+
+/** Tensors of a detector. */
+export const detectorTensors = { inputs: ['AUDIO', 'AUDIO_LENGTH'], outputs: ['LOG_PROBS'] } as const;
+
+/** A model at the engine that tells languages apart. */
+export interface Detector {
+  /** Its name at the engine. */
+  readonly model: string;
+  /** BCP 47, in the order of its scores. */
+  readonly languages: readonly string[];
+}
+
+/** A language and its probability, 0 to 1. */
+export interface DetectedLanguage {
+  readonly language: string;
+  readonly confidence: number;
+}
+
+export const detectorInputs = (samples: Float32Array): Tensor[] => [
+  fp32Tensor('AUDIO', samples, [1, samples.length]),
+  int32Tensor('AUDIO_LENGTH', Int32Array.of(samples.length), [1, 1]),
+];
+
+/** Returns the languages of an answer of the detector, the likeliest first. */
+export function readLanguages(
+  outputs: ReadonlyMap<string, Tensor>,
+  { languages }: Detector,
+): Result<readonly DetectedLanguage[]> {
+  const wrong = (detail: string) => no(refuse('engine_failed', undefined, `language detector: ${detail}`));
+  const table = outputs.get('LOG_PROBS');
+  if (!table) return wrong('no LOG_PROBS');
+  const scores = readFp32(table);
+  if (!scores.ok) return wrong(scores.refusal.reason);
+  const { value } = scores;
+  if (value.length !== languages.length || !value.every(Number.isFinite)) return wrong(`${value.length} scores`);
+  const most = Math.max(...value);
+  const shares = [...value].map((score) => Math.exp(score - most));
+  const total = shares.reduce((sum, share) => sum + share, 0);
+  const found = languages.map((language, at) => ({ language, confidence: (shares[at] ?? 0) / total }));
+  return ok(found.sort((one, other) => other.confidence - one.confidence));
+}
+
+/** Returns the members of `final` about a detected language; sound without speech has none. */
+export const languageMembers = (
+  detected: DetectedLanguage | undefined,
+): { readonly language: string; readonly languageConfidence?: number } =>
+  detected ? { language: detected.language, languageConfidence: detected.confidence } : { language: NO_LANGUAGE };
+
+const rounded = (confidence: number): number => Math.round(confidence * 1_000) / 1_000;
+
+/** Returns the certain one of detected languages, or the refusal that names the two likeliest. */
+export function decideLanguage([first, second]: readonly DetectedLanguage[]): Result<DetectedLanguage> {
+  if (!first) return no(refuse('engine_failed', undefined, 'language detector: no languages'));
+  const detected = { language: first.language, confidence: rounded(first.confidence) };
+  if (first.confidence >= LANGUAGE_CONFIDENCE_MIN) return ok(detected);
+  return no(
+    refuse('language_uncertain', {
+      ...{ first: detected.language, firstConfidence: detected.confidence },
+      ...{ second: second?.language ?? 'none', secondConfidence: rounded(second?.confidence ?? 0) },
+    }),
+  );
+}
+
+/** Returns the refusal with which the edge moves a request to a model of the language; `undefined` for an own one. */
+export const misdirection = (
+  { language, confidence }: DetectedLanguage,
+  served: readonly string[],
+): Refusal | undefined =>
+  servesLanguage(served, language)
+    ? undefined
+    : refuse('misdirected', { language, confidence }, `the speech is in ${language}`);
