@@ -35,30 +35,35 @@ export function choose<T extends Candidate>(
   context: CostContext,
   random: () => number,
 ): Choice<T> {
-  const weights = candidates.map(({ entry }) => drawWeight(entry, context));
-  const first = draw(weights, random());
+  const first = draw(candidates, context, random());
   const chosen = candidates[first] as T;
   if (candidates.length === 1) return { chosen, rule: 'the only one' };
-  weights[first] = 0;
-  const other = candidates[draw(weights, random(), first)] as T;
+  const other = candidates[draw(candidates, context, random(), first)] as T;
   const [one, two] = [costOf(chosen.entry, request, context), costOf(other.entry, request, context)];
   const saved = difference(two, one);
   if (Math.abs(saved) < COST_STEP_MS) return { chosen, rule: 'by slots' };
   return saved > 0 ? { chosen, rule: ruleOf(two, one) } : { chosen: other, rule: ruleOf(one, two) };
 }
 
-/** Returns the index of a weight at a random number from 0 up to 1, in proportion; never `without`. */
-function draw(weights: readonly number[], random: number, without = -1): number {
-  let at = random * weights.reduce((sum, weight) => sum + weight, 0);
+/** Returns the index of a candidate at a random number from 0 up to 1, in proportion to weights; never `without`. */
+function draw(candidates: readonly Candidate[], context: CostContext, random: number, without = -1): number {
+  let total = 0;
+  for (let index = 0; index < candidates.length; index++) {
+    if (index !== without) total += weightAt(candidates, index, context);
+  }
+  let at = random * total;
   let last = 0;
-  for (const [index, weight] of weights.entries()) {
+  for (let index = 0; index < candidates.length; index++) {
     if (index === without) continue;
     last = index;
-    at -= weight;
+    at -= weightAt(candidates, index, context);
     if (at < 0) break;
   }
   return last;
 }
+
+const weightAt = (candidates: readonly Candidate[], index: number, context: CostContext): number =>
+  drawWeight((candidates[index] as Candidate).entry, context);
 
 const measured = ({ service, queue }: Cost): number => service + queue;
 const total = (cost: Cost): number => terms.reduce((sum, term) => sum + cost[term], 0);

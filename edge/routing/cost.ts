@@ -42,7 +42,13 @@ const PROCESSOR_MS = 1_000;
 /** Extra milliseconds that halve the probability of a draw: an h100 is drawn twice as often as an a100. */
 const DEVICE_HALF_MS = 20;
 
+/** Time for which facts about a whole fleet hold: its typical latency and prices change slowly. */
+const CONTEXT_MS = 50;
+
 type Loaded = Pick<RosterEntry, 'description' | 'load' | 'heard'>;
+interface Listed {
+  readonly entry: Loaded;
+}
 type Requested = Pick<RouteRequest, 'class' | 'realtime' | 'live' | 'place'>;
 
 /** Cost of a request at an agent, ms by term. `service` and `queue` are measured; the others are policy. */
@@ -110,21 +116,33 @@ function isSaturated(entry: Loaded, ours: RequestClass, memory: RouteMemory, now
   return busyAt(entry, memory, now) >= entry.description.slots && queuedAhead(entry, ours, now) >= 1;
 }
 
-/** Reads what the costs of all candidates share. */
+/** The last contexts of a list of candidates, by class and whether the request is realtime. */
+const contexts = new WeakMap<readonly Listed[], Map<string, CostContext>>();
+
+/** Reads what the costs of all candidates share; again after `CONTEXT_MS` for the same list. */
 export function costContext(
-  entries: readonly Loaded[],
+  listed: readonly Listed[],
   request: Requested,
   memory: RouteMemory,
   now: number,
 ): CostContext {
-  const hasProcessor = entries.some(isProcessor);
-  const isFast = (entry: Loaded) =>
+  const fast = isRealtime(request);
+  const kind = fast ? `${request.class} fast` : request.class;
+  const ofList = contexts.get(listed) ?? new Map<string, CostContext>();
+  const cached = ofList.get(kind);
+  const isFresh = cached?.memory === memory && now >= cached.now && now - cached.now < CONTEXT_MS;
+  if (isFresh) return { ...cached, now };
+  const hasProcessor = listed.some(({ entry }) => isProcessor(entry));
+  const isFast = ({ entry }: Listed) =>
     !isProcessor(entry) && !(hasProcessor && isHot(entry)) && !isSaturated(entry, request.class, memory, now);
-  const fast = isRealtime(request) ? entries.filter(isFast) : [];
-  const hasFast = fast.length > 0;
-  const hasFree = fast.some(({ load, description }) => load.busy < description.slots);
-  const dearest = entries.reduce((most, entry) => Math.max(most, slotPrice(entry) ?? 0), 0);
-  return { memory, now, typical: typicalMs(entries, memory, now), hasFast, hasFree, hasProcessor, dearest };
+  const free = fast ? listed.filter(isFast) : [];
+  const hasFast = free.length > 0;
+  const hasFree = free.some(({ entry: { load, description } }) => load.busy < description.slots);
+  const dearest = listed.reduce((most, { entry }) => Math.max(most, slotPrice(entry) ?? 0), 0);
+  const typical = typicalMs(listed, memory, now);
+  const context = { memory, now, typical, hasFast, hasFree, hasProcessor, dearest };
+  contexts.set(listed, ofList.set(kind, context));
+  return context;
 }
 
 /** Returns the cost of a request at an agent, by term. */
@@ -193,10 +211,11 @@ function measuredCost(entry: Loaded, ours: RequestClass, { memory, now, typical 
  * Returns the typical time of a request in this fleet, ms: from observed latencies, recent ones first, else
  * from the agents' reports. An agent that was slow long ago does not define what is typical.
  */
-function typicalMs(entries: readonly Loaded[], memory: RouteMemory, now: number): number {
+function typicalMs(listed: readonly Listed[], memory: RouteMemory, now: number): number {
   const observed = { weight: 0, sum: 0 };
   const reported = { weight: 0, sum: 0 };
-  for (const { description, load } of entries) {
+  for (const { entry } of listed) {
+    const { description, load } = entry;
     const { ewmaMs, seen = 0 } = memory.get(description.agent) ?? {};
     if (ewmaMs !== undefined) {
       const weight = weightOf(now - seen, LATENCY_AGE_MS);

@@ -8,7 +8,7 @@ import { candidatesFor } from './constraints.ts';
 import { costContext, costOf } from './cost.ts';
 import { withoutEjected } from './memory.ts';
 import type { PickContext } from './pick.ts';
-import { inCohort, onePerAgent, warmest } from './revisions.ts';
+import { revisionsFor, warmest } from './revisions.ts';
 import type { Candidate, RouteRequest } from './route.ts';
 
 /** Candidates, and as many other agents, that one explanation lists: some 4 kB. */
@@ -44,20 +44,19 @@ export function explain(request: RouteRequest, { snapshots, memory, now }: Omit<
   const { task, model, language, zones } = request;
   const able = candidatesFor(request, snapshots, now);
   const candidates = able.ok ? able.value : [];
-  const cohort = onePerAgent(inCohort(request, candidates));
+  const cohort = revisionsFor(request, candidates);
   const left = withoutEjected(cohort, memory, now);
   const chosenFrom = left.length > 0 ? warmest(left) : left;
-  const costs = costContext(entriesOf(chosenFrom), request, memory, now);
+  const chosen = new Set(chosenFrom.map(({ entry }) => entry));
+  const costs = costContext(chosenFrom, request, memory, now);
   const excluded = snapshots.flatMap((snapshot) =>
-    snapshot.entries
-      .filter((entry) => !chosenFrom.some((one) => one.entry === entry))
-      .map((entry) => ({
-        ...whereOf(entry),
-        why: whyNot(entry, { request, snapshot, now, candidates, cohort, left }),
-      })),
+    snapshot.entries.filter((entry) => !chosen.has(entry)).map((entry) => ({ entry, snapshot })),
   );
   const listed = chosenFrom.slice(0, EXPLAINED_AGENTS_MAX);
-  const others = excluded.slice(0, EXPLAINED_AGENTS_MAX);
+  const others = excluded.slice(0, EXPLAINED_AGENTS_MAX).map(({ entry, snapshot }) => {
+    const why = whyNot(entry, { request, snapshot, now, candidates, cohort, left });
+    return { ...whereOf(entry), why };
+  });
   return {
     object: 'route',
     at: now,
@@ -68,8 +67,6 @@ export function explain(request: RouteRequest, { snapshots, memory, now }: Omit<
     unlisted: chosenFrom.length + excluded.length - listed.length - others.length,
   };
 }
-
-const entriesOf = (candidates: readonly Candidate[]): RosterEntry[] => candidates.map(({ entry }) => entry);
 
 const whereOf = ({ description }: RosterEntry) => ({
   agent: description.agent,

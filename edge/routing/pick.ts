@@ -5,7 +5,7 @@ import { choose } from './choose.ts';
 import { candidatesFor } from './constraints.ts';
 import { costContext, isRealtime } from './cost.ts';
 import { type RouteMemory, withoutEjected } from './memory.ts';
-import { inCohort, onePerAgent, warmest } from './revisions.ts';
+import { revisionsFor, warmest } from './revisions.ts';
 import type { Attempt, Candidate, RouteRequest } from './route.ts';
 import { inOrderOf } from './sticky.ts';
 
@@ -33,7 +33,7 @@ export function pick(request: RouteRequest, context: PickContext): Result<Attemp
   const { snapshots, memory, now } = context;
   const able = candidatesFor(request, snapshots, now);
   if (!able.ok) return able;
-  const cohort = onePerAgent(inCohort(request, able.value));
+  const cohort = revisionsFor(request, able.value);
   let rest = withoutEjected(cohort, memory, now);
   if (rest.length === 0) return no(refuse('no_pool', undefined, 'no agent serves the stable revision'));
   const [only] = rest;
@@ -41,18 +41,15 @@ export function pick(request: RouteRequest, context: PickContext): Result<Attemp
     return ok([attemptAt(only, 'the only one of 1')]);
   }
   if (request.sticky !== undefined) return ok(chooseSticky(request, request.sticky, rest));
+  const warmestOfAll = warmest(rest);
+  const isOneTier = warmestOfAll === rest;
+  const costs = costContext(warmestOfAll, request, memory, now);
   const attempts: Attempt[] = [];
   while (rest.length > 0 && attempts.length < ATTEMPTS_MAX) {
-    const pools = new Set(attempts.map(({ entry }) => entry.description.pool));
-    const warm = warmest(rest);
-    const elsewhere = warm.filter(({ entry }) => !pools.has(entry.description.pool));
+    const warm = isOneTier ? rest : warmest(rest);
+    const pool = attempts[0]?.entry.description.pool;
+    const elsewhere = pool === undefined ? warm : warm.filter(({ entry }) => entry.description.pool !== pool);
     const preferred = elsewhere.length ? elsewhere : warm;
-    const costs = costContext(
-      preferred.map(({ entry }) => entry),
-      request,
-      memory,
-      now,
-    );
     const { chosen, rule } = choose(request, preferred, costs, context.random);
     attempts.push(attemptAt(chosen, `${rule} of ${preferred.length}`));
     rest = rest.filter(({ agent }) => agent !== chosen.agent);

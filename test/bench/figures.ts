@@ -178,6 +178,18 @@ export const figures: Readonly<Record<string, readonly Figure[]>> = {
       decimals: 2,
     },
   ],
+  routing: [
+    { name: 'pick_us', what: 'both attempts of a request in a zone of 500 agents, µs', decimals: 0 },
+    { name: 'pick_vs_two_choice', what: 'the same, over a plain two-choice of the same entries', decimals: 1 },
+    { name: 'explain_us', what: 'an explanation of such a choice, at most 32 a second of an isolate, µs', decimals: 0 },
+    {
+      name: 'roster_second_ms',
+      what: 'verifying a report of each of 500 agents, which come each second, ms',
+      decimals: 0,
+    },
+    { name: 'snapshot_ms', what: 'a snapshot of them for an isolate, serialised and read, ms', decimals: 1 },
+    { name: 'snapshot_kb', what: 'its size, kB', decimals: 0 },
+  ],
   audit: [
     {
       name: 'events_per_s',
