@@ -2,6 +2,7 @@ import { createLocalJWKSet, errors, jwtVerify } from 'jose';
 import { SERVICE_TYPE } from '../../shared/callers.ts';
 import { CLOCK_SKEW_S } from '../../shared/clock-offset.ts';
 import { SERVICE_TOKEN_S, USAGE_REPORT_MS } from '../../shared/jobs/limits.ts';
+import { isDocumentId } from '../../shared/jobs/project-id.ts';
 import { EDGE_AUDIENCE, FUNCTIONS_ISSUER, type UploadUsage, uploadUsage, usageKey } from '../../shared/jobs/usage.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
@@ -10,11 +11,12 @@ import type { RequestContext } from '../context.ts';
 import { readJson } from '../http/json-body.ts';
 import { refuseWith } from '../http/refuse.ts';
 
-/** Audit action of the end of an upload's work; its request id is the upload. */
+/** Audit actions of the end of the work on an upload or document, which is the request of the event. */
 const ACTION = 'upload.end';
+const DOCUMENT_ACTION = 'document.end';
 
 /**
- * `POST /v1/usage`, by the functions: usage of a run of an upload. One write books its seconds and records
+ * `POST /v1/usage`, by the functions: usage of a run of an upload or a document. One write books its seconds and records
  * its end, once for each run under any number of retries.
  */
 export async function bookUsage(request: Request, context: RequestContext): Promise<Response> {
@@ -49,12 +51,14 @@ export async function bookUsage(request: Request, context: RequestContext): Prom
   return refuseWith(recorder.refusal(owner, 'the gate did not book'));
 }
 
-function endOf({ tenant, upload, run, home: _, seconds, ...facts }: UploadUsage) {
+function endOf({ tenant, upload, run, edition, home: _, seconds, ...facts }: UploadUsage) {
+  const ended = isDocumentId(upload) ? DOCUMENT_ACTION : ACTION;
+  const action = run === 1 ? ended : `${ended}.${run}`;
   const { subject, language, reason, class: requestClass, model, status, bytes, milliseconds } = facts;
   return {
     tenant,
     request: upload,
-    action: run === 1 ? ACTION : `${ACTION}.${run}`,
+    action: edition === undefined ? action : `${action}-${edition}`,
     class: requestClass,
     model,
     status,

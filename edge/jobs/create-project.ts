@@ -12,6 +12,7 @@ import { callFunctionsRoute, openOutcome } from '../functions/call-functions.ts'
 import { readJson } from '../http/json-body.ts';
 import { refuseWith } from '../http/refuse.ts';
 import { commitmentOfReader } from '../ledger/commitment.ts';
+import { gateName } from '../ledger/record.ts';
 import { Session } from '../ledger/session.ts';
 import { beginKeyedRequest, type KeyedRequest } from './keyed-request.ts';
 import { placeProject } from './place-project.ts';
@@ -88,7 +89,9 @@ async function make(
   const { tenant } = claims;
   const { id, zone, fingerprint } = run;
   const keyed = fingerprint !== undefined && { fingerprint };
-  const body = { ...newProjectOf(requested, claims, id, { zone, light, commitment }), ...keyed };
+  // Usage is reported later to the gate that admits this request.
+  const home = gateName(claims, context.settings.zones).slice(tenant.length + 1);
+  const body = { ...newProjectOf(requested, claims, id, { zone, home, light, commitment }), ...keyed };
   const question = { zone, method: 'POST', path: '/projects', body, makes: id } as const;
   const granted = await callFunctionsRoute(question, projectGrant, tenant, context);
   if (!granted.ok) return granted;

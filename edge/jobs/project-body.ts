@@ -115,7 +115,7 @@ export function newProjectOf(
   { body, texts }: RequestedProject,
   claims: Claims,
   id: string,
-  { zone, light, commitment }: { zone: string; light: boolean; commitment?: string | undefined },
+  { zone, home, light, commitment }: { zone: string; home: string; light: boolean; commitment?: string | undefined },
 ): NewProject {
   const { model, language, callback, voice, rate, gaps, title: name, documents } = body;
   const { tenant, subject } = claims;
@@ -129,6 +129,7 @@ export function newProjectOf(
     ...(!isOpen(language) && { language }),
     ...(callback !== undefined && { callback }),
     zone,
+    home,
     project: {
       ...(name !== undefined && { title: name }),
       ...(voice !== undefined && { voice }),

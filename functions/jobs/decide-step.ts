@@ -86,7 +86,7 @@ export function moveMarks(from: UploadRecord, to: UploadRecord): Change[] {
   const changes: Change[] = [];
   if (!wasOver && over) {
     changes.push({ type: 'remove', key: openKey(to.id) });
-    const usage = usageOf(to);
+    const usage = usageOf(to, from.state.seconds !== undefined);
     if (usage) changes.push({ type: 'put', key: usageRowKey(usage), value: { ...usage, since: to.updated } });
   }
   if (wasOver && !over) changes.push({ type: 'insert', key: openKey(to.id), value: sizeOf(to) });

@@ -5,7 +5,7 @@
 //   w!<zone>!<model>!<rank>.<job>   a job that waits for the window of its queue
 //   q!<zone>!<model>!<rank>.<job>   a queued job
 //   n!<id>!<run>.<try>              a delivery of its notice
-//   b!<id>.<run>                    usage of a finished run, until the edge has booked it
+//   b!<id>.<run>[.<edition>]        usage of a finished run, until the edge has booked it
 import { DAY_MS } from '../../shared/day.ts';
 import { jobKey, type UploadJob } from '../../shared/jobs/job.ts';
 import { isUploadId, type UploadPlace } from '../../shared/jobs/paths.ts';
@@ -157,7 +157,7 @@ function complement(id: string): string {
 export const recordKey = (id: string): string => `${kindOf(id)}!${complement(id)}`;
 const kindOf = (id: string): string => (isUploadId(id) ? 'u' : isProjectId(id) ? 'p' : 'x');
 export const openKey = (id: string): string => `o!${id}`;
-export const usageRowKey = (usage: Pick<UploadUsage, 'upload' | 'run'>): string => `b!${usageKey(usage)}`;
+export const usageRowKey = (usage: Pick<UploadUsage, 'upload' | 'run' | 'edition'>): string => `b!${usageKey(usage)}`;
 export const dueKey = ({ due, id }: Pick<UploadRecord, 'due' | 'id'>): string =>
   `d!${String(Math.floor(due)).padStart(15, '0')}!${id}`;
 export const deliveriesPrefix = (id: string): string => `n!${id}!`;

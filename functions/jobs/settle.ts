@@ -36,7 +36,8 @@ export async function settle(context: JobContext, place: UploadPlace): Promise<v
   if (changed) await amend(context, place, changed);
   if (now >= forgetAt(read)) return forget(context, place, now);
   await sweep(context, read);
-  await bookUsage(context, { tenant: read.tenant, upload: read.id, run: read.state.run });
+  const { run, edition } = read.state;
+  await bookUsage(context, { tenant: read.tenant, upload: read.id, run, ...(edition && { edition }) });
   const record = await closeAudio(context, read, now);
   if (!record) return;
   // Also when there was none: an address that is still good may have been used again.

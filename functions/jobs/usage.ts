@@ -1,8 +1,9 @@
-// Reports the usage of an upload to the edge, which keeps the tenant's allowance and record. The row is
+// Reports the usage of uploads and spoken documents to the edge, which keeps the tenant's allowance and record. The row is
 // inserted in the transaction that ends the run and goes when the edge has answered; the edge books a run
 // once.
 import { DAY_MS } from '../../shared/day.ts';
 import { isUploadId } from '../../shared/jobs/paths.ts';
+import { isDocumentId } from '../../shared/jobs/project-id.ts';
 import type { UploadUsage } from '../../shared/jobs/usage.ts';
 import { refusals } from '../../shared/refusal.ts';
 import { endOf } from '../store/rows.ts';
@@ -18,16 +19,21 @@ const SWEEP_BOOKINGS_MAX = 200;
  */
 export const USAGE_REPORT_DAYS = 31;
 
-/** `undefined` when no file had arrived: then nothing was used. */
-export function usageOf({ tenant, id, request, state, created, updated }: UploadRecord): UploadUsage | undefined {
-  const { bytes, status, seconds = 0, refusal } = state;
-  // Text is not counted in seconds of sound.
-  if (bytes === undefined || !isUploadId(id)) return undefined;
+/**
+ * Returns the usage of a run that has ended; `undefined` when no file had arrived, and of a project, whose documents
+ * count. `again`: the document was whole before. Then its changed segments count as one of mean length.
+ */
+export function usageOf(record: UploadRecord, again: boolean): UploadUsage | undefined {
+  const { tenant, id, request, state, created, updated } = record;
+  const { bytes, status, seconds = 0, refusal, edition = 0, pieces } = state;
+  if (bytes === undefined || !(isUploadId(id) || isDocumentId(id))) return undefined;
   const done = status === 'done';
+  const made = again && isDocumentId(id) ? seconds / Math.max(1, pieces) : seconds;
   return {
     tenant,
     upload: id,
     run: state.run,
+    ...(edition > 0 && isDocumentId(id) && { edition }),
     // The zone of the upload, where the edge named none.
     home: request.home ?? request.zone,
     ...(request.subject !== undefined && { subject: request.subject }),
@@ -37,7 +43,7 @@ export function usageOf({ tenant, id, request, state, created, updated }: Upload
     ...(done
       ? { status: 200 }
       : (refusal && { status: refusals[refusal.reason].status, reason: refusal.reason }) || GONE),
-    seconds: done ? seconds : 0,
+    seconds: done ? made : 0,
     bytes,
     milliseconds: updated - created,
   };
@@ -52,7 +58,7 @@ type UsageRow = UploadUsage & { readonly since: number };
 /** Books one run; when that fails, the timer tries again. */
 export async function bookUsage(
   context: JobContext,
-  run: Pick<UploadUsage, 'tenant' | 'upload' | 'run'>,
+  run: Pick<UploadUsage, 'tenant' | 'upload' | 'run' | 'edition'>,
 ): Promise<void> {
   const row = await context.rows.read(run.tenant, usageRowKey(run));
   if (row) await book(context, row.value as UsageRow).catch(() => context.log({ ...line(run), detail: 'later' }));

@@ -44,6 +44,8 @@ export const newProject = z.object({
   language: z.string().min(1).max(64).optional(),
   callback: z.url().max(CALLBACK_CHARACTERS).optional(),
   zone: zoneName,
+  /** Zone of the tenant's allowance, if it is another. */
+  home: zoneName.optional(),
   project: z.object({
     title: title.optional(),
     ...speech.omit({ document: true }).shape,

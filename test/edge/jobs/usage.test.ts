@@ -2,7 +2,9 @@
 import { env } from 'cloudflare:workers';
 import { importJWK, type JWTPayload, SignJWT } from 'jose';
 import { describe, expect, it } from 'vitest';
+import { eventId } from '../../../shared/audit/event-id.ts';
 import { SERVICE_TYPE } from '../../../shared/callers.ts';
+import { documentId, projectIdOf } from '../../../shared/jobs/project-id.ts';
 import { EDGE_AUDIENCE, FUNCTIONS_ISSUER, type UploadUsage } from '../../../shared/jobs/usage.ts';
 import { FakeFunctions } from '../../fake/functions.ts';
 import { ask, readRefusal, startAgent } from '../../fake/network.ts';
@@ -94,6 +96,19 @@ describe('C11: usage of an upload', () => {
     await tell(usage(tenant, { home, seconds: 2 }), await sign(tenant));
     expect(await readRefusal(await create(tenant))).toMatchObject({ status: 429, code: 'allowance_seconds' });
     expect((await create(unique())).status).toBe(201);
+  });
+
+  it('R2 books a spoken document and each of its editions once', async () => {
+    const tenant = unique();
+    const upload = documentId(projectIdOf(eventId(Date.now(), new Uint8Array(10))), 1);
+    const told = usage(tenant, { upload, seconds: 30 });
+    for (const change of [{}, {}, { edition: 1, seconds: 2 }, { edition: 1, seconds: 2 }]) {
+      expect((await tell({ ...told, ...change }, await sign(tenant))).status).toBe(200);
+    }
+    expect(await booked(tenant)).toMatchObject([
+      { request: upload, action: 'document.end', audioSeconds: 30 },
+      { request: upload, action: 'document.end-1', audioSeconds: 2 },
+    ]);
   });
 
   it('books each run, with the reason when it has no transcript', async () => {

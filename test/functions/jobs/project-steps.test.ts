@@ -205,6 +205,21 @@ describe('T3 T4 a project', () => {
     expect(reasonOf(await rerunProject(office, project))).toBe('project_status_wrong');
   });
 
+  it('R2 books seconds of a document, and the mean segment for a change', async () => {
+    const project = await begun(quiet.asked());
+    await spoken(project);
+    await edit(project, 0, 1);
+    await outcome(project, 0, 'results/0-1');
+    await outcome(project, 0, 'transcript-1', { seconds: 6 });
+    const upload = documentId(project.id, 0);
+    const booked = [...quiet.ledger.booked.values()];
+    expect(booked).toMatchObject([
+      { upload, run: 1, status: 200, seconds: 3, model: 'v', class: 'batch' },
+      { upload, run: 1, edition: 1, status: 200, seconds: 2 },
+    ]);
+    expect(quiet.table.scan('acme', 'b!', 'b!~', 9)).toEqual([]);
+  });
+
   it('T4 each end is notified once, signed, without any text', async () => {
     const told: { id: string; body: string }[] = [];
     const post: Post = async (_, headers, body) => {
