@@ -71,9 +71,9 @@ export class StoredRecording {
   async *#read(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     for await (const piece of bytes) {
       this.#bytes += piece.length;
-      this.#hash.update(piece);
       // A long recording is never looked up.
       if (this.#bytes > LOOKUP_BYTES) this.#segments = [];
+      else this.#hash.update(piece);
       yield piece;
     }
     this.#complete = true;
