@@ -58,6 +58,7 @@ function networkLines(port: string): string[] {
 type Facts = Omit<Stack, 'pid' | 'isReady' | 'kill' | 'stop'>;
 
 export function announce(stack: Facts, models: readonly Served[]): string {
+  const joined = new Set(models.flatMap(({ pools = [] }) => pools));
   const state = path.dirname(stack.tokenFile);
   const { port } = new URL(stack.url);
   const lines = [
@@ -75,7 +76,7 @@ export function announce(stack: Facts, models: readonly Served[]): string {
         ({ name, platform, region, zone, device }) =>
           `${name} (${[platform, region, `zone ${zone}`, ...(device ? [`${device} double`] : [])].join(', ')}), ` +
           `http://${HOST}:${stack.ports[`agent-${name}`]}/metrics, ` +
-          `engine http://${HOST}:${stack.ports[`engine-${name}`]}`,
+          `engine http://${HOST}:${stack.ports[`engine-${name}`]}${joined.has(name) ? '' : ', starting'}`,
       ),
     ),
     ...(stack.engine === 'triton' ? under('engine', ['Triton, one in each pool']) : []),

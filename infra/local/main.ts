@@ -31,7 +31,7 @@ watchLauncher();
 
 try {
   const onProgress = (line: string) => void process.stderr.write(`${line}\n`);
-  stack = await startStack({ ...given, signal: starting.signal, onLine: terminal.line, onProgress });
+  stack = await startStack({ ...given, poolsInTurn: true, signal: starting.signal, onLine: terminal.line, onProgress });
   const serves = stack.parts.includes('edge') && stack.pools.length > 0;
   // The stack serves its models without them.
   if (serves) await setNames(stack.url, stack.token).catch((error) => console.error(`names: ${error.message}`));

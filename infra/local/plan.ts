@@ -375,3 +375,14 @@ function planEdge(plan: PartsPlan): Part {
     stopTurn: 1,
   };
 }
+
+/** Reports whether a part belongs to another pool than the first. */
+export const isLater = ({ name }: Part, pools: readonly Pool[]): boolean =>
+  pools.slice(1).some((pool) => name === `engine-${pool.name}` || name === `agent-${pool.name}`);
+
+/** Returns the parts with a wait of each later pool for the agent of the first one, which then has the cores. */
+export function inTurn(parts: readonly Part[], pools: readonly Pool[]): Part[] {
+  const first = parts.find(({ name }) => name === `agent-${pools[0]?.name}`);
+  if (!first) return [...parts];
+  return parts.map((part) => (isLater(part, pools) ? { ...part, after: [...part.after, first.name] } : part));
+}

@@ -10,6 +10,8 @@ import { openLog } from './logs.ts';
 import type { Part, PartName } from './part.ts';
 import {
   type EngineName,
+  inTurn,
+  isLater,
   type LoweredLimits,
   onModels,
   type Ports,
@@ -44,6 +46,8 @@ export type StackOptions = {
   models?: string;
   /** Pools to start; by default those of `pools.ts` for a start without `--pools`. */
   pools?: readonly Pool[];
+  /** Starts the other pools when the first one serves, and does not wait for them. */
+  poolsInTurn?: boolean;
   /** Engine of the pools; the embedded one by default. */
   engine?: EngineName;
   /** Lowered limits, for demonstrations that must not take days. */
@@ -123,11 +127,15 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const needsTriton = options.engine === 'triton' && plan().some(({ name }) => name.startsWith('engine-'));
     const onProgress = options.onProgress ?? (() => {});
     const triton = needsTriton ? await Promise.race([aborted(stopped), ensureTriton(stopped, onProgress)]) : undefined;
-    const present = plan(triton);
+    const present = options.poolsInTurn ? inTurn(plan(triton), pools) : plan(triton);
     const started = startParts(present, { running, lock, state, onLine: options.onLine, ending: ending.signal });
     await Promise.race([
       aborted(stopped),
-      waitForParts(started, () => waitForClients(present, url, identity.token, stopped)),
+      waitForParts(
+        present.filter((part) => !isLater(part, pools) || !options.poolsInTurn),
+        started,
+        (parts) => waitForClients(parts, url, identity.token, stopped),
+      ),
     ]);
     return describe(running, {
       url,
@@ -195,14 +203,17 @@ function startParts(
 }
 
 /**
- * Waits for all parts and then for `joined`. With an edge the agents' places in its roster count: an agent joins with
- * its first model, and is ready with the last. Rejects when a part gives up.
+ * Waits for `parts` and then for `join`. With an edge the agents' places in its roster count: an agent joins with its
+ * first model, and is ready with the last. Rejects when any started part gives up.
  */
-async function waitForParts(started: ReadonlyMap<PartName, Promise<void>>, joined: () => Promise<void>): Promise<void> {
-  const all = Promise.all(started.values());
-  const others = [...started].filter(([name]) => !started.has('edge') || !name.startsWith('agent-'));
-  const failed = all.then(() => new Promise<never>(() => {}));
-  await Promise.race([failed, Promise.all(others.map(([, ready]) => ready)).then(joined)]);
+async function waitForParts(
+  parts: Part[],
+  started: ReadonlyMap<PartName, Promise<void>>,
+  join: (parts: Part[]) => Promise<void>,
+): Promise<void> {
+  const failed = Promise.all(started.values()).then(() => new Promise<never>(() => {}));
+  const awaited = parts.filter(({ name }) => !started.has('edge') || !name.startsWith('agent-'));
+  await Promise.race([failed, Promise.all(awaited.map(({ name }) => started.get(name))).then(() => join(parts))]);
 }
 
 function stopOnce(running: Supervised[], lock: StateLock, ending: AbortController): () => Promise<void> {

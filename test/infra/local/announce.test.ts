@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { announce } from '../../../infra/local/announce.ts';
+import { pools as usualPools } from '../../../infra/local/pools.ts';
 import type { Served } from '../../../infra/local/serving.ts';
 
 const stack: Parameters<typeof announce>[0] = {
@@ -24,5 +25,13 @@ describe('U4 the announcement of a stack', () => {
     expect(text).toContain('whisper-tiny-en      hears people: yes');
     expect(text).toContain('-F model=whisper-tiny-en ');
     expect(text).not.toContain('--models natural');
+  });
+
+  it('marks a pool that serves nothing yet as starting', () => {
+    const pools = usualPools.map((pool) => ({ ...pool }));
+    const served = { ...model('reference-en', 'synthetic'), pools: [usualPools[0].name] };
+    const lines = announce({ ...stack, pools }, [served]).split('\n');
+    const isStarting = (name: string) => lines.find((line) => line.includes(name))?.endsWith(', starting');
+    expect(usualPools.map(({ name }) => isStarting(name))).toEqual([false, true]);
   });
 });

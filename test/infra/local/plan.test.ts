@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Identity, makeIdentity } from '../../../infra/local/identity/make.ts';
-import { onModels, planParts, portNamesOf } from '../../../infra/local/plan.ts';
+import { inTurn, onModels, planParts, portNamesOf } from '../../../infra/local/plan.ts';
 import { allPools, choosePools, type Pool, pools } from '../../../infra/local/pools.ts';
 import { ROOT } from '../../../infra/local/root.ts';
 import { environment } from '../../../infra/pool/agent/settings/schema.ts';
@@ -29,6 +29,11 @@ const plan = (chosen: readonly Pool[]) => {
 const envOf = (chosen: readonly Pool[], part: string) => plan(chosen).find(({ name }) => name === part)?.env ?? {};
 
 describe('C6 A9 A14 R3 the plan of pools', () => {
+  it('lets later pools wait for the agent of the first, in turn', () => {
+    const waiting = inTurn(plan(pools), pools).filter(({ after }) => after.includes('agent-aks-westeurope'));
+    expect(waiting.map(({ name }) => name)).toEqual(['engine-eks-us-east-1', 'agent-eks-us-east-1']);
+  });
+
   it('has an engine and an agent for each chosen pool alone', () => {
     const names = plan([cantonese]).map(({ name }) => name);
     expect(names.filter((name) => /^(engine|agent)-/.test(name))).toEqual([
