@@ -68,10 +68,3 @@ export function evaluateRates(counts: readonly ShareCounts[], alpha: number, bet
   if (logHarm(counts) >= -Math.log(alpha)) return 'FAIL';
   return logSafe(counts) >= -Math.log(beta) ? 'PASS' : 'INCONCLUSIVE';
 }
-
-/** Adds one bad stream. */
-export function countBad(counts: readonly ShareCounts[], share: ShareCounts['share'], side: 'canary' | 'stable') {
-  const known = counts.some((one) => one.share === share);
-  const all: readonly ShareCounts[] = known ? counts : [...counts, { share, canary: 0, stable: 0 }];
-  return all.map((one) => (one.share === share ? { ...one, [side]: one[side] + 1 } : one));
-}

@@ -7,7 +7,7 @@ import {
   evaluateCanary,
   stepUp,
 } from '../../../shared/registry/canary.ts';
-import { countBad, evaluateRates, type ShareCounts } from '../../../shared/registry/rates.ts';
+import { evaluateRates, type ShareCounts } from '../../../shared/registry/rates.ts';
 import type { Verdict } from '../../../shared/registry/verdict.ts';
 
 export interface Ended {
@@ -20,6 +20,13 @@ interface CountedStream {
   readonly cohort: 'canary' | 'stable';
   readonly bad: boolean;
   readonly failed: boolean;
+}
+
+/** Adds one bad stream. */
+function countBad(counts: readonly ShareCounts[], share: ShareCounts['share'], side: 'canary' | 'stable') {
+  const known = counts.some((one) => one.share === share);
+  const all: readonly ShareCounts[] = known ? counts : [...counts, { share, canary: 0, stable: 0 }];
+  return all.map((one) => (one.share === share ? { ...one, [side]: one[side] + 1 } : one));
 }
 
 /** Counts an ended stream of either cohort. Call it once for each stream. */
