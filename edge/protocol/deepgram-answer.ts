@@ -96,7 +96,7 @@ export interface RecordingOptions {
 const milli = (seconds: number) => Math.round(seconds * 1_000) / 1_000;
 
 /** Returns a word without the case and punctuation around it, as Deepgram's `word` is. */
-const bareWord = (word: string) => word.toLowerCase().replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, '') || word;
+const bareWord = (word: string) => word.toLowerCase().replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}\p{M}]+$/gu, '') || word;
 
 export const showWords = (words: readonly Word[]): z.infer<typeof word>[] =>
   words.map(({ word, start, end, confidence }) => ({

@@ -195,6 +195,15 @@ describe('C10 commits without turns', () => {
     });
   });
 
+  it('M9: have deltas without spaces between characters of Mandarin', () => {
+    const { send, tell } = manual();
+    send(append(2_000));
+    send({ type: 'input_audio_buffer.commit' });
+    const told = tell(segment('今天', 0, 'length'), segment('天气', 1, 'finalize'), { type: 'finalized', id: 1 });
+    expect(deltas(told)).toEqual(['今天', '天气']);
+    expect(told.at(-1)).toMatchObject({ transcript: '今天天气' });
+  });
+
   it('send no speech events', () => {
     const { send, tell } = manual();
     send(append());

@@ -54,3 +54,25 @@ describe('M9 case and punctuation of a model', () => {
     expect(alternative.words[0]).toMatchObject({ word: 'well', punctuated_word: 'Well,' });
   });
 });
+
+describe('M9 characters of scripts without spaces', () => {
+  it.each([
+    ['Thai', ['\u0e17\u0e35\u0e48', '\u0e19\u0e35\u0e48']],
+    ['Mandarin', ['今', '天']],
+  ])('joins characters of %s without spaces and keeps their vowel signs', (_, spelled) => {
+    const text = spelled.join('');
+    const words = spelled.map((word, at) => ({ word, start: at, end: at + 1, confidence: 0.9 }));
+    const segments = [0, 1].map((index) => ({ ...segment, index, text, words }));
+    const form = readForm({ model: ['m'], response_format: ['text'] });
+    if (!form.ok) throw new Error(form.refusal.reason);
+    expect(renderTranscript({ ...transcript, segments }, form.value).body).toBe(`${text}${text}\n`);
+    const options = {
+      ...{ multichannel: false, utterances: true, utteranceSplit: 2, paragraphs: true, detectLanguage: false },
+      ...{ tags: [], extra: {}, warnings: [] },
+    };
+    const facts = { request: 'q', created: 0, model: 'm', newId: () => 'u', sha256: '', uuid: 'u' };
+    const { channels, utterances } = renderRecording({ ...transcript, segments }, options, facts).results;
+    expect(channels[0]?.alternatives[0]?.words.slice(0, 2).map(({ word }) => word)).toEqual(spelled);
+    expect(utterances?.[0]?.transcript).toBe(`${text}${text}`);
+  });
+});

@@ -16,7 +16,7 @@ const CUT_MS = 500;
 /** Distance in time at which the same word still is the last agreed one, ms: its times move between decodings. */
 const OVERLAP_MS = 600;
 
-const plain = (word: string) => word.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
+const plain = (word: string) => word.toLowerCase().replace(/[^\p{L}\p{N}\p{M}]/gu, '');
 const same = (one: DecodedWord, other: DecodedWord) => plain(one.word) === plain(other.word);
 /** Reports whether both are there and the same but for case and punctuation, which change with what follows. */
 const isSame = (one: DecodedWord | undefined, other: DecodedWord | undefined) =>

@@ -11,7 +11,7 @@ const UNTIMED_LOOP_WORDS = 20;
 /** Time that the fastest speaker needs for a word, in frames of 1 ms. */
 const WORD_MS_MIN = 60;
 
-const plain = ({ word }: DecodedWord) => word.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '') || word;
+const plain = ({ word }: DecodedWord) => word.toLowerCase().replace(/[^\p{L}\p{N}\p{M}]/gu, '') || word;
 
 /** Times that the phrase of `size` words at `at` comes in direct succession. */
 function timesAt(words: readonly string[], at: number, size: number): number {
