@@ -69,6 +69,16 @@ export const figures: Readonly<Record<string, readonly Figure[]>> = {
     { name: 'teacher_wer', what: 'the same of its teacher, flite', decimals: 1, percent: true },
     { name: 'voice_rtf', what: 'seconds of computing per second of its speech, one core', decimals: 3 },
   ],
+  speech: [
+    {
+      name: 'speech_first_ratio_wav_8',
+      what: 'time to the first sound of eight sentences, over that to the whole sound',
+      decimals: 2,
+    },
+    { name: 'speech_first_ratio_wav_32', what: 'the same of 32 sentences', decimals: 2 },
+    { name: 'speech_first_ms_wav_32', what: 'time to that first sound in the agent, ms', decimals: 0 },
+    { name: 'speech_first_ms_opus_32', what: 'the same as Opus', decimals: 0 },
+  ],
   natural: [
     {
       name: 'natural_wer',
