@@ -57,6 +57,9 @@ export class Items {
   #previous: string | null = null;
   #count = 0;
 
+  /** Detected language. */
+  #language: string | undefined;
+
   constructor(options: ItemsOptions) {
     this.#options = options;
   }
@@ -88,6 +91,7 @@ export class Items {
     if (event.type === 'speech_ended') return this.#options.turns() ? this.#stop(this.#open.at(-1), event.at) : [];
     if (event.type === 'interim') return this.#addInterim(event);
     if (event.type === 'segment') return this.#addSegment(event);
+    if (event.type === 'language') this.#language = event.language;
     if (event.type === 'finalized' || event.type === 'cleared') return this.#answer(event.id);
     return [];
   }
@@ -258,6 +262,7 @@ export class Items {
         ...body,
         ...(this.#options.logprobs() && { logprobs }),
         ...this.#showTimes(segments),
+        ...(this.#language !== undefined && { language: this.#language }),
         usage,
       },
     ];

@@ -65,11 +65,12 @@ async function readModels(request: Request, context: RequestContext): Promise<Li
   const { settings, env, runtime } = context;
   const zones = settings.zones.filter((zone) => claims.value.zones.includes(zone));
   const snapshots = await readSnapshots(zones, env.ROSTER, runtime);
-  return withNames(withFamilies(mergeModels(snapshots)), snapshots, claims.value.tenant);
+  return withNames(listFamilies(snapshots), snapshots, claims.value.tenant);
 }
 
-/** Adds the families of the models, but for a family that has the name of a model. */
-function withFamilies(models: readonly ListedModel[]): ListedModel[] {
+/** Returns the models, and their families but for one that has the name of a model. */
+export function listFamilies(snapshots: readonly Snapshot[]): ListedModel[] {
+  const models = mergeModels(snapshots);
   const families = new Map<string, ListedModel>();
   for (const { family, hears, ...member } of models) {
     if (family === undefined || models.some(({ id }) => id === family)) continue;

@@ -10,7 +10,7 @@ import { readJson } from '../http/json-body.ts';
 import { refuseWith } from '../http/refuse.ts';
 import { refuseField } from '../http/refuse-field.ts';
 import { readSnapshots } from '../routing/snapshot.ts';
-import { mergeModels } from './list-models.ts';
+import { listFamilies } from './list-models.ts';
 import { callModelFunctions } from './model-routes.ts';
 
 const uncached = { headers: { 'cache-control': 'no-store' } };
@@ -47,6 +47,6 @@ async function readMove(request: Request, context: RequestContext): Promise<Resu
   const { model } = parsed.data;
   if (model === undefined) return ok(parsed.data);
   const { settings, env, runtime } = context;
-  const served = mergeModels(await readSnapshots(settings.zones, env.ROSTER, runtime));
+  const served = listFamilies(await readSnapshots(settings.zones, env.ROSTER, runtime));
   return served.some(({ id }) => id === model) ? ok(parsed.data) : no(refuse('model_unknown', { model }));
 }

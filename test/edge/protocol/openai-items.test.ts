@@ -37,6 +37,13 @@ describe('C10 turns that are detected', () => {
     expect(ids.size).toBe(1);
   });
 
+  it('R3 name a detected language when they are complete', () => {
+    const { send, tell } = talk();
+    send(append());
+    const spanish = { language: 'es', confidence: 0.97, model: 'reference-es' };
+    expect(tell({ type: 'language', ...spanish }, segment('hola')).at(-1)).toMatchObject({ language: 'es' });
+  });
+
   it('have one beginning, however late their words come', () => {
     const { send, tell } = talk();
     send(append(2_000));

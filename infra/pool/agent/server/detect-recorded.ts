@@ -36,7 +36,7 @@ async function detectRecorded(
       ...{ class: ticket.class, tenant: ticket.tenant, deadline, signal },
     });
     const languages = outputs.ok ? readLanguages(outputs.value, detector) : outputs;
-    return languages.ok ? decideLanguage(languages.value) : languages;
+    return languages.ok ? decideLanguage(languages.value, speech.length) : languages;
   } finally {
     leased.release();
   }

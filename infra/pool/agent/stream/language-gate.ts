@@ -2,6 +2,8 @@ import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import type { Result } from '../../../../shared/result.ts';
 import type { LinkEvent } from '../../../../shared/stream/link.ts';
 import { type DetectedLanguage, decideLanguage, misdirection, OPENING_SAMPLES } from '../asr/detect-language.ts';
+import { PADDING_UNITS } from '../asr/vad/cut.ts';
+import { UNIT_SAMPLES } from '../asr/vad/detect.ts';
 import { joinSamples } from '../audio/join.ts';
 import { MODEL_RATE } from '../audio/mono.ts';
 import { bugDetail } from '../telemetry/log.ts';
@@ -42,6 +44,8 @@ export class LanguageGate implements Sink {
   readonly #unheard: LiveUtterance[] = [];
   readonly #speech: Float32Array[] = [];
   #samples = 0;
+  /** Those without the silence around utterances. */
+  #spoken = 0;
   /** A client waits for an answer, or the stream has ended. */
   #isForced = false;
   #hasEnded = false;
@@ -122,9 +126,12 @@ export class LanguageGate implements Sink {
     const windowSamples = OPENING_SAMPLES - this.#samples;
     await new Promise<void>((resolve) => utterance.whenReady(0, { windowSamples, hopSamples: 0 }, resolve));
     if (utterance.discarded()) return;
-    const own = utterance.closing()?.samples ?? utterance.samples();
-    this.#speech.push(utterance.read(0, Math.min(own, windowSamples)));
-    this.#samples += Math.min(own, windowSamples);
+    const closing = utterance.closing();
+    const taken = Math.min(closing?.samples ?? utterance.samples(), windowSamples);
+    this.#speech.push(utterance.read(0, taken));
+    this.#samples += taken;
+    const paddings = closing?.ending === 'endpoint' ? 2 : 1;
+    this.#spoken += Math.max(0, taken - paddings * PADDING_UNITS * UNIT_SAMPLES);
   }
 
   /** Returns true when nothing is left to decide. */
@@ -134,7 +141,7 @@ export class LanguageGate implements Sink {
     const found = await detect(joinSamples(this.#speech));
     if (signal.aborted) return true;
     if (!found.ok) return this.#refuse(found.refusal);
-    const decided = decideLanguage(found.value);
+    const decided = decideLanguage(found.value, this.#spoken);
     const isLast = this.#samples >= OPENING_SAMPLES || (this.#isForced && this.#unheard.length === 0);
     if (!decided.ok) return isLast && this.#refuse(decided.refusal);
     const elsewhere = misdirection(decided.value, served);

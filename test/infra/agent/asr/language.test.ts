@@ -17,13 +17,22 @@ describe('R3 the scores of a detector', () => {
   it('decide for a language from the least confidence on', () => {
     const read = readLanguages(scored(0.1, 0.1, 0.72, 0.08), detector);
     if (!read.ok) throw new Error(read.refusal.detail);
-    expect(decideLanguage(read.value)).toEqual(ok({ language: 'yue', confidence: 0.72 }));
+    expect(decideLanguage(read.value, 16_000)).toEqual(ok({ language: 'yue', confidence: 0.72 }));
+    expect(decideLanguage(read.value, 15_999)).toMatchObject({ refusal: { reason: 'language_uncertain' } });
+  });
+
+  it('decide nothing for less than half a second', () => {
+    const read = readLanguages(scored(0.97, 0.01, 0.01, 0.01), detector);
+    const at = (seconds: number) => read.ok && decideLanguage(read.value, seconds * 16_000).ok;
+    expect([at(0.1), at(0.45), at(0.5)]).toEqual([false, false, true]);
   });
 
   it('name the two likeliest languages otherwise', () => {
     const read = readLanguages(scored(0.05, 0.5, 0.4, 0.05), detector);
     const params = { first: 'zh', firstConfidence: 0.5, second: 'yue', secondConfidence: 0.4 };
-    expect(read.ok && decideLanguage(read.value)).toMatchObject({ refusal: { reason: 'language_uncertain', params } });
+    expect(read.ok && decideLanguage(read.value, 32_000)).toMatchObject({
+      refusal: { reason: 'language_uncertain', params },
+    });
   });
 
   it.each([[scored(0.5, 0.5)], [scored(1, Number.NaN, 0, 0)], [new Map()]])('fail the engine when wrong', (outputs) => {

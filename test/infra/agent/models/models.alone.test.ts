@@ -77,6 +77,16 @@ describe('A18: models that the agent serves', () => {
     expect(broken).toEqual(['wordless: parameter vocabulary: TOKENS needs a token file']);
   });
 
+  it('R3: name their family, and a detector the order of its languages', async () => {
+    write('speech/config.pbtxt', ensemble(parameter('family', 'reference')));
+    const detector = [parameter('task', 'detect'), parameter('languages', 'en,zh,yue')].join('\n');
+    write('detector/config.pbtxt', `platform: "onnxruntime_onnx"\n${detector}`);
+    expect((await read()).map(({ description }) => modelDescription.parse(description))).toMatchObject([
+      { name: 'detector', task: 'infer', detects: true, languages: ['en', 'zh', 'yue'] },
+      { name: 'speech', task: 'transcribe', family: 'reference' },
+    ]);
+  });
+
   it('U4: say what speech they hear, if their author does', async () => {
     write('speech/config.pbtxt', ensemble(parameter('hears', 'synthetic')));
     write('people/config.pbtxt', ensemble(parameter('hears', 'people')));

@@ -72,7 +72,7 @@ describe('R3 the language of a live stream', () => {
   });
 
   it.each<[string, Happening[]]>([
-    ['at the end of a clip of 100 ms', [audio(voice(0.1))]],
+    ['at the end of a clip', [audio(voice(0.3))]],
     ['at a finalize', [audio(voice(0.3), silence(1)), { finalize: 1 }, audio(voice(3))]],
     ['after two seconds', [audio(voice(3))]],
   ])('is refused as uncertain %s', async (_, script) => {
@@ -85,6 +85,12 @@ describe('R3 the language of a live stream', () => {
       },
     ]);
     expect(segmentsIn(session.events)).toEqual([]);
+  });
+
+  it('is never decided by a clip of 100 ms', async () => {
+    const { session } = await startDetecting(sure);
+    await playFrom(session, [audio(silence(1), voice(0.1), silence(1))]);
+    expect(session.refusals).toMatchObject([{ reason: 'language_uncertain' }]);
   });
 
   it('is none in a stream without speech', async () => {
