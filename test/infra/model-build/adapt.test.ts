@@ -47,6 +47,12 @@ describe('M8 the language model of a text', () => {
     expect(sentences).toEqual([['cat', 'cute', 'cat'], ['sat'], ['tase'], ['taes']]);
     expect(unspellable).toBe(2);
   });
+
+  it('counts characters of scripts without spaces as words', () => {
+    const { sentences, unspellable } = readSentences('今天，好。天鑫今 a今', ['<blank>', '今', '天', '好', 'a'], -1);
+    expect(sentences).toEqual([['今', '天', '好'], ['天'], ['今', 'a', '今']]);
+    expect(unspellable).toBe(1);
+  });
 });
 
 /** A repository with a recogniser of the words of `tables.ts`. */

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { MiB } from '../../../../shared/bytes.ts';
 import { ok } from '../../../../shared/result.ts';
-import { isUnspaced } from '../../../../shared/speech/words.ts';
+import { isUnspaced, wordsIn } from '../../../../shared/speech/words.ts';
 import { boundaryOf } from '../../agent/asr/decode/decoder.ts';
 import { spell } from '../../agent/asr/decode/terms.ts';
 import type { ModelParameters } from '../../agent/models/models.ts';
@@ -110,7 +110,7 @@ export function readSentences(text: string, tokens: readonly string[], wordBound
     return joined.split(' ').filter((word) => word !== '');
   };
   const sentences = text.split(/[\r\n]+|[.?!]+(?=\s)|[。！？]+/).flatMap((sentence) => {
-    const words = sentence.split(/\s+/).flatMap(wordsOf).join(' ');
+    const words = wordsIn(sentence).flatMap(wordsOf).join(' ');
     return words.split('\n').map((part) => part.split(' ').filter(Boolean));
   });
   return { sentences: sentences.filter(({ length }) => length > 0), unspellable };
