@@ -4,7 +4,7 @@ Everything looks at a bounded past and at most to the end of its chunk, so that 
 computed chunk by chunk with caches and give what the whole utterance would have given.
 
     samples --(25 ms every 10 ms)--> 80 log-mels --(two strided convolutions)--> 40 ms frames
-            --(blocks: attention over chunks, causal convolution, feed-forward)--> 29 letters
+            --(blocks: attention over chunks, causal convolution, feed-forward)--> tokens
 """
 
 import math
@@ -13,11 +13,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-TOKENS = ["<blank>", " ", "'"] + [chr(c) for c in range(ord("a"), ord("z") + 1)]
 RATE, WINDOW, HOP, MELS = 16000, 400, 160, 80
 FLOOR = 1e-6  # added before the logarithm: the quietest step of 16-bit sound lies above it
 
-WIDTH, HEADS, DEPTH, SPREAD = 192, 4, 9, 4
+HEAD, SPREAD = 48, 4  # width of an attention head; the feed-forward layer's multiple of the width
 CHUNK = 8  # frames of 40 ms: what a stream waits for
 LEFT = 64  # frames of the past that attention sees
 KERNEL = 15  # frames of the causal convolution
@@ -74,11 +73,11 @@ class Subsample(nn.Module):
 
     CHANNELS = 48
 
-    def __init__(self) -> None:
+    def __init__(self, width: int) -> None:
         super().__init__()
         self.first = nn.Conv2d(1, self.CHANNELS, 3, 2, (0, 1))
         self.second = nn.Conv2d(self.CHANNELS, self.CHANNELS, 3, 2, (0, 1))
-        self.project = nn.Linear(self.CHANNELS * MELS // 4, WIDTH)
+        self.project = nn.Linear(self.CHANNELS * MELS // 4, width)
 
     def join(self, x: Tensor, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """One piece, after the last two columns of the piece before it at both convolutions."""
@@ -95,32 +94,33 @@ class Subsample(nn.Module):
 
 def with_past(x: Tensor, batch: int, chunks: int) -> Tensor:
     """[B, T, W] to [B * chunks, LEFT + CHUNK, W]: every chunk after the LEFT frames before it."""
-    pieces = F.pad(x, (0, 0, LEFT, 0)).view(batch, chunks + LEFT // CHUNK, CHUNK, WIDTH)
+    pieces = F.pad(x, (0, 0, LEFT, 0)).view(batch, chunks + LEFT // CHUNK, CHUNK, x.shape[2])
     shifted = [pieces[:, start : start + chunks] for start in range(LEFT // CHUNK + 1)]
-    return torch.cat(shifted, 2).view(batch * chunks, LEFT + CHUNK, WIDTH)
+    return torch.cat(shifted, 2).view(batch * chunks, LEFT + CHUNK, x.shape[2])
 
 
 def by_head(x: Tensor) -> Tensor:
-    """[B, T, W] to [B, HEADS, T, W / HEADS]"""
-    return x.view(x.shape[0], -1, HEADS, WIDTH // HEADS).transpose(1, 2)
+    """[B, T, W] to [B, W / HEAD, T, HEAD]"""
+    return x.view(x.shape[0], -1, x.shape[2] // HEAD, HEAD).transpose(1, 2)
 
 
 class Block(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self, width: int) -> None:
         super().__init__()
-        self.attend_norm = nn.LayerNorm(WIDTH)
-        self.qkv = nn.Linear(WIDTH, 3 * WIDTH)
-        self.attend_out = nn.Linear(WIDTH, WIDTH)
+        self.width = width
+        self.attend_norm = nn.LayerNorm(width)
+        self.qkv = nn.Linear(width, 3 * width)
+        self.attend_out = nn.Linear(width, width)
         # One learned score per head for every distance within a chunk and its past.
-        self.distance = nn.Parameter(torch.zeros(HEADS, LEFT + 2 * CHUNK - 1))
-        self.convolve_norm = nn.LayerNorm(WIDTH)
-        self.gate = nn.Linear(WIDTH, 2 * WIDTH)
-        self.depthwise = nn.Conv1d(WIDTH, WIDTH, KERNEL, groups=WIDTH)
-        self.inner_norm = nn.LayerNorm(WIDTH)
-        self.convolve_out = nn.Linear(WIDTH, WIDTH)
-        self.forward_norm = nn.LayerNorm(WIDTH)
-        self.widen = nn.Linear(WIDTH, SPREAD * WIDTH)
-        self.narrow = nn.Linear(SPREAD * WIDTH, WIDTH)
+        self.distance = nn.Parameter(torch.zeros(width // HEAD, LEFT + 2 * CHUNK - 1))
+        self.convolve_norm = nn.LayerNorm(width)
+        self.gate = nn.Linear(width, 2 * width)
+        self.depthwise = nn.Conv1d(width, width, KERNEL, groups=width)
+        self.inner_norm = nn.LayerNorm(width)
+        self.convolve_out = nn.Linear(width, width)
+        self.forward_norm = nn.LayerNorm(width)
+        self.widen = nn.Linear(width, SPREAD * width)
+        self.narrow = nn.Linear(SPREAD * width, width)
         self.drop = nn.Dropout(0.05)
         query, key = torch.arange(CHUNK)[:, None], torch.arange(LEFT + CHUNK)[None, :]
         self.register_buffer("apart", LEFT + query - key + CHUNK - 1, persistent=False)
@@ -134,10 +134,10 @@ class Block(nn.Module):
 
     def weigh(self, query: Tensor, key: Tensor, value: Tensor, allowed: Tensor) -> Tensor:
         """The same, already by head."""
-        scores = query @ key.transpose(2, 3) * (1 / math.sqrt(WIDTH // HEADS))
+        scores = query @ key.transpose(2, 3) * (1 / math.sqrt(HEAD))
         scores = scores + self.scores_by_distance() + allowed[:, None, None, :]
         weights = scores.float().softmax(-1).to(value.dtype)
-        return self.attend_out((weights @ value).transpose(1, 2).reshape(query.shape[0], CHUNK, WIDTH))
+        return self.attend_out((weights @ value).transpose(1, 2).reshape(query.shape[0], CHUNK, self.width))
 
     def convolve(self, x: Tensor) -> Tensor:
         """x [B, KERNEL - 1 + T, W], already normed and gated, to [B, T, W]."""
@@ -156,13 +156,13 @@ class Block(nn.Module):
         chunks = frames // CHUNK
         query, key, value = self.qkv(self.attend_norm(x)).chunk(3, -1)
         seen = (with_past(t, batch, chunks) for t in (key, value))
-        attended = self.attend(query.reshape(batch * chunks, CHUNK, WIDTH), *seen, allowed)
-        x = x + self.drop(attended.reshape(batch, frames, WIDTH))
+        attended = self.attend(query.reshape(batch * chunks, CHUNK, self.width), *seen, allowed)
+        x = x + self.drop(attended.reshape(batch, frames, self.width))
         x = x + self.drop(self.convolve(F.pad(self.gated(x), (0, 0, KERNEL - 1, 0))))
         return x + self.drop(self.feed(x))
 
     def step(self, x: Tensor, keys: Tensor, values: Tensor, gates: Tensor, allowed: Tensor) -> tuple[Tensor, ...]:
-        """One chunk after its past: keys and values [B, HEADS, LEFT, W / HEADS], gates [B, KERNEL - 1, W]; returns x
+        """One chunk after its past: keys and values [B, W / HEAD, LEFT, HEAD], gates [B, KERNEL - 1, W]; returns x
         and what the chunk adds to keys and values, and the new gates."""
         query, key, value = (by_head(t) for t in self.qkv(self.attend_norm(x)).chunk(3, -1))
         x = x + self.weigh(query, torch.cat([keys, key], 2), torch.cat([values, value], 2), allowed)
@@ -172,13 +172,14 @@ class Block(nn.Module):
 
 
 class Network(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self, tokens: int, width: int, depth: int) -> None:
         super().__init__()
+        self.width, self.depth = width, depth
         self.frontend = Frontend()
-        self.subsample = Subsample()
-        self.blocks = nn.ModuleList(Block() for _ in range(DEPTH))
-        self.norm = nn.LayerNorm(WIDTH)
-        self.letters = nn.Linear(WIDTH, len(TOKENS))
+        self.subsample = Subsample(width)
+        self.blocks = nn.ModuleList(Block(width) for _ in range(depth))
+        self.norm = nn.LayerNorm(width)
+        self.letters = nn.Linear(width, tokens)
 
     def forward(self, features: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """features [B, T, 80], lengths [B]; returns scores, frames and the scores half-way up (for training)."""
@@ -196,19 +197,19 @@ class Network(nn.Module):
         halfway = x
         for index, block in enumerate(self.blocks):
             x = block(x, bias)
-            if index == DEPTH // 2:
+            if index == self.depth // 2:
                 halfway = x
         return self.letters(self.norm(x))[:, :count], frames, self.letters(self.norm(halfway))[:, :count]
 
     def first_caches(self, batch: int) -> list[Tensor]:
         """What a stream starts with, in the order of step's caches."""
-        half = Subsample.CHANNELS
+        half, depth, heads = Subsample.CHANNELS, self.depth, self.width // HEAD
         return [
             torch.zeros(batch, 1, 2, MELS),
             torch.zeros(batch, half, 2, MELS // 2),
-            torch.zeros(batch, DEPTH, HEADS, LEFT, WIDTH // HEADS),
-            torch.zeros(batch, DEPTH, HEADS, LEFT, WIDTH // HEADS),
-            torch.zeros(batch, DEPTH, KERNEL - 1, WIDTH),
+            torch.zeros(batch, depth, heads, LEFT, HEAD),
+            torch.zeros(batch, depth, heads, LEFT, HEAD),
+            torch.zeros(batch, depth, KERNEL - 1, self.width),
             torch.zeros(batch, 1),
         ]
 

@@ -1,12 +1,13 @@
 """Sentences to be spoken: read from Debian packages, cleaned, divided into train and test.
 
-Nothing of the text is kept in the repository; this script makes it again from
-wordnet-base, fortunes, fortunes-min and anarchism, and from grammar.py.
+Nothing of the text is kept in the repository; this script makes it again: English from wordnet-base, fortunes,
+fortunes-min, anarchism and grammar.py, Spanish from fortunes-es and languages/es.txt, Mandarin and Cantonese from
+their rules in languages/ alone.
 
-    python3 sentences.py --root / --out work/text
+    python3 sentences.py --language en --root / --out work/text
 
-writes train.txt, test.txt (no sentence of one is in the other) and words.txt
-(the vocabulary with counts, most frequent first).
+writes train.txt, test.txt (no sentence of one is in the other) and words.txt (the vocabulary with counts, most
+frequent first) into the language's folder.
 """
 
 import argparse
@@ -19,6 +20,8 @@ import random
 import re
 
 import grammar
+from languages import ALL, LETTERS, Language, language
+from rules import Grammar
 
 VOCABULARY = 12000
 SHORTEST, LONGEST = 3, 16  # words
@@ -56,6 +59,28 @@ def prose(root: str) -> list[str]:
     return found
 
 
+def refranes(root: str) -> list[str]:
+    """Fortunes in Spanish: proverbs, quotations, jokes."""
+    found = []
+    for path in sorted(glob.glob(f"{root}/usr/share/games/fortunes/es/*.fortunes")):
+        with open(path, encoding="utf-8", errors="ignore") as file:
+            for fortune in file.read().split("\n%\n"):
+                found.append(re.sub(r"\n\s*--.*", "", fortune, flags=re.S).replace("\n", " "))
+    return found
+
+
+def clean_spanish(sentence: str) -> str | None:
+    if any(w[0].isupper() for w in sentence.split()[1:]):
+        return None
+    text = " ".join(re.sub(r"[\"\u201c\u201d«»,;:()¡!¿?.]", " ", sentence.lower()).split())
+    if not re.fullmatch(f"[{LETTERS['es']} ]+", text):
+        return None
+    words = text.split()
+    if not SHORTEST <= len(words) <= LONGEST or any(len(w) == 1 and w not in "aeouy" for w in words):
+        return None
+    return text if len(set(words)) >= len(words) * 0.6 else None
+
+
 def clean(sentence: str) -> str | None:
     """Lower-case words with apostrophes only, or None where that would change what is said."""
     if any(w[0].isupper() and not re.match(r"I\b", w) for w in sentence.split()[1:]):
@@ -74,7 +99,7 @@ def clean(sentence: str) -> str | None:
     return text
 
 
-def divide(texts: list[str]) -> set[str]:
+def divide(texts: list[str], clean=clean) -> set[str]:
     sentences = set()
     for text in texts:
         for piece in re.split(r"(?<=[.!?;:])\s+|\s[-–—]+\s|[()\[\]]", text):
@@ -86,37 +111,58 @@ def divide(texts: list[str]) -> set[str]:
     return sentences
 
 
-def main() -> None:
-    options = argparse.ArgumentParser()
-    options.add_argument("--root", default="/")
-    options.add_argument("--out", default="work/text")
-    options.add_argument("--grammar", type=int, default=120_000)
-    chosen = options.parse_args()
-    os.makedirs(chosen.out, exist_ok=True)
-    rng = random.Random(20)
+def read(name: str, root: str, rng: random.Random) -> set[str]:
+    """Sentences of Debian packages."""
+    if name == "es":
+        return divide(refranes(root), clean_spanish)
+    if name != "en":
+        return set()
+    long = sorted(divide(prose(root)))
+    return divide(wordnet(root) + fortunes(root)) | set(rng.sample(long, min(PROSE, len(long))))
 
-    long = sorted(divide(prose(chosen.root)))
-    found = divide(wordnet(chosen.root) + fortunes(chosen.root)) | set(rng.sample(long, min(PROSE, len(long))))
-    spoken = {grammar.sentence(rng) for _ in range(chosen.grammar)}
+
+def known(found: set[str], spoken: set[str]) -> list[str]:
+    """The sentences whose words are all among the vocabulary: every word of the grammar, frequent ones of the rest."""
     counts = collections.Counter(w for s in found for w in s.split())
-    everyday = {w for s in spoken for w in s.split()}
-    vocabulary = set(everyday)
+    vocabulary = {w for s in spoken for w in s.split()}
     for word, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])):
         if len(vocabulary) >= VOCABULARY or count < 2:
             break
         vocabulary.add(word)
+    return sorted(s for s in found | spoken if all(w in vocabulary for w in s.split()))
 
-    kept = sorted(s for s in found | spoken if all(w in vocabulary for w in s.split()))
+
+def words_of(spoken: Language, sentences: list[str]) -> collections.Counter:
+    """Words to be spoken out of context."""
+    if spoken.spaced:
+        return collections.Counter(w for s in sentences for w in s.split())
+    return collections.Counter(Grammar(spoken.name).words())
+
+
+def main() -> None:
+    options = argparse.ArgumentParser()
+    options.add_argument("--language", choices=ALL, default="en")
+    options.add_argument("--root", default="/")
+    options.add_argument("--out", default="work/text")
+    options.add_argument("--grammar", type=int, default=120_000)
+    chosen = options.parse_args()
+    spoken = language(chosen.language)
+    out = f"{chosen.out}/{spoken.name}"
+    os.makedirs(out, exist_ok=True)
+    rng = random.Random(20)
+
+    found = read(spoken.name, chosen.root, rng)
+    sentence = grammar.sentence if spoken.name == "en" else Grammar(spoken.name).sentence
+    made = {sentence(rng) for _ in range(chosen.grammar)}
+    kept = known(found, made)
     rng.shuffle(kept)
     test = int(len(kept) * HELD_OUT)
-    for name, part in (("test.txt", kept[:test]), ("train.txt", kept[test:])):
-        with open(f"{chosen.out}/{name}", "w", encoding="ascii") as file:
-            file.write("\n".join(part) + "\n")
-    total = collections.Counter(w for s in kept[test:] for w in s.split())
-    with open(f"{chosen.out}/words.txt", "w", encoding="ascii") as file:
-        for word, count in sorted(total.items(), key=lambda pair: (-pair[1], pair[0])):
-            file.write(f"{word} {count}\n")
-    print(f"{len(found)} found, {len(spoken)} from the grammar, {len(kept)} kept, {len(total)} words")
+    total = words_of(spoken, kept[test:])
+    counted = [f"{word} {count}" for word, count in sorted(total.items(), key=lambda pair: (-pair[1], pair[0]))]
+    for name, lines in (("test.txt", kept[:test]), ("train.txt", kept[test:]), ("words.txt", counted)):
+        with open(f"{out}/{name}", "w", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
+    print(f"{len(found)} found, {len(made)} from the grammar, {len(kept)} kept, {len(total)} words")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """Trains the reference network on speech that is spoken while it trains.
 
-    torchrun --nproc-per-node GPUS train.py --text work/text --out work --minutes 25 [--resume work/network.pt]
+    torchrun --nproc-per-node GPUS train.py --language en --text work/text --out work --minutes 25 [--resume FILE]
 
-Each GPU has its own speakers (processes running espeak-ng and flite), its own ring of sound and its own
+`--repository` takes the features of the shipped models, which all languages share, as they are. Each GPU has its own
+speakers (processes running espeak-ng and flite), its own ring of sound and its own
 batches; only gradients are shared. The learning rate follows the clock, not a count of steps.
 """
 
@@ -18,7 +19,9 @@ import torch.distributed as dist
 import torch.nn.functional as F
 
 import augment
-from errors import test_sets, word_errors
+import shrink
+from errors import error_rate, test_sets
+from languages import ALL, language
 from network import FLOOR, RATE, Network
 from speakers import Speakers
 
@@ -60,6 +63,8 @@ def save(network, path: str) -> None:
 
 def main() -> None:
     options = argparse.ArgumentParser()
+    options.add_argument("--language", choices=ALL, default="en")
+    options.add_argument("--repository", help="take the features of this repository instead of measuring them")
     options.add_argument("--text", default="work/text")
     options.add_argument("--out", default="work")
     options.add_argument("--minutes", type=float, default=25)
@@ -71,12 +76,11 @@ def main() -> None:
     chosen = options.parse_args()
     began = time.time()
     rank, world = int(os.environ.get("LOCAL_RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
-    sentences = open(f"{chosen.text}/train.txt").read().splitlines()
-    unseen = open(f"{chosen.text}/test.txt").read().splitlines()
-    words = [line.split()[0] for line in open(f"{chosen.text}/words.txt")]
-    speakers = Speakers(
-        chosen.speakers, int(began) % 10_000_000 + rank * 100, sentences, words
-    )  # before CUDA is touched
+    spoken = language(chosen.language)
+    sentences, unseen, words = read_text(f"{chosen.text}/{spoken.name}")
+    seed = int(began) % 10_000_000 + rank * 100
+    # Before CUDA is touched, since the speakers are forks.
+    speakers = Speakers(chosen.speakers, seed, spoken.name, sentences, words, flite=spoken.name == "en")
 
     cuda = torch.cuda.is_available()
     device = torch.device(f"cuda:{rank}" if cuda else "cpu")
@@ -86,14 +90,16 @@ def main() -> None:
     if world > 1:
         dist.init_process_group("nccl", device_id=device)
     torch.manual_seed(17)
-    network = Network().to(device)
+    network = Network(len(spoken.tokens), spoken.width, spoken.depth).to(device)
     if chosen.resume:
         network.load_state_dict(torch.load(chosen.resume, map_location=device, weights_only=True))
+    if chosen.repository:
+        network.load_state_dict(shipped_features(chosen.repository), strict=False)
     torch.manual_seed(1000 + rank)
     average = copy.deepcopy(network).eval()
     frontend = network.frontend
     pool = augment.Pool(chosen.hours, device)
-    tests = test_sets(unseen) if rank == 0 else {}
+    tests = test_sets(unseen, spoken) if rank == 0 else {}
     decayed = [p for p in network.parameters() if p.dim() > 1]
     others = [p for p in network.parameters() if p.dim() <= 1]
     optimiser = torch.optim.AdamW(
@@ -103,10 +109,10 @@ def main() -> None:
         fused=cuda,
     )
     parameters = decayed + others
-    while len(pool.spans) < 3000:
+    while len(pool.spans) < 8 * chosen.batch:
         speakers.collect(pool, 100)
         time.sleep(0.2)
-    if not chosen.resume and rank == 0:
+    if not (chosen.resume or chosen.repository) and rank == 0:
         measure_features(pool, frontend)
     if world > 1:
         for value in (frontend.mean, frontend.scale):
@@ -150,19 +156,32 @@ def main() -> None:
         if rank == 0 and time.time() - shown > 40:
             shown = time.time()
             average.frontend.load_state_dict(frontend.state_dict())
-            wers = {name: round(word_errors(average, frontend, part, device), 4) for name, part in tests.items()}
+            wers = {name: round(error_rate(average, part, spoken, device), 4) for name, part in tests.items()}
             print(
                 f"{shown - began:.0f} s step {step} loss {loss.item():.3f} pool {pool.hours():.0f} h {wers}", flush=True
             )
-            save(average, f"{chosen.out}/network.pt")
+            save(average, f"{chosen.out}/{spoken.name}.pt")
     if rank == 0:
         average.frontend.load_state_dict(frontend.state_dict())
-        wers = {name: round(word_errors(average, frontend, part, device), 4) for name, part in tests.items()}
+        wers = {name: round(error_rate(average, part, spoken, device), 4) for name, part in tests.items()}
         print(f"end: step {step} pool {pool.hours():.0f} h {wers}", flush=True)
-        save(average, f"{chosen.out}/network.pt")
+        save(average, f"{chosen.out}/{spoken.name}.pt")
     for process in speakers.all:
         process.kill()
     os._exit(0)
+
+
+def read_text(folder: str) -> tuple[list[str], list[str], list[str]]:
+    """Sentences for training, unseen ones, and words."""
+    train, test, words = (open(f"{folder}/{name}.txt", encoding="utf-8") for name in ("train", "test", "words"))
+    # A word and its count on each line; a word of Spanish rules may be a phrase.
+    return train.read().splitlines(), test.read().splitlines(), [line.rsplit(" ", 1)[0] for line in words]
+
+
+def shipped_features(repository: str) -> dict[str, torch.Tensor]:
+    """Mean and scale of the shipped features."""
+    held = shrink.recover(f"{repository}/vad_preprocess/1/model.onnx")
+    return {name: held[name] for name in ("frontend.mean", "frontend.scale")}
 
 
 @torch.no_grad()

@@ -13,17 +13,22 @@ from scipy.signal import resample_poly
 
 RATE = 16000
 
-ACCENTS = [
-    "en-us",
-    "en-us",
-    "en",
-    "en-gb-scotland",
-    "en-gb-x-rp",
-    "en-gb-x-gbclan",
-    "en-gb-x-gbcwmd",
-    "en-029",
-    "en-us-nyc",
-]
+ACCENTS = {
+    "en": [
+        "en-us",
+        "en-us",
+        "en",
+        "en-gb-scotland",
+        "en-gb-x-rp",
+        "en-gb-x-gbclan",
+        "en-gb-x-gbcwmd",
+        "en-029",
+        "en-us-nyc",
+    ],
+    "es": ["es", "es", "es-419"],
+    "zh": ["cmn-latn-pinyin"],  # reads pinyin, not characters
+    "yue": ["sit/yue-Latn-jyutping"],  # reads jyutping
+}
 TRAINED = (
     " m1 m2 m3 m4 m5 m6 m8 f1 f2 f3 f4 klatt klatt2 klatt3 klatt5 klatt6 Alex Alicia Andrea Andy Annie "
     "Denis Diogo Gene Henrique Hugo Jacky Lee Marco Mario Michael Mike Storm Tweaky adam anika announcer antonio "
@@ -120,9 +125,9 @@ def at_16k(samples: np.ndarray, rate: int) -> np.ndarray:
     return (wave * (29490 / peak)).astype(np.int16)
 
 
-def espeak_setting(rng: random.Random, variants: list[str]) -> tuple[str, int, int, int]:
+def espeak_setting(rng: random.Random, variants: list[str], language: str = "en") -> tuple[str, int, int, int]:
     variant = rng.choice(variants)
-    name = rng.choice(ACCENTS) + (f"+{variant}" if variant else "")
+    name = rng.choice(ACCENTS[language]) + (f"+{variant}" if variant else "")
     return name, rng.randint(115, 195), rng.randint(20, 80), rng.randint(20, 90)
 
 
