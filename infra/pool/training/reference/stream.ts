@@ -13,10 +13,11 @@ export interface WindowResult {
 }
 
 /**
- * Runs the steps of the ensemble `reference-en-stream` with the states of its configuration, as a server with
+ * Runs the steps of the ensemble `reference-LANGUAGE-stream` with the states of its configuration, as a server with
  * implicit state does for one sequence. `hear` returns the windows of one utterance in turn.
  */
-export async function openStream(repository: string) {
+export async function openStream(repository: string, language = 'en') {
+  const asr = language === 'en' ? 'asr_stream' : `asr_stream_${language}`;
   const read = async (model: string) => {
     const parsed = parseText(await readFile(path.join(repository, model, 'config.pbtxt'), 'utf8'));
     if (!parsed.ok) throw new Error(`${model}: ${parsed.refusal.reason}`);
@@ -24,13 +25,13 @@ export async function openStream(repository: string) {
   };
   const open = (model: string) =>
     InferenceSession.create(path.join(repository, model, '1/model.onnx'), { intraOpNumThreads: 1 });
-  const states = (await read('asr_stream')).sequence_batching?.state ?? [];
-  const given = (await read('reference-en-stream')).parameters;
+  const states = (await read(asr)).sequence_batching?.state ?? [];
+  const given = (await read(`reference-${language}-stream`)).parameters;
   const samplesOf = (name: string) => Number(given[name]?.string_value) * 16;
   const [window, hop] = [samplesOf('window_milliseconds'), samplesOf('hop_milliseconds')];
   const [features, network, scores] = [
     await open('vad_preprocess_stream'),
-    await open('asr_stream'),
+    await open(asr),
     await open('nlp_postprocess'),
   ];
 
