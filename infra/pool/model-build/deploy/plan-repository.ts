@@ -63,6 +63,7 @@ function parametersFor(head: Head, flow: Flow): Record<string, string> {
       ['sample_rate', settings.sample_rate],
       ['voices', settings.voices],
       ['symbols', settings.symbols],
+      ['ssml', settings.ssml],
       ['precision', precision],
     ]);
   }

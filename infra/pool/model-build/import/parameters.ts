@@ -7,6 +7,7 @@ const settingOf = new Map([
   ['word_boundary', 'word_boundary'],
   ['voices', 'voices'],
   ['symbols', 'symbols'],
+  ['ssml', 'ssml'],
 ]);
 
 /** Returns the build options of a deployed ensemble, from its parameters. */

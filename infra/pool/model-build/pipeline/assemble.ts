@@ -28,6 +28,10 @@ const doors = {
 const sameNames = (tensors: readonly { name: string }[], names: readonly string[]): boolean =>
   tensors.length === names.length && names.every((name) => tensors.some((tensor) => tensor.name === name));
 
+/** Inputs of a voice but the one that some voices have for SSML. */
+const withoutPitch = <T extends { readonly name: string }>(inputs: readonly T[]): readonly T[] =>
+  inputs.filter(({ name }) => name !== 'PITCH');
+
 /** Checks the given options, except files. */
 function checkOptions(pipeline: PipelineName, given: Readonly<Record<string, string>>): BuildResult<undefined> {
   for (const [name, value] of Object.entries(given)) {
@@ -180,7 +184,7 @@ interface Judged {
 function meantFor([flow]: readonly Flow[]): PipelineName | undefined {
   if (!flow) return undefined;
   const is = ([takes, gives]: readonly [readonly string[], readonly string[]]) =>
-    sameNames(flow.input, takes) && sameNames(flow.output, gives);
+    sameNames(withoutPitch(flow.input), takes) && sameNames(flow.output, gives);
   if (is(doors.transcribe)) return 'speech_recognition';
   return is(doors.speak) ? 'speech_synthesis' : undefined;
 }
@@ -210,7 +214,7 @@ function judge(pipeline: PipelineName, all: PipelineParts): BuildResult<Judged> 
   if (pipeline !== 'speech_synthesis' || !flow) return ok({ flows, task: 'infer', advice: [] });
   const [takes, gives] = doors.speak;
   const speaks =
-    sameNames(flow.input, takes) &&
+    sameNames(withoutPitch(flow.input), takes) &&
     sameNames(flow.output, gives) &&
     settings.voices !== undefined &&
     settings.symbols !== undefined;

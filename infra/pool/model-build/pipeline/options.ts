@@ -92,6 +92,7 @@ export const options: Readonly<Record<string, Option>> = {
   word_boundary: { shape: 'count', help: 'row of the space in the scores, if it has one', of: speechOnly },
   voices: { shape: 'text', help: 'names of the speakers, separated by commas', of: speaks },
   symbols: { shape: 'text', help: 'the characters the network knows, in the order of their numbers', of: speaks },
+  ssml: { shape: 'text', help: 'SSML elements the voice takes, separated by commas', of: speaks },
 };
 
 /** Other public names of options. */
