@@ -1,0 +1,129 @@
+// Faults of one pool under load, while the other one is healthy: no recording fails, and no stream loses a sample.
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { clipBytes, clipLike } from '../../stack/clips.ts';
+import { OTHER_MODELS, type Running, run } from '../../stack/running.ts';
+import { finish, type Line, listen, saysAfter } from '../streams/listener.ts';
+import { kill, noStreams, patience, takeDown, whole } from '../streams/place.ts';
+import { part, story } from '../streams/sound.ts';
+
+/** Longer limits: tests kill parts, and the next one waits for their restart. */
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+/** Callers of recordings; each sends the next when it has an answer. */
+const CALLERS = 3;
+/** Recordings served after a fault before it ends. */
+const SERVED_AFTER = 12;
+
+const POOL = 'aks-westeurope';
+const AGENT = `agent-${POOL}`;
+const spoken = clipLike('.wav');
+
+let running: Running;
+let undisturbed: Line[];
+
+beforeAll(async () => {
+  running = await run({ without: OTHER_MODELS });
+  const listener = await listen(running);
+  listener.send(story.bytes);
+  undisturbed = await finish(listener);
+});
+afterAll(() => running?.end());
+afterEach(async () => {
+  await noStreams(running.stack);
+  await whole(running.stack);
+});
+
+async function transcribe(): Promise<string> {
+  const form = new FormData();
+  form.set('model', 'reference-en');
+  form.set('file', new Blob([clipBytes(spoken)]), spoken.file);
+  const headers = { authorization: `Bearer ${running.stack.token}` };
+  const answer = await fetch(`${running.stack.url}/v1/audio/transcriptions`, { method: 'POST', headers, body: form });
+  const body = (await answer.json()) as { text?: string; error?: { code: string } };
+  return `${answer.status} ${body.text ?? body.error?.code}`;
+}
+
+/** Recordings of several callers until `stop`, which returns all answers. */
+function startLoad() {
+  const answers: string[] = [];
+  let isOver = false;
+  const call = async () => {
+    while (!isOver) answers.push(await transcribe());
+  };
+  const callers = Promise.all(Array.from({ length: CALLERS }, call));
+  return {
+    /** Waits until `SERVED_AFTER` more recordings have an answer. */
+    async more() {
+      const before = answers.length;
+      await expect.poll(() => answers.length - before, patience).toBeGreaterThanOrEqual(SERVED_AFTER);
+    },
+    async stop() {
+      isOver = true;
+      await callers;
+      return answers;
+    },
+  };
+}
+type LoadOfCallers = ReturnType<typeof startLoad>;
+
+const health = async (): Promise<string | undefined> => {
+  const headers = { authorization: `Bearer ${running.stack.token}` };
+  const answer = await fetch(`${running.stack.url}/v1/pools`, { headers });
+  const { data } = (await answer.json()) as { data: { pool: string; health: string }[] };
+  return data.find(({ pool }) => pool === POOL)?.health;
+};
+
+/** Faults of a pool; each lasts until recordings were served beside it. */
+const faults: Readonly<Record<string, (load: LoadOfCallers, keepAlive: () => void) => Promise<void>>> = {
+  async 'is killed'(load) {
+    await kill(running.stack, AGENT);
+    await load.more();
+  },
+  async 'stands still'(load) {
+    running.stack.kill(AGENT, 'SIGSTOP');
+    try {
+      await expect.poll(health, patience).not.toBe('ready');
+      await load.more();
+    } finally {
+      running.stack.kill(AGENT, 'SIGCONT');
+    }
+  },
+  async 'is cut off'(load) {
+    const restore = await takeDown(running.stack, [AGENT]);
+    try {
+      await load.more();
+    } finally {
+      restore();
+    }
+  },
+  async 'starts and dies again and again'(load, keepAlive) {
+    for (let turn = 0; turn < 3; turn++) {
+      await kill(running.stack, AGENT);
+      await expect.poll(() => running.stack.isReady(AGENT), patience).toBe(true);
+      // A stream without audio ends after ten seconds.
+      keepAlive();
+    }
+    await load.more();
+  },
+};
+
+describe('C6 an agent under load', () => {
+  it.each(Object.entries(faults))('%s, and no recording or stream notices', async (_, happen) => {
+    const load = startLoad();
+    try {
+      await load.more();
+      const streams = await Promise.all([listen(running), listen(running)]);
+      const until = story.second + 1.5;
+      for (const stream of streams) stream.send(part(0, until));
+      await Promise.all(streams.map((stream) => stream.until(saysAfter(story.second))));
+      await happen(load, () => {
+        for (const stream of streams) stream.say('KeepAlive');
+      });
+      for (const stream of streams) stream.send(part(until));
+      expect(await Promise.all(streams.map(finish))).toEqual(streams.map(() => undisturbed));
+    } finally {
+      await load.stop();
+    }
+    expect(new Set(await load.stop())).toEqual(new Set([`200 ${spoken.text}`]));
+  });
+});
