@@ -188,6 +188,17 @@ export const figures: Readonly<Record<string, readonly Figure[]>> = {
       decimals: 2,
     },
   ],
+  hedging: [
+    {
+      name: 'p99_none',
+      what: 'simulated p99 with a second attempt for 2 % of requests at the p95, over none: no fault',
+      decimals: 2,
+    },
+    { name: 'p99_slow', what: 'the same, one of six agents five times slower for a minute', decimals: 2 },
+    { name: 'p99_still', what: 'one agent stands still for 20 s', decimals: 2 },
+    { name: 'p99_jitter', what: '2 % of services take ten times as long at any agent', decimals: 2 },
+    { name: 'won_none', what: 'second attempts that answer first, without a fault', decimals: 2 },
+  ],
   routing: [
     { name: 'pick_us', what: 'both attempts of a request in a zone of 500 agents, µs', decimals: 0 },
     { name: 'pick_vs_two_choice', what: 'the same, over a plain two-choice of the same entries', decimals: 1 },
