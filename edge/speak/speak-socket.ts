@@ -1,8 +1,10 @@
 import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { no } from '../../shared/result.ts';
 import { admit, recordDenial } from '../auth/admit.ts';
 import { readCredentials } from '../auth/credentials.ts';
 import type { RequestContext } from '../context.ts';
 import { rateLimitHeaders } from '../http/rate-limit.ts';
+import { refuseThrown } from '../http/refuse-thrown.ts';
 import { newId } from '../ledger/create-event.ts';
 import { refuseAsDeepgram } from '../protocol/deepgram-refuse.ts';
 import { metadataMessage } from '../protocol/deepgram-speak.ts';
@@ -57,7 +59,10 @@ async function upgrade(
   context.quota = await context.recorder.readQuota(work.claims, work.claims);
   const { runtime } = context;
   // Each text is a request of its own, in the allowance and on record.
-  const speak = (text: string) => openSpeech({ ...work, text }, { ...context, id: newId(runtime.now()) });
+  const speak = (text: string) =>
+    openSpeech({ ...work, text }, { ...context, id: newId(runtime.now()) }).catch((error: unknown) =>
+      no(refuseThrown(context.id, error)),
+    );
   const session = new SpeakSession({ socket: ours, speak, claims: work.claims, runtime });
   open.set(tenant, (open.get(tenant) ?? 0) + 1);
   context.waitUntil(
