@@ -10,6 +10,7 @@ files hold the same weights; the weights come back from the shipped file.
 """
 
 import argparse
+import functools
 import os
 import pathlib
 import shutil
@@ -154,6 +155,7 @@ def export_postprocess(path: str) -> None:
     export(Postprocess(), example, path, ["LOGITS", "FRAMES_IN"], ["LOG_PROBS", "FRAMES"], axes)
 
 
+@functools.cache
 def open_session(path: str) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
 

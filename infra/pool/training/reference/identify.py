@@ -2,6 +2,10 @@
 
     python3 identify.py --text work/text --repository ../../models/repository --out work --minutes 15
     python3 identify.py --repository ../../models/repository --export work/language-id.pt
+    python3 identify.py --text work/text --measure /usr/share/asterisk/sounds
+
+The last form prints the shares that the shipped model gets right, of synthetic speech and of the prompts of Debian's
+asterisk-core-sounds-en-wav and -es-wav.
 
 All languages come from the same voices of espeak-ng at the same speeds and pitches, lest the synthesiser give the
 language away. An utterance is cut to 1 to 4 s, so that the first seconds of a request suffice.
@@ -9,11 +13,14 @@ language away. An utterance is cut to 1 to 4 s, so that the first seconds of a r
 
 import argparse
 import copy
+import glob
 import math
 import os
 import random
 import time
+import wave
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -104,12 +111,12 @@ def batch_of(pools: list[augment.Pool], frontend: Frontend, size: int, rng: rand
     return features, counts, torch.arange(len(pools)).repeat_interleave(size)
 
 
-def test_set(text: str, seconds: float) -> list[tuple[int, Tensor]]:
-    """The first seconds of 100 unseen sentences of every language by unseen voices."""
+def test_set(text: str, seconds: float, size: int = 100) -> list[tuple[int, Tensor]]:
+    """The first seconds of `size` unseen sentences of every language by unseen voices."""
     rng, espeak, found = random.Random(4), voices.Espeak(), []
     for number, name in enumerate(ALL):
         _, unseen, _ = read_text(f"{text}/{name}")
-        while sum(label == number for label, _ in found) < 100:
+        while sum(label == number for label, _ in found) < size:
             espeak.voice(*voices.espeak_setting(rng, voices.HELD_OUT, name))
             sound = espeak.speak(language(name).reading(rng.choice(unseen)))
             if len(sound) >= seconds * RATE:
@@ -137,11 +144,40 @@ def main() -> None:
     options.add_argument("--batch", type=int, default=48, help="utterances of each language")
     options.add_argument("--hours", type=float, default=20, help="sound of each language that is kept")
     options.add_argument("--export", help="a checkpoint to write into the repository")
+    options.add_argument("--measure", help="a folder of prompts in en_* and es_*")
     chosen = options.parse_args()
     if chosen.export:
         write(chosen.export, f"{chosen.repository}/language_scores/1/model.onnx")
+    elif chosen.measure:
+        measure(chosen)
     else:
         train(chosen)
+
+
+def prompts(folder: str, name: str, seconds: float) -> list[Tensor]:
+    """The first seconds of human prompts."""
+    found = []
+    for path in sorted(glob.glob(f"{folder}/{name}_*/**/*.wav", recursive=True)):
+        with wave.open(path) as file:
+            rate, sound = file.getframerate(), np.frombuffer(file.readframes(file.getnframes()), np.int16)
+        if len(sound) >= seconds * rate:
+            heard = voices.resample_poly(sound[: int(seconds * rate)].astype(np.float32) / 32768, RATE // rate, 1)
+            found.append(torch.from_numpy(heard.astype(np.float32)))
+    return found
+
+
+def measure(chosen: argparse.Namespace) -> None:
+    features, scores = (f"{chosen.repository}/{name}/1/model.onnx" for name in ("vad_preprocess", "language_scores"))
+    for seconds in (1, 2, 4):
+        examples = test_set(chosen.text, seconds, 150)
+        sets = {f"{name} synthetic": [s for n, s in examples if ALL[n] == name] for name in ALL}
+        sets |= {f"{name} people": prompts(chosen.measure, name, seconds) for name in ("en", "es")}
+        for title, sounds in sets.items():
+            found = []
+            for sound in sounds:
+                heard, count = export.preprocess(features, [sound])
+                found.append(ALL[int(export.run(scores, FEATURES=heard, FEATURE_LENGTH=count)[0].argmax())])
+            print(f"{seconds} s, {title}: {found.count(title[:3].strip()) / len(found):.3f} of {len(found)}", flush=True)
 
 
 class Scores(nn.Module):
