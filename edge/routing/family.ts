@@ -68,8 +68,8 @@ const firstOf = (members: readonly Member[]): string => members.map(({ model }) 
 
 /**
  * Chooses the member of a family for the language of a request. A name that is no family stays as it is, and a model
- * precedes a family of its name. An open language is detected by an agent, unless one language is all that the token and
- * the family have in common. Refusals: `language_unknown`, `language_forbidden`, `language_needed`. A family that is
+ * precedes a family of its name. An open language is detected by an agent, unless the token names languages and one of
+ * them is served: members of others may be away, and must not be replaced silently. Refusals: `language_unknown`, `language_forbidden`, `language_needed`. A family that is
  * not served in the zones yields a member, which `pick` refuses with the reason.
  */
 export function chooseMember(request: FamilyRequest, snapshots: readonly Snapshot[]): Result<Target> {
@@ -93,9 +93,10 @@ export function chooseMember(request: FamilyRequest, snapshots: readonly Snapsho
   const permitted = serving.filter(({ model }) => allowsModel(allowed, model.languages, undefined));
   const languages = languagesOf(permitted);
   if (permitted.length === 0) return no(refuse('language_forbidden', { language: languagesOf(serving).join(', ') }));
-  if (languages.length === 1) return ok({ model: firstOf(permitted), language: undefined });
-  const detecting = permitted.filter(({ detects }) => detects);
+  const isNamed = languages.length === 1 && !allowed.includes('*');
+  const detecting = permitted.filter(({ detects }) => detects && !isNamed);
   if (detecting.length > 0) return ok({ model: firstOf(detecting), language: undefined, family: name });
+  if (languages.length === 1) return ok({ model: firstOf(permitted), language: undefined });
   const rule = `"${name}" has models for ${languages.join(', ')}, and no agent here detects languages`;
   return no(refuse('language_needed', { rule }));
 }

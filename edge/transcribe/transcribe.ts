@@ -158,7 +158,9 @@ export function sourceOf(
       return event;
     },
     check(fields) {
-      const kept = checkPromise(fields, hints, names);
+      // An agent completes a form without a model by the member of the family that it serves.
+      const isServed = fields.model?.[0] === context.model;
+      const kept = checkPromise(isServed ? { ...fields, model: [] } : fields, hints, names);
       if (!kept.ok) return kept;
       const language = tagOfLanguage(fields.language?.[0] ?? '');
       return mayUse(language, isOpen(language) || allowsLanguage(languages, language));

@@ -76,6 +76,13 @@ describe('R3 the open language of a family', () => {
     expect(choose({ allowed: ['fr'] })).toContain('language_forbidden');
   });
 
+  it('is detected while members of other languages are away', () => {
+    const rest = agent('rest', { models: [member('en'), detector] });
+    expect(choose({}, onlyIn(rest))).toMatchObject({ model: 'reference-en', family: 'reference' });
+    const alone = agent('alone', { models: [member('en')] });
+    expect(choose({}, onlyIn(alone))).toEqual({ model: 'reference-en', language: undefined });
+  });
+
   it('is requested from the client where no agent detects', () => {
     expect(choose({ zones: ['cn'] })).toBe(
       'language_needed: Send the field "language": "reference" has models for yue, zh, and no agent here detects languages.',

@@ -54,6 +54,18 @@ describe('C6 a recording for a family', () => {
     expect([english.requests, spanish.requests]).toEqual([1, 1]);
   });
 
+  it('may be named in the address, where the form of the agent names the member', async () => {
+    const { family, spanish } = await startFamily();
+    spanish.script = spoken('hola', `${family}-es`);
+    const headers = { authorization: `Bearer ${await makeToken()}`, 'content-type': 'audio/wav' };
+    const address = `/v1/listen?model=${family}&detect_language=true`;
+    const answer = await ask(address, { method: 'POST', headers, body: new Uint8Array(64) });
+    expect(await answer.json()).toMatchObject({
+      metadata: { model_info: expect.objectContaining({}) },
+      results: { channels: [{ detected_language: 'es', language_confidence: 0.97 }] },
+    });
+  });
+
   it('moves within the languages of the token', async () => {
     const { family, spanish } = await startFamily();
     const member = { name: `${family}-fr`, family, languages: ['fr'] };
