@@ -54,7 +54,7 @@ describe('C6 a recording for a family', () => {
     expect([english.requests, spanish.requests]).toEqual([1, 1]);
   });
 
-  it('may be named in the address, where the form of the agent names the member', async () => {
+  it('may be named in the address instead of the form', async () => {
     const { family, spanish } = await startFamily();
     spanish.script = spoken('hola', `${family}-es`);
     const headers = { authorization: `Bearer ${await makeToken()}`, 'content-type': 'audio/wav' };
