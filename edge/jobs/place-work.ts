@@ -3,9 +3,10 @@ import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import type { RequestContext } from '../context.ts';
+import { candidatesFor } from '../routing/constraints.ts';
 import { chooseMember } from '../routing/family.ts';
 import { modelNames } from '../routing/model-names.ts';
-import { pick } from '../routing/pick.ts';
+import { revisionsFor } from '../routing/revisions.ts';
 import { SUITE } from '../routing/setups.ts';
 import { readSnapshots } from '../routing/snapshot.ts';
 
@@ -63,8 +64,9 @@ export async function placeWork(
     suite: SUITE,
     class: 'batch',
   } as const;
-  const picked = pick(request, { snapshots, memory: new Map(), now: runtime.now(), random: () => 0 });
-  if (!picked.ok && picked.refusal.reason !== 'no_pool') return picked;
-  const served = picked.ok ? picked.value[0]?.entry.description.zone : undefined;
-  return ok({ zone: served ?? first, model, snapshots });
+  const able = candidatesFor(request, snapshots, runtime.now());
+  if (!able.ok && able.refusal.reason !== 'no_pool') return able;
+  // The order of the token decides, not a cost: the audio stays in its zone.
+  const serving = new Set((able.ok ? revisionsFor(request, able.value) : []).map((candidate) => candidate.zone));
+  return ok({ zone: workZones.find((one) => serving.has(one)) ?? first, model, snapshots });
 }

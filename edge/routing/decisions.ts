@@ -19,7 +19,8 @@ const unreported = new Map<string, { readonly since: number; readonly decisions:
 
 /** Returns an explanation while the isolate may explain another decision. */
 export function explainWithin(now: number, makeExplanation: () => Explanation): Explanation | undefined {
-  if (now - second.start >= 1_000) second = { start: now, explained: 0 };
+  // The clock may have been set back.
+  if (Math.abs(now - second.start) >= 1_000) second = { start: now, explained: 0 };
   if (second.explained >= DECISIONS_PER_S) return undefined;
   second.explained += 1;
   return makeExplanation();

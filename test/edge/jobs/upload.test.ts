@@ -129,6 +129,13 @@ describe('C2 T4 a new upload', () => {
     expect((await create({ model, zone: 'eu' })).status).toBe(201);
   });
 
+  it('goes to the first zone of the token, whatever a processor elsewhere costs', async () => {
+    const model = unique();
+    await startAgent(model, { zone: 'us', accelerator: 'cpu' });
+    await startAgent(model, { zone: 'eu', accelerator: 'gpu' });
+    expect(await (await create({ model })).json()).toMatchObject({ zone: 'eu' });
+  });
+
   it('R1 A21 stays in the zones of the token', async () => {
     const model = unique();
     await startAgent(model, { zone: 'us' });
