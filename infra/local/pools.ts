@@ -22,11 +22,12 @@ export interface Pool {
 export const pools = [
   {
     ...{ name: 'aks-westeurope', zone: 'eu', platform: 'AKS', region: 'westeurope', location: '52.37,4.90' },
-    ...{ accelerator: 'gpu', device: 'h100', price: 7, models: ['reference-en', 'voice-en'] },
+    ...{ accelerator: 'gpu', device: 'h100', price: 7 },
+    models: ['reference-en', 'reference-es', 'language-id', 'voice-en'],
   },
   {
     ...{ name: 'eks-us-east-1', zone: 'us', platform: 'EKS', region: 'us-east-1', location: '38.95,-77.45' },
-    ...{ accelerator: 'cpu', price: 0.4, models: ['reference-en', 'voice-en'] },
+    ...{ accelerator: 'cpu', price: 0.4, models: ['reference-en', 'language-id', 'voice-en'] },
   },
 ] as const satisfies readonly Pool[];
 
@@ -34,7 +35,7 @@ export const allPools: readonly Pool[] = [
   ...pools,
   {
     ...{ name: 'aks-southeastasia', zone: 'apac', platform: 'AKS', region: 'southeastasia', location: '1.29,103.85' },
-    ...{ accelerator: 'gpu', device: 'a100', price: 4, models: ['reference-en'] },
+    ...{ accelerator: 'gpu', device: 'a100', price: 4, models: ['reference-zh', 'reference-yue', 'language-id'] },
   },
 ];
 

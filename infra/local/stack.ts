@@ -140,7 +140,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     return describe(running, {
       url,
       identity,
-      pools,
+      pools: pools.filter((pool) => present.some(({ name }) => name === `agent-${pool.name}`)),
       engine: options.engine ?? 'embedded',
       open: options.open ?? false,
       ports,
@@ -241,6 +241,7 @@ function choose(parts: Part[], names: PartName[] | undefined): Part[] {
 type Facts = {
   url: string;
   identity: Identity;
+  /** Pools with an agent, those that start later included. */
   pools: readonly Pool[];
   engine: EngineName;
   open: boolean;
@@ -258,7 +259,7 @@ function describe(running: Supervised[], facts: Facts): Stack {
     parts: running.map((one) => one.part.name),
     engine: facts.engine,
     open: facts.open,
-    pools: facts.pools.filter((pool) => find(`agent-${pool.name}`) !== undefined),
+    pools: [...facts.pools],
     readyMs: Math.round(facts.readyMs),
     ports: facts.ports,
     pid: (name) => find(name)?.pid(),
