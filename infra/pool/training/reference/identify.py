@@ -177,7 +177,8 @@ def measure(chosen: argparse.Namespace) -> None:
             for sound in sounds:
                 heard, count = export.preprocess(features, [sound])
                 found.append(ALL[int(export.run(scores, FEATURES=heard, FEATURE_LENGTH=count)[0].argmax())])
-            print(f"{seconds} s, {title}: {found.count(title[:3].strip()) / len(found):.3f} of {len(found)}", flush=True)
+            share = found.count(title.split()[0]) / len(found)
+            print(f"{seconds} s, {title}: {share:.3f} of {len(found)}", flush=True)
 
 
 class Scores(nn.Module):

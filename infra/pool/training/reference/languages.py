@@ -33,7 +33,7 @@ class Language:
         return text.split() if self.spaced else list(text.replace(" ", ""))
 
     def reading(self, text: str) -> str:
-        """The text as the voice of the language takes it: espeak-ng reads many characters wrongly, syllables rightly."""
+        """The text as its voice takes it: espeak-ng reads many characters wrongly, syllables rightly."""
         if self.name == "zh":
             return pinyin(text)
         return jyutping(text) if self.name == "yue" else text

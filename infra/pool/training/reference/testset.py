@@ -3,7 +3,8 @@ by one unseen.
 
     python3 testset.py --language en --text work/text --out work/test
 
-For each set, in the language's folder, writes NAME.pcm (16-bit mono 16 kHz, utterances end to end) and NAME.json ([{text, voice, samples}]).
+For each set, in the language's folder, writes NAME.pcm (16-bit mono 16 kHz, utterances end to end) and NAME.json
+([{text, voice, samples}]).
 The seed is fixed, so the same packages give the same bytes.
 """
 
