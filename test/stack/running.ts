@@ -3,6 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { importJWK, SignJWT } from 'jose';
 import type { PartName } from '../../infra/local/part.ts';
+import type { Pool } from '../../infra/local/pools.ts';
 import { ROOT } from '../../infra/local/root.ts';
 import { type Stack, startStack } from '../../infra/local/stack.ts';
 
@@ -25,6 +26,7 @@ export interface Running extends Shared {
 /** Parts and models of a test's stack; all by default. */
 interface Having {
   readonly parts?: PartName[];
+  readonly pools?: readonly Pool[];
   /** Folders of the model repository that the stack lacks: an agent that starts again loads all that it has. */
   readonly without?: readonly string[];
 }
@@ -33,10 +35,16 @@ interface Having {
 export const OTHER_MODELS = ['reference-en-fp16', 'asr_inference_fp16', 'voice-en'] as const;
 
 /** Starts a stack. */
-export async function run({ parts, without = [] }: Having = {}): Promise<Running> {
+export async function run({ parts, pools, without = [] }: Having = {}): Promise<Running> {
   const state = mkdtempSync(path.join(os.tmpdir(), 'auricle-test-'));
   const models = without.length > 0 ? copyModels(without) : undefined;
-  const stack = await startStack({ port: 0, state, ...(parts && { parts }), ...(models && { models }) });
+  const stack = await startStack({
+    port: 0,
+    state,
+    ...(parts && { parts }),
+    ...(pools && { pools }),
+    ...(models && { models }),
+  });
   const end = async () => {
     await stack.stop();
     for (const folder of [state, models]) if (folder) rmSync(folder, { recursive: true, force: true });

@@ -3,6 +3,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TestProject } from 'vitest/node';
+import { allPools, type Pool } from '../../infra/local/pools.ts';
 import { type Running, run } from './running.ts';
 
 declare module 'vitest' {
@@ -13,9 +14,11 @@ declare module 'vitest' {
 }
 
 let owner: Promise<Running> | undefined;
+/** Foreign clients speak all languages, which the pools of a plain start do not serve. */
+let pools: readonly Pool[] | undefined;
 
 const door = createServer(async (_, response) => {
-  owner ??= run();
+  owner ??= run(pools && { pools });
   try {
     const { stack, state } = await owner;
     response.end(JSON.stringify({ stack, state }));
@@ -25,6 +28,7 @@ const door = createServer(async (_, response) => {
 });
 
 export async function setup(project: TestProject): Promise<void> {
+  if (project.name === 'clients') pools = allPools;
   await new Promise<void>((settle) => door.listen(0, '127.0.0.1', settle));
   project.provide('sharedStack', `http://127.0.0.1:${(door.address() as AddressInfo).port}`);
 }
