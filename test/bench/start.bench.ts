@@ -101,7 +101,7 @@ export async function measure(): Promise<Bench> {
   const ratios = ours.map((took, run) => took / (peer[run] as number));
   return {
     table: [
-      { what: 'npm start → first transcript (9 parts, 2 pools)', 'median s': seconds(ours), runs: RUNS },
+      { what: 'npm start → first transcript (the second pool starts after it)', 'median s': seconds(ours), runs: RUNS },
       { what: 'wrangler dev → first answer of an empty Worker', 'median s': seconds(peer), runs: RUNS },
     ],
     figures: {
