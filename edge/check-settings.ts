@@ -24,7 +24,10 @@ const unserved = (byZone: object | undefined, { ZONES = [] }: Values): readonly 
 
 /** Rules of every mode. */
 export const developmentRules: readonly EdgeRule[] = [
-  ['EDGE_KEY', ({ EDGE_KEY, BACK_OFFICES }) => unless(EDGE_KEY || !BACK_OFFICES, 'is missing: BACK_OFFICES need it')],
+  [
+    'EDGE_KEY',
+    ({ EDGE_KEY, FUNCTIONS_URLS }) => unless(EDGE_KEY || !FUNCTIONS_URLS, 'is missing: FUNCTIONS_URLS needs it'),
+  ],
 ];
 
 export const productionRules: readonly EdgeRule[] = [
@@ -37,8 +40,8 @@ export const productionRules: readonly EdgeRule[] = [
   ['GRANT_KEY', ({ GRANT_KEY }) => signingKeyProblems(GRANT_KEY)],
   ['EDGE_KEY', ({ EDGE_KEY }) => signingKeyProblems(EDGE_KEY)],
   ['SERVICE_KEYS', ({ SERVICE_KEYS }) => (SERVICE_KEYS ? keySetProblems(SERVICE_KEYS) : ['is missing'])],
-  ['BACK_OFFICES', (values) => unserved(values.BACK_OFFICES, values)],
-  ['BACK_OFFICES', ({ BACK_OFFICES = {} }) => distinct(Object.values(BACK_OFFICES).flatMap(urlProblems))],
+  ['FUNCTIONS_URLS', (values) => unserved(values.FUNCTIONS_URLS, values)],
+  ['FUNCTIONS_URLS', ({ FUNCTIONS_URLS = {} }) => distinct(Object.values(FUNCTIONS_URLS).flatMap(urlProblems))],
   ['AUDIT_LOGS', (values) => unserved(values.AUDIT_LOGS, values)],
 ];
 

@@ -52,12 +52,12 @@ export const settingsSchema = z.object({
   TICKET_KEY: jsonText(privateKey),
   /** Private ES256 key, JWK, that signs short-lived tokens for phones and browsers. A secret; without it none are issued. */
   GRANT_KEY: jsonText(privateKey).optional(),
-  /** Private ES256 key, JWK with `kid`, that signs calls to the functions. A secret, required with BACK_OFFICES. */
+  /** Private ES256 key, JWK with `kid`, that signs calls to the functions. A secret, required with FUNCTIONS_URLS. */
   EDGE_KEY: jsonText(privateKey).optional(),
   /** Residency zones served here; each has a roster of its own. */
   ZONES: jsonText(z.array(z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/)).min(1)),
   /** Zone → base URL of the functions that take its uploads; without it there are none. */
-  BACK_OFFICES: jsonText(z.record(z.string(), z.url({ protocol: /^https?$/ }))).optional(),
+  FUNCTIONS_URLS: jsonText(z.record(z.string(), z.url({ protocol: /^https?$/ }))).optional(),
   /** Public keys of the functions (JWKS), which sign usage. Without them the edge books none. */
   SERVICE_KEYS: jsonText(jwks).optional(),
   /**

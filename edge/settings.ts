@@ -19,7 +19,7 @@ export interface Bindings {
   readonly EDGE_KEY?: string | undefined;
   readonly ZONES: string;
   readonly MODE: string;
-  readonly BACK_OFFICES?: string | undefined;
+  readonly FUNCTIONS_URLS?: string | undefined;
   readonly SERVICE_KEYS?: string | undefined;
   readonly AUDIT_LOGS?: string | undefined;
   readonly AUDIT_WAIT_MS?: string | undefined;
@@ -103,7 +103,7 @@ function combine(data: EdgeValues): Settings {
     edgeKey: data.EDGE_KEY,
     zones: data.ZONES,
     functionsUrls: new Map(
-      Object.entries(data.BACK_OFFICES ?? {}).map(([zone, url]) => [zone, url.replace(/\/$/, '')]),
+      Object.entries(data.FUNCTIONS_URLS ?? {}).map(([zone, url]) => [zone, url.replace(/\/$/, '')]),
     ),
     serviceKeys: data.SERVICE_KEYS as JSONWebKeySet | undefined,
     auditLogs: new Map(Object.entries(data.AUDIT_LOGS ?? {})),

@@ -342,7 +342,7 @@ function planEdge(plan: PartsPlan): Part {
     ATTESTATION: JSON.stringify(attestation(identity)),
     ZONES: JSON.stringify(zones),
     SERVICE_KEYS: JSON.stringify(identity.service.jwks),
-    BACK_OFFICES: JSON.stringify(Object.fromEntries(zones.map((zone) => [zone, functionsUrl]))),
+    FUNCTIONS_URLS: JSON.stringify(Object.fromEntries(zones.map((zone) => [zone, functionsUrl]))),
     AUDIT_LOGS: JSON.stringify(
       Object.fromEntries(zones.map((zone) => [zone, { origin: AUDIT_ORIGIN, key: identity.audit.publicKey }])),
     ),

@@ -48,7 +48,7 @@ export async function makeBindings(): Promise<Record<string, string>> {
     GRANT_KEY: JSON.stringify(grant),
     EDGE_KEY: JSON.stringify(edge),
     ZONES: JSON.stringify(['eu', 'us']),
-    BACK_OFFICES: JSON.stringify({ eu: 'http://functions-eu.test', us: 'http://functions-us.test/' }),
+    FUNCTIONS_URLS: JSON.stringify({ eu: 'http://functions-eu.test', us: 'http://functions-us.test/' }),
     SERVICE_KEYS: JSON.stringify({ keys: [publicHalf(service)] }),
     MODE: 'development',
     // As in the local stack: a loaded machine delays a Gate by more than 250 ms.

@@ -22,11 +22,11 @@ describe('C4 A21 settings of a production edge', () => {
   it.each<[string, Record<string, string | undefined>, string]>([
     ['no audit logs', { AUDIT_LOGS: undefined }, 'AUDIT_LOGS is missing'],
     ['no service keys', { SERVICE_KEYS: undefined }, 'SERVICE_KEYS is missing'],
-    ['no key for the functions', { EDGE_KEY: undefined }, 'EDGE_KEY is missing: BACK_OFFICES need it'],
-    ['an unserved zone', { ZONES: '["eu","us","ap"]' }, 'BACK_OFFICES has no entry for the zone ap'],
+    ['no key for the functions', { EDGE_KEY: undefined }, 'EDGE_KEY is missing: FUNCTIONS_URLS needs it'],
+    ['an unserved zone', { ZONES: '["eu","us","ap"]' }, 'FUNCTIONS_URLS has no entry for the zone ap'],
     ['a zone without log', { ZONES: '["eu","us","ap"]' }, 'AUDIT_LOGS has no entry for the zone ap'],
-    ['plain functions', { BACK_OFFICES: both('http://functions.test') }, 'BACK_OFFICES must be https'],
-    ['local functions', { BACK_OFFICES: both('https://127.0.0.1') }, 'BACK_OFFICES must not name this machine'],
+    ['plain functions', { FUNCTIONS_URLS: both('http://functions.test') }, 'FUNCTIONS_URLS must be https'],
+    ['local functions', { FUNCTIONS_URLS: both('https://127.0.0.1') }, 'FUNCTIONS_URLS must not name this machine'],
     ['a plain key set', { ISSUERS: issuers({ ...entry, jwksUrl: 'http://idp.test/keys' }) }, 'ISSUERS must be https'],
     [
       'an issuer without bounds beside another',

@@ -10,7 +10,7 @@ export function productionTexts(): Texts {
   const log = { origin: 'log.test', key: btoa('0123456789abcdef0123456789abcdef') };
   return {
     ...{ ISSUERS, ATTESTATION, TICKET_KEY, GRANT_KEY, EDGE_KEY, SERVICE_KEYS, ZONES, MODE: 'production' },
-    BACK_OFFICES: JSON.stringify({ eu: 'https://functions-eu.test', us: 'https://functions-us.test' }),
+    FUNCTIONS_URLS: JSON.stringify({ eu: 'https://functions-eu.test', us: 'https://functions-us.test' }),
     AUDIT_LOGS: JSON.stringify({ eu: log, us: log }),
   };
 }

@@ -2,12 +2,13 @@
 import type { Month, RetentionName } from './retention.ts';
 
 /** Stands for the absent tenant. */
-const NOBODY = '@nobody';
+const NO_TENANT = '@nobody';
 
 /** Encodes a tenant as one part of a name. */
-const part = (tenant: string | undefined): string => encodeURIComponent(tenant ?? NOBODY);
+const part = (tenant: string | undefined): string => encodeURIComponent(tenant ?? NO_TENANT);
 
-export const tenantKeyName = (zone: string, tenant: string | undefined): string => `${zone}/keys/${tenant ?? NOBODY}`;
+export const tenantKeyName = (zone: string, tenant: string | undefined): string =>
+  `${zone}/keys/${tenant ?? NO_TENANT}`;
 
 /** Secret of all records of a class, month and tenant. */
 export const periodsPrefix = (zone: string, ret?: RetentionName): string =>

@@ -23,7 +23,7 @@ const log = { origin: 'audit.example', key: btoa('k'.repeat(32)) };
 const settings = () =>
   makeSettings({
     AUDIT_LOGS: JSON.stringify({ eu: log }),
-    BACK_OFFICES: JSON.stringify({ eu: 'http://functions-eu.test' }),
+    FUNCTIONS_URLS: JSON.stringify({ eu: 'http://functions-eu.test' }),
   });
 
 type Answer = (request: Request, context: RequestContext, params: PathParams) => Response | Promise<Response>;

@@ -16,7 +16,7 @@ const health: LogHealth = {
 const settings = () =>
   makeSettings({
     AUDIT_LOGS: JSON.stringify({ eu: { origin: 'audit.example', key: btoa('k'.repeat(32)) } }),
-    BACK_OFFICES: JSON.stringify({ eu: 'http://functions-eu.test' }),
+    FUNCTIONS_URLS: JSON.stringify({ eu: 'http://functions-eu.test' }),
   });
 
 async function look(claims: Record<string, unknown>, zone = 'eu'): Promise<Response> {

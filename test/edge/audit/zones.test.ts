@@ -19,7 +19,7 @@ const settings = () =>
   makeSettings({
     ZONES: '["eu","us"]',
     AUDIT_LOGS: JSON.stringify({ eu: log, us: log }),
-    BACK_OFFICES: JSON.stringify({ eu: office, us: office }),
+    FUNCTIONS_URLS: JSON.stringify({ eu: office, us: office }),
   });
 
 type Answer = (request: Request, context: RequestContext, params: PathParams) => Response | Promise<Response>;

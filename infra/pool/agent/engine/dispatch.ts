@@ -8,10 +8,10 @@ import type { Engine } from './engine.ts';
 import { levelOf } from './level.ts';
 import { QUEUED_UTTERANCES_MAX } from './limits.ts';
 import { createPatience } from './patience.ts';
-import { createSlots, type Place, type SlotsOptions } from './slots.ts';
+import { createSlots, type SlotRequest, type SlotsOptions } from './slots.ts';
 
 /** One utterance's inference. */
-export interface Task extends Place {
+export interface Task extends SlotRequest {
   readonly model: string;
   readonly inputs: readonly Tensor[];
   readonly outputs: readonly string[];
@@ -23,7 +23,7 @@ export interface Dispatcher {
   /** Waits for a slot, infers, tries once more when that may help. Never rejects. */
   run(task: Task): Promise<Answer>;
   /** Waits for a slot and keeps it while `work` runs. Never rejects: a bug is a refusal like any other. */
-  hold<T>(place: Place, work: () => Promise<Result<T>>): Promise<Result<T>>;
+  hold<T>(request: SlotRequest, work: () => Promise<Result<T>>): Promise<Result<T>>;
   queued(): Record<RequestClass, number>;
   busy(): number;
 }
@@ -77,9 +77,9 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     return { ...no(refuse('engine_failed', undefined, outcome.detail)), retryable: outcome.retryable };
   }
 
-  function hold<T>(place: Place, work: () => Promise<Result<T>>): Promise<Result<T>> {
+  function hold<T>(request: SlotRequest, work: () => Promise<Result<T>>): Promise<Result<T>> {
     return new Promise((resolve) => {
-      slots.run(place, {
+      slots.run(request, {
         async begin() {
           const started = now();
           // A bug in one piece of work must not take the process along, nor its slot.

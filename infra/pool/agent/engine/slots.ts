@@ -4,7 +4,7 @@ import { countByClass, draw, emptyQueue, enqueue, noTurns, type Queue, type Wait
 import { isOff, noWindows, release, type Windows } from './windows.ts';
 
 /** Urgency, owner and deadline of work that needs a slot. */
-export interface Place {
+export interface SlotRequest {
   readonly class: RequestClass;
   /** Slots are shared fairly between the tenants of a class. Absent: the agent's own work, and live streams. */
   readonly tenant?: string | undefined;
@@ -37,7 +37,7 @@ export interface SlotsOptions {
 }
 
 interface Waiter {
-  readonly place: Place;
+  readonly request: SlotRequest;
   readonly work: Work;
   readonly since: number;
   readonly leave: () => void;
@@ -56,11 +56,11 @@ export function createSlots({ slots, capacity, now, windows = () => noWindows, o
     const waiter = waiting.get(id);
     if (!waiter) return undefined;
     waiting.delete(id);
-    waiter.place.signal.removeEventListener('abort', waiter.leave);
+    waiter.request.signal.removeEventListener('abort', waiter.leave);
     return waiter;
   }
 
-  async function begin(work: Work, { class: name, onStart }: Place, waitMs: number): Promise<void> {
+  async function begin(work: Work, { class: name, onStart }: SlotRequest, waitMs: number): Promise<void> {
     busy++;
     onQueued(name, { waitMs });
     onStart?.();
@@ -74,7 +74,7 @@ export function createSlots({ slots, capacity, now, windows = () => noWindows, o
     const waiter = take(id);
     if (!waiter) return;
     // Work whose caller left counts by its wait.
-    onQueued(waiter.place.class, why === 'gone' ? { waitMs: now() - waiter.since } : 'refused');
+    onQueued(waiter.request.class, why === 'gone' ? { waitMs: now() - waiter.since } : 'refused');
     waiter.work.giveUp(why);
   }
 
@@ -90,13 +90,13 @@ export function createSlots({ slots, capacity, now, windows = () => noWindows, o
     for (const { id } of next.late) giveUp(id, 'late');
     for (const { id } of next.start) {
       const waiter = take(id);
-      if (waiter) void begin(waiter.work, waiter.place, at - waiter.since);
+      if (waiter) void begin(waiter.work, waiter.request, at - waiter.since);
     }
   }
 
-  function wait(place: Place, work: Work): void {
+  function wait(request: SlotRequest, work: Work): void {
     const id = nextId++;
-    const { class: name, tenant = '', deadline } = place;
+    const { class: name, tenant = '', deadline } = request;
     const since = now();
     const added = enqueue(queue, { id, class: name, tenant, deadline, since }, since, capacity);
     if (!added.ok) {
@@ -111,18 +111,18 @@ export function createSlots({ slots, capacity, now, windows = () => noWindows, o
       queue = withdraw(queue, id);
       giveUp(id, 'gone');
     };
-    place.signal.addEventListener('abort', leave, { once: true });
-    waiting.set(id, { place, work, since, leave });
+    request.signal.addEventListener('abort', leave, { once: true });
+    waiting.set(id, { request, work, since, leave });
     pump();
   }
 
   return {
     /** Begins it at once or when a slot is free, or gives it up: exactly one of both. */
-    run(place: Place, work: Work): void {
-      if (place.signal.aborted) work.giveUp('gone');
-      else if (isOff(windows()) && busy < slots && waiting.size === 0 && place.deadline > now()) {
-        void begin(work, place, 0);
-      } else wait(place, work);
+    run(request: SlotRequest, work: Work): void {
+      if (request.signal.aborted) work.giveUp('gone');
+      else if (isOff(windows()) && busy < slots && waiting.size === 0 && request.deadline > now()) {
+        void begin(work, request, 0);
+      } else wait(request, work);
     },
     queued: (): Record<RequestClass, number> => countByClass(queue),
     busy: () => busy,

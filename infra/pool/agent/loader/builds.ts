@@ -17,13 +17,13 @@ export interface BuildFile {
 /** Returns the path of a file at the engine. */
 export const placedName = ({ name, as }: BuildFile): string => as ?? name;
 
-interface Place {
+interface BuildPath {
   readonly part: string;
   readonly target: string;
   readonly as: string;
 }
 
-function placeOf(name: string): Place | undefined {
+function parseBuildPath(name: string): BuildPath | undefined {
   const [, part = '', target = '', file = ''] = /^([^/]+)\/builds\/([^/]+)\/(.+)$/.exec(name) ?? [];
   if (file !== '') return { part, target, as: `${part}/${file}` };
   const [, of = '', named = ''] = /^([^/]+)\/configs\/([^/]+)\.pbtxt$/.exec(name) ?? [];
@@ -37,18 +37,18 @@ export function selectBuild<F extends BuildFile>(
 ): Result<{ readonly files: readonly (F & BuildFile)[]; readonly others: readonly F[] }, string> {
   const builds = new Map<string, Set<string>>();
   for (const { name } of files) {
-    const place = placeOf(name);
-    if (!place || !name.startsWith(`${place.part}/builds/`)) continue;
-    builds.set(place.part, (builds.get(place.part) ?? new Set()).add(place.target));
+    const path = parseBuildPath(name);
+    if (!path || !name.startsWith(`${path.part}/builds/`)) continue;
+    builds.set(path.part, (builds.get(path.part) ?? new Set()).add(path.target));
   }
   const lacking = [...builds].find(([, targets]) => !targets.has(target));
   if (lacking) return no(`${lacking[0]} has no build for ${target}, only for ${[...lacking[1]].sort().join(', ')}`);
   const own = files.flatMap((file) => {
-    const place = placeOf(file.name);
-    return place?.target === target ? [{ ...file, as: place.as }] : [];
+    const path = parseBuildPath(file.name);
+    return path?.target === target ? [{ ...file, as: path.as }] : [];
   });
   const replaced = new Set(own.map(placedName));
-  const shared = files.filter(({ name }) => !placeOf(name) && !replaced.has(name));
+  const shared = files.filter(({ name }) => !parseBuildPath(name) && !replaced.has(name));
   const taken = new Set([...own, ...shared].map(({ name }) => name));
   return ok({ files: [...own, ...shared], others: files.filter(({ name }) => !taken.has(name)) });
 }

@@ -108,39 +108,39 @@ async function readLive(repository: string, model: string): Promise<LiveModel> {
 }
 
 /** Reads a model that carries parameters of the agent, `undefined` for another. Rejects a broken one. */
-export async function readModel(place: Place, folder: string): Promise<RepositoryModel | undefined> {
-  const config = await readConfig(path.join(place.repository, folder));
+export async function readModel(scan: RepositoryScan, folder: string): Promise<RepositoryModel | undefined> {
+  const config = await readConfig(path.join(scan.repository, folder));
   if (!config) return undefined;
   const given = textsOf(config);
-  if (given.task === 'infer') return makeModel(place, [folder], [], readParameters(inferParameters, given));
+  if (given.task === 'infer') return makeModel(scan, [folder], [], readParameters(inferParameters, given));
   if (given.task === 'detect') {
     const { languages: language, ...read } = readParameters(detectParameters, given);
-    return makeModel(place, [folder], [], { ...read, language });
+    return makeModel(scan, [folder], [], { ...read, language });
   }
   if (given.task === 'speak') {
     const speech = readParameters(speakParameters, given);
     if (speech.ssml.includes('prosody') && !config.input.some(({ name }) => name === 'PITCH'))
       throw new Error('parameter ssml: prosody needs an input PITCH');
-    return { ...(await makeModel(place, [folder], [], speech)), speech };
+    return { ...(await makeModel(scan, [folder], [], speech)), speech };
   }
   // The live half of another one.
   if (Object.keys(streamParameters.shape).some((key) => Object.hasOwn(given, key))) return undefined;
-  if (textOutputOf(config)) return readTextModel(place, folder, config);
+  if (textOutputOf(config)) return readTextModel(scan, folder, config);
   if (!config.ensemble_scheduling || !Object.keys(parameters.shape).some((key) => Object.hasOwn(given, key)))
     return undefined;
   const read = readParameters(parameters, given);
   const named = [read.vocabulary, read.lexicon, read.language_model].filter((file) => file !== undefined);
-  const live = read.stream_model === undefined ? undefined : await readLive(place.repository, read.stream_model);
-  const model = await makeModel(place, live ? [folder, live.model] : [folder], named, read);
+  const live = read.stream_model === undefined ? undefined : await readLive(scan.repository, read.stream_model);
+  const model = await makeModel(scan, live ? [folder, live.model] : [folder], named, read);
   return { ...model, parameters: read, ...(live && { live }) };
 }
 
 /** A model whose output is text; it hears live streams itself, by decoding them again. */
-async function readTextModel(place: Place, folder: string, config: ModelConfig): Promise<RepositoryModel> {
+async function readTextModel(scan: RepositoryScan, folder: string, config: ModelConfig): Promise<RepositoryModel> {
   const read = readParameters(textParameters, textsOf(config));
   if (textOutputOf(config) === 'TOKENS' && read.vocabulary === undefined)
     throw new Error('parameter vocabulary: TOKENS needs a token file');
-  const made = await makeModel(place, [folder], read.vocabulary === undefined ? [] : [read.vocabulary], read);
+  const made = await makeModel(scan, [folder], read.vocabulary === undefined ? [] : [read.vocabulary], read);
   const [inputs, outputs] = [config.input, config.output].map((tensors) => tensors.map(({ name }) => name));
   return {
     ...made,
@@ -182,14 +182,14 @@ const describedTask = (task: ReadParameters['task']): ModelDescription['task'] =
 
 /** Makes a model of its own folder, the first, and of others that it names. */
 async function makeModel(
-  place: Place,
+  scan: RepositoryScan,
   [folder, ...others]: readonly [string, ...string[]],
   named: readonly string[],
   read: ReadParameters,
 ): Promise<RepositoryModel> {
   const { task, language, precision, stage } = read;
-  const { repository, now } = place;
-  const { name = folder, ...identity } = place.known ?? (await identify(place, [folder, ...others], named));
+  const { repository, now } = scan;
+  const { name = folder, ...identity } = scan.known ?? (await identify(scan, [folder, ...others], named));
   return {
     folder: path.join(repository, folder),
     engineModel: folder,
@@ -222,7 +222,7 @@ interface Identity {
 
 /** Reads the files of a model, which may have to be signed. */
 async function identify(
-  { repository, digests, enter }: Place,
+  { repository, digests, enter }: RepositoryScan,
   folders: readonly [string, ...string[]],
   named: readonly string[],
 ): Promise<Identity> {
@@ -241,7 +241,7 @@ async function identify(
   return { revision: found.revision, files: found.files, unchanged };
 }
 
-interface Place {
+interface RepositoryScan {
   readonly repository: string;
   /** Epoch ms. */
   readonly now: number;

@@ -14,7 +14,7 @@ import {
   liveRefusal,
 } from './container-items.ts';
 import { createPageReader } from './ogg-pages.ts';
-import type { Origin, Place, Source } from './source.ts';
+import type { Origin, ResumePoint, Source } from './source.ts';
 
 /**
  * Sound in one message of a container: 64 KiB of the thinnest speech codecs. Silence unpacks to an hour, in one
@@ -170,7 +170,7 @@ export async function createPacketSource(format: StreamFormat, from: Origin, ski
       for (const item of reader?.finish?.() ?? []) if (item.type === 'refused') return no(item.refusal);
       return ok(undefined);
     },
-    locate(wanted): Place {
+    locate(wanted): ResumePoint {
       const before = places.findLastIndex((place) => place.frame <= wanted - decoder.prerollSeconds * rate);
       // Nothing that far back: the beginning, where every decoder is new.
       if (before > 0) places = places.slice(before);

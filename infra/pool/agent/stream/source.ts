@@ -12,8 +12,8 @@ export interface Origin {
   readonly track?: number | undefined;
 }
 
-/** A place where another source can continue: it begins at `position` and discards `skip` frames. */
-export interface Place {
+/** A point where another source can continue: it begins at `position` and discards `skip` frames. */
+export interface ResumePoint {
   readonly position: number;
   readonly skip: number;
   /** As in `Origin`. */
@@ -31,6 +31,6 @@ export interface Source {
   /** Ends the stream. Refuses with `audio_truncated` one that ends inside an element. */
   end?(): Result<undefined>;
   /** From where on `frame` can be heard again; frames before one that was asked for are forgotten. */
-  locate(frame: number): Place;
+  locate(frame: number): ResumePoint;
   free(): void;
 }

@@ -1,5 +1,5 @@
 import type { Result } from '../../../../shared/result.ts';
-import type { Place } from '../engine/slots.ts';
+import type { SlotRequest } from '../engine/slots.ts';
 
 /** Voice, prosody and urgency of a segment. */
 export interface SpeechOptions {
@@ -10,7 +10,7 @@ export interface SpeechOptions {
   /** Factor of the natural pitch. */
   readonly pitch?: number;
   /** Place in the queue of the engine; by default that of a job. */
-  readonly place?: Omit<Place, 'signal'>;
+  readonly place?: Omit<SlotRequest, 'signal'>;
 }
 
 /** Turns the text of one segment (a sentence, at most `PROJECT_SEGMENT_CHARACTERS` characters) into sound. */

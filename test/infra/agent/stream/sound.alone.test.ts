@@ -10,7 +10,7 @@ import { decodeSound } from '../../../../infra/pool/agent/audio/decode.ts';
 import { createResampler, firstInput } from '../../../../infra/pool/agent/audio/resample.ts';
 import { createPageReader } from '../../../../infra/pool/agent/stream/ogg-pages.ts';
 import { openSource } from '../../../../infra/pool/agent/stream/open-source.ts';
-import type { Origin, Place } from '../../../../infra/pool/agent/stream/source.ts';
+import type { Origin, ResumePoint } from '../../../../infra/pool/agent/stream/source.ts';
 import { publicText } from '../../../../shared/refusal.ts';
 import type { StreamFormat } from '../../../../shared/stream/format.ts';
 import { oggPackets } from '../../../ogg-packets.ts';
@@ -261,7 +261,7 @@ describe('Opus of a stream: a phone', () => {
     const source = await open(format);
     let position = 0;
     let heard = 0;
-    const moves: (Place & { wanted: number })[] = [];
+    const moves: (ResumePoint & { wanted: number })[] = [];
     for (const [i, chunk] of chunks.entries()) {
       const sound = source.push(position, chunk);
       position += chunk.length;

@@ -1,6 +1,6 @@
 import { Candidates } from './candidates.ts';
 import { createMeanings } from './meanings.ts';
-import { type BeamParts, type BeamSettings, beginsWord, NOBODY, NONE, Prefixes, type Trail } from './prefix.ts';
+import { type BeamParts, type BeamSettings, beginsWord, NO_PREFIX, NONE, Prefixes, type Trail } from './prefix.ts';
 
 function logAdd(a: number, b: number): number {
   if (a === NONE) return b;
@@ -124,8 +124,8 @@ export class Beam {
   #extend(prefix: number, token: number): number {
     const tree = this.#tree;
     const child = tree.childOf(prefix, token);
-    if (child !== NOBODY) return this.#touch(child);
-    const slot = this.#enter(NOBODY, token);
+    if (child !== NO_PREFIX) return this.#touch(child);
+    const slot = this.#enter(NO_PREFIX, token);
     shared.parent[slot] = prefix;
     this.#meanings.extend(prefix, token, shared, slot);
     return slot;
@@ -188,7 +188,7 @@ export class Beam {
   #plant(slot: number): number {
     const tree = this.#tree;
     const known = shared.prefix[slot] as number;
-    if (known !== NOBODY) return known;
+    if (known !== NO_PREFIX) return known;
     const prefix = tree.add(shared.parent[slot] as number, shared.token[slot] as number);
     tree.node[prefix] = shared.node[slot] as number;
     tree.letters[prefix] = shared.letters[slot] as number;
@@ -234,7 +234,7 @@ export class Beam {
     const tree = this.#tree;
     const tokens: DecodedToken[] = [];
     let trail = this.#bestTrail(prefix);
-    for (let at = prefix; at !== after && tree.parent[at] !== NOBODY && trail; trail = trail.before) {
+    for (let at = prefix; at !== after && tree.parent[at] !== NO_PREFIX && trail; trail = trail.before) {
       tokens.push({ token: tree.token[at] as number, trail });
       at = tree.parent[at] as number;
     }
@@ -247,7 +247,7 @@ export class Beam {
     let word = this.#trunk;
     while (!tree.kept[this.#fork]) {
       const only = tree.child[this.#fork] as number;
-      if (only === NOBODY || tree.sibling[only] !== NOBODY) break;
+      if (only === NO_PREFIX || tree.sibling[only] !== NO_PREFIX) break;
       // The word in front of the next one has ended.
       if (beginsWord(this.#parts, tree.token[this.#fork] as number, tree.token[only] as number)) word = this.#fork;
       this.#fork = only;
@@ -316,7 +316,7 @@ export class Beam {
       this.#settleFrame(prefix, chosen[at] as number, rows[from + (tree.token[prefix] as number)] as number);
     }
     for (let slot = 0; slot < shared.size; slot++) {
-      if (shared.prefix[slot] !== NOBODY) tree.drop(shared.prefix[slot] as number);
+      if (shared.prefix[slot] !== NO_PREFIX) tree.drop(shared.prefix[slot] as number);
     }
     shared.clear();
     this.#settle();

@@ -1,6 +1,6 @@
 import type { Candidates } from './candidates.ts';
 import { createLifts } from './lifts.ts';
-import { type BeamParts, NOBODY, type Prefixes } from './prefix.ts';
+import { type BeamParts, NO_PREFIX, type Prefixes } from './prefix.ts';
 
 /** Writes down a prefix whose last word has ended. */
 function writeEnded(into: Candidates, slot: number, finished: number, state: number): void {
@@ -60,7 +60,7 @@ export function createMeanings(parts: BeamParts, tree: Prefixes) {
   return {
     /** The prefix that says nothing yet. */
     begin(token: number): number {
-      const root = tree.add(NOBODY, token);
+      const root = tree.add(NO_PREFIX, token);
       tree.node[root] = 0;
       tree.letters[root] = 0;
       tree.state[root] = model?.start ?? 0;

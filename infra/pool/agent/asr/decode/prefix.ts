@@ -54,7 +54,7 @@ export interface Trail {
 export const NONE = Number.NEGATIVE_INFINITY;
 
 /** No prefix, no candidate. */
-export const NOBODY = -1;
+export const NO_PREFIX = -1;
 
 /** Prefixes a tree has room for at first: few utterances ever need more. */
 const INITIAL_CAPACITY = 64;
@@ -108,7 +108,7 @@ function layColumns(capacity: number): Columns {
  * columns: every stream makes and drops hundreds of them each second, and objects would have to be cleaned up.
  */
 export class Prefixes {
-  /** Parent; `NOBODY` when the prefix is final. */
+  /** Parent; `NO_PREFIX` when the prefix is final. */
   parent: Int32Array;
   child: Int32Array;
   sibling: Int32Array;
@@ -176,19 +176,19 @@ export class Prefixes {
     this.candidate = columns.candidate;
   }
 
-  /** Adds a prefix without scores; `parent` may be `NOBODY`. */
+  /** Adds a prefix without scores; `parent` may be `NO_PREFIX`. */
   add(parent: number, token: number): number {
     const id = this.#free.pop() ?? this.#used++;
     if (id === this.parent.length) this.#grow();
     this.parent[id] = parent;
-    this.child[id] = NOBODY;
-    this.sibling[id] = NOBODY;
+    this.child[id] = NO_PREFIX;
+    this.sibling[id] = NO_PREFIX;
     this.token[id] = token;
     this.depth[id] = 0;
     this.closed[id] = 0;
     this.kept[id] = 0;
     this.frame[id] = -1;
-    if (parent !== NOBODY) {
+    if (parent !== NO_PREFIX) {
       this.sibling[id] = this.child[parent] as number;
       this.child[parent] = id;
       this.depth[id] = (this.depth[parent] as number) + 1;
@@ -199,21 +199,21 @@ export class Prefixes {
   /** The prefix with one token more, if the tree has it. */
   childOf(id: number, token: number): number {
     let at = this.child[id] as number;
-    while (at !== NOBODY && this.token[at] !== token) at = this.sibling[at] as number;
+    while (at !== NO_PREFIX && this.token[at] !== token) at = this.sibling[at] as number;
     return at;
   }
 
   /** Takes a prefix that leads to no hypothesis out of the tree, and all before it that led only to it. */
   drop(prefix: number): void {
-    for (let at = prefix; at !== NOBODY && this.child[at] === NOBODY && !this.kept[at]; ) {
+    for (let at = prefix; at !== NO_PREFIX && this.child[at] === NO_PREFIX && !this.kept[at]; ) {
       const parent = this.parent[at] as number;
-      if (parent === NOBODY) return;
+      if (parent === NO_PREFIX) return;
       if (this.child[parent] === at) this.child[parent] = this.sibling[at] as number;
       else {
         let before = this.child[parent] as number;
-        while (before !== NOBODY && this.sibling[before] !== at) before = this.sibling[before] as number;
+        while (before !== NO_PREFIX && this.sibling[before] !== at) before = this.sibling[before] as number;
         // It was dropped before.
-        if (before === NOBODY) return;
+        if (before === NO_PREFIX) return;
         this.sibling[before] = this.sibling[at] as number;
       }
       this.#forget(at);
@@ -223,12 +223,12 @@ export class Prefixes {
 
   /** Makes it the first of the tree; each prefix before it leads to no other. */
   cut(prefix: number): void {
-    for (let at = this.parent[prefix] as number; at !== NOBODY; ) {
+    for (let at = this.parent[prefix] as number; at !== NO_PREFIX; ) {
       const parent = this.parent[at] as number;
       this.#forget(at);
       at = parent;
     }
-    this.parent[prefix] = NOBODY;
+    this.parent[prefix] = NO_PREFIX;
   }
 
   size(): number {
