@@ -198,7 +198,9 @@ function nextOfProject(state: UploadState, event: UploadEvent): UploadState | un
   // Each end counts as a run, so that receivers can distinguish them.
   const base = { ...kept, seq: state.seq + 1, run: isOver(state.status) ? state.run + 1 : state.run };
   if (event.type === 'cancelled') return { ...base, status: 'cancelled' };
-  if (event.type !== 'gathered' || (isOver(state.status) && event.edition === state.edition)) return undefined;
+  if (event.type !== 'gathered') return undefined;
+  // Documents that were read before another gathering ended the project are of an older edition.
+  if (isOver(state.status) && state.edition !== undefined && event.edition <= state.edition) return undefined;
   const { edition, seconds, refusal } = event;
   return { ...base, edition, seconds, ...(refusal ? { status: 'refused', refusal } : { status: 'done' }) };
 }

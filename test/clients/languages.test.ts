@@ -11,8 +11,8 @@ interface SpokenClip {
   readonly text: string;
 }
 
-const folder = path.join(import.meta.dirname, '../clips');
-const foreign: readonly SpokenClip[] = JSON.parse(readFileSync(path.join(folder, 'languages.json'), 'utf8'));
+const folder = path.join(import.meta.dirname, '../clips/languages');
+const foreign: readonly SpokenClip[] = JSON.parse(readFileSync(path.join(folder, 'clips.json'), 'utf8'));
 const english = clipLike('balance.wav');
 /** A clip of each language. */
 const clips = [

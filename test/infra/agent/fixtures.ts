@@ -39,10 +39,16 @@ export function flacHead(samples = 0): Uint8Array {
 }
 
 /** Returns one page of an Ogg stream with these packets, each at most 254 bytes, and its checksum. */
-export function oggPage(number: number, packets: readonly Uint8Array[], flags = number === 0 ? 2 : 0): Uint8Array {
+export function oggPage(
+  number: number,
+  packets: readonly Uint8Array[],
+  flags = number === 0 ? 2 : 0,
+  granule = 0,
+): Uint8Array {
   const header = new Uint8Array(27 + packets.length);
   header.set(new TextEncoder().encode('OggS'));
   header[5] = flags;
+  new DataView(header.buffer).setUint32(6, granule, true);
   header[18] = number & 255;
   header[19] = number >> 8;
   header[26] = packets.length;

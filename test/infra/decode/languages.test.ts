@@ -10,7 +10,7 @@ import { openStream } from '../../../infra/pool/training/reference/stream.ts';
 
 const root = path.join(import.meta.dirname, '../../..');
 const repository = path.join(root, 'infra/pool/models/repository');
-const clips = path.join(root, 'test/clips');
+const clips = path.join(root, 'test/clips/languages');
 
 interface Clip {
   readonly language: string;
@@ -18,10 +18,10 @@ interface Clip {
   readonly text: string;
 }
 
-const listed = JSON.parse(readFileSync(path.join(clips, 'languages.json'), 'utf8')) as Clip[];
+const listed = JSON.parse(readFileSync(path.join(clips, 'clips.json'), 'utf8')) as Clip[];
 const spoken = [
   ...listed.filter(({ file }) => file.endsWith('.wav')),
-  { language: 'en', file: 'meeting.wav', text: '' },
+  { language: 'en', file: '../meeting.wav', text: '' },
 ];
 
 /** Samples of a clip of 16 kHz, mono, 16 bits. */

@@ -3,7 +3,7 @@
     python3 clips.py --out ../../../../test/clips
 
 needs espeak-ng, flite and ffmpeg. clips.json lists {file, text, voice} of
-English, languages.json {language, file, text, voice} of the others.
+English, languages/clips.json {language, file, text, voice} of the others.
 """
 
 import argparse
@@ -86,7 +86,7 @@ def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--out", default="../../../../test/clips")
     out = options.parse_args().out
-    os.makedirs(out, exist_ok=True)
+    os.makedirs(f"{out}/languages", exist_ok=True)
     espeak = voices.Espeak()
     listed = []
     plain = f"{out}/plain.wav"
@@ -98,13 +98,13 @@ def main() -> None:
     foreign = []
     for name, file, text, voice, speed, pitch in FOREIGN:
         speak(espeak, plain, language(name).reading(text), (voice, speed, pitch))
-        ffmpeg(plain, f"{out}/{file}", ["-b:a", "64k"] if file.endswith(".mp3") else ["-c:a", "pcm_s16le"])
+        ffmpeg(plain, f"{out}/languages/{file}", ["-b:a", "64k"] if file.endswith(".mp3") else ["-c:a", "pcm_s16le"])
         foreign.append({"language": name, "file": file, "text": text, "voice": voice})
     os.remove(plain)
     for name, settings in CODED:
         ffmpeg(f"{out}/{CLIPS[0][0]}", f"{out}/{name}", settings)
         listed.append({"file": name, "text": CLIPS[0][1], "voice": CLIPS[0][2]})
-    for name, rows in (("clips", listed), ("languages", foreign)):
+    for name, rows in (("clips", listed), ("languages/clips", foreign)):
         with open(f"{out}/{name}.json", "w", encoding="utf-8") as file:
             json.dump(rows, file, indent=2, ensure_ascii=False)
             file.write("\n")

@@ -59,10 +59,11 @@ function denseOpus(pages: number): Uint8Array {
   const head = Buffer.from('4f707573486561640101380180bb0000000000', 'hex');
   const tags = Buffer.concat([Buffer.from('OpusTags'), new Uint8Array(8)]);
   const packets = Array.from({ length: 255 }, () => Uint8Array.of(0x18));
+  const samples = (count: number) => count * packets.length * 2_880;
   return Buffer.concat([
     oggPage(0, [head]),
     oggPage(1, [tags]),
-    ...Array.from({ length: pages }, (_, i) => oggPage(i + 2, packets)),
+    ...Array.from({ length: pages }, (_, i) => oggPage(i + 2, packets, i === pages - 1 ? 4 : 0, samples(i + 1))),
   ]);
 }
 
