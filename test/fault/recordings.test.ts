@@ -4,13 +4,13 @@ import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { PartName } from '../../infra/local/part.ts';
 import { clipBytes, clipLike } from '../stack/clips.ts';
-import { OTHER_MODELS, type Running, run } from '../stack/running.ts';
+import { ENGLISH_POOLS, type Running, run } from '../stack/running.ts';
 import { wav } from '../wav.ts';
 
 let running: Running;
 
 beforeAll(async () => {
-  running = await run({ without: OTHER_MODELS });
+  running = await run({ pools: ENGLISH_POOLS });
 }, 60_000);
 afterAll(() => running?.end(), 20_000);
 

@@ -1,10 +1,9 @@
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { importJWK, SignJWT } from 'jose';
 import type { PartName } from '../../infra/local/part.ts';
-import type { Pool } from '../../infra/local/pools.ts';
-import { ROOT } from '../../infra/local/root.ts';
+import { type Pool, pools as usualPools } from '../../infra/local/pools.ts';
 import { type Stack, startStack } from '../../infra/local/stack.ts';
 
 /** A running stack for tests that do not change it. */
@@ -23,42 +22,24 @@ export interface Running extends Shared {
   end(): Promise<void>;
 }
 
-/** Parts and models of a test's stack; all by default. */
+/** Parts and pools of a test's stack; those of `npm start` by default. */
 interface Having {
   readonly parts?: PartName[];
   readonly pools?: readonly Pool[];
-  /** Folders of the model repository that the stack lacks: an agent that starts again loads all that it has. */
-  readonly without?: readonly string[];
 }
 
-/** The 16-bit model and the voice, for tests of restarts that need neither. */
-export const OTHER_MODELS = ['reference-en-fp16', 'asr_inference_fp16', 'voice-en'] as const;
+/** Pools of one model, for tests of restarts: an agent that starts again loads every model of its pool. */
+export const ENGLISH_POOLS: readonly Pool[] = usualPools.map((pool) => ({ ...pool, models: ['reference-en'] }));
 
 /** Starts a stack. */
-export async function run({ parts, pools, without = [] }: Having = {}): Promise<Running> {
+export async function run({ parts, pools }: Having = {}): Promise<Running> {
   const state = mkdtempSync(path.join(os.tmpdir(), 'auricle-test-'));
-  const models = without.length > 0 ? copyModels(without) : undefined;
-  const stack = await startStack({
-    port: 0,
-    state,
-    ...(parts && { parts }),
-    ...(pools && { pools }),
-    ...(models && { models }),
-  });
+  const stack = await startStack({ port: 0, state, ...(parts && { parts }), ...(pools && { pools }) });
   const end = async () => {
     await stack.stop();
-    for (const folder of [state, models]) if (folder) rmSync(folder, { recursive: true, force: true });
+    rmSync(state, { recursive: true, force: true });
   };
   return { ...shared({ stack, state }), stack, end };
-}
-
-function copyModels(without: readonly string[]): string {
-  const copy = mkdtempSync(path.join(os.tmpdir(), 'auricle-models-'));
-  cpSync(path.join(ROOT, 'infra/pool/models/repository'), copy, {
-    recursive: true,
-    filter: (from) => !without.includes(path.basename(from)),
-  });
-  return copy;
 }
 
 /** Builds the view of a stack that another process can use. */

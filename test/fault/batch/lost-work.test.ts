@@ -134,7 +134,8 @@ describe('T4 C11: recovers messages lost while storage, SQS, functions and agent
       expect(new Set(spoken.map(({ seconds }) => seconds)).size).toBe(1);
       expect(shared({ stack, state: folder.path }).logs()).toContain('"what":"resent"');
 
-      const seconds = (await Promise.all(uploads.map(statusOf))).reduce((sum, one) => sum + (one.seconds ?? 0), 0);
+      const heard = await Promise.all(uploads.map(statusOf));
+      const seconds = [...heard, ...spoken].reduce((sum, one) => sum + (one.seconds ?? 0), 0);
       const left = async () => {
         await sweep('on-stalled');
         const answer = await ask('POST', '/v1/uploads', { model: 'reference-en', sealed: false, bytes: 1 });

@@ -1,7 +1,7 @@
 // Faults of one pool under load, while the other one is healthy: no recording fails, and no stream loses a sample.
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { clipBytes, clipLike } from '../../stack/clips.ts';
-import { OTHER_MODELS, type Running, run } from '../../stack/running.ts';
+import { ENGLISH_POOLS, type Running, run } from '../../stack/running.ts';
 import { finish, type Line, listen, saysAfter } from '../streams/listener.ts';
 import { kill, noStreams, patience, takeDown, whole } from '../streams/place.ts';
 import { part, story } from '../streams/sound.ts';
@@ -14,6 +14,9 @@ const CALLERS = 3;
 /** Recordings served after a fault before it ends. */
 const SERVED_AFTER = 12;
 
+/** Pause between two KeepAlive messages of a stream. */
+const KEEP_ALIVE_MS = 2_000;
+
 const POOL = 'aks-westeurope';
 const AGENT = `agent-${POOL}`;
 const spoken = clipLike('.wav');
@@ -22,7 +25,7 @@ let running: Running;
 let undisturbed: Line[];
 
 beforeAll(async () => {
-  running = await run({ without: OTHER_MODELS });
+  running = await run({ pools: ENGLISH_POOLS });
   const listener = await listen(running);
   listener.send(story.bytes);
   undisturbed = await finish(listener);
@@ -74,7 +77,7 @@ const health = async (): Promise<string | undefined> => {
 };
 
 /** Faults of a pool; each lasts until recordings were served beside it. */
-const faults: Readonly<Record<string, (load: LoadOfCallers, keepAlive: () => void) => Promise<void>>> = {
+const faults: Readonly<Record<string, (load: LoadOfCallers) => Promise<void>>> = {
   async 'is killed'(load) {
     await kill(running.stack, AGENT);
     await load.more();
@@ -96,12 +99,10 @@ const faults: Readonly<Record<string, (load: LoadOfCallers, keepAlive: () => voi
       restore();
     }
   },
-  async 'starts and dies again and again'(load, keepAlive) {
+  async 'starts and dies again and again'(load) {
     for (let turn = 0; turn < 3; turn++) {
       await kill(running.stack, AGENT);
       await expect.poll(() => running.stack.isReady(AGENT), patience).toBe(true);
-      // A stream without audio ends after ten seconds.
-      keepAlive();
     }
     await load.more();
   },
@@ -116,9 +117,11 @@ describe('C6 an agent under load', () => {
       const until = story.second + 1.5;
       for (const stream of streams) stream.send(part(0, until));
       await Promise.all(streams.map((stream) => stream.until(saysAfter(story.second))));
-      await happen(load, () => {
+      // A stream without audio ends after ten seconds.
+      const beat = setInterval(() => {
         for (const stream of streams) stream.say('KeepAlive');
-      });
+      }, KEEP_ALIVE_MS);
+      await happen(load).finally(() => clearInterval(beat));
       for (const stream of streams) stream.send(part(until));
       expect(await Promise.all(streams.map(finish))).toEqual(streams.map(() => undisturbed));
     } finally {

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { oggPackets } from '../../ogg-packets.ts';
 import { clipBytes, clipLike } from '../../stack/clips.ts';
-import { OTHER_MODELS, type Running, run } from '../../stack/running.ts';
+import { ENGLISH_POOLS, type Running, run } from '../../stack/running.ts';
 import { finish, type Line, type Listener, listen, saysAfter } from './listener.ts';
 import { type Official, openDeepgram, openOpenAi } from './official.ts';
 import { expectNoContent, kill, noStreams, patience, poolOfStream, poolsOfStreams, whole } from './place.ts';
@@ -21,7 +21,7 @@ let lines: Line[];
 let segments: Awaited<ReturnType<Speaker['finish']>>;
 
 beforeAll(async () => {
-  running = await run({ without: OTHER_MODELS });
+  running = await run({ pools: ENGLISH_POOLS });
   const [listener, speaker] = [await listen(running), speak(running)];
   listener.send(story.bytes);
   await speaker.send(story.bytes);

@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { silenceAfter } from '../../infra/agent/fixtures.ts';
 import { clipBytes, clips } from '../../stack/clips.ts';
-import { OTHER_MODELS, type Running, run } from '../../stack/running.ts';
+import { ENGLISH_POOLS, type Running, run } from '../../stack/running.ts';
 import { wav } from '../../wav.ts';
 import { finish, type Line, type Listener, listen, saysAfter } from './listener.ts';
 import { openDeepgram, openOpenAi } from './official.ts';
@@ -32,7 +32,7 @@ let running: Running;
 let undisturbed: Line[];
 
 beforeAll(async () => {
-  running = await run({ without: OTHER_MODELS });
+  running = await run({ pools: ENGLISH_POOLS });
   const listener = await listen(running);
   listener.send(story.bytes);
   undisturbed = await finish(listener);
