@@ -23,11 +23,12 @@ export const pools = [
   {
     ...{ name: 'aks-westeurope', zone: 'eu', platform: 'AKS', region: 'westeurope', location: '52.37,4.90' },
     ...{ accelerator: 'gpu', device: 'h100', price: 7 },
-    models: ['reference-en', 'reference-es', 'language-id', 'voice-en'],
+    models: ['reference-en', 'reference-en-stream', 'reference-es', 'language-id', 'voice-en'],
   },
   {
     ...{ name: 'eks-us-east-1', zone: 'us', platform: 'EKS', region: 'us-east-1', location: '38.95,-77.45' },
-    ...{ accelerator: 'cpu', price: 0.4, models: ['reference-en', 'language-id', 'voice-en'] },
+    ...{ accelerator: 'cpu', price: 0.4 },
+    models: ['reference-en', 'reference-en-stream', 'language-id', 'voice-en'],
   },
 ] as const satisfies readonly Pool[];
 

@@ -1,14 +1,15 @@
 import { execFile } from 'node:child_process';
 import path from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
-import { join } from '../stack/join.ts';
-import type { Shared } from '../stack/running.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Running, run } from '../stack/running.ts';
 import { bytecode, folder, interpreterOf } from './install.ts';
 
-let running: Shared;
+// A stack of its own: a generated request may drain a pool.
+let running: Running;
 beforeAll(async () => {
-  running = await join();
+  running = await run();
 });
+afterAll(() => running?.end());
 
 const here = (name: string) => path.join(import.meta.dirname, name);
 

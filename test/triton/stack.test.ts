@@ -1,7 +1,8 @@
 // `npm start -- --engine triton`: the whole stack, a real Triton in each pool.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -18,6 +19,14 @@ const pools = ['aks-westeurope', 'eks-us-east-1'];
 const models = ['reference-en', 'vad_preprocess', 'asr_inference', 'nlp_postprocess'];
 
 const repository = path.resolve(import.meta.dirname, '../../infra/pool/models/repository');
+
+/** Counts the models of a pool's Triton that are no ensemble. */
+async function networksOf(pool: string): Promise<number> {
+  const url = `http://127.0.0.1:${stack.ports[`engine-${pool}`]}/v2/repository/index`;
+  const answer = await fetch(url, { method: 'POST', body: JSON.stringify({ ready: true }) });
+  const loaded = (await answer.json()) as { name: string }[];
+  return loaded.filter(({ name }) => existsSync(path.join(repository, name, '1/model.onnx'))).length;
+}
 
 const newFolder = () => mkdtemp(path.join(tmpdir(), 'auricle-triton-stack-'));
 let state: string;
@@ -106,9 +115,11 @@ describe('T2: the stack on Triton', { timeout: 100_000 }, () => {
 
   it('leaves no process and no shared memory when it stops', async () => {
     const parts = pools.map((pool) => stack.pid(`engine-${pool}`) ?? 0);
-    // Each pool has a leash, a server and one process for each model that is no ensemble.
-    const networks = (await readdir(repository, { recursive: true })).filter((file) => file.endsWith('model.onnx'));
-    expect(await processesOf(path.join(state, 'engines'))).toHaveLength(2 * (2 + networks.length));
+    // Each pool has a leash, a server and one process for each of its models that is no ensemble.
+    const networks = await Promise.all(pools.map(networksOf));
+    expect(await processesOf(path.join(state, 'engines'))).toHaveLength(
+      networks.reduce((sum, count) => sum + 2 + count, 0),
+    );
     await stack.stop();
     expect(await processesOf(state)).toEqual([]);
     for (const pid of parts) expect(await sharedBy(pid)).toEqual([]);
