@@ -78,13 +78,14 @@ export function openSqs({ queues, region, endpoint, now = Date.now }: SqsOptions
     }
   }
 
-  /** The next in turn that is there, and how many there are. */
+  /** Returns the next queue in turn that is there; `of` counts missing ones, too: a first job may create one now. */
   async function next(signal: AbortSignal): Promise<{ address: string; name: string; of: number } | undefined> {
-    const names = queues().filter((name) => (missing.get(name) ?? 0) <= now());
+    const all = queues();
+    const names = all.filter((name) => (missing.get(name) ?? 0) <= now());
     for (const _ of names) {
       const name = names[turn++ % names.length] as string;
       const address = await find(name, signal);
-      if (address !== undefined) return { address, name, of: names.length };
+      if (address !== undefined) return { address, name, of: all.length };
     }
     return undefined;
   }

@@ -102,6 +102,26 @@ describe('the queue of a zone, as SQS speaks (C2, C11)', () => {
     late.close();
   });
 
+  it('a missing queue of another model does not lengthen the poll', { timeout: 15_000 }, async () => {
+    const client = openClient();
+    await client.send(new CreateQueueCommand({ QueueName: 'present' }));
+    const queues = () => ['absent', 'present'];
+    const endpoint = `http://127.0.0.1:${server.port}`;
+    let at = 0;
+    const agent = openSqs({ queues, region: REGION, endpoint, now: () => at });
+    // The absent one is known to be missing from here on.
+    expect(await agent.receive(1, forever)).toEqual([]);
+    const polled = agent.receive(1, forever);
+    await client.send(new CreateQueueCommand({ QueueName: 'absent' }));
+    client.destroy();
+    await send('first', 'absent');
+    expect(await polled).toEqual([]);
+    at += QUEUE_MISSING_MS;
+    const messages = [...(await agent.receive(1, forever)), ...(await agent.receive(1, forever))];
+    expect(messages).toMatchObject([{ body: 'first' }]);
+    agent.close();
+  });
+
   it('models take turns, and a busy one does not hide the others', async () => {
     const client = openClient();
     const names = ['a', 'b', 'c'].map((model) => jobQueue('turns', 'eu', model));
