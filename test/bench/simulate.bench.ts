@@ -76,7 +76,9 @@ async function timeStreams(): Promise<Record<string, number>> {
   const began = performance.now();
   // 1,613 streams are opened a second; the last 20 seconds and the first 60 are not counted.
   const seconds = Math.ceil(STREAMS / 2 / 1_612.8) + 80;
-  const runs = await runAll([1, 2].map((seed) => ({ scenario: 'streams', policy: ours.name, seed, change: { seconds } })));
+  const runs = await runAll(
+    [1, 2].map((seed) => ({ scenario: 'streams', policy: ours.name, seed, change: { seconds } })),
+  );
   const streams = runs.reduce((sum, { figures }) => sum + figures.requests, 0);
   const took = (performance.now() - began) / 1_000;
   return { streams, streams_s: took, million_streams_s: (took * STREAMS) / streams };
@@ -100,7 +102,10 @@ export async function measure(options: string[]): Promise<Bench> {
     goodput: mean('twice the load', ours.name, 'goodput'),
     wait_vs_oracle: ratio('sixty pools'),
     wait_vs_oracle_six: ratio('six pools'),
-    residency_breaches: cells.reduce((sum, { runs }) => sum + runs.reduce((all, one) => all + one.figures.breaches, 0), 0),
+    residency_breaches: cells.reduce(
+      (sum, { runs }) => sum + runs.reduce((all, one) => all + one.figures.breaches, 0),
+      0,
+    ),
     canary_share: mean('canary', ours.name, 'canary'),
     ...(options.includes('--no-streams') ? {} : await timeStreams()),
   };

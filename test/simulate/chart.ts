@@ -29,7 +29,7 @@ function smooth(values: readonly (number | undefined)[], width: number): (number
   });
 }
 
-const escape = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+const escapeText = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
 
 function pathOf(values: readonly (number | undefined)[], top: number): string {
   const step = (PLOT.right - PLOT.left) / values.length;
@@ -80,13 +80,13 @@ export function drawChart(title: string, lines: readonly Line[]): string {
   const drawn = lines.map(({ name }, at) => {
     const colour = COLOURS[at % COLOURS.length];
     const width = at === 0 ? 3 : 1.5;
-    const label = `<text x="${PLOT.right + 10}" y="${(labels[at] as number).toFixed(1)}" dy="4" fill="${colour}">${escape(name)}</text>`;
+    const label = `<text x="${PLOT.right + 10}" y="${(labels[at] as number).toFixed(1)}" dy="4" fill="${colour}">${escapeText(name)}</text>`;
     return `<path d="${pathOf(smoothed[at] ?? [], top)}" fill="none" stroke="${colour}" stroke-width="${width}"/>${label}`;
   });
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="sans-serif" font-size="12">`,
     `<rect width="${WIDTH}" height="${HEIGHT}" fill="#fff"/>`,
-    `<text x="${PLOT.left}" y="22" font-size="15" font-weight="bold">${escape(title)}</text>`,
+    `<text x="${PLOT.left}" y="22" font-size="15" font-weight="bold">${escapeText(title)}</text>`,
     ...ticks,
     ...times,
     // Ours is drawn last, above the others.

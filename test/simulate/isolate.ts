@@ -125,29 +125,32 @@ export class Isolate {
     agent.coming += 1;
     simulation.after(networkMs / 2, () => {
       agent.coming -= 1;
+      const serve = (servedMs: number) => work.done({ served: true, servedMs, networkMs, revision: model.revision });
       const back = (result: number | Reason) => {
         simulation.after(networkMs / 2, () => {
-          if (typeof result === 'string') return fail(result, true);
-          // A stream lasts as long as its speaker talks: no measure of the agent's speed.
-          this.#finish(name, undefined, work.staysMs === undefined ? simulation.now() - began : 0);
-          work.done({ served: true, servedMs: result, networkMs, revision: model.revision });
+          if (typeof result === 'string') {
+            fail(result, true);
+            return;
+          }
+          this.#finish(name, undefined, simulation.now() - began);
+          serve(result);
         });
       };
       if (work.staysMs === undefined) agent.submit({ ...work, end: back });
-      else this.#open(agent, work.staysMs, back);
+      else if (agent.state !== 'up' || agent.streams >= (agent.plan.description.streams ?? 0)) back('pool_busy');
+      else {
+        simulation.after(networkMs / 2, () => serve(0));
+        this.#hold(agent, work.staysMs);
+      }
     });
   }
 
-  /** Opens a live stream; the agent refuses it beyond its number. */
-  #open(agent: SimulatedAgent, staysMs: number, back: (result: number | Reason) => void): void {
-    if (agent.streams >= (agent.plan.description.streams ?? 0)) {
-      back('pool_busy');
-      return;
-    }
+  /** Holds a live stream open. It lasts as long as its speaker talks: no measure of the agent's speed. */
+  #hold(agent: SimulatedAgent, staysMs: number): void {
     agent.streams += 1;
     this.#context.simulation.after(staysMs, () => {
       agent.streams -= 1;
-      back(staysMs);
+      this.#finish(agent.plan.description.agent, undefined, 0);
     });
   }
 

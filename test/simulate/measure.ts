@@ -40,6 +40,8 @@ export interface Sample {
   readonly waitMs: number;
   /** Size of the work; 1 is the mean. */
   readonly size: number;
+  /** The revision on trial served it. */
+  readonly trialed: boolean;
 }
 
 /** Largest sample of answer times for percentiles; beyond it every second one is dropped. */
@@ -50,12 +52,12 @@ export class Collector {
   requests = 0;
   failed = 0;
   breaches = 0;
-  canary = 0;
   #answers: number[] = [];
   #every = 1;
   #seen = 0;
   #answerSum = 0;
   #waitSum = 0;
+  #canary = 0;
   #useful = 0;
   #offered = 0;
   #realtime = { served: 0, all: 0, inTime: 0, waitSum: 0 };
@@ -66,9 +68,10 @@ export class Collector {
     if (name === 'realtime') this.#realtime.all += 1;
   }
 
-  served({ class: name, answerMs, waitMs, size }: Sample): void {
+  served({ class: name, answerMs, waitMs, size, trialed }: Sample): void {
     this.#seen += 1;
     this.#answerSum += answerMs;
+    if (trialed) this.#canary += 1;
     this.#waitSum += waitMs;
     if (this.#seen % this.#every === 0) this.#answers.push(answerMs);
     if (this.#answers.length > SAMPLES_MAX) {
@@ -97,7 +100,7 @@ export class Collector {
       goodput: share(this.#useful, Math.min(possible, this.#offered)),
       failed: share(this.failed, this.requests),
       breaches: this.breaches,
-      canary: share(this.canary, this.#seen),
+      canary: share(this.#canary, this.#seen),
       imbalance,
     };
   }

@@ -1,5 +1,6 @@
 // One run of a scenario: clients, isolates, rosters and agents on one simulated clock.
 import type { Place } from '../../edge/place.ts';
+import type { RouteRequest } from '../../edge/routing/route.ts';
 import { classes, type RequestClass } from '../../shared/tenant/claims.ts';
 import { randomOf } from '../fake/random.ts';
 import { SimulatedAgent } from './agent.ts';
@@ -99,37 +100,62 @@ export interface Run {
   readonly timeline: readonly (number | undefined)[];
 }
 
+/** Starts the isolates of the edge; `sent` counts attempts by agent, and the collector those outside a tenant's zones. */
+function startIsolates(
+  { scenario, policy, seed, simulation, agents }: World,
+  locations: readonly Place[],
+  collector: Collector,
+  sent: Map<SimulatedAgent, number>,
+): Isolate[] {
+  const byName = new Map(agents.map((agent) => [agent.plan.description.agent, agent]));
+  const { lateMs, canary = false } = scenario;
+  const rosters = startRosters(agents, simulation, { lateMs, canary, change: policy.change ?? ((entry) => entry) });
+  const random = randomOf(seed + 1_000_003);
+  const onAttempt = ({ zones }: RouteRequest, agent: SimulatedAgent) => {
+    sent.set(agent, (sent.get(agent) ?? 0) + 1);
+    if (!zones.includes(agent.plan.description.zone)) collector.breaches += 1;
+  };
+  return locations.map((location) => {
+    const read = createReader(rosters, simulation.now);
+    return new Isolate({ simulation, agents: byName, policy, random, location, read, onAttempt });
+  });
+}
+
+interface World {
+  readonly scenario: Scenario;
+  readonly policy: Policy;
+  readonly seed: number;
+  readonly simulation: Simulation;
+  readonly agents: readonly SimulatedAgent[];
+}
+
+/** Answer times of the requests of each second of a run. */
+function createTimeline(seconds: number) {
+  const sums = Array.from({ length: seconds }, () => ({ sum: 0, count: 0 }));
+  return {
+    add(second: number, ms: number): void {
+      const one = sums[second];
+      if (!one) return;
+      one.sum += ms;
+      one.count += 1;
+    },
+    means: () => sums.map(({ sum, count }) => (count > 0 ? sum / count : undefined)),
+  };
+}
+
+/** Runs a scenario with a policy. Equal seeds give equal figures. */
 export function run(scenario: Scenario, policy: Policy, seed: number): Run {
   const simulation = createSimulation(EPOCH);
   const { now, after } = simulation;
   const agents = scenario.fleet.pools.map((plan) => new SimulatedAgent(plan, simulation));
-  const byName = new Map(agents.map((agent) => [agent.plan.description.agent, agent]));
-  const change = policy.change ?? ((entry) => entry);
-  const rosters = startRosters(agents, simulation, {
-    lateMs: scenario.lateMs,
-    canary: scenario.canary ?? false,
-    change,
-  });
   const traffic = createTraffic(scenario, seed);
-  const random = randomOf(seed + 1_000_003);
+  const { locations } = traffic;
   const collector = new Collector();
   const sent = new Map<SimulatedAgent, number>();
-  const { locations } = traffic;
-  const isolates = locations.map(
-    (location) =>
-      new Isolate({
-        ...{ simulation, agents: byName, policy, random, location },
-        read: createReader(rosters, now),
-        onAttempt({ zones }, agent) {
-          sent.set(agent, (sent.get(agent) ?? 0) + 1);
-          if (!zones.includes(agent.plan.description.zone)) collector.breaches += 1;
-        },
-      }),
-  );
-  const timeline = Array.from({ length: scenario.seconds }, () => ({ sum: 0, count: 0 }));
+  const isolates = startIsolates({ scenario, policy, seed, simulation, agents }, locations, collector, sent);
+  const timeline = createTimeline(scenario.seconds);
   const end = EPOCH + scenario.seconds * 1_000;
-  const counted = EPOCH + scenario.warmSeconds * 1_000;
-  const last = end - DRAIN_MS;
+  const [counted, last] = [EPOCH + scenario.warmSeconds * 1_000, end - DRAIN_MS];
   const rate = scenario.load * capacityOf(scenario);
 
   const arrive = () => {
@@ -137,33 +163,25 @@ export function run(scenario: Scenario, policy: Policy, seed: number): Run {
     const { group, class: drawn, language, isolate, size, tenant, session, keeps, staysMs } = traffic.next();
     const began = now();
     if (scenario.tide && keeps >= scenario.tide(language, (began - EPOCH) / (end - EPOCH))) return;
-    const name = staysMs === undefined ? drawn : 'realtime';
+    const live = staysMs !== undefined;
+    const name = live ? 'realtime' : drawn;
     const counts = began >= counted && began < last;
     if (counts) collector.offer(name, size);
     const done = (result: Done) => {
-      if (!counts) return;
-      if (!result.served) {
-        collector.failed += 1;
-        return;
-      }
-      const answerMs = now() - began - (staysMs ?? 0);
-      const servedMs = staysMs === undefined ? result.servedMs : 0;
-      const waitMs = Math.max(0, answerMs - servedMs - result.networkMs);
-      if (result.revision === CANARY) collector.canary += 1;
-      const second = timeline[Math.floor((began - EPOCH) / 1_000)];
-      if (second) {
-        second.sum += answerMs;
-        second.count += 1;
-      }
-      collector.served({ class: name, answerMs, waitMs, size });
+      if (counts && !result.served) collector.failed += 1;
+      if (!result.served) return;
+      const answerMs = now() - began;
+      timeline.add(Math.floor((began - EPOCH) / 1_000), answerMs);
+      const waitMs = Math.max(0, answerMs - result.servedMs - result.networkMs);
+      const trialed = result.revision === CANARY;
+      if (counts) collector.served({ class: name, answerMs, waitMs, size, trialed });
     };
     (isolates[isolate] as Isolate).route({
       ...{ class: policy.classless ? 'default' : name, tenant, deadline: began + TICKET_MS, size, done },
-      ...(staysMs !== undefined && { staysMs }),
+      ...(live && { staysMs }),
       route: {
         ...{ tenant, session, task: 'transcribe', model: modelOf(language), zones: group.zones, suite: 5, class: name },
-        place: locations[isolate],
-        ...(staysMs !== undefined && { live: true, realtime: true }),
+        ...{ place: locations[isolate], live, realtime: live },
       },
     });
   };
@@ -178,6 +196,6 @@ export function run(scenario: Scenario, policy: Policy, seed: number): Run {
   return {
     figures: collector.figures(possible, Math.max(...shares) / mean),
     events: simulation.count(),
-    timeline: timeline.map(({ sum, count }) => (count > 0 ? sum / count : undefined)),
+    timeline: timeline.means(),
   };
 }

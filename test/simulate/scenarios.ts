@@ -54,8 +54,7 @@ const flapping: Faults = (agents, { after, now }: Simulation) => {
 
 /** Daylight of the speakers of a language: their night has a fifth of the traffic of their noon. */
 const noon: Readonly<Record<Language, number>> = { zh: 0.2, es: 0.5, en: 0.65 };
-const tide = (language: Language, part: number): number =>
-  0.6 + 0.4 * Math.cos(2 * Math.PI * (part - noon[language]));
+const tide = (language: Language, part: number): number => 0.6 + 0.4 * Math.cos(2 * Math.PI * (part - noon[language]));
 
 /** The scenarios in the order of the report. Faults of one pool are in the small fleet, where they hurt most. */
 export const scenarios: readonly Scenario[] = [
