@@ -10,6 +10,8 @@ const LOAD_AGE_MS = 2_000;
 const LATENCY_AGE_MS = 10_000;
 /** Delay of a live stream's words for each stream a slot serves: one pass of the engine. */
 const STREAM_MS = 20;
+/** Share of its streams above which an agent counts as full: its report is a second or two old. */
+const STREAMS_SHARE_MAX = 0.95;
 /** Share of its power budget above which an agent hands work to processors (A14). */
 const POWER_SHARE_MAX = 0.8;
 /** Extra time that a request accepts at a processor to spare an agent above POWER_SHARE_MAX. */
@@ -65,6 +67,9 @@ export interface Cost {
   readonly price: number;
 }
 
+/** Free share of an agent that is about to refuse a stream: it is drawn where there is no other one. */
+const FREE_MIN = 1e-9;
+
 /** Facts of a decision that the costs of all candidates share. */
 export interface CostContext {
   readonly memory: RouteMemory;
@@ -79,6 +84,8 @@ export interface CostContext {
   readonly hasProcessor: boolean;
   /** Highest price of a slot-hour among the candidates, US dollars; 0 when none says. */
   readonly dearest: number;
+  /** The request is a live stream. */
+  readonly live: boolean;
 }
 
 /** 1 for news, 1/e after `scale` ms, towards 0: how much a statement of that age still counts. */
@@ -116,7 +123,14 @@ function isSaturated(entry: Loaded, ours: RequestClass, memory: RouteMemory, now
   return busyAt(entry, memory, now) >= entry.description.slots && queuedAhead(entry, ours, now) >= 1;
 }
 
-/** The last contexts of a list of candidates, by class and whether the request is realtime. */
+/** Returns the share of an agent's streams that are free, at least `FREE_MIN`. */
+const freeOfStreams = ({ description: { streams = Number.POSITIVE_INFINITY }, load }: Loaded): number =>
+  Math.max(FREE_MIN, 1 - (load.streams ?? 0) / (streams * STREAMS_SHARE_MAX));
+
+/** Reports whether an agent is about to refuse live streams. */
+const isFullOfStreams = (entry: Loaded): boolean => freeOfStreams(entry) === FREE_MIN;
+
+/** The last contexts of a list of candidates, by class and whether the request is realtime or live. */
 const contexts = new WeakMap<readonly Listed[], Map<string, CostContext>>();
 
 /** Reads what the costs of all candidates share; again after `CONTEXT_MS` for the same list. */
@@ -127,20 +141,23 @@ export function costContext(
   now: number,
 ): CostContext {
   const fast = isRealtime(request);
-  const kind = fast ? `${request.class} fast` : request.class;
+  const live = request.live === true;
+  const kind = `${request.class} ${fast} ${live}`;
   const ofList = contexts.get(listed) ?? new Map<string, CostContext>();
   const cached = ofList.get(kind);
   const isFresh = cached?.memory === memory && now >= cached.now && now - cached.now < CONTEXT_MS;
   if (isFresh) return { ...cached, now };
   const hasProcessor = listed.some(({ entry }) => isProcessor(entry));
   const isFast = ({ entry }: Listed) =>
-    !isProcessor(entry) && !(hasProcessor && isHot(entry)) && !isSaturated(entry, request.class, memory, now);
+    !isProcessor(entry) &&
+    !(hasProcessor && isHot(entry)) &&
+    !(live ? isFullOfStreams(entry) : isSaturated(entry, request.class, memory, now));
   const free = fast ? listed.filter(isFast) : [];
   const hasFast = free.length > 0;
   const hasFree = free.some(({ entry: { load, description } }) => load.busy < description.slots);
   const dearest = listed.reduce((most, { entry }) => Math.max(most, slotPrice(entry) ?? 0), 0);
   const typical = typicalMs(listed, memory, now);
-  const context = { memory, now, typical, hasFast, hasFree, hasProcessor, dearest };
+  const context = { memory, now, typical, hasFast, hasFree, hasProcessor, dearest, live };
   contexts.set(listed, ofList.set(kind, context));
   return context;
 }
@@ -178,8 +195,9 @@ function deviceTerm({ description: { accelerator, device } }: Loaded, { hasFast 
  */
 export function drawWeight(entry: Loaded, context: CostContext): number {
   const { slots } = entry.description;
+  const places = context.live ? slots * freeOfStreams(entry) : slots;
   const counts = context.hasFast && (context.hasFree || isProcessor(entry));
-  return counts ? slots * 2 ** (-deviceTerm(entry, context) / DEVICE_HALF_MS) : slots;
+  return counts ? places * 2 ** (-deviceTerm(entry, context) / DEVICE_HALF_MS) : places;
 }
 
 /**

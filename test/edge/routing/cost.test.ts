@@ -108,6 +108,17 @@ describe('A9 realtime speech', () => {
     expect(choices(request({ class: 'realtime' }), entries).counts).toEqual({ behind: runs });
   });
 
+  it('opens streams where the fastest devices have none left', () => {
+    const models = [model({ live: true })];
+    const listed = (name: string, device: string, streams: number) =>
+      agent(name, { device, models, streams: 100 }, { streams });
+    const cpu = agent('cpu', { accelerator: 'cpu', models, streams: 100 });
+    const full = [listed('one', 'h100', 98), listed('two', 'h100', 98)];
+    const asked = request({ class: 'realtime', live: true });
+    expect(choices(asked, [...full, listed('l4', 'l4', 60)]).counts).toEqual({ l4: runs });
+    expect(choices(asked, [...full, cpu]).counts).toEqual({ cpu: runs });
+  });
+
   it('takes any device in other classes', () => {
     const { counts } = choices(request({ class: 'interactive' }), fleet().slice(0, 2));
     expect(counts.l4).toBeGreaterThan(runs / 3);
