@@ -13,7 +13,7 @@ const CHARTS = path.join(import.meta.dirname, 'results', 'simulate');
 /** Streams of the measurement of speed, in two runs. */
 const STREAMS = 1_000_000;
 /** Scenarios in which each ingredient is switched off. */
-const ABLATED: ReadonlySet<string> = new Set(['six pools', 'slow pool', 'stuck pool', 'twice the load, six']);
+const ABLATED: ReadonlySet<string> = new Set(['six pools', 'slow pool', 'stuck pool', 'twice the load on six']);
 
 /** Runs of one scenario with one policy, a seed each. */
 interface Cell {
@@ -98,7 +98,7 @@ export async function measure(options: string[]): Promise<Bench> {
   const ratio = (scenario: string) => mean(scenario, ours.name, 'answerMs') / mean(scenario, 'oracle', 'answerMs');
   const figures = {
     realtime_in_deadline: mean('twice the load', ours.name, 'realtimeInDeadline'),
-    realtime_in_deadline_six: mean('twice the load, six', ours.name, 'realtimeInDeadline'),
+    realtime_in_deadline_six: mean('twice the load on six', ours.name, 'realtimeInDeadline'),
     goodput: mean('twice the load', ours.name, 'goodput'),
     wait_vs_oracle: ratio('sixty pools'),
     wait_vs_oracle_six: ratio('six pools'),

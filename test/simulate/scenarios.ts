@@ -75,7 +75,7 @@ export const scenarios: readonly Scenario[] = [
   },
   { ...common, name: 'day and night', fleet: fleets.sixty, load: 0.8, seconds: 60, tide },
   { ...common, name: 'twice the load', fleet: fleets.sixty, load: 2, seconds: 50 },
-  { ...common, name: 'twice the load, six', load: 2, seconds: 80 },
+  { ...common, name: 'twice the load on six', load: 2, seconds: 80 },
   { ...common, name: 'canary', load: 0.8, canary: true },
   { ...common, name: 'streams', fleet: fleets.sixty, load: 0.9, seconds: 120, warmSeconds: 60, streamSeconds: 20 },
 ];
