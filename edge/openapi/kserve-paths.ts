@@ -2,16 +2,13 @@ import { headerLengthField } from '../../shared/kserve/body.ts';
 import { INFER_NAME_CHARACTERS } from '../../shared/kserve/limits.ts';
 import type { Reason } from '../../shared/refusal.ts';
 import { bytes, hint, inPath, json, namedModel, requestClass, requestId, success, text } from './parts.ts';
-import { errors, identified } from './refusals.ts';
+import { allowance, errors, identified, routed } from './refusals.ts';
 import { text as characters, like } from './values.ts';
 
 const calling = [
   ...identified,
   'sealing_required',
-  'allowance_requests',
-  'allowance_concurrent',
-  'allowance_seconds',
-  'audit_unavailable',
+  ...allowance,
   'residency_mismatch',
   'model_unknown',
   'version_unknown',
@@ -20,12 +17,7 @@ const calling = [
   'tensors_unsupported',
   'tensors_too_large',
   'client_slow',
-  'no_pool',
-  'edge_busy',
-  'pool_busy',
-  'pool_lost',
-  'engine_failed',
-  'deadline_passed',
+  ...routed,
 ] as const satisfies readonly Reason[];
 
 const refused = (...reasons: readonly Reason[]) => errors(reasons, 'KserveError');

@@ -1,11 +1,10 @@
 import { PROJECT_DOCUMENTS_MAX, PROJECT_SEGMENTS_MAX } from '../../shared/jobs/limits.ts';
 import { PROJECT_ID } from '../../shared/jobs/project-id.ts';
 import { text as anyText, bytes, idempotencyKey, inPath, json, query, requestId, schema, success } from './parts.ts';
-import { errors, identified } from './refusals.ts';
+import { allowance, errors, identified } from './refusals.ts';
 import { like, whole } from './values.ts';
 
 const always = [...identified, 'uploads_closed', 'uploads_unavailable', 'storage_unavailable'] as const;
-const allowance = ['allowance_requests', 'allowance_concurrent', 'allowance_seconds', 'audit_unavailable'] as const;
 /** Refusals of calls that make something. */
 const making = ['deadline_passed', 'idempotency_key_running', 'idempotency_key_reused'] as const;
 const about = [...always, 'project_unknown'] as const;

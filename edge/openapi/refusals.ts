@@ -10,6 +10,22 @@ export const identified: readonly Reason[] = [
   'identity_unavailable',
   'scope_missing',
 ];
+/** Refusals of the tenant's quota and its record. */
+export const allowance = [
+  'allowance_requests',
+  'allowance_concurrent',
+  'allowance_seconds',
+  'audit_unavailable',
+] as const satisfies readonly Reason[];
+/** Refusals of a request that goes to an agent. */
+export const routed = [
+  'no_pool',
+  'edge_busy',
+  'pool_busy',
+  'pool_lost',
+  'engine_failed',
+  'deadline_passed',
+] as const satisfies readonly Reason[];
 export const transcriptionRefusals: readonly Reason[] = [
   ...identified,
   'language_forbidden',
@@ -38,12 +54,7 @@ export const transcriptionRefusals: readonly Reason[] = [
   'audio_invalid',
   'audio_unsupported',
   'audio_too_long',
-  'no_pool',
-  'edge_busy',
-  'pool_busy',
-  'pool_lost',
-  'engine_failed',
-  'deadline_passed',
+  ...routed,
   'audit_unavailable',
 ];
 

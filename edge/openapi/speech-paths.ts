@@ -2,16 +2,13 @@ import { requestedModel } from '../../shared/registry/names.ts';
 import { SPEECH_RATE_MAX, SPEECH_RATE_MIN, speechEncodings, speechRates } from '../../shared/speech/speak.ts';
 import { bytes, json, query, requestClass, requestId, schema, success } from './parts.ts';
 import { rateLimitRefs } from './rate-limit.ts';
-import { errors, identified } from './refusals.ts';
+import { allowance, errors, identified, routed } from './refusals.ts';
 import { input, oneOf, text } from './values.ts';
 
 const speechRefusals = [
   ...identified,
   'sealing_required',
-  'allowance_requests',
-  'allowance_concurrent',
-  'allowance_seconds',
-  'audit_unavailable',
+  ...allowance,
   'field_invalid',
   'field_missing',
   'json_invalid',
@@ -26,12 +23,7 @@ const speechRefusals = [
   'language_unknown',
   'language_forbidden',
   'residency_mismatch',
-  'no_pool',
-  'edge_busy',
-  'pool_busy',
-  'pool_lost',
-  'engine_failed',
-  'deadline_passed',
+  ...routed,
 ] as const;
 
 const refusedSocket = [

@@ -1,11 +1,10 @@
 import { UPLOAD_ID } from '../../shared/jobs/paths.ts';
 import { transcriptFormats } from '../../shared/jobs/upload-contract.ts';
 import { idempotencyKey, inPath, json, query, requestId, schema, success, text } from './parts.ts';
-import { errors, identified } from './refusals.ts';
+import { allowance, errors, identified } from './refusals.ts';
 import { like, oneOf, whole } from './values.ts';
 
 const always = [...identified, 'uploads_closed', 'uploads_unavailable', 'storage_unavailable'] as const;
-const allowance = ['allowance_requests', 'allowance_concurrent', 'allowance_seconds', 'audit_unavailable'] as const;
 /** Refusals of calls that make something. */
 const making = ['deadline_passed', 'idempotency_key_running', 'idempotency_key_reused', 'upload_exists'] as const;
 const about = [...always, 'upload_unknown'] as const;
