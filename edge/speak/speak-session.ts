@@ -1,5 +1,5 @@
 import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
-import type { Result } from '../../shared/result.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import type { Alarm, Runtime } from '../clock.ts';
 import {
@@ -95,18 +95,18 @@ export class SpeakSession {
     if (message.type === 'Clear') this.#clear();
     else if (message.type === 'Close') this.#finish();
     else return this.#flush();
-    return { ok: true, value: undefined };
+    return ok(undefined);
   }
 
   #flush(): Result<undefined> {
     if (this.#waiting.length >= FLUSHES_MAX) {
       const rule = `${FLUSHES_MAX} of them wait to be spoken`;
-      return { ok: false, refusal: refuse('field_invalid', { field: 'Flush', rule }) };
+      return no(refuse('field_invalid', { field: 'Flush', rule }));
     }
     this.#waiting.push({ text: this.#text.take(), sequence: this.#sequence });
     this.#sequence += 1;
     void this.#speakAll();
-    return { ok: true, value: undefined };
+    return ok(undefined);
   }
 
   #clear(): void {
@@ -122,7 +122,7 @@ export class SpeakSession {
     const text = this.#text.take();
     if (text.trim() !== '') this.#waiting.push({ text, sequence: this.#sequence });
     this.#isClosing = true;
-    if (!this.#isSpeaking) void this.#speakAll();
+    void this.#speakAll();
   }
 
   async #speakAll(): Promise<void> {
@@ -142,7 +142,7 @@ export class SpeakSession {
 
   /** Speaks a text. A refusal of the text itself is a warning, and the flush is over; any other one is returned. */
   async #speak(text: string, epoch: number): Promise<Result<undefined>> {
-    if (text.trim() === '') return { ok: true, value: undefined };
+    if (text.trim() === '') return ok(undefined);
     const opened = await this.#options.speak(text);
     if (!opened.ok) return opened;
     const source = opened.value;
@@ -152,7 +152,7 @@ export class SpeakSession {
     try {
       return await this.#relay(source, isStale);
     } catch (error) {
-      return { ok: false, refusal: await source.broke(error) };
+      return no(await source.broke(error));
     }
   }
 
@@ -162,7 +162,7 @@ export class SpeakSession {
       await source.end(start);
       if (isStale() || refusals[start.refusal.reason].type !== 'invalid_request_error') return start;
       this.#send(warningMessage(start.refusal));
-      return { ok: true, value: undefined };
+      return ok(undefined);
     }
     source.deliver();
     let sound: Uint8Array | undefined = start.value.sound;
@@ -174,7 +174,7 @@ export class SpeakSession {
         return next;
       }
       if (next.value === undefined || next.value instanceof Uint8Array) sound = next.value;
-      else return source.end({ ok: true, value: next.value });
+      else return source.end(ok(next.value));
     }
   }
 

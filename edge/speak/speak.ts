@@ -1,5 +1,5 @@
 import { type Refusal, refuse } from '../../shared/refusal.ts';
-import type { Result } from '../../shared/result.ts';
+import { no, type Result } from '../../shared/result.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import { admit, recordDenial } from '../auth/admit.ts';
 import type { RequestContext } from '../context.ts';
@@ -50,7 +50,7 @@ async function readUnsealed(
   { sealing }: Claims,
   context: RequestContext,
 ): Promise<Result<Readonly<Record<string, unknown>>>> {
-  return sealing === 'client' ? { ok: false, refusal: refuse('sealing_required') } : readJson(request, context);
+  return sealing === 'client' ? no(refuse('sealing_required')) : readJson(request, context);
 }
 
 interface Requested {

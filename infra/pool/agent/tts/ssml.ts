@@ -2,7 +2,7 @@
 import { SaxesParser } from 'saxes';
 import { servesLanguage } from '../../../../shared/pool/language.ts';
 import { refuse } from '../../../../shared/refusal.ts';
-import { no, type Result } from '../../../../shared/result.ts';
+import { no, ok, type Result } from '../../../../shared/result.ts';
 import { PARAGRAPH_MS, type Prosody, SENTENCE_MS, SpeechPlan, type Step } from './speech-plan.ts';
 import { breakMs, pitchFactor, rateFactor, sayAs } from './ssml-values.ts';
 
@@ -34,8 +34,7 @@ interface Level {
   readonly transform: (text: string) => Result<string>;
 }
 
-const verbatim = (value: string): Result<string> => ({ ok: true, value });
-const silent = (): Result<string> => verbatim('');
+const silent = (): Result<string> => ok('');
 
 export const isSsml = (text: string): boolean => /^\s*<(?:\?xml|speak\b)/.test(text);
 
@@ -161,9 +160,8 @@ class SsmlReader {
       return silent;
     }
     if (name === 'break') {
-      return (text) =>
-        text.trim() === '' ? verbatim('') : no(refuse('text_invalid', { rule: '"break" is not empty' }));
+      return (text) => (text.trim() === '' ? silent() : no(refuse('text_invalid', { rule: '"break" is not empty' })));
     }
-    return name === 'say-as' ? (text) => sayAs(text, given['interpret-as'] ?? '') : verbatim;
+    return name === 'say-as' ? (text) => sayAs(text, given['interpret-as'] ?? '') : ok;
   }
 }
