@@ -30,10 +30,8 @@ export interface Times {
   readonly agent: number | undefined;
   /** End of the input, or the last checkpoint after it. */
   readonly finishing: number | undefined;
-  /** Since when the session waits for memory alone; undefined when it does not. */
-  readonly starved?: number | undefined;
-  /** Time that it waits, ms. */
-  readonly starvedMs?: number | undefined;
+  /** End of the wait for memory alone, epoch ms; undefined when the session does not wait. */
+  readonly starvedUntil?: number | undefined;
   /** Whether the session waits only for the client to come back. */
   readonly done: boolean;
 }
@@ -55,8 +53,7 @@ export function dueAt(times: Times, now: number): Due[] {
     if (now - finishing > STREAM_FINISH_MS) due.push('overdue');
     return due;
   }
-  const { starved, starvedMs = STREAM_STARVED_MS } = times;
-  if (starved !== undefined && now - starved > starvedMs) due.push('starved');
+  if (times.starvedUntil !== undefined && now > times.starvedUntil) due.push('starved');
   const left = millisecondsLeft(times, now);
   if (left <= 0) due.push('too_long');
   else if (left <= STREAM_ENDING_MS) due.push('ending');

@@ -68,9 +68,8 @@ export class StreamSession implements SocketHandler, UpstreamListener {
   #served = false;
   /** Why the edge ended the input. */
   #inputRefusal: Refusal | undefined;
-  /** Time from which the session waits for memory alone. */
-  #starved: number | undefined;
-  readonly #starvedMs: number;
+  /** Time until which the session waits for memory alone. */
+  #starvedUntil: number | undefined;
   /** The agent finished while the client was disconnected. */
   #done = false;
   /** The outcome of a done session, once it may be sent. */
@@ -86,7 +85,6 @@ export class StreamSession implements SocketHandler, UpstreamListener {
     this.#context = context;
     this.#onClosed = onClosed;
     this.#timer = new DeadlineTimer(context.runtime);
-    this.#starvedMs = STREAM_STARVED_MS + context.runtime.random() * STREAM_STARVED_MORE_MS;
     const mayGrow = (bytes: number) => this.#memory.mayGrow(bytes);
     this.#buffer = new ReplayBuffer({ format, options, from, mayGrow });
     this.#memory = audioBudget.enter(claims.tenant, this.#buffer);
@@ -389,7 +387,9 @@ export class StreamSession implements SocketHandler, UpstreamListener {
   #readTimes(): Times {
     if (!this.#done) this.#admitted?.stillAtWork();
     this.#reportOverflow();
-    this.#starved = this.#buffer.isStarved ? (this.#starved ?? this.#now()) : undefined;
+    const { random } = this.#context.runtime;
+    if (!this.#buffer.isStarved) this.#starvedUntil = undefined;
+    else this.#starvedUntil ??= this.#now() + STREAM_STARVED_MS + random() * STREAM_STARVED_MORE_MS;
     return {
       began: this.facts.began,
       until: this.facts.until,
@@ -399,8 +399,7 @@ export class StreamSession implements SocketHandler, UpstreamListener {
       disconnected: this.#sender.disconnectedAt,
       agent: this.#upstream.receivedAt,
       finishing: this.#upstream.finishingAt,
-      starved: this.#starved,
-      starvedMs: this.#starvedMs,
+      starvedUntil: this.#starvedUntil,
       done: this.#done,
     };
   }
