@@ -21,7 +21,7 @@ import type { Clock } from './stream/clock.ts';
 import { StreamWorkers } from './stream/workers.ts';
 import { createLog } from './telemetry/log.ts';
 import { createMetrics, type Metrics } from './telemetry/metrics.ts';
-import { createPower, gpuUseOf } from './telemetry/power.ts';
+import { createGpuReaders } from './telemetry/power.ts';
 
 /** Interval of keepalives: under the 10 s of the protocol and any proxy's idle timeout. */
 export const KEEPALIVE_MS = 5_000;
@@ -102,9 +102,10 @@ export async function openBackend(settings: Settings, overrides: AgentOverrides,
   const watch = new EngineWatch({ engine, models, reload, failures, record: outbox.record, log, agent });
   const serviceTime = createServiceTime(now);
   const enginePage = settings.engineMetricsUrl ? createEngineMetrics(settings.engineMetricsUrl) : undefined;
-  const gpuPage = settings.accelerator === 'gpu' ? enginePage : undefined;
+  // The embedded engine of CPU pools has no gauges of GPUs.
+  const gpus = createGpuReaders(settings.accelerator === 'gpu' ? enginePage : undefined, now);
   const { dispatcher, degrader, results } = openQueue({
-    ...{ settings, registry, outbox, log, engine, now, gpu: createPower(gpuPage, now, gpuUseOf) },
+    ...{ settings, registry, outbox, log, engine, now, gpu: gpus.use },
     levels: watch.levels,
     given: overrides.degrader,
     onServed(milliseconds) {
@@ -113,8 +114,6 @@ export async function openBackend(settings: Settings, overrides: AgentOverrides,
     },
   });
   const metrics = openMetrics({ registry, dispatcher, watch, failures, workers, enginePage, context });
-  // The embedded engine of CPU pools has no power gauges.
-  const power = createPower(gpuPage, now);
   const known = (name: string) => loader?.unloaded().filter((one) => one.name === name) ?? [];
   /** Returns a served revision of a model, or a named one that is not loaded and can only be leased. */
   const model = (name: string, revision?: string) =>
@@ -148,7 +147,7 @@ export async function openBackend(settings: Settings, overrides: AgentOverrides,
   };
   return {
     ...{ settings, now, log, keepaliveMs, workers, engine, outbox, keys, releaseMap, failures, watch, serviceTime },
-    ...{ dispatcher, degrader, results, metrics, power, model, lease, descriptions, loader, clock: overrides.clock },
+    ...{ dispatcher, degrader, results, metrics, power: gpus.power, model, lease, descriptions, loader, clock: overrides.clock },
   };
 }
 

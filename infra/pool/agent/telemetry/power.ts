@@ -1,4 +1,4 @@
-// Power that the GPUs of the engine draw, from the gauges of Triton's metrics page (A14).
+// Power and use of the engine's GPUs, from the gauges of Triton's metrics page (A14, A33).
 
 /** Interval of reads: Triton samples its GPUs every two seconds. */
 const POWER_READ_MS = 5_000;
@@ -7,49 +7,54 @@ const POWER_STALE_MS = 15_000;
 /** Largest share that a report carries; a limit near 0 W is a fault of the driver. */
 const POWER_SHARE_MAX = 10;
 
-/** Returns the sum of a gauge over all GPUs; `undefined` when the page has none. */
-function sumOf(page: string, gauge: string): number | undefined {
+/** Returns a gauge of each GPU; none when the page lacks one of them. */
+function valuesOf(page: string, gauge: string): readonly number[] {
   const samples = page.split('\n').filter((line) => line.startsWith(`${gauge}{`));
   const values = samples.map((line) => Number(line.split('} ')[1]?.split(' ')[0]));
-  return values.length > 0 && values.every(Number.isFinite) ? values.reduce((sum, one) => sum + one, 0) : undefined;
+  return values.every(Number.isFinite) ? values : [];
 }
+
+const sum = (values: readonly number[]): number => values.reduce((total, one) => total + one, 0);
 
 /** Returns the mean use of the GPUs, 0 to 1; `undefined` when the page lacks it. */
 export function gpuUseOf(page: string): number | undefined {
-  const gauge = 'nv_gpu_utilization';
-  const sum = sumOf(page, gauge);
-  const gpus = page.split('\n').filter((line) => line.startsWith(`${gauge}{`)).length;
-  return sum === undefined ? undefined : Math.min(1, Math.max(0, sum / gpus));
+  const uses = valuesOf(page, 'nv_gpu_utilization');
+  return uses.length === 0 ? undefined : Math.min(1, Math.max(0, sum(uses) / uses.length));
 }
 
 /** Returns the power drawn as a share of the GPUs' limits; `undefined` when the page lacks either. */
 export function powerOf(page: string): number | undefined {
-  const [usage, limit] = [sumOf(page, 'nv_gpu_power_usage'), sumOf(page, 'nv_gpu_power_limit')];
-  if (usage === undefined || limit === undefined || limit <= 0) return undefined;
-  return Math.min(POWER_SHARE_MAX, Math.max(0, Math.round((usage / limit) * 1_000) / 1_000));
+  const [usages, limits] = [valuesOf(page, 'nv_gpu_power_usage'), valuesOf(page, 'nv_gpu_power_limit')];
+  if (usages.length === 0 || sum(limits) <= 0) return undefined;
+  return Math.min(POWER_SHARE_MAX, Math.max(0, Math.round((sum(usages) / sum(limits)) * 1_000) / 1_000));
+}
+
+interface Reading {
+  readonly share: number;
+  readonly at: number;
 }
 
 /**
- * Returns a reader of the last known share, the power or what `of` reads. A call starts a read of the page when the last one is old, and never
+ * Returns readers of the last known power and use. A call starts a read of the page when the last one is old, and never
  * waits for it.
  */
-export function createPower(
-  readPage: (() => Promise<string | undefined>) | undefined,
-  now: () => number,
-  of: (page: string) => number | undefined = powerOf,
-): () => number | undefined {
+export function createGpuReaders(readPage: (() => Promise<string | undefined>) | undefined, now: () => number) {
   let reading = false;
   let read = Number.NEGATIVE_INFINITY;
-  let last: { readonly share: number; readonly at: number } | undefined;
+  const last: { power?: Reading; use?: Reading } = {};
   const refresh = async (page: () => Promise<string | undefined>) => {
     reading = true;
     read = now();
-    const share = of((await page()) ?? '');
-    if (share !== undefined) last = { share, at: now() };
+    const text = (await page()) ?? '';
+    const [power, use] = [powerOf(text), gpuUseOf(text)];
+    if (power !== undefined) last.power = { share: power, at: now() };
+    if (use !== undefined) last.use = { share: use, at: now() };
     reading = false;
   };
-  return () => {
+  const readerOf = (gauge: keyof typeof last) => (): number | undefined => {
     if (readPage && !reading && now() - read >= POWER_READ_MS) void refresh(readPage);
-    return last && now() - last.at < POWER_STALE_MS ? last.share : undefined;
+    const known = last[gauge];
+    return known && now() - known.at < POWER_STALE_MS ? known.share : undefined;
   };
+  return { power: readerOf('power'), use: readerOf('use') };
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createPower, gpuUseOf, powerOf } from '../../../../infra/pool/agent/telemetry/power.ts';
+import { createGpuReaders, gpuUseOf, powerOf } from '../../../../infra/pool/agent/telemetry/power.ts';
 
 const page = (...watts: number[]) =>
   watts
@@ -22,7 +22,7 @@ it('A14: a page without gauges or with a limit of zero has no share', () => {
 it('A14: an agent reports the last reading until it is stale', async () => {
   let at = 0;
   let served: string | undefined = page(350);
-  const power = createPower(
+  const { power } = createGpuReaders(
     async () => served,
     () => at,
   );
