@@ -10,6 +10,7 @@ import { REPOSITORY, readSound, recogniseOnce } from './clip-sound.ts';
 import { type EdgePhase, PEER_SECONDS_MAX, runPhase, startPeer } from './edge-half.ts';
 import type { EngineOrder } from './engine-double.ts';
 import { expectInterims } from './expected-interims.ts';
+import { mergeReports, mostOf, sumOf } from './merge-reports.ts';
 import { next } from './messages.ts';
 import { ALL_CORES, keepToWorkingCore, loadCores, spreadWorkers } from './pin-threads.ts';
 import { ENGINE_MS } from './traffic.ts';
@@ -171,34 +172,6 @@ interface Started {
   readonly workers: number;
 }
 
-/** Puts the reports of load clients together. Percentiles are those of the worst client. */
-export function mergeReports(reports: readonly AgentLoadReport[]): AgentLoadReport {
-  const sum = (pick: (report: AgentLoadReport) => number) => reports.reduce((total, one) => total + pick(one), 0);
-  const most = (pick: (report: AgentLoadReport) => number) => Math.max(...reports.map(pick));
-  const failures: Record<string, number> = {};
-  for (const report of reports) {
-    for (const [why, count] of Object.entries(report.failures)) failures[why] = (failures[why] ?? 0) + count;
-  }
-  return {
-    opened: sum(({ opened }) => opened),
-    openMs: most(({ openMs }) => openMs),
-    sent: sum(({ sent }) => sent),
-    ended: sum(({ ended }) => ended),
-    lostSeconds: sum(({ lostSeconds }) => lostSeconds),
-    interims: sum(({ interims }) => interims),
-    segments: sum(({ segments }) => segments),
-    unexpected: sum(({ unexpected }) => unexpected),
-    failures,
-    p50: most(({ p50 }) => p50),
-    p90: most(({ p90 }) => p90),
-    p99: most(({ p99 }) => p99),
-    max: most(({ max }) => max),
-    lateP99: most(({ lateP99 }) => lateP99),
-    wordP50: most(({ wordP50 }) => wordP50),
-    wordP99: most(({ wordP99 }) => wordP99),
-  };
-}
-
 /** Load clients for so many streams: the agent's edge, and others beside it. */
 function startClients({ load, workers }: Started, streams: number) {
   const count = workers === 1 ? 1 : Math.ceil(streams / STREAMS_PER_CLIENT);
@@ -233,7 +206,15 @@ export async function runAgentLoad(
   await Promise.all(began);
   begun?.();
   const watch = watchProcess(agent, seconds + WARM_SECONDS);
-  const report = mergeReports((await Promise.all(reported)).map((one) => one.report));
+  const reports = (await Promise.all(reported)).map((one) => one.report);
+  const report = {
+    ...mergeReports(reports),
+    interims: sumOf(reports, ({ interims }) => interims),
+    segments: sumOf(reports, ({ segments }) => segments),
+    unexpected: sumOf(reports, ({ unexpected }) => unexpected),
+    wordP50: mostOf(reports, ({ wordP50 }) => wordP50),
+    wordP99: mostOf(reports, ({ wordP99 }) => wordP99),
+  };
   const cost = watch.stop();
   for (const { client } of clients.slice(1)) client.disconnect();
   console.log(`agent: ${JSON.stringify(report)}`);

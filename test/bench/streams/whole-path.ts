@@ -8,6 +8,7 @@ import { readSound, recogniseOnce } from './clip-sound.ts';
 import { edgeOrder, joined, startEdge } from './edge-half.ts';
 import type { EngineOrder } from './engine-double.ts';
 import { runLoad } from './load-process.ts';
+import { mergeReports, sumOf } from './merge-reports.ts';
 import { next } from './messages.ts';
 import { ALL_CORES } from './pin-threads.ts';
 import type { LoadReport } from './stream-load.ts';
@@ -55,7 +56,7 @@ export async function measureWholePath({ folder, streams, seconds }: WholePlan):
     }),
   );
   const costs = watches.map(({ edge, agent }) => ({ edge: edge.stop().cpu, agent: agent.stop().cpu }));
-  const load = merge(reports);
+  const load = { ...mergeReports(reports), answers: sumOf(reports, ({ answers }) => answers) };
   const perFrame = (part: 'edge' | 'agent') => (costs.reduce((sum, cost) => sum + cost[part], 0) / load.sent) * 1e6;
   console.log(`whole path: ${JSON.stringify(load)}`);
   return { edges, load, edgeCpu: perFrame('edge'), agentCpu: perFrame('agent') };
@@ -81,27 +82,4 @@ async function startPath(folder: string, engineUrl: string) {
   const order = () => edgeOrder(edge.host, identity, MODEL);
   await joined({ order });
   return { edge: edge.pid, agent: agent.pid, order };
-}
-
-function merge(reports: readonly LoadReport[]): LoadReport {
-  const sum = (take: (report: LoadReport) => number) => reports.reduce((total, one) => total + take(one), 0);
-  const most = (take: (report: LoadReport) => number) => Math.max(...reports.map(take));
-  const failures: Record<string, number> = {};
-  for (const report of reports) {
-    for (const [why, count] of Object.entries(report.failures)) failures[why] = (failures[why] ?? 0) + count;
-  }
-  return {
-    opened: sum(({ opened }) => opened),
-    openMs: most(({ openMs }) => openMs),
-    sent: sum(({ sent }) => sent),
-    answers: sum(({ answers }) => answers),
-    ended: sum(({ ended }) => ended),
-    lostSeconds: sum(({ lostSeconds }) => lostSeconds),
-    failures,
-    p50: most(({ p50 }) => p50),
-    p90: most(({ p90 }) => p90),
-    p99: most(({ p99 }) => p99),
-    max: most(({ max }) => max),
-    lateP99: most(({ lateP99 }) => lateP99),
-  };
 }
