@@ -37,8 +37,8 @@ export interface Times {
 }
 
 /**
- * `agent_silent`: the agent is lost. `gone`: the client does not come back. `overdue`: the rest takes too long. `starved`: other
- * sessions have its memory. `too_long` and `idle` end the input. `ending`: less than `STREAM_ENDING_MS` is left.
+ * `agent_silent`: the agent is lost. `gone`: the client does not come back. `overdue`: the rest takes too long. `starved`:
+ * other sessions have its memory. `too_long` and `idle` end the input. `ending`: less than `STREAM_ENDING_MS` is left.
  */
 export type Due = 'agent_silent' | 'gone' | 'overdue' | 'starved' | 'too_long' | 'idle' | 'ending';
 

@@ -65,7 +65,7 @@ describe('C7: gates', () => {
   it.each<[string, Evidence]>([
     ['too few speakers', { ...(quality() as Evidence & { kind: 'quality' }), speakers: [] }],
     ['another language that is worse', quality(30)],
-    ['a scan nobody could finish', { kind: 'scan', tool: 't', verdict: 'INCONCLUSIVE', facts: {} }],
+    ['a scan that did not finish', { kind: 'scan', tool: 't', verdict: 'INCONCLUSIVE', facts: {} }],
     ['two windows', { kind: 'latency', tool: 't', sla: 200, windows: [100, 100] }],
     ['windows that differ', { kind: 'latency', tool: 't', sla: 200, windows: [100, 100, 115] }],
     ['more than was promised', { kind: 'latency', tool: 't', sla: 100, windows: [101, 101, 101] }],
