@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { BODY_BYTES, CONTENT_TYPE_CHARACTERS } from '../../shared/speech/limits.ts';
+import { wavHeader } from '../../shared/speech/wav-header.ts';
 import { type Claims, clampClass } from '../../shared/tenant/claims.ts';
 import { admit, recordDenial } from '../auth/admit.ts';
 import type { RequestContext } from '../context.ts';
@@ -18,7 +19,6 @@ import { Relay } from '../routing/relay.ts';
 import { readSnapshots } from '../routing/snapshot.ts';
 import { checkAllowed, named, sourceOf } from './transcribe.ts';
 import { transcription } from './transcription.ts';
-import { wavHeader } from './wav-header.ts';
 
 const ACTION = 'transcribe';
 
@@ -48,7 +48,7 @@ export async function transcribeRecording(request: Request, context: RequestCont
   const agentRequest = await transcription(hints, head, claims.value, context);
   if (!agentRequest.ok) return denied(agentRequest.refusal);
   const hash = createHash('sha256');
-  const header = samples ? wavHeader(samples) : new Uint8Array(0);
+  const header = samples ? wavHeader({ ...samples, tag: samples.float ? 3 : 1 }) : new Uint8Array(0);
   const requestClass = clampClass(hints.class, claims.value.priority);
   const owner = { class: requestClass, tenant: claims.value.tenant };
   const body = new CallerBody(prepare(request.body, header, hash), context.runtime, owner);

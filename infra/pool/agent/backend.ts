@@ -147,7 +147,8 @@ export async function openBackend(settings: Settings, overrides: AgentOverrides,
   };
   return {
     ...{ settings, now, log, keepaliveMs, workers, engine, outbox, keys, releaseMap, failures, watch, serviceTime },
-    ...{ dispatcher, degrader, results, metrics, power: gpus.power, model, lease, descriptions, loader, clock: overrides.clock },
+    ...{ dispatcher, degrader, results, metrics, power: gpus.power, model, lease, descriptions, loader },
+    clock: overrides.clock,
   };
 }
 

@@ -1,10 +1,8 @@
 import type { SpeechFormat } from '../../../../shared/speech/speak.ts';
+import { type WavTag, wavHeader } from '../../../../shared/speech/wav-header.ts';
 import { createResampler } from '../audio/resample.ts';
 import { toALaw, toMuLaw } from './g711.ts';
 import { openOpusStream } from './ogg-opus.ts';
-
-/** Size in the header of a WAV file of unknown length, as FFmpeg writes it; readers go on until the file ends. */
-const OPEN_ENDED = 0xffffffff;
 
 /** Encodes the sound of one answer as it is made. */
 export interface SpeechEncoder {
@@ -18,41 +16,23 @@ export interface SpeechEncoder {
 
 interface SampleCoding {
   /** Format tag of WAV. */
-  readonly tag: number;
-  readonly bytes: 1 | 2;
+  readonly tag: WavTag;
+  readonly bits: 8 | 16;
   /** Name of bare samples (RFC 2586, RFC 3551). */
   readonly type: string;
   readonly encode: (samples: Int16Array) => Uint8Array;
 }
 
 const codings: Readonly<Record<Exclude<SpeechFormat['encoding'], 'opus'>, SampleCoding>> = {
-  linear16: { tag: 1, bytes: 2, type: 'audio/pcm', encode: littleEndian },
-  mulaw: { tag: 7, bytes: 1, type: 'audio/basic', encode: (samples) => Uint8Array.from(samples, toMuLaw) },
-  alaw: { tag: 6, bytes: 1, type: 'audio/PCMA', encode: (samples) => Uint8Array.from(samples, toALaw) },
+  linear16: { tag: 1, bits: 16, type: 'audio/pcm', encode: littleEndian },
+  mulaw: { tag: 7, bits: 8, type: 'audio/basic', encode: (samples) => Uint8Array.from(samples, toMuLaw) },
+  alaw: { tag: 6, bits: 8, type: 'audio/PCMA', encode: (samples) => Uint8Array.from(samples, toALaw) },
 };
 
 function littleEndian(samples: Int16Array): Uint8Array {
   const bytes = Buffer.alloc(2 * samples.length);
   for (const [at, sample] of samples.entries()) bytes.writeInt16LE(sample, 2 * at);
   return bytes;
-}
-
-/** Returns the header of a WAV file whose length is not known. */
-function openWavHeader({ tag, bytes }: SampleCoding, rate: number): Uint8Array {
-  const header = Buffer.alloc(44);
-  header.write('RIFF');
-  header.writeUInt32LE(OPEN_ENDED, 4);
-  header.write('WAVEfmt ', 8);
-  header.writeUInt32LE(16, 16);
-  header.writeUInt16LE(tag, 20);
-  header.writeUInt16LE(1, 22);
-  header.writeUInt32LE(rate, 24);
-  header.writeUInt32LE(rate * bytes, 28);
-  header.writeUInt16LE(bytes, 32);
-  header.writeUInt16LE(8 * bytes, 34);
-  header.write('data', 36);
-  header.writeUInt32LE(OPEN_ENDED, 40);
-  return header;
 }
 
 /** Returns a conversion of 16-bit samples from one rate to another, and its tail. */
@@ -73,7 +53,8 @@ export function openSpeechEncoder({ encoding, container, sampleRate }: SpeechFor
   if (encoding === 'opus') return { contentType: 'audio/ogg', ...openOpusStream(from) };
   const coding = codings[encoding];
   const convert = converter(from, sampleRate);
-  let header = container === 'wav' ? openWavHeader(coding, sampleRate) : new Uint8Array(0);
+  let header =
+    container === 'wav' ? wavHeader({ rate: sampleRate, tag: coding.tag, bits: coding.bits }) : new Uint8Array(0);
   return {
     contentType: container === 'wav' ? 'audio/wav' : `${coding.type};rate=${sampleRate};channels=1`,
     push(samples) {

@@ -5,8 +5,8 @@ import type { Manifest } from '../../../../../shared/jobs/project-manifest.ts';
 import { createEnvelope, sealedBytes } from '../../../../../shared/seal/envelope.ts';
 import { sealInto } from '../../../../../shared/seal/envelope-stream.ts';
 import { SEAL_SEGMENT_BYTES } from '../../../../../shared/seal/limits.ts';
+import { wavHeader } from '../../../../../shared/speech/wav-header.ts';
 import { MODEL_RATE } from '../../audio/mono.ts';
-import { wavHeader } from '../../audio/wav.ts';
 import { nodeAead } from '../../identity/aead.ts';
 import type { BlobContent } from '../../storage/storage.ts';
 import { encodeLine, RESULT_LINE_BYTES } from '../task/lines.ts';
@@ -103,7 +103,7 @@ async function count(task: Task, plan: DocumentPlan): Promise<{ manifest: Manife
     begun += size;
     spoken.push({ index, segments });
   }
-  const hash = createHash('sha256').update(wavHeader(2 * at, sampleRate));
+  const hash = createHash('sha256').update(wavHeader({ rate: sampleRate, bytes: 2 * at }));
   for await (const chunk of sound(task, parts)) hash.update(chunk);
   const revisions = [...new Set(lines.map(({ revision }) => revision))];
   const manifest: Manifest = {
@@ -123,7 +123,7 @@ async function count(task: Task, plan: DocumentPlan): Promise<{ manifest: Manife
       channels: 1,
       samples: at,
       seconds: at / sampleRate,
-      bytes: 2 * at + wavHeader(0, sampleRate).length,
+      bytes: 2 * at + wavHeader({ rate: sampleRate }).length,
       digest: `sha256:${hash.digest('hex')}`,
     },
     gaps: { segment_ms: gaps.segment, block_ms: gaps.block },
@@ -214,7 +214,7 @@ async function* join(task: Task, line: Uint8Array, parts: readonly Part[]): Asyn
   const rate = last && 'line' in last ? last.line.sampleRate : 0;
   const samples = parts.reduce((sum, part) => sum + ('piece' in part ? part.line.samples : part.silence), 0);
   yield line;
-  yield wavHeader(2 * samples, rate);
+  yield wavHeader({ rate, bytes: 2 * samples });
   yield* sound(task, parts);
 }
 
