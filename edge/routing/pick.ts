@@ -63,16 +63,15 @@ function attemptAt({ entry, model, part }: Candidate, rule: string): Attempt {
   return { entry, model, why };
 }
 
-/** Step 3 for requests with state in one agent: a rendezvous hash, GPUs first (A9), whatever the load. */
+/**
+ * Step 3 for requests with state in one agent: a rendezvous hash, GPUs before other agents (A9), whatever the load.
+ * An agent that holds a sequence stays in the order when a GPU joins, so that a retry finds the sequence there.
+ */
 function chooseSticky({ tenant, model, ...request }: RouteRequest, key: string, rest: readonly Candidate[]): Attempt[] {
-  const wantsFast = isRealtime(request);
-  const warm = warmest(rest);
-  const fast = warm.filter(({ entry }) => wantsFast && entry.description.accelerator === 'gpu');
-  const members = (fast.length ? fast : warm).map((candidate) => ({
-    ...candidate,
-    slots: candidate.entry.description.slots,
-  }));
-  return inOrderOf(`${tenant}\n${model}\n${key}`, members)
+  const warm = warmest(rest).map((candidate) => ({ ...candidate, slots: candidate.entry.description.slots }));
+  const isFast = ({ entry }: Candidate) => isRealtime(request) && entry.description.accelerator === 'gpu';
+  const ordered = inOrderOf(`${tenant}\n${model}\n${key}`, warm);
+  return [...ordered.filter(isFast), ...ordered.filter((candidate) => !isFast(candidate))]
     .slice(0, ATTEMPTS_MAX)
-    .map((choice, at) => attemptAt(choice, `sticky, choice ${at + 1} of ${members.length}`));
+    .map((choice, at) => attemptAt(choice, `sticky, choice ${at + 1} of ${warm.length}`));
 }

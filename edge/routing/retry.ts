@@ -65,6 +65,12 @@ export type Next =
   | { readonly again: true; readonly budget: RetryBudget }
   | { readonly again: false; readonly refusal: Refusal };
 
+/**
+ * Refusals that an agent makes before it works. Their retries multiply no load, so they cost no budget: an outage that
+ * used it up must not end the sequences of callers.
+ */
+const free: ReadonlySet<Reason> = new Set(['sequence_unknown']);
+
 /** Reports whether another agent may do better. */
 export const isWorthRetry = ({ reason }: Refusal): boolean => elsewhere.has(reason);
 
@@ -72,8 +78,9 @@ export const isWorthRetry = ({ reason }: Refusal): boolean => elsewhere.has(reas
 export function afterFailure(failure: Failure, budget: RetryBudget): Next {
   const { refusal, made, remaining, replayable, delivered } = failure;
   const worth = isWorthRetry(refusal) && replayable && !delivered;
-  if (worth && remaining > 0 && made < ATTEMPTS_MAX && budget.left >= 1) {
-    return { again: true, budget: { left: budget.left - 1 } };
+  const cost = free.has(refusal.reason) ? 0 : 1;
+  if (worth && remaining > 0 && made < ATTEMPTS_MAX && budget.left >= cost) {
+    return { again: true, budget: { left: budget.left - cost } };
   }
   return { again: false, refusal: publicRefusal(refusal) };
 }

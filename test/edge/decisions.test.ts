@@ -67,6 +67,12 @@ describe('C6 the decision to try another agent', () => {
     },
   );
 
+  it('A5 a sequence is looked for elsewhere when the budget is used up', () => {
+    const spent = { left: 0 };
+    expect(afterFailure(failure('sequence_unknown'), spent)).toEqual({ again: true, budget: spent });
+    expect(afterFailure(failure('pool_lost'), spent).again).toBe(false);
+  });
+
   it('never after a refusal that is about the request', () => {
     for (const reason of Object.keys(refusals) as Reason[]) {
       const { status } = refusals[reason];

@@ -67,6 +67,11 @@ describe('A5 the choice of an agent for a sequence', () => {
     expect(new Set(chosen).size).toBe(2);
   });
 
+  it('A5 A9 a GPU that joins is first, and the agent before it second', () => {
+    const cpu = agent('eu-1', { accelerator: 'cpu' });
+    expect(choose({ class: 'realtime' }, [cpu, agent('eu-2', { accelerator: 'gpu' })])).toEqual(['eu-2', 'eu-1']);
+  });
+
   it('differs between tenants, models and ids', () => {
     const firsts = (all: Parameters<typeof request>[0][]) => new Set(all.map((change) => choose(change)[0]));
     expect(firsts([...'abcdefgh'].map((tenant) => ({ tenant }))).size).toBeGreaterThan(1);
