@@ -6,6 +6,8 @@ import { type Call, sealCall } from './edge.ts';
 
 export interface LinkRequest extends Call {
   readonly model?: string;
+  /** Certificate of the agent, which is no public one. */
+  readonly ca?: string;
 }
 
 export type FakeLink = Awaited<ReturnType<typeof dialLink>>;
@@ -45,6 +47,7 @@ export async function dialLink(request: LinkRequest) {
   const socket = new WebSocket(`${request.url.replace(/^http/, 'ws')}/v1/stream`, {
     headers,
     perMessageDeflate: false,
+    ...(request.ca !== undefined && { ca: request.ca }),
   });
   const events: LinkEvent[] = [];
   let waiting: (() => void)[] = [];

@@ -88,6 +88,17 @@ describe('the agent as a process', () => {
     });
   });
 
+  it('A21 says why it cannot serve its certificate', async () => {
+    const nowhere = path.join(folder, 'nowhere');
+    const tls = { AURICLE_TLS_CERTIFICATE_FILE: nowhere, AURICLE_TLS_KEY_FILE: nowhere };
+    const names = 'AURICLE_TLS_CERTIFICATE_FILE and AURICLE_TLS_KEY_FILE';
+    const problem = `agent: ${names} are no pair to serve: certificate: cannot be read (ENOENT)`;
+    expect(await fail(tls)).toEqual({ code: 2, lines: [problem] });
+    expect(await fail({ ...tls, AURICLE_TLS_KEY_FILE: undefined })).toMatchObject({
+      lines: ['agent: AURICLE_TLS_KEY_FILE is missing: file in PEM with its private key'],
+    });
+  });
+
   it('says when its port is taken', async () => {
     const port = new URL(engine.url).port;
     const { code, lines } = await fail({ AURICLE_PORT: port });
@@ -101,6 +112,8 @@ describe('settings', () => {
   const needed = {
     AURICLE_MODE: 'production',
     AURICLE_ENDPOINT: 'https://agent.test',
+    AURICLE_TLS_CERTIFICATE_FILE: '/tls.crt',
+    AURICLE_TLS_KEY_FILE: '/tls.key',
     AURICLE_EDGE_URL: 'https://edge.test',
     AURICLE_ATTESTATION_URL: 'http://127.0.0.1:8080',
     AURICLE_SERVICE_KEYS: JSON.stringify({ keys: [key] }),
@@ -126,7 +139,9 @@ describe('settings', () => {
   });
 
   it('C4 A21 production settings are complete, or each missing one is named', () => {
-    const left = ['AURICLE_MODEL_SIGNERS', 'AURICLE_SERVICE_KEYS', 'AURICLE_ENDPOINT', 'AURICLE_ENGINE_REPOSITORY'];
+    const tls = ['AURICLE_TLS_CERTIFICATE_FILE', 'AURICLE_TLS_KEY_FILE'];
+    const engine = ['AURICLE_MODEL_SIGNERS', 'AURICLE_ENGINE_REPOSITORY'];
+    const left = [...tls, ...engine, 'AURICLE_SERVICE_KEYS', 'AURICLE_ENDPOINT'];
     const bare = Object.fromEntries(Object.entries(production).filter(([name]) => !left.includes(name)));
     const plain = { AURICLE_EDGE_URL: 'http://edge.test', SQS_ENDPOINT: 'https://localhost' };
     const sidecar = { AURICLE_ATTESTATION_URL: 'http://attestation.test' };
@@ -136,6 +151,7 @@ describe('settings', () => {
       'AURICLE_RELEASE_URL is missing',
       'SQS_REGION is missing',
       'AURICLE_ENDPOINT is missing',
+      'AURICLE_TLS_CERTIFICATE_FILE is missing',
       'AURICLE_EDGE_URL must be https',
       'AURICLE_FUNCTIONS_URL must be https',
       'SQS_ENDPOINT must not name this machine',

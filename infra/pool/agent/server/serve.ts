@@ -1,8 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { LoadFailure } from '../../../../shared/pool/heartbeat.ts';
 import type { AgentContext } from '../request/agent-context.ts';
 import { discard } from './body.ts';
 import { AGENT_HEADER_MS } from './sealed-session.ts';
+import type { TlsPair } from './tls.ts';
 import { serveUnary } from './unary.ts';
 
 /**
@@ -63,31 +65,38 @@ function endLingering(incoming: IncomingMessage, response: ServerResponse, ms: n
   });
 }
 
-/** Creates the agent's HTTP server, not yet listening. Tests pass a shorter `lingerMs`. */
-export function createAgentServer(context: AgentContext, health: Health, lingerMs: number = AGENT_DRAIN_MS): Server {
-  const server = createServer(
-    {
-      keepAliveTimeout: AGENT_IDLE_MS,
-      headersTimeout: AGENT_HEADER_MS,
-      connectionsCheckingInterval: AGENT_HEADER_CHECK_MS,
-      // A body takes as long as its ticket allows.
-      requestTimeout: 0,
-    },
-    (incoming, response) => {
-      endLingering(incoming, response, lingerMs);
-      const path = (incoming.url ?? '').split('?')[0];
-      // HEAD is asked by who only wants to know whether the page is there; the server leaves its body out.
-      const method = incoming.method === 'HEAD' && !path?.startsWith('/v1/') ? 'GET' : incoming.method;
-      const route = routes[`${method} ${path}`];
-      if (!route) {
-        discard(incoming);
-        return answerText(response, 404, 'not found\n');
-      }
-      Promise.resolve(route(context, health, incoming, response)).catch((error) => {
-        context.bug(error);
-        response.destroy();
-      });
-    },
-  );
-  return server;
+export type AgentServer = Server | TlsServer;
+
+const serverOptions = {
+  keepAliveTimeout: AGENT_IDLE_MS,
+  headersTimeout: AGENT_HEADER_MS,
+  connectionsCheckingInterval: AGENT_HEADER_CHECK_MS,
+  // A body takes as long as its ticket allows.
+  requestTimeout: 0,
+};
+
+/** Creates the agent's HTTP server, not yet listening: TLS 1.3 with `tls`, else plain. Tests pass a shorter `lingerMs`. */
+export function createAgentServer(
+  context: AgentContext,
+  health: Health,
+  { lingerMs = AGENT_DRAIN_MS, tls }: { readonly lingerMs?: number; readonly tls?: TlsPair | undefined } = {},
+): AgentServer {
+  const serve = (incoming: IncomingMessage, response: ServerResponse) => {
+    endLingering(incoming, response, lingerMs);
+    const path = (incoming.url ?? '').split('?')[0];
+    // The server leaves the body of the answer to a HEAD out.
+    const method = incoming.method === 'HEAD' && !path?.startsWith('/v1/') ? 'GET' : incoming.method;
+    const route = routes[`${method} ${path}`];
+    if (!route) {
+      discard(incoming);
+      return answerText(response, 404, 'not found\n');
+    }
+    Promise.resolve(route(context, health, incoming, response)).catch((error) => {
+      context.bug(error);
+      response.destroy();
+    });
+  };
+  if (!tls) return createServer(serverOptions, serve);
+  const handshake = { minVersion: 'TLSv1.3' as const, handshakeTimeout: AGENT_HEADER_MS };
+  return createTlsServer({ ...serverOptions, ...handshake, ...tls }, serve);
 }

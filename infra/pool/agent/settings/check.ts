@@ -12,6 +12,8 @@ const missingIf = (missing: boolean): readonly string[] => (missing ? ['is missi
 /** Rules of every mode: settings that go together. */
 export const commonRules: readonly AgentRule[] = [
   ...speechServerRules,
+  ['AURICLE_TLS_CERTIFICATE_FILE', (e) => missingIf(!e.AURICLE_TLS_CERTIFICATE_FILE && !!e.AURICLE_TLS_KEY_FILE)],
+  ['AURICLE_TLS_KEY_FILE', (e) => missingIf(!!e.AURICLE_TLS_CERTIFICATE_FILE && !e.AURICLE_TLS_KEY_FILE)],
   [
     'AURICLE_RELEASE_URL',
     ({ AURICLE_RELEASE_URL, AURICLE_ZONE_KEYS_FILE, AURICLE_FUNCTIONS_URL }) =>
@@ -43,6 +45,8 @@ function sidecarProblems(url: string | undefined): readonly string[] {
 export const productionRules: readonly AgentRule[] = [
   ...commonRules,
   ['AURICLE_ENDPOINT', ({ AURICLE_ENDPOINT: url }) => (url === undefined ? ['is missing'] : urlProblems(url))],
+  // Audio is sealed to the agent itself, so TLS ends in the agent, too, and not in a gateway before it.
+  ['AURICLE_TLS_CERTIFICATE_FILE', (e) => missingIf(!e.AURICLE_TLS_CERTIFICATE_FILE && !e.AURICLE_TLS_KEY_FILE)],
   ['AURICLE_EDGE_URL', ({ AURICLE_EDGE_URL }) => urlProblems(AURICLE_EDGE_URL)],
   ['AURICLE_RELEASE_URL', ({ AURICLE_RELEASE_URL }) => urlProblems(AURICLE_RELEASE_URL)],
   ['AURICLE_FUNCTIONS_URL', ({ AURICLE_FUNCTIONS_URL }) => urlProblems(AURICLE_FUNCTIONS_URL)],

@@ -42,6 +42,9 @@ export const environment = z.object({
   /** Address and port to listen on; port 0 takes a free one. */
   AURICLE_HOST: z.string().default('0.0.0.0'),
   AURICLE_PORT: port,
+  /** Files in PEM with the certificate chain and the key of TLS 1.3; absent in development, the agent serves plain HTTP. */
+  AURICLE_TLS_CERTIFICATE_FILE: z.string().min(1).optional(),
+  AURICLE_TLS_KEY_FILE: z.string().min(1).optional(),
   /** Address at which the edge reaches this agent; absent, it follows from host and port. */
   AURICLE_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
   /** KServe v2 server beside this agent. */
@@ -139,6 +142,8 @@ export const meanings: Record<keyof Environment, string> = {
   AURICLE_LOCATION: 'degrees north and east of the region, for example 52.37,4.90',
   AURICLE_HOST: 'address to listen on',
   AURICLE_PORT: 'port to listen on; 0 takes a free one',
+  AURICLE_TLS_CERTIFICATE_FILE: 'file in PEM with the certificate chain of the listener',
+  AURICLE_TLS_KEY_FILE: 'file in PEM with its private key',
   AURICLE_ENDPOINT: 'http(s) address where the edge reaches this agent; absent, it follows from host and port',
   AURICLE_ENGINE_URL: 'http address of the KServe v2 server beside this agent',
   ...speechServerMeanings,

@@ -22,6 +22,8 @@ export interface Settings {
   readonly host: string;
   readonly port: number;
   readonly endpoint: string | undefined;
+  /** Absent: plain HTTP. */
+  readonly tls: { readonly certificateFile: string; readonly keyFile: string } | undefined;
   readonly engine: EngineSettings;
   readonly engineMetricsUrl: string | undefined;
   /** Mounted repository; empty where the engine is a speech server, which has its own models. */
@@ -119,6 +121,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     host: e.AURICLE_HOST,
     port: e.AURICLE_PORT,
     endpoint: e.AURICLE_ENDPOINT,
+    tls: tlsOf(e),
     engine: engineOf(e),
     engineMetricsUrl: e.AURICLE_ENGINE_METRICS_URL,
     models: e.AURICLE_MODELS ?? '',
@@ -142,6 +145,10 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     aac: e.AURICLE_AAC === 'on',
     drainMs: e.AURICLE_DRAIN_MS,
   };
+}
+
+function tlsOf({ AURICLE_TLS_CERTIFICATE_FILE: certificateFile, AURICLE_TLS_KEY_FILE: keyFile }: Environment) {
+  return certificateFile === undefined || keyFile === undefined ? undefined : { certificateFile, keyFile };
 }
 
 function engineOf(e: Environment): EngineSettings {

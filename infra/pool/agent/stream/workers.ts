@@ -8,6 +8,7 @@ import { RECONNECT_MS } from '../settings/limits.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { ExportedMetrics } from '../telemetry/metrics.ts';
 import type { AdmittedStream, StreamHost, StreamOutcome } from './host.ts';
+import { plainConnection } from './plain-connection.ts';
 import { refuseUpgrade } from './refuse-upgrade.ts';
 import type { ToWorker, WorkerSettings } from './worker-messages.ts';
 import { WorkerProcess } from './worker-process.ts';
@@ -46,11 +47,12 @@ export class StreamWorkers implements StreamHost {
   }
 
   async serve(stream: AdmittedStream): Promise<StreamOutcome> {
+    const connection = await plainConnection(stream.connection);
     const [idlest] = [...this.#workers].sort((a, b) => a.size() - b.size());
-    if (idlest) return idlest.serve(stream);
+    if (idlest) return idlest.serve({ ...stream, connection });
     const refusal = refuse('pool_busy', undefined, 'stream workers start again');
     const { status, body } = plainRefusal(refusal);
-    refuseUpgrade(stream.connection, status, body);
+    refuseUpgrade(connection, status, body);
     return no(refusal);
   }
 

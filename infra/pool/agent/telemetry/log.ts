@@ -23,6 +23,8 @@ export interface LogFields {
 export type LogEvent =
   | 'started'
   | 'stopping'
+  | 'tls-loaded'
+  | 'tls-refused'
   | 'attested'
   | 'attest-failed'
   | 'waiting'

@@ -18,7 +18,7 @@ afterEach(() => {
 
 /** Sends a text and collects what comes back until the other end closes or `wanted` was heard. */
 async function say(lingerMs: number, text: string, wanted?: RegExp) {
-  server = createAgentServer(context, { ready: () => true, failed: () => [] }, lingerMs);
+  server = createAgentServer(context, { ready: () => true, failed: () => [] }, { lingerMs });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
   socket.write(text);

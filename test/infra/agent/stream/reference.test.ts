@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -9,6 +9,7 @@ import { type Clock, systemClock } from '../../../../infra/pool/agent/stream/clo
 import { SEQUENCE_PARK_MS } from '../../../../infra/pool/agent/stream/sequence.ts';
 import type { StreamFormat } from '../../../../shared/stream/format.ts';
 import { startEmbedded } from '../../../contract/engine/embedded.ts';
+import { makeCertificate } from '../../../fake/certificate.ts';
 import { type FakeEdge, startFakeEdge } from '../../../fake/edge.ts';
 import { dialLink, type FakeLink } from '../../../fake/stream-link.ts';
 import { oggPackets } from '../../../ogg-packets.ts';
@@ -54,13 +55,14 @@ const textIn = (link: FakeLink) =>
     .map(({ text }) => text)
     .join(' ');
 
-const dial = (to = agent) =>
+const dial = (to = agent, ca?: string) =>
   dialLink({
     url: to.url,
     agent: 'agent-1',
     attestation: to.keys.current().token,
     edge,
     model: 'reference-en',
+    ...(ca !== undefined && { ca }),
   });
 
 /** Reports a WAV file of 16-bit mono samples. */
@@ -197,8 +199,8 @@ describe('R1 live streams in stream workers', () => {
   }, 60_000);
   afterAll(() => shared?.stop(), 30_000);
 
-  const begin = async () => {
-    const link = await dial(shared);
+  const begin = async (to = shared, ca?: string) => {
+    const link = await dial(to, ca);
     await link.open({ model: 'reference-en', format });
     await link.event('ready');
     return link;
@@ -233,6 +235,27 @@ describe('R1 live streams in stream workers', () => {
     await expect.poll(() => workerPids().filter((pid) => pid !== victim).length, patience).toBe(2);
     expect(lines.join('')).toContain('"event":"worker-lost","count":1');
     await finish(await begin());
+  });
+
+  it('A21 carries streams over TLS 1.3', async () => {
+    const { cert, key } = makeCertificate();
+    const file = (name: string, text: string) => {
+      writeFileSync(path.join(folder, name), text);
+      return path.join(folder, name);
+    };
+    const tls = { AURICLE_TLS_CERTIFICATE_FILE: file('tls.crt', cert), AURICLE_TLS_KEY_FILE: file('tls.key', key) };
+    const agentOverTls = await start(systemClock, { ...tls, AURICLE_WORKERS: '2', AURICLE_DRAIN_MS: '0' });
+    try {
+      expect(agentOverTls.url).toMatch(/^https:/);
+      await finish(await begin(agentOverTls, cert));
+      const link = await begin(agentOverTls, cert);
+      const closed = new Promise<number>((resolve) => link.socket.once('close', resolve));
+      await agentOverTls.stop();
+      expect(await closed).toBe(1000);
+      expect(link.events.map(({ type }) => type)).toContain('drain');
+    } finally {
+      await agentOverTls.stop();
+    }
   });
 
   it('drains streams when the agent stops, and leaves no process behind', async () => {
