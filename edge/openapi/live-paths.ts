@@ -29,6 +29,11 @@ const language = query('language', 'BCP 47 tag, `auto` or `multi`.', input(field
 const flag = (name: string, text: string) => query(name, text, oneOf(['true', 'false']));
 const rate = whole(AUDIO_RATE_MIN_HZ, AUDIO_RATE_MAX_HZ);
 const sampleRate = query('sample_rate', 'Samples per second and channel; needed with most encodings.', rate);
+const detectLanguage = query(
+  'detect_language',
+  '`true`: reports the language. A tag: the language is this one, or one of several; repeats.',
+  { type: 'string', pattern: '^(true|false|[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3})$' },
+);
 const terms = [
   query(
     'keyterm',
@@ -159,7 +164,7 @@ function listenPaths() {
           sampleRate,
           channels,
           flag('multichannel', '`true`: a transcript for each channel, at most 8; not with `callback`.'),
-          flag('detect_language', '`true`: reports the language.'),
+          detectLanguage,
           flag('utterances', '`true`: includes utterances, words between pauses.'),
           query('utt_split', 'Seconds of such a pause; default 0.8.', {
             type: 'number',

@@ -79,8 +79,8 @@ class DeepgramListen implements LiveProtocol {
   }
 
   route(): LiveRoute {
-    const { model, language } = this.#query;
-    return { model, ...(language !== undefined && { language }) };
+    const { model, language, languages } = this.#query;
+    return { model, ...(language !== undefined && { language }), ...(languages && { languages }) };
   }
 
   open({ request, now }: { request: string; now: number }): ClientFrame[] {
@@ -127,8 +127,7 @@ class DeepgramListen implements LiveProtocol {
   #start(format: LiveQuery['format']): ClientCommand[] {
     if (this.#started || !format) return [];
     this.#started = true;
-    const { model, language, options } = this.#query;
-    const request = { model, ...(language !== undefined && { language }), options, format };
+    const request = { ...this.route(), options: this.#query.options, format };
     return [{ type: 'start', request }];
   }
 

@@ -1,5 +1,6 @@
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
+import { listedLanguages, tagOfLanguage } from '../../shared/speech/language.ts';
 import { transcriptionFields } from '../../shared/speech/openai-form.ts';
 import { readKeywords, readTerms, type Term } from '../../shared/speech/terms.ts';
 import type { WavFormat } from '../../shared/speech/wav.ts';
@@ -19,8 +20,10 @@ export const ENDPOINTING_MIN_MS = 100;
 export interface ListenQuery {
   /** Undefined for the default. */
   readonly model: string | undefined;
-  /** BCP 47 tag; undefined for `multi`, `auto` and `detect_language`. */
+  /** BCP 47 tag; undefined for `multi`, `auto` and an open `detect_language`. */
   readonly language: string | undefined;
+  /** Tags of several `detect_language`: the language is one of them. */
+  readonly languages?: readonly string[] | undefined;
   /** The client requests that the language is detected. */
   readonly detectLanguage: boolean;
   /** `keyterm` and `keywords`. */
@@ -88,14 +91,29 @@ function readShared(query: URLSearchParams): Result<ListenQuery> {
   const tag = query.get('language') ?? '';
   const asks = (field: string) => query.getAll(field).some((value) => !isOff(value));
   const detectLanguage = asks('detect_language');
+  const choice = readChoice(query.getAll('detect_language').filter((value) => !isOff(value)));
+  if (!choice.ok) return choice;
   const warnings = Object.entries(unmet).flatMap(([field, text]) => (asks(field) ? [warnOf(field, text)] : []));
   const terms = readQueryTerms(query);
   if (!terms.ok) return terms;
   const known = { model, detectLanguage, warnings, terms: terms.value };
-  if (tag === '' || tag === 'multi' || tag === 'auto' || detectLanguage) return ok({ ...known, language: undefined });
+  if (detectLanguage) return ok({ ...known, ...choice.value });
+  if (tag === '' || tag === 'multi' || tag === 'auto') return ok({ ...known, language: undefined });
   const language = transcriptionFields.shape.language.safeParse(tag);
   if (!language.success) return invalid('language', 'must be a language such as "en", or "multi"');
   return ok({ ...known, language: language.data === 'auto' ? undefined : language.data });
+}
+
+/** Reads the values of `detect_language`: `true`, one language, which is no choice, or several. */
+function readChoice(values: readonly string[]): Result<Pick<ListenQuery, 'language' | 'languages'>> {
+  const tags = values.filter((value) => value.toLowerCase() !== 'true');
+  const list = tags.join(',');
+  if (tags.length > 0 && !transcriptionFields.shape.language.safeParse(list).success) {
+    return invalid('detect_language', 'must be "true" or a language such as "en", at most 16 times');
+  }
+  if (tags.length < values.length || tags.length === 0) return ok({ language: undefined });
+  const languages = listedLanguages(list);
+  return ok(languages ? { language: undefined, languages } : { language: tagOfLanguage(list) });
 }
 
 function readQueryTerms(query: URLSearchParams): Result<Term[]> {

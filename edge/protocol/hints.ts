@@ -13,6 +13,8 @@ export interface Hints {
   readonly model: string;
   /** BCP 47 tag; absent when the caller named none, or `auto`. */
   readonly language: string | undefined;
+  /** Tags of a list: the language is one of them. */
+  readonly languages?: readonly string[] | undefined;
   /** Requested class, before it is clamped. */
   readonly class: string | undefined;
   /** Prompt of a form, where it was among the bytes read. */
@@ -23,6 +25,7 @@ export interface Hints {
 export interface RequestHints {
   readonly model: string | undefined;
   readonly language: string | undefined;
+  readonly languages?: readonly string[] | undefined;
   readonly class: string | undefined;
 }
 
@@ -38,7 +41,9 @@ export function readRequestHints(address: string | URL, headers: Headers): Resul
   if (model === undefined && !language) return ok({ model, language, class: requested });
   // The form's own rules, so that a hint is never accepted that the same field of the form would not be.
   const form = readKnownForm({ model: [model ?? ANY_MODEL], ...(language && { language: [language] }) });
-  return form.ok ? ok({ model, language: language && (form.value.language ?? 'auto'), class: requested }) : form;
+  if (!form.ok) return form;
+  const { language: tag = 'auto', languages } = form.value;
+  return ok({ model, language: language && tag, languages, class: requested });
 }
 
 /**
@@ -58,16 +63,18 @@ export async function readHints(
   // A form that has ended names no model; a longer one may name it later.
   if (model === undefined && isCut && body.received > HINTS_BYTES)
     return no(refuse('hints_missing', { limit: HINTS_BYTES }));
-  const read = hintsOf({ class: hints.class, model, language: hints.language ?? found.get('language') });
+  const read = hintsOf({ ...hints, model, language: hints.language ?? found.get('language') });
   return read.ok ? ok({ ...read.value, prompt: found.get('prompt') }) : read;
 }
 
-function hintsOf({ model, language, class: requested }: RequestHints): Result<Hints> {
+function hintsOf({ model, language, languages, class: requested }: RequestHints): Result<Hints> {
   const form = readKnownForm({
     ...(model !== undefined && { model: [model] }),
     ...(language && { language: [language] }),
   });
-  return form.ok ? ok({ model: form.value.model, language: form.value.language, class: requested }) : form;
+  if (!form.ok) return form;
+  const { languages: listed = languages } = form.value;
+  return ok({ model: form.value.model, language: form.value.language, languages: listed, class: requested });
 }
 
 /**

@@ -9,6 +9,8 @@ export interface LiveRequest {
   /** Absent or undefined for the default. */
   readonly model?: string | undefined;
   readonly language?: string | undefined;
+  /** Tags of a list: the language is one of them. */
+  readonly languages?: readonly string[] | undefined;
   readonly format: StreamFormat;
   readonly options: StreamOptions;
   /** Resume token of `edge/stream/resume-token.ts`. */
@@ -18,7 +20,7 @@ export interface LiveRequest {
 }
 
 /** The part of a request that decides whether an agent can serve it. */
-export type LiveRoute = Pick<LiveRequest, 'model'> & { readonly language?: string | undefined };
+export type LiveRoute = Pick<LiveRequest, 'model' | 'language' | 'languages'>;
 
 /** A message to the client. */
 export type ClientFrame = string | Uint8Array;

@@ -29,7 +29,7 @@ type Format = z.infer<typeof format>;
 const transcription = z.object({
   model: transcriptionFields.shape.model.nullish(),
   language: transcriptionFields.shape.language.nullable(),
-  languages: z.array(z.string()).max(64, 'must be at most 64 tags').nullish(),
+  languages: z.array(z.string().max(35)).max(64, 'must be at most 64 tags').nullish(),
   prompt: transcriptionFields.shape.prompt.nullable(),
   keywords: termTexts.nullish(),
   timestamp_granularities: repeatedFields.shape.timestamp_granularities.nullable(),
@@ -97,6 +97,8 @@ export interface SessionConfig {
   readonly model: string | undefined;
   /** BCP 47 tag, `auto`, or absent. */
   readonly language: string | undefined;
+  /** Tags of a list: the language is one of them. */
+  readonly languages?: readonly string[] | undefined;
   readonly prompt: string | undefined;
   /** Words to raise besides those of the prompt; those of secrets of before are absent. */
   readonly keywords?: readonly string[];
@@ -144,18 +146,20 @@ function invalid(error: z.ZodError, session: object): Result<never> {
 }
 
 function mergeTranscription(
-  { model, language, prompt, keywords = [], granularities = [] }: SessionConfig,
+  { model, language, languages, prompt, keywords = [], granularities = [] }: SessionConfig,
   requested: z.infer<typeof transcription> | undefined,
-): Pick<SessionConfig, 'model' | 'language' | 'prompt' | 'keywords' | 'granularities'> {
-  if (!requested) return { model, language, prompt, keywords, granularities };
-  // A list of one language is a choice; a longer list leaves the language to the model.
+): Pick<SessionConfig, 'model' | 'language' | 'languages' | 'prompt' | 'keywords' | 'granularities'> {
+  if (!requested) return { model, language, languages, prompt, keywords, granularities };
+  // A list of one language is a choice; one of a longer list is detected.
   const [only, ...others] = requested.languages ?? [];
-  const chosen = requested.language !== undefined ? requested.language : others.length === 0 ? only : undefined;
+  const isList = requested.language === undefined && others.length > 0;
+  const chosen = requested.language !== undefined ? requested.language : isList ? null : only;
   const kept = <T>(value: T | null | undefined, before: T | undefined) =>
     value === undefined ? before : (value ?? undefined);
   return {
     model: kept(requested.model, model),
     language: kept(chosen, language),
+    languages: isList ? [only as string, ...others] : chosen === undefined ? languages : undefined,
     prompt: kept(requested.prompt, prompt),
     keywords: kept(requested.keywords, keywords) ?? [],
     granularities: kept(requested.timestamp_granularities, granularities) ?? [],
@@ -188,9 +192,17 @@ export interface SessionFacts {
   readonly expiresAt: number;
 }
 
-const shownTranscription = ({ model, language, prompt, keywords = [], granularities = [] }: SessionConfig) => ({
+const shownTranscription = ({
+  model,
+  language,
+  languages,
+  prompt,
+  keywords = [],
+  granularities = [],
+}: SessionConfig) => ({
   model: model ?? null,
   ...(language !== undefined && { language }),
+  ...(languages && { languages }),
   ...(prompt !== undefined && { prompt }),
   ...(keywords.length > 0 && { keywords }),
   ...(granularities.length > 0 && { timestamp_granularities: granularities }),
@@ -218,7 +230,8 @@ export function showSession(config: SessionConfig, { id, expiresAt }: SessionFac
 /** Returns the first changed member that a running session cannot change. */
 export function changed(before: SessionConfig, after: SessionConfig): string | undefined {
   if (before.model !== after.model) return 'audio.input.transcription.model';
-  if (before.language !== after.language) return 'audio.input.transcription.language';
+  const languagesOf = ({ language, languages }: SessionConfig) => `${language} ${languages}`;
+  if (languagesOf(before) !== languagesOf(after)) return 'audio.input.transcription.language';
   const [one, other] = [formatOf(before), formatOf(after)];
   return one.encoding === other.encoding && one.rate === other.rate ? undefined : 'audio.input.format';
 }

@@ -116,10 +116,11 @@ class OpenAiRealtime implements LiveProtocol {
   }
 
   route(): LiveRoute {
-    const { model, language } = this.#config;
+    const { model, language, languages } = this.#config;
     return {
       ...(model !== undefined && { model }),
       ...(language !== undefined && language !== 'auto' && { language }),
+      ...(languages && { languages }),
     };
   }
 

@@ -1,6 +1,6 @@
 import type { ModelDescription } from '../../shared/pool/description.ts';
 import type { Snapshot } from '../../shared/pool/heartbeat.ts';
-import { allowsModel, isOpen, servesLanguage } from '../../shared/pool/language.ts';
+import { allowsModel, allowsSpoken, isOpen, servesLanguage } from '../../shared/pool/language.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { newestRelease, partOf } from '../../shared/registry/release.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
@@ -11,6 +11,8 @@ export interface Target {
   readonly language: string | undefined;
   /** Family whose member the detected language decides; an agent detects. Absent: `model` serves the request. */
   readonly family?: string | undefined;
+  /** Languages of the family that the request or its token lists: an agent detects one of them. Absent: any. */
+  readonly languages?: readonly string[] | undefined;
 }
 
 export interface FamilyRequest {
@@ -18,6 +20,8 @@ export interface FamilyRequest {
   readonly name: string;
   /** BCP 47; absent or `auto` when only the audio decides. */
   readonly language: string | undefined;
+  /** Tags of a list of the caller: the language is one of them. */
+  readonly languages?: readonly string[] | undefined;
   readonly live?: boolean | undefined;
   /** Languages the token allows. */
   readonly allowed: readonly string[];
@@ -68,12 +72,13 @@ const firstOf = (members: readonly Member[]): string => members.map(({ model }) 
 
 /**
  * Chooses the member of a family for the language of a request. A name that is no family stays as it is, and a model
- * precedes a family of its name. An open language is detected by an agent, unless the token names languages and one of
- * them is served: members of others may be away, and must not be replaced silently. Refusals: `language_unknown`, `language_forbidden`, `language_needed`. A family that is
- * not served in the zones yields a member, which `pick` refuses with the reason.
+ * precedes a family of its name. An agent detects an open language, among those of the caller's list and of the token,
+ * unless the token names languages and one of them is served: members of others may be away, and must not be replaced
+ * silently. Refusals: `language_unknown`, `language_forbidden`, `language_needed`. A family that is not served in the
+ * zones yields a member, which `pick` refuses with the reason.
  */
 export function chooseMember(request: FamilyRequest, snapshots: readonly Snapshot[]): Result<Target> {
-  const { name, language, live, allowed, zones } = request;
+  const { name, language, languages: choice = ['*'], live, allowed, zones } = request;
   const own = ok({ model: name, language });
   const known = snapshots.map(indexOf);
   if (known.some(({ models }) => models.has(name))) return own;
@@ -84,10 +89,14 @@ export function chooseMember(request: FamilyRequest, snapshots: readonly Snapsho
   const local = released.filter(({ model, zone }) => zones.includes(zone) && (!live || model.live));
   if (local.length === 0) return ok({ model: firstOf(released.length ? released : listed), language });
 
-  const serving = local.filter(({ model }) => servesLanguage(model.languages, language));
+  const serving = local.filter(
+    ({ model }) => servesLanguage(model.languages, language) && isChosen(choice, model, language),
+  );
   if (serving.length === 0) {
+    if (!isOpen(language) && !allowsSpoken(allowed, language)) return no(refuse('language_forbidden', { language }));
     const languages = languagesOf(local).join(', ');
-    return no(refuse('language_unknown', { model: name, language: String(language), languages }));
+    const wanted = isOpen(language) ? choice.join(', ') : language;
+    return no(refuse('language_unknown', { model: name, language: wanted, languages }));
   }
   if (!isOpen(language)) return ok({ model: firstOf(serving), language });
   const permitted = serving.filter(({ model }) => allowsModel(allowed, model.languages, undefined));
@@ -95,10 +104,19 @@ export function chooseMember(request: FamilyRequest, snapshots: readonly Snapsho
   if (permitted.length === 0) return no(refuse('language_forbidden', { language: languagesOf(serving).join(', ') }));
   const isNamed = languages.length === 1 && !allowed.includes('*');
   const detecting = permitted.filter(({ detects }) => detects && !isNamed);
-  if (detecting.length > 0) return ok({ model: firstOf(detecting), language: undefined, family: name });
+  if (detecting.length > 0) {
+    const isFree = [choice, allowed].every((tags) => tags.includes('*'));
+    const among = languagesOf(listed).filter((tag) => allowsSpoken(choice, tag) && allowsSpoken(allowed, tag));
+    const restricted = isFree ? {} : { languages: among };
+    return ok({ model: firstOf(detecting), language: undefined, family: name, ...restricted });
+  }
   if (languages.length === 1) return ok({ model: firstOf(permitted), language: undefined });
   const rule = `"${name}" has models for ${languages.join(', ')}, and no agent here detects languages`;
   return no(refuse('language_needed', { rule }));
 }
+
+/** Reports whether a model serves one of the languages `choice`, and the language that is known. */
+const isChosen = (choice: readonly string[], { languages }: ModelDescription, language: string | undefined) =>
+  isOpen(language) ? allowsModel(choice, languages, undefined) : allowsSpoken(choice, language);
 
 const isServed = (part: ReturnType<typeof partOf>): boolean => part !== undefined && part !== 'grey';

@@ -49,7 +49,7 @@ export function resolveModel(
 
 /** Resolves a model or family to the member that serves it, and notes the member for the header `x-auricle-model`. */
 export async function resolveTarget(
-  request: Pick<FamilyRequest, 'name' | 'language' | 'live'>,
+  request: Omit<FamilyRequest, 'allowed' | 'zones'>,
   { languages: allowed, zones }: Pick<Claims, 'languages' | 'zones'>,
   context: NamesContext & Pick<RequestContext, 'model'>,
 ): Promise<Result<Target>> {

@@ -20,6 +20,8 @@ const resumable = z.object({
   language: z.string().optional(),
   /** Family of the model, while its agent detects the language. */
   family: z.string().optional(),
+  /** Languages of the family among which the agent detects. */
+  languages: z.array(z.string()).optional(),
   format: streamFormat,
   /** When the session began, and ends at the latest, ms since 1970. Going on with it makes it no longer. */
   began: z.number(),

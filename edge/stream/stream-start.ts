@@ -17,6 +17,8 @@ export interface StartContext {
   readonly now: number;
   /** Family of the model in the request, whose language is to be detected. */
   readonly family?: string | undefined;
+  /** Languages of the family among which it is detected. */
+  readonly languages?: readonly string[] | undefined;
 }
 
 /** Returns the longest duration of a session, ms. */
@@ -24,7 +26,7 @@ export const maxDurationMs = ({ sessionSeconds }: Claims): number => Math.min(se
 
 /** Validates a request for a session. Returns the state to start from: that of the resume token, or a new one. */
 export function readStart(request: LiveRequest, claims: Claims, context: StartContext): Result<Resumable> {
-  const { session, now, family } = context;
+  const { session, now, family, languages } = context;
   const { model, language, format } = request;
   if (claims.sealing === 'client') return no(refuse('sealing_required'));
   if (!isOpen(language) && !allowsLanguage(claims.languages, language)) {
@@ -38,6 +40,7 @@ export function readStart(request: LiveRequest, claims: Claims, context: StartCo
     ...(subject !== undefined && { subject }),
     ...(language !== undefined && { language }),
     ...(family !== undefined && { family }),
+    ...(languages && { languages: [...languages] }),
   };
   return ok({ v: 1, session, tenant, model, format, began: now, until, ...optional });
 }

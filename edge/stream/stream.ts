@@ -172,10 +172,10 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
   }
 
   /** Returns why no agent serves a route, by the rosters of the last upgrade; `unknown` when these are too old. */
-  #foreseeRoute({ model, language }: LiveRoute, claims: Claims, unknown?: Refusal): Refusal | undefined {
+  #foreseeRoute(route: LiveRoute, claims: Claims, unknown?: Refusal): Refusal | undefined {
     const { snapshots, at } = this.#rosters;
     const now = this.#runtime.now();
-    const target = this.#targetOf({ model, language }, claims);
+    const target = this.#targetOf(route, claims);
     if (target === undefined || now - at > SNAPSHOT_STALE_MS) return unknown;
     if (!target.ok) return target.refusal;
     const { zones } = readSettings(this.env);
@@ -183,11 +183,14 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
   }
 
   /** Returns the model for a requested name and language, by the rosters of the last upgrade. */
-  #targetOf({ model, language }: LiveRoute, { tenant, languages, zones }: Claims): Result<Target> | undefined {
+  #targetOf(
+    { model, language, languages: choice }: LiveRoute,
+    { tenant, languages, zones }: Claims,
+  ): Result<Target> | undefined {
     const { snapshots } = this.#rosters;
     const name = modelNames(snapshots, tenant)(model);
     if (name === undefined) return undefined;
-    return chooseMember({ name, language, live: true, allowed: languages, zones }, snapshots);
+    return chooseMember({ name, language, languages: choice, live: true, allowed: languages, zones }, snapshots);
   }
 
   get #name(): string {
@@ -256,8 +259,8 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
     const now = this.#runtime.now();
     const target = request.resume === undefined ? this.#targetOf(request, claims) : undefined;
     if (target && !target.ok) return target;
-    const { model = request.model, family } = target?.value ?? {};
-    const context = { session: this.#name, settings: readSettings(this.env), now, family };
+    const { model = request.model, family, languages } = target?.value ?? {};
+    const context = { session: this.#name, settings: readSettings(this.env), now, family, languages };
     const started = readStart({ ...request, model }, claims, context);
     if (!started.ok || request.resume === undefined || !this.#ended.wasDelivered(started.value.began)) return started;
     return no(refuse('resume_invalid', undefined, 'everything was said'));

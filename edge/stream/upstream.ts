@@ -100,8 +100,8 @@ export class Upstream implements AgentListener {
     this.#context = context;
     this.#listener = listener;
     this.#revision = facts.revision;
-    const { model, language, family } = facts;
-    this.#target = { model, language, family };
+    const { model, language, family, languages } = facts;
+    this.#target = { model, language, family, languages };
     this.#filter = new EventFilter(facts.checkpoint?.index ?? 0);
   }
 
@@ -327,7 +327,8 @@ export class Upstream implements AgentListener {
     this.#laterCheckpoint = undefined;
     this.#isPinned = false;
     this.#listener.onLost();
-    const request = { name: family, language: detected.language, live: true };
+    const { languages } = this.#target;
+    const request = { name: family, language: detected.language, languages, live: true };
     const target = await resolveTarget(request, this.#admitted.claims, this.#context);
     if (this.#closed) return;
     if (!target.ok) this.#fail(target.refusal);
@@ -396,11 +397,11 @@ export class Upstream implements AgentListener {
     this.#unpin();
     this.#isPinned = this.#current !== undefined;
     const { format } = this.#facts;
-    const { model, language, family } = this.#target;
+    const { model, language, family, languages } = this.#target;
     const { options, from } = this.#buffer.origin();
     const rest = {
       ...(language !== undefined && { language }),
-      ...(family !== undefined && { detect: true }),
+      ...(family !== undefined && { detect: true, ...(languages && { languages: [...languages] }) }),
       ...(from && { from }),
     };
     return { type: 'open', v: 1, task: 'stream', model, format, options, ...rest };

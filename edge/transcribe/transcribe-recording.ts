@@ -34,12 +34,12 @@ export async function transcribeRecording(request: Request, context: RequestCont
     refuseAsDeepgram(recordDenial(claims.value, ACTION, refusal, context), context.id);
   const query = readRequest(request, claims.value);
   if (!query.ok) return denied(query.refusal);
-  const { language, samples } = query.value;
+  const { language, languages, samples } = query.value;
   const names = await readModelNames(claims.value, context);
   const resolved = resolveModel(query.value.model, names, context);
   if (!resolved.ok) return denied(resolved.refusal);
   const model = resolved.value;
-  const hints = { model, language, class: request.headers.get('x-auricle-class') ?? undefined };
+  const hints = { model, language, languages, class: request.headers.get('x-auricle-class') ?? undefined };
   const allowed = checkAllowed(ok(hints), claims.value);
   if (!allowed.ok) return denied(allowed.refusal);
 

@@ -16,12 +16,12 @@ type HeadFields = Readonly<Record<string, unknown>>;
  * first agent, and the request is redirected once, to the member that serves it.
  */
 export async function transcription(
-  { model: name, language }: Hints,
+  { model: name, language, languages }: Hints,
   head: HeadFields,
   claims: Claims,
   context: RequestContext,
 ): Promise<Result<AgentRequest<AnswerEvent>>> {
-  const resolve = (spoken: string | undefined) => resolveTarget({ name, language: spoken }, claims, context);
+  const resolve = (spoken: string | undefined) => resolveTarget({ name, language: spoken, languages }, claims, context);
   const redirect = async (detected: Detected): Promise<Result<AgentRequest<AnswerEvent>>> => {
     const member = await resolve(detected.language);
     return member.ok ? ok(requestOf(member.value, head, { detected })) : member;
@@ -36,7 +36,7 @@ interface Detection {
 }
 
 function requestOf(
-  { model, language, family }: Target,
+  { model, language, family, languages }: Target,
   head: HeadFields,
   { redirect, detected }: Detection,
 ): AgentRequest<AnswerEvent> {
@@ -47,7 +47,7 @@ function requestOf(
     head: {
       ...{ v: 1, task: 'transcribe', model, ...head },
       ...(language !== undefined && { language }),
-      ...(detects && { detect: true }),
+      ...(detects && { detect: true, ...(languages && { languages }) }),
     },
     ...(detects && { redirect }),
     read: detected ? readWith(detected) : readTranscriptEvent,

@@ -26,3 +26,9 @@ export function tagOfLanguage(language: string): string {
   // A name that is no language stays as it is, and no model serves it.
   return codesByName().get(language.toLowerCase()) ?? language;
 }
+
+/** Returns the tags of a list of several; `undefined` for one language, and for a list with `auto`. */
+export function listedLanguages(language: string): readonly string[] | undefined {
+  const tags = language.split(',').map((one) => tagOfLanguage(one.trim()));
+  return tags.length === 1 || tags.includes('auto') ? undefined : tags;
+}

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { refuse } from '../refusal.ts';
 import { requestedModel } from '../registry/names.ts';
 import { no, ok, type Result } from '../result.ts';
-import { languageList, tagOfLanguage } from './language.ts';
+import { languageList, listedLanguages, tagOfLanguage } from './language.ts';
 
 /** Forms whose parse is cached: callers differ in model, language and format, and in little else. */
 const CACHED_FORMS_MAX = 256;
@@ -56,8 +56,10 @@ export const repeatedFields = z.object({
 
 export interface TranscriptionForm {
   readonly model: string;
-  /** BCP 47 tag; absent for `auto`. */
+  /** BCP 47 tag; absent for `auto` and for a list. */
   readonly language: string | undefined;
+  /** Tags of a list: the language is one of them. */
+  readonly languages?: readonly string[] | undefined;
   readonly prompt: string | undefined;
   readonly responseFormat: ResponseFormat;
   readonly temperature: number;
@@ -100,6 +102,7 @@ export function readForm(fields: Readonly<Record<string, readonly string[]>>): R
   return ok({
     model: one.data.model,
     language: language === 'auto' ? undefined : language,
+    languages: listedLanguages(single.language ?? ''),
     prompt,
     responseFormat,
     temperature: one.data.temperature,

@@ -48,6 +48,8 @@ export const linkControl = z.discriminatedUnion('type', [
     language: z.string().optional(),
     /** The agent detects the language of the first speech: `ready` has `auto`, and `language` comes later. */
     detect: z.boolean().optional(),
+    /** Languages among which it is; absent: any. */
+    languages: z.array(z.string()).optional(),
     format: streamFormat,
     options: streamOptions,
     /** Absent at the beginning of a session. Audio follows from its position on. */

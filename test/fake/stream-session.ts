@@ -73,13 +73,15 @@ export interface SessionSetup {
   readonly congested?: () => boolean;
   /** The agent detects the language, by the model `language-id` of English and Spanish. */
   readonly detect?: boolean;
+  /** Languages among which it is. */
+  readonly languages?: string[] | undefined;
   /** Name of the live half of its model. */
   readonly liveModel?: string;
 }
 
 /** A session without a socket: what it is told, and what it says. */
 export async function startSession(setup: SessionSetup): Promise<FakeSession> {
-  const { live, format, options = optionsOf(), from, detect } = setup;
+  const { live, format, options = optionsOf(), from, detect, languages } = setup;
   const events: LinkEvent[] = [];
   const refusals: Refusal[] = [];
   const cancel = new AbortController();
@@ -99,7 +101,13 @@ export async function startSession(setup: SessionSetup): Promise<FakeSession> {
       onUtterance: () => {},
       ...(detect && { detector: { model: 'language-id', languages: ['en', 'es'] } }),
     },
-    openControl({ options, ...(format && { format }), ...(from && { from }), ...(detect && { detect }) }),
+    openControl({
+      options,
+      ...(format && { format }),
+      ...(from && { from }),
+      ...(detect && { detect }),
+      ...(languages && { languages }),
+    }),
   );
   if (!opened.ok) throw new Error(`${opened.refusal.reason}: ${opened.refusal.detail}`);
   const session = opened.value;

@@ -71,6 +71,19 @@ describe('R3 the open language of a family', () => {
     expect(choose({ allowed: ['es', 'zh'] })).toMatchObject({ model: 'reference-es', family: 'reference' });
   });
 
+  it('is detected among those of the caller and of the token', () => {
+    expect(choose({ languages: ['es-MX', 'zh', 'fr'] })).toMatchObject({
+      model: 'reference-es',
+      languages: ['es', 'zh'],
+    });
+    expect(choose({ languages: ['es', 'zh', 'en'], allowed: ['zh', 'yue', 'en'] })).toMatchObject({
+      languages: ['en', 'zh'],
+    });
+    expect(choose({ languages: ['fr', 'de'] })).toContain('does not support the language "fr, de"');
+    expect(choose({ languages: ['es', 'en'], language: 'zh' })).toContain('language_unknown');
+    expect(choose({ languages: ['es', 'en'], language: 'es' })).toEqual({ model: 'reference-es', language: 'es' });
+  });
+
   it('needs no detection where the token allows one member', () => {
     expect(choose({ allowed: ['yue'] })).toEqual({ model: 'reference-yue', language: undefined });
     expect(choose({ allowed: ['fr'] })).toContain('language_forbidden');

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { startAgent } from '../../fake/network.ts';
 import { type AgentStream, eventually, habitsOf, listen } from '../../fake/stream-agent.ts';
+import { makeToken } from '../authority.ts';
+import { LiveClient } from '../live-client.ts';
 import { StreamClient } from '../stream-client.ts';
 import { forgetSession } from '../stream-listener.ts';
 
@@ -62,6 +64,26 @@ describe('C6 a live stream for a family', () => {
     expect(moved[0]?.opened).toMatchObject({ model: `${family}-es`, language: 'es' });
     expect(moved[0]?.opened).not.toHaveProperty('detect');
     expect(moved[0]?.ticket).toMatchObject({ model: `${family}-es` });
+  });
+
+  it('R3 is detected among the listed languages, which a resumed session keeps', async () => {
+    const { family, streams } = await startFamily((stream) => {
+      if (streams.length > 1) return english(stream);
+      stream.cut();
+      return true;
+    });
+    const query = `model=${family}&encoding=linear16&sample_rate=16000&detect_language=en&detect_language=es`;
+    const client = await LiveClient.connect(`/v1/listen?${query}`, {
+      authorization: `Bearer ${await makeToken()}`,
+    });
+    client.send(new TextEncoder().encode('hello.'));
+    await eventually(() => streams.length > 1);
+    expect(streams.map(({ opened }) => opened?.languages)).toEqual([
+      ['en', 'es'],
+      ['en', 'es'],
+    ]);
+    client.send({ type: 'CloseStream' });
+    await client.end();
   });
 
   it('MUST 73: stays at an agent that serves the detected language', async () => {

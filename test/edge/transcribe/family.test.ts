@@ -66,6 +66,25 @@ describe('C6 a recording for a family', () => {
     });
   });
 
+  it.each([
+    [
+      'a form',
+      async (family: string) => upload({ fields: [['model', family] as const, ['language', 'en, es'] as const] }),
+    ],
+    [
+      'an address',
+      async (family: string) => {
+        const headers = { authorization: `Bearer ${await makeToken()}`, 'content-type': 'audio/wav' };
+        const address = `/v1/listen?model=${family}&detect_language=en&detect_language=es`;
+        return ask(address, { method: 'POST', headers, body: new Uint8Array(64) });
+      },
+    ],
+  ])('R3 sends the list of languages in %s to the agent that detects', async (_, send) => {
+    const { family, english } = await startFamily();
+    expect((await send(family)).status).toBe(200);
+    expect(english.seen[0]?.head).toMatchObject({ detect: true, languages: ['en', 'es'] });
+  });
+
   it('moves within the languages of the token', async () => {
     const { family, spanish } = await startFamily();
     const member = { name: `${family}-fr`, family, languages: ['fr'] };

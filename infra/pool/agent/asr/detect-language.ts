@@ -17,6 +17,9 @@ const CONFIDENCE_MIN: readonly { readonly seconds: number; readonly confidence: 
   { seconds: 0.5, confidence: 0.9 },
 ];
 
+/** Least probability of all listed languages together: with less the speech is in another one. */
+const LISTED_MIN = 0.1;
+
 /** Language of a recording without speech (BCP 47: no linguistic content). */
 const NO_LANGUAGE = 'zxx';
 
@@ -69,6 +72,20 @@ export const languageMembers = (
 
 const rounded = (confidence: number): number => Math.round(confidence * 1_000) / 1_000;
 
+/**
+ * Returns the languages of a list as if there were no others; all of them where the speech is in another one. A list
+ * decides between languages that sound alike, and must not turn Mandarin into English.
+ */
+export function amongLanguages(
+  found: readonly DetectedLanguage[],
+  list: readonly string[] | undefined,
+): readonly DetectedLanguage[] {
+  const listed = found.filter(({ language }) => !list || servesLanguage(list, language));
+  const total = listed.reduce((sum, { confidence }) => sum + confidence, 0);
+  if (total < LISTED_MIN) return found;
+  return listed.map(({ language, confidence }) => ({ language, confidence: confidence / total }));
+}
+
 /** Returns the certain one of the languages of `samples` of speech, or the refusal that names the two likeliest. */
 export function decideLanguage(
   [first, second]: readonly DetectedLanguage[],
@@ -86,11 +103,15 @@ export function decideLanguage(
   );
 }
 
-/** Returns the refusal with which the edge moves a request to a model of the language; `undefined` for an own one. */
+/**
+ * Returns the refusal with which the edge moves a request to a model of the language, or refuses a language that is not
+ * in the list of the request; `undefined` for an own one.
+ */
 export const misdirection = (
   { language, confidence }: DetectedLanguage,
   served: readonly string[],
+  list: readonly string[] = served,
 ): Refusal | undefined =>
-  servesLanguage(served, language)
+  servesLanguage(served, language) && servesLanguage(list, language)
     ? undefined
     : refuse('misdirected', { language, confidence }, `the speech is in ${language}`);

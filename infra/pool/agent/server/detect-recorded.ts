@@ -1,6 +1,7 @@
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import {
+  amongLanguages,
   type DetectedLanguage,
   decideLanguage,
   detectorInputs,
@@ -19,12 +20,14 @@ interface Detection {
   readonly ticket: Pick<Task, 'class' | 'tenant'>;
   readonly signal: AbortSignal;
   readonly deadline: number;
+  /** Languages among which the speech is; absent: any. */
+  readonly languages?: readonly string[] | undefined;
 }
 
 /** Refuses with `language_uncertain`, or as the engine does. */
 async function detectRecorded(
   speech: Float32Array,
-  { context, ticket, signal, deadline }: Detection,
+  { context, ticket, signal, deadline, languages: choice }: Detection,
 ): Promise<Result<DetectedLanguage>> {
   const served = context.detector();
   const leased = served && (await context.lease(served, signal));
@@ -36,7 +39,7 @@ async function detectRecorded(
       ...{ class: ticket.class, tenant: ticket.tenant, deadline, signal },
     });
     const languages = outputs.ok ? readLanguages(outputs.value, detector) : outputs;
-    return languages.ok ? decideLanguage(languages.value, speech.length) : languages;
+    return languages.ok ? decideLanguage(amongLanguages(languages.value, choice), speech.length) : languages;
   } finally {
     leased.release();
   }
@@ -51,7 +54,7 @@ export function createDetection(request: Detection, served: readonly string[]) {
       if (opening.length === 0) return ok(undefined);
       const found = await detectRecorded(opening, request);
       if (!found.ok) return found;
-      const elsewhere = misdirection(found.value, served);
+      const elsewhere = misdirection(found.value, served, request.languages);
       detected = found.value;
       return elsewhere ? no(elsewhere) : ok(undefined);
     },

@@ -37,6 +37,8 @@ const head = z.object({
   language: z.string().optional(),
   /** Detects the language, and refuses with `misdirected` one that the model does not serve. */
   detect: z.boolean().optional(),
+  /** Languages among which it is; absent: any. */
+  languages: z.array(z.string()).optional(),
   /** Recognises each channel by itself. */
   multichannel: z.boolean().optional(),
   /** Words and phrases to raise, where the form has no prompt before the file. */
@@ -165,7 +167,9 @@ function openReading({ work, recogniser, hints, answer, level }: Reading) {
   const { revision } = model.description;
   const stored = new StoredRecording(context.results, hints.mirror ? 0 : level, { tenant: ticket.tenant, revision });
   const sender = createSegmentSender(answer, tally, stored);
-  const detection = hints.detect ? createDetection(work, model.description.languages) : undefined;
+  const detection = hints.detect
+    ? createDetection({ ...work, languages: hints.languages }, model.description.languages)
+    : undefined;
   let bias: Bias | undefined;
   let totals: RecordingTotals | undefined;
   let cached: CachedResult | undefined;

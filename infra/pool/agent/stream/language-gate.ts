@@ -1,7 +1,13 @@
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import type { Result } from '../../../../shared/result.ts';
 import type { LinkEvent } from '../../../../shared/stream/link.ts';
-import { type DetectedLanguage, decideLanguage, misdirection, OPENING_SAMPLES } from '../asr/detect-language.ts';
+import {
+  amongLanguages,
+  type DetectedLanguage,
+  decideLanguage,
+  misdirection,
+  OPENING_SAMPLES,
+} from '../asr/detect-language.ts';
 import { PADDING_UNITS } from '../asr/vad/cut.ts';
 import { UNIT_SAMPLES } from '../asr/vad/detect.ts';
 import { joinSamples } from '../audio/join.ts';
@@ -22,6 +28,8 @@ export interface LanguageGateParts {
   readonly scribe: Sink;
   /** Languages of the stream's model. */
   readonly served: readonly string[];
+  /** Languages among which the speech is; absent: any. */
+  readonly languages?: readonly string[] | undefined;
   readonly detect: (samples: Float32Array) => Promise<Result<readonly DetectedLanguage[]>>;
   readonly onLanguage: (detected: DetectedLanguage) => void;
   readonly onRefusal: (refusal: Refusal) => void;
@@ -136,15 +144,15 @@ export class LanguageGate implements Sink {
 
   /** Returns true when nothing is left to decide. */
   async #decide(): Promise<boolean> {
-    const { detect, served, onLanguage, signal } = this.#parts;
+    const { detect, served, languages, onLanguage, signal } = this.#parts;
     if (this.#samples === 0) return this.#forgetSilence();
     const found = await detect(joinSamples(this.#speech));
     if (signal.aborted) return true;
     if (!found.ok) return this.#refuse(found.refusal);
-    const decided = decideLanguage(found.value, this.#spoken);
+    const decided = decideLanguage(amongLanguages(found.value, languages), this.#spoken);
     const isLast = this.#samples >= OPENING_SAMPLES || (this.#isForced && this.#unheard.length === 0);
     if (!decided.ok) return isLast && this.#refuse(decided.refusal);
-    const elsewhere = misdirection(decided.value, served);
+    const elsewhere = misdirection(decided.value, served, languages);
     if (elsewhere) return this.#refuse(elsewhere);
     this.detected = decided.value;
     onLanguage(decided.value);

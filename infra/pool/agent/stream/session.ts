@@ -118,7 +118,7 @@ function openGate(parts: SessionParts, { open }: Accepted, scribe: Scribe): Lang
   if (!open.detect || !detector) return undefined;
   const { steps } = live.tracks.of(detector.model, signal);
   return new LanguageGate({
-    ...{ scribe, signal, onRefusal, served: model.description.languages },
+    ...{ scribe, signal, onRefusal, served: model.description.languages, languages: open.languages },
     detect: (samples) => detectLive(samples, { detector, steps, class: ticket.class, signal }),
     onLanguage: (detected) => link.send({ type: 'language', ...detected }),
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { decideLanguage, readLanguages } from '../../../../infra/pool/agent/asr/detect-language.ts';
+import { amongLanguages, decideLanguage, readLanguages } from '../../../../infra/pool/agent/asr/detect-language.ts';
 import { recogniseRecording } from '../../../../infra/pool/agent/asr/recognise-recording.ts';
 import type { Dispatcher } from '../../../../infra/pool/agent/engine/dispatch.ts';
 import { createDetection } from '../../../../infra/pool/agent/server/detect-recorded.ts';
@@ -33,6 +33,15 @@ describe('R3 the scores of a detector', () => {
     expect(read.ok && decideLanguage(read.value, 32_000)).toMatchObject({
       refusal: { reason: 'language_uncertain', params },
     });
+  });
+
+  it('R3 choose among the listed languages as if there were no others', () => {
+    const read = readLanguages(scored(0.05, 0.5, 0.4, 0.05), detector);
+    if (!read.ok) throw new Error(read.refusal.detail);
+    const among = (...list: string[]) => decideLanguage(amongLanguages(read.value, list), 32_000);
+    expect(among('yue-HK', 'en')).toEqual(ok({ language: 'yue', confidence: 0.889 }));
+    expect(among('zh', 'yue')).toMatchObject({ refusal: { params: { first: 'zh', firstConfidence: 0.556 } } });
+    expect(among('fr')).toMatchObject({ refusal: { params: { first: 'zh', firstConfidence: 0.5 } } });
   });
 
   it.each([[scored(0.5, 0.5)], [scored(1, Number.NaN, 0, 0)], [new Map()]])('fail the engine when wrong', (outputs) => {
@@ -91,7 +100,7 @@ describe('R3 the opening of a recording', () => {
 
 describe('R3 the detection of a recording', () => {
   const served = { description: { ...testDescription, name: 'language-id', languages: detector.languages } };
-  const detection = (shares: number[], isLoaded = true) =>
+  const detection = (shares: number[], isLoaded = true, languages?: readonly string[]) =>
     createDetection(
       {
         context: {
@@ -100,6 +109,7 @@ describe('R3 the detection of a recording', () => {
           dispatcher: { run: async () => ok(scored(...shares)) } as unknown as Dispatcher,
         },
         ...{ ticket: { class: 'default', tenant: 'dev' }, signal: new AbortController().signal, deadline: 0 },
+        languages,
       },
       ['en'],
     );
@@ -115,6 +125,11 @@ describe('R3 the detection of a recording', () => {
     expect(await detection([0.05, 0.03, 0.02, 0.9]).admit(voice(2))).toMatchObject({
       refusal: { reason: 'misdirected', params },
     });
+  });
+
+  it('refuses an own language that is not in the list of the request', async () => {
+    const listed = await detection([0.99, 0.005, 0.003, 0.002], true, ['es', 'fr']).admit(voice(2));
+    expect(listed).toMatchObject({ refusal: { reason: 'misdirected', params: { language: 'en' } } });
   });
 
   it('finds no language without speech, and no slot without a detector', async () => {

@@ -16,7 +16,7 @@ import { linear16 } from './start-stream.ts';
 type Judge = (seconds: number) => number;
 
 /** A session with a detector; `judged` are the seconds that it was sent. */
-async function startDetecting(english: Judge) {
+async function startDetecting(english: Judge, languages?: string[]) {
   const double = createSequenceEngine();
   const judged: number[] = [];
   const { infer } = double.engine;
@@ -32,7 +32,7 @@ async function startDetecting(english: Judge) {
     },
   };
   const { live } = makeLiveParts({ engine });
-  const session = await startSession({ live, detect: true });
+  const session = await startSession({ live, detect: true, languages });
   return { session, judged };
 }
 
@@ -60,6 +60,12 @@ describe('R3 the language of a live stream', () => {
     await playFrom(session, [audio(voice(3)), audio(silence(1))]);
     expect(session.refusals).toMatchObject([{ reason: 'misdirected', params: { language: 'es', confidence: 0.98 } }]);
     expect(segmentsIn(session.events)).toEqual([]);
+  });
+
+  it('refuses a language outside the list of the request', async () => {
+    const { session } = await startDetecting(sure, ['es', 'fr']);
+    await playFrom(session, [audio(voice(3)), audio(silence(1))]);
+    expect(session.refusals).toMatchObject([{ reason: 'misdirected', params: { language: 'en' } }]);
   });
 
   it('waits for more speech while a short utterance is uncertain', async () => {
