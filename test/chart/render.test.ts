@@ -5,7 +5,7 @@ import { helm, KUBERNETES, kubeconform, schemas } from './install.ts';
 const LOCATION = `${schemas}/{{.ResourceKind}}-{{if ne .Group .ResourceAPIVersion}}{{.Group}}-{{end}}{{.ResourceAPIVersion}}.json`;
 const check = (manifests: string) => run(kubeconform, ['-strict', '-summary', '-schema-location', LOCATION], manifests);
 
-describe.each(examples)('L2 example %s', (name) => {
+describe.each(examples)('the example %s', (name) => {
   it('passes helm lint', async () => {
     const { code, output } = await run(helm, [
       ...['lint', '--strict', '--kube-version', KUBERNETES, CHART],
