@@ -1,4 +1,5 @@
 // `npm run test:install`: installs what the suites beyond npm need, so that they find it when they start.
+import { setup as arm64 } from './arm64/install.ts';
 import { setup as browser } from './browser/install.ts';
 import { setup as chart } from './chart/install.ts';
 import { setup as clients } from './clients/install.ts';
@@ -7,4 +8,4 @@ import { setup as go } from './go/install.ts';
 import { setup as natural } from './natural.ts';
 import { setup as triton } from './triton/install.ts';
 
-for (const install of [go, browser, formats, natural, triton, clients, chart]) await install();
+for (const install of [go, arm64, browser, formats, natural, triton, clients, chart]) await install();
