@@ -157,11 +157,11 @@ export async function openRelease(
   if (!plaintext) return no(refuse('seal_broken', undefined, 'release: the answer does not open'));
   const parsed = released.safeParse(json);
   if (!parsed.success) return no(refuse('seal_broken', undefined, 'release: the answer holds no keys'));
-  return takeKeys(parsed.data.keys, expected);
+  return takeZoneKeys(parsed.data.keys, expected);
 }
 
-/** Private keys, from wherever they were released, if they are the expected ones. */
-async function takeKeys(
+/** Returns released private keys by id, those that `expected` names. Refuses with `seal_broken` without the newest. */
+export async function takeZoneKeys(
   jwks: readonly JsonWebKey[],
   expected: readonly ZoneKey[],
 ): Promise<Result<ReadonlyMap<string, SealPrivateKey>>> {

@@ -3,6 +3,10 @@ import type { Backend } from './backend.ts';
 import { stepSlotsOf } from './backend.ts';
 import { createCalls } from './engine/calls/calls.ts';
 import { noTensors, openClient } from './engine/calls/client.ts';
+import { createAttest } from './identity/attest.ts';
+import { readPoolToken } from './identity/pool-token.ts';
+import { requestFromAuthority } from './identity/release-authority.ts';
+import { requestFromVault } from './identity/release-vault.ts';
 import { createZoneKeyring } from './identity/zone-key.ts';
 import { LiveBook } from './live-counts/book.ts';
 import type { ServedModel } from './models/served-model.ts';
@@ -24,7 +28,12 @@ function openKeyring({ settings, keys, outbox, now }: Backend) {
       outbox.record({ type: 'keys', agent, action: 'setup', detail: `zone ${zone}, key ${kid}` });
     }
   };
-  return createZoneKeyring({ release, zone, keys, poolTokenFile, now, onReleased });
+  const token = () => readPoolToken(poolTokenFile);
+  const request =
+    'vault' in release
+      ? requestFromVault({ vault: release.vault, agent, attest: createAttest(settings.attestation), now })
+      : requestFromAuthority({ url: release.url, zone, keys, token, now });
+  return createZoneKeyring({ zoneKeysFile: release.zoneKeysFile, zone, request, onReleased });
 }
 
 /** Returns the served model that detects languages. */

@@ -163,6 +163,12 @@ describe('settings', () => {
     ]) {
       expect(read).toThrow(line);
     }
+    const vault = { AURICLE_RELEASE_VAULT: 'https://zones.vault.azure.net', AURICLE_ZONE_KEYS_FILE: '/zones.json' };
+    expect(readSettings({ ...production, ...vault }).release).toMatchObject({ vault: vault.AURICLE_RELEASE_VAULT });
+    expect(() => readSettings({ ...production, ...vault, AURICLE_RELEASE_URL: 'https://release.test' })).toThrow(
+      'AURICLE_RELEASE_URL goes without AURICLE_RELEASE_VAULT',
+    );
+    expect(() => readSettings({ ...env, ...vault })).toThrow('AURICLE_ATTESTATION_URL is missing');
     expect(() => readSettings({ ...production, AURICLE_MODEL_SIGNERS: '[{}]' })).toThrow(
       /^AURICLE_MODEL_SIGNERS is wrong/,
     );

@@ -16,13 +16,24 @@ export const commonRules: readonly AgentRule[] = [
   ['AURICLE_TLS_KEY_FILE', (e) => missingIf(!!e.AURICLE_TLS_CERTIFICATE_FILE && !e.AURICLE_TLS_KEY_FILE)],
   [
     'AURICLE_RELEASE_URL',
-    ({ AURICLE_RELEASE_URL, AURICLE_ZONE_KEYS_FILE, AURICLE_FUNCTIONS_URL }) =>
-      // Jobs are about sealed files, so they take the key of the zone.
-      missingIf(!AURICLE_RELEASE_URL && (AURICLE_ZONE_KEYS_FILE ?? AURICLE_FUNCTIONS_URL) !== undefined),
+    ({ AURICLE_RELEASE_URL, AURICLE_RELEASE_VAULT, AURICLE_ZONE_KEYS_FILE, AURICLE_FUNCTIONS_URL }) =>
+      AURICLE_RELEASE_URL && AURICLE_RELEASE_VAULT
+        ? ['goes without AURICLE_RELEASE_VAULT']
+        : // Jobs are about sealed files, so they take the key of the zone.
+          missingIf(
+            !(AURICLE_RELEASE_URL ?? AURICLE_RELEASE_VAULT) && !!(AURICLE_ZONE_KEYS_FILE ?? AURICLE_FUNCTIONS_URL),
+          ),
   ],
   [
     'AURICLE_ZONE_KEYS_FILE',
-    ({ AURICLE_RELEASE_URL, AURICLE_ZONE_KEYS_FILE }) => missingIf(!!AURICLE_RELEASE_URL && !AURICLE_ZONE_KEYS_FILE),
+    ({ AURICLE_RELEASE_URL, AURICLE_RELEASE_VAULT, AURICLE_ZONE_KEYS_FILE }) =>
+      missingIf(!!(AURICLE_RELEASE_URL ?? AURICLE_RELEASE_VAULT) && !AURICLE_ZONE_KEYS_FILE),
+  ],
+  // A vault believes an attestation provider only.
+  [
+    'AURICLE_ATTESTATION_URL',
+    ({ AURICLE_ATTESTATION_URL, AURICLE_RELEASE_VAULT, AURICLE_MODE }) =>
+      missingIf(!!AURICLE_RELEASE_VAULT && !AURICLE_ATTESTATION_URL && AURICLE_MODE === 'development'),
   ],
   ['SQS_REGION', ({ AURICLE_FUNCTIONS_URL, SQS_REGION }) => missingIf(!!AURICLE_FUNCTIONS_URL && !SQS_REGION)],
   [

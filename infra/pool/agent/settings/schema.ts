@@ -96,6 +96,11 @@ export const environment = z.object({
   AURICLE_ATTESTATION_PROVIDER: z.string().default('sharedweu.weu.attest.azure.net'),
   /** Base URL of the release authority, which gives attested agents the key of their zone; without it no batch work. */
   AURICLE_RELEASE_URL: z.url({ protocol: /^https?$/ }).optional(),
+  /** Vault whose keys are released to attestations, in place of AURICLE_RELEASE_URL. Tokens of the pod go to this host. */
+  AURICLE_RELEASE_VAULT: z
+    .string()
+    .regex(/^https:\/\/[a-z0-9-]{3,24}\.(vault|managedhsm)\.(azure\.net|azure\.cn|usgovcloudapi\.net)\/?$/)
+    .optional(),
   /** File with the public keys of zones: only these are taken from the authority. */
   AURICLE_ZONE_KEYS_FILE: z.string().min(1).optional(),
   /** Base URL of the functions, which say what a job is about; without it no batch work. */
@@ -167,7 +172,8 @@ export const meanings: Record<keyof Environment, string> = {
   AURICLE_ATTESTATION_URL: 'production: address of the attestation sidecar in this pod',
   AURICLE_ATTESTATION_PROVIDER: 'production: host name of the provider that the sidecar asks',
   AURICLE_RELEASE_URL: 'http(s) address of the authority that releases the key of the zone',
-  AURICLE_ZONE_KEYS_FILE: 'file with the public keys of zones; goes with AURICLE_RELEASE_URL',
+  AURICLE_RELEASE_VAULT: 'https address of the key vault that releases the key of the zone, in place of that authority',
+  AURICLE_ZONE_KEYS_FILE: 'file with the public keys of zones; goes with either',
   AURICLE_FUNCTIONS_URL: 'http(s) address of the functions, for jobs of uploads',
   AURICLE_JOBS_QUEUE: 'prefix of the names of job queues',
   SQS_REGION: 'region of the job queues; goes with AURICLE_FUNCTIONS_URL',

@@ -42,7 +42,7 @@ export interface Settings {
     | { readonly kind: 'development'; readonly keyFile: string; readonly issuer: string }
     | { readonly kind: 'azure'; readonly url: string; readonly provider: string };
   /** Authority of the zone's private keys, and the file of the public ones; absent, files cannot be opened. */
-  readonly release: { readonly url: string; readonly zoneKeysFile: string } | undefined;
+  readonly release: ReleaseSettings | undefined;
   /** Queue of upload jobs; absent, this agent takes none. */
   readonly batch: BatchSettings | undefined;
   readonly stateDir: string;
@@ -74,6 +74,12 @@ export interface LoaderSettings {
   readonly target: string;
   readonly bytes: { readonly engine: number; readonly ram: number; readonly ssd: number };
 }
+
+/** Source of zone keys: an authority or a key vault. */
+export type ReleaseSettings = { readonly zoneKeysFile: string } & (
+  | { readonly url: string }
+  | { readonly vault: string }
+);
 
 export interface BatchSettings {
   readonly functionsUrl: string;
@@ -167,8 +173,11 @@ function loaderOf(e: Environment): LoaderSettings | undefined {
   };
 }
 
-function releaseOf({ AURICLE_RELEASE_URL: url, AURICLE_ZONE_KEYS_FILE: zoneKeysFile }: Environment) {
-  return url === undefined || zoneKeysFile === undefined ? undefined : { url: url.replace(/\/$/, ''), zoneKeysFile };
+function releaseOf(e: Environment): ReleaseSettings | undefined {
+  const { AURICLE_RELEASE_URL: url, AURICLE_RELEASE_VAULT: vault, AURICLE_ZONE_KEYS_FILE: zoneKeysFile } = e;
+  if (zoneKeysFile === undefined) return undefined;
+  if (vault !== undefined) return { vault, zoneKeysFile };
+  return url === undefined ? undefined : { url: url.replace(/\/$/, ''), zoneKeysFile };
 }
 
 function batchOf(e: Environment): BatchSettings | undefined {

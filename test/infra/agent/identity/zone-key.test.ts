@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { exportJWK, generateKeyPair, type JWK } from 'jose';
@@ -7,7 +7,8 @@ import { AUDIENCE, ISSUER, poolToken } from '../../../../infra/local/identity/to
 import { createAuthority, statusOf } from '../../../../infra/local/release/authority.ts';
 import { createAttest } from '../../../../infra/pool/agent/identity/attest.ts';
 import { createKeys, type Keys } from '../../../../infra/pool/agent/identity/keys.ts';
-import { createZoneKeyring, type ZoneKeyringOptions } from '../../../../infra/pool/agent/identity/zone-key.ts';
+import { requestFromAuthority } from '../../../../infra/pool/agent/identity/release-authority.ts';
+import { createZoneKeyring } from '../../../../infra/pool/agent/identity/zone-key.ts';
 import { createEnvelope, readHead, unwrapHead } from '../../../../shared/seal/envelope.ts';
 import { generateZoneKey, type ZoneKey } from '../../../../shared/seal/zone-key.ts';
 
@@ -82,16 +83,20 @@ function serve(release = authority(), at = now) {
   return { asked, send };
 }
 
-const keyring = (send: typeof fetch, change: Partial<ZoneKeyringOptions> = {}) =>
-  createZoneKeyring({
-    release: { url: 'http://release.test', zoneKeysFile: file('zone-keys') },
-    zone: 'eu',
-    keys,
-    poolTokenFile: file('token-eu'),
-    now: () => now,
-    fetch: send,
-    ...change,
-  });
+interface Change {
+  readonly zone?: string;
+  readonly keys?: Keys;
+  readonly tokenFile?: string;
+  readonly zoneKeysFile?: string;
+}
+
+function keyring(send: typeof fetch, change: Change = {}) {
+  const { zone = 'eu', keys: own = keys, tokenFile = 'token-eu', zoneKeysFile = 'zone-keys' } = change;
+  const token = () => readFileSync(file(tokenFile), 'utf8');
+  const url = 'http://release.test';
+  const request = requestFromAuthority({ url, zone, keys: own, token, now: () => now, fetch: send });
+  return createZoneKeyring({ zoneKeysFile: file(zoneKeysFile), zone, request });
+}
 
 const facts = { tenant: 'dev', upload: '01890a5d-ac96-774b-bcce-b302099a8057', name: 'upload' };
 
@@ -125,7 +130,7 @@ describe('C5 A21 T4 the key of a zone', () => {
     await ring.held(newer.zoneKey.kid);
     expect(asked).toHaveLength(1);
     put('zone-keys-2', { eu: later.eu.map((key) => key.zoneKey) });
-    const renewed = keyring(send, { release: { url: 'http://release.test', zoneKeysFile: file('zone-keys-2') } });
+    const renewed = keyring(send, { zoneKeysFile: 'zone-keys-2' });
     const held = await renewed.held(newer.zoneKey.kid);
     expect(held.ok && [...held.value.keys()]).toEqual(later.eu.map((key) => key.zoneKey.kid));
     expect(renewed.find(newer.zoneKey.kid)).toEqual(newer.zoneKey);
@@ -150,7 +155,7 @@ describe('C5 A21 T4 the key of a zone', () => {
 
   it('R1 is not given to a pool of another zone, whatever the agent says', async () => {
     const { send } = serve();
-    expect(await keyring(send, { poolTokenFile: file('token-us') }).held()).toMatchObject({
+    expect(await keyring(send, { tokenFile: 'token-us' }).held()).toMatchObject({
       refusal: { reason: 'zone_unserved' },
     });
     expect(await keyring(send, { zone: 'us' }).held()).toMatchObject({ refusal: { reason: 'zone_unserved' } });
@@ -165,7 +170,7 @@ describe('C5 A21 T4 the key of a zone', () => {
     expect(await told(serve(authority(), now + 61_000).send)).toBe('attestation_invalid');
     expect(await told(serve(authority(), now - 31_000).send)).toBe('attestation_invalid');
     writeFileSync(file('token-none'), 'not-a-token');
-    expect(await told(serve().send, { poolTokenFile: file('token-none') })).toBe('token_invalid');
+    expect(await told(serve().send, { tokenFile: 'token-none' })).toBe('token_invalid');
     const unsigned = { ...keys, sign: async () => 'a.b.c' };
     expect(await told(serve().send, { keys: unsigned })).toBe('attestation_invalid');
     const mistyped = { ...keys, sign: (payload: unknown) => keys.sign(payload) };
