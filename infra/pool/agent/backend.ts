@@ -19,6 +19,7 @@ import type { AgentContext } from './request/agent-context.ts';
 import type { Settings } from './settings/settings.ts';
 import type { Clock } from './stream/clock.ts';
 import { StreamWorkers } from './stream/workers.ts';
+import { registerGauges } from './telemetry/gauges.ts';
 import { createLog } from './telemetry/log.ts';
 import { createMetrics, type Metrics } from './telemetry/metrics.ts';
 import { createGpuReaders } from './telemetry/power.ts';
@@ -48,6 +49,17 @@ function openWorkers(settings: Settings, log: ReturnType<typeof createLog>, keep
   if (count === 1) return undefined;
   const slots = Math.ceil(stepSlotsOf(settings) / count);
   return new StreamWorkers({ count, log, settings: { agent, engine, streams, slots, keepaliveMs, aac } });
+}
+
+/** Registers what the settings allow and cost, so that queries compare load and work with both (A19). */
+function registerSettings(registry: Registry, { slots, streams, price }: Settings): void {
+  registerGauges(registry, {
+    auricle_agent_slots_limit: ['Utterances at the engine at once, at most', () => slots],
+    auricle_agent_streams_limit: ['Live streams open at once, at most', () => streams],
+    ...(price !== undefined && {
+      auricle_agent_price_dollars_per_hour: ['Price of the agent and its engine', () => price],
+    }),
+  });
 }
 
 interface MetricsParts {
@@ -88,6 +100,7 @@ export async function openBackend(settings: Settings, overrides: AgentOverrides,
   const keys = await createKeys(agent, createAttest(settings.attestation));
   const releaseMap = await openReleaseMap({ keys: serviceKeys, stateDir, now, log });
   const registry = new Registry();
+  registerSettings(registry, settings);
   const { read, failures, loader } = await openModels({
     ...{ settings, engine, outbox, keys, releaseMap, now, log, registry, given: overrides.models },
     run: (task) => dispatcher.run(task),
