@@ -32,6 +32,7 @@ const atNode = globSync('test/**/*.test.ts', {
     'test/browser/**',
     'test/formats/**',
     'test/bench/**',
+    'test/chart/**',
   ],
 });
 
