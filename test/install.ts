@@ -2,10 +2,12 @@
 import { setup as arm64 } from './arm64/install.ts';
 import { setup as browser } from './browser/install.ts';
 import { setup as chart } from './chart/install.ts';
+import { setup as prometheus } from './chart/metrics/install.ts';
 import { setup as clients } from './clients/install.ts';
 import { setup as formats } from './formats/install.ts';
 import { setup as go } from './go/install.ts';
 import { setup as natural } from './natural.ts';
 import { setup as triton } from './triton/install.ts';
 
-for (const install of [go, arm64, browser, formats, natural, triton, clients, chart]) await install();
+const installs = [go, arm64, browser, formats, natural, triton, clients, chart, prometheus];
+for (const install of installs) await install();

@@ -9,7 +9,7 @@ export default defineConfig({
     environment: 'node',
     pool: 'forks',
     include: ['test/chart/**/*.test.ts'],
-    globalSetup: ['test/chart/install.ts'],
+    globalSetup: ['test/chart/install.ts', 'test/chart/metrics/install.ts'],
     setupFiles: ['test/hermetic.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
