@@ -29,6 +29,7 @@ const atNode = globSync('test/**/*.test.ts', {
     'test/triton/**',
     'test/clients/**',
     'test/go/**',
+    'test/cloud/**',
     'test/browser/**',
     'test/formats/**',
     'test/bench/**',

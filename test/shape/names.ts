@@ -52,6 +52,7 @@ const DEFAULT_EXPORTS = new Set([
   'test/clients/vitest.config.ts',
   'test/fault/vitest.config.ts',
   'test/fault/outage/matrix/vitest.config.ts',
+  'test/cloud/vitest.config.ts',
   'test/go/vitest.config.ts',
   'test/chart/vitest.config.ts',
   'test/browser/vitest.config.ts',
