@@ -55,7 +55,7 @@ export async function startAgent(settings: Settings, overrides: AgentOverrides =
   let stopping: Promise<void> | undefined;
   const uplink = await openUplink(backend, serving, () => url);
 
-  await Promise.all([uplink.attest(), workers?.start()]);
+  await Promise.all([uplink.identify(), workers?.start()]);
   await watch.look();
   watch.start();
   url = await listen(server, settings);

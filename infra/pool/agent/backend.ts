@@ -8,8 +8,10 @@ import { openEngine } from './engine/open-engine.ts';
 import { createServiceTime } from './engine/serving-time.ts';
 import { createAttest } from './identity/attest.ts';
 import { createKeys } from './identity/keys.ts';
+import { openPoolToken } from './identity/pool-token.ts';
 import { openOutbox } from './identity/record.ts';
-import { openReleaseMap } from './identity/release-map.ts';
+import { openReleaseMap, type ReleaseMapStore } from './identity/release-map.ts';
+import type { Loader } from './loader/loader.ts';
 import { findRevision } from './models/find-revision.ts';
 import type { LeasedModel, ServedModel } from './models/served-model.ts';
 import { EngineWatch } from './models/watch.ts';
@@ -87,6 +89,20 @@ function openMetrics(parts: MetricsParts): Metrics {
   });
 }
 
+/** Returns what finds a served revision of a model, or a named one that is not loaded and can only be leased. */
+function finderOf(watch: EngineWatch, { part }: ReleaseMapStore, loader: Loader | undefined) {
+  const unloaded = (name: string) => (loader?.unloaded() ?? []).filter((one) => one.name === name);
+  return (name: string, revision?: string): ServedModel | undefined => {
+    const served = findRevision(watch.revisions(name), part, revision);
+    if (served || revision === undefined) return served;
+    return findRevision(
+      unloaded(name).map((description) => ({ description })),
+      part,
+      revision,
+    );
+  };
+}
+
 /** Opens the keys, the engine and the models of an agent. `context` is called when metrics are read. */
 export async function openBackend(settings: Settings, overrides: AgentOverrides, context: () => AgentContext) {
   const { agent, serviceKeys, slots, stateDir } = settings;
@@ -98,11 +114,13 @@ export async function openBackend(settings: Settings, overrides: AgentOverrides,
     overrides.engine ?? openEngine(settings.engine, slots + stepSlotsOf(settings), settings.loader ? 'live' : 'ready');
   const outbox = openOutbox(stateDir, agent, now);
   const keys = await createKeys(agent, createAttest(settings.attestation));
+  const poolToken = openPoolToken(settings.poolToken, { now, log });
   const releaseMap = await openReleaseMap({ keys: serviceKeys, stateDir, now, log });
   const registry = new Registry();
   registerSettings(registry, settings);
   const { read, failures, loader } = await openModels({
-    ...{ settings, engine, outbox, keys, releaseMap, now, log, registry, given: overrides.models },
+    ...{ settings, engine, outbox, keys, token: poolToken.read, releaseMap, now, log, registry },
+    given: overrides.models,
     run: (task) => dispatcher.run(task),
     onChange: () => watch.reload(),
   });
@@ -127,17 +145,7 @@ export async function openBackend(settings: Settings, overrides: AgentOverrides,
     },
   });
   const metrics = openMetrics({ registry, dispatcher, watch, failures, workers, enginePage, context });
-  const known = (name: string) => loader?.unloaded().filter((one) => one.name === name) ?? [];
-  /** Returns a served revision of a model, or a named one that is not loaded and can only be leased. */
-  const model = (name: string, revision?: string) =>
-    findRevision(watch.revisions(name), releaseMap.part, revision) ??
-    (revision === undefined
-      ? undefined
-      : findRevision(
-          known(name).map((description) => ({ description })),
-          releaseMap.part,
-          revision,
-        ));
+  const model = finderOf(watch, releaseMap, loader);
   const lease = async (wanted: ServedModel, signal: AbortSignal): Promise<LeasedModel | undefined> => {
     if (!loader) return { model: wanted, release() {} };
     const { name, revision } = wanted.description;
@@ -159,7 +167,21 @@ export async function openBackend(settings: Settings, overrides: AgentOverrides,
     });
   };
   return {
-    ...{ settings, now, log, keepaliveMs, workers, engine, outbox, keys, releaseMap, failures, watch, serviceTime },
+    ...{
+      settings,
+      now,
+      log,
+      keepaliveMs,
+      workers,
+      engine,
+      outbox,
+      keys,
+      poolToken,
+      releaseMap,
+      failures,
+      watch,
+      serviceTime,
+    },
     ...{ dispatcher, degrader, results, metrics, power: gpus.power, model, lease, descriptions, loader },
     clock: overrides.clock,
   };

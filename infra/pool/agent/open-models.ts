@@ -4,7 +4,6 @@ import type { Engine } from './engine/engine.ts';
 import { createLoadFailures } from './engine/load-failures.ts';
 import { callFunctions, type FunctionsCall } from './identity/call-functions.ts';
 import type { Keys } from './identity/keys.ts';
-import { readPoolToken } from './identity/pool-token.ts';
 import type { Outbox } from './identity/record.ts';
 import type { ReleaseMapStore } from './identity/release-map.ts';
 import type { Loader } from './loader/loader.ts';
@@ -20,9 +19,9 @@ const entryOf = ({ agent, modelSigners, mode }: Settings, { record }: Outbox): E
   modelSigners && { agent, signers: modelSigners, strict: mode === 'production', record };
 
 /** Returns what calls the functions with the identity of this agent; `undefined` where the settings name none. */
-function callerOf({ agent, batch, poolTokenFile }: Settings, keys: Keys, now: () => number) {
+function callerOf({ settings, keys, token, now }: ModelsParts) {
+  const { agent, batch } = settings;
   if (!batch) return undefined;
-  const token = () => readPoolToken(poolTokenFile);
   return (call: FunctionsCall) => callFunctions({ url: batch.functionsUrl, agent, keys, token, now }, call);
 }
 
@@ -40,6 +39,8 @@ interface ModelsParts {
   readonly engine: Engine;
   readonly outbox: Outbox;
   readonly keys: Keys;
+  /** Reads the pool token. */
+  readonly token: () => string;
   readonly releaseMap: ReleaseMapStore;
   readonly now: () => number;
   readonly log: Log;
@@ -52,7 +53,7 @@ interface ModelsParts {
 
 /** Opens the models that the loader loads, that a speech server lists, or that the engine serves in place. */
 export async function openModels(parts: ModelsParts): Promise<Models> {
-  const { settings, engine, outbox, keys, releaseMap, now, log, registry, given, run, onChange } = parts;
+  const { settings, engine, outbox, releaseMap, now, log, registry, given, run, onChange } = parts;
   const options = {
     repository: settings.models,
     names: settings.modelNames,
@@ -62,7 +63,7 @@ export async function openModels(parts: ModelsParts): Promise<Models> {
     entry: entryOf(settings, outbox),
   };
   if (settings.loader) {
-    const call = callerOf(settings, keys, now);
+    const call = callerOf(parts);
     const signers = settings.modelSigners ?? [];
     const loader = await openLoader({
       ...options,

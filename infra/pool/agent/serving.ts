@@ -4,7 +4,6 @@ import { stepSlotsOf } from './backend.ts';
 import { createCalls } from './engine/calls/calls.ts';
 import { noTensors, openClient } from './engine/calls/client.ts';
 import { createAttest } from './identity/attest.ts';
-import { readPoolToken } from './identity/pool-token.ts';
 import { requestFromAuthority } from './identity/release-authority.ts';
 import { requestFromVault } from './identity/release-vault.ts';
 import { createZoneKeyring } from './identity/zone-key.ts';
@@ -20,19 +19,18 @@ import { createStreamHost, type StreamHost } from './stream/host.ts';
 import { createLiveParts } from './stream/parts.ts';
 
 /** Returns the keys of the zone; `undefined` where no authority releases them. */
-function openKeyring({ settings, keys, outbox, now }: Backend) {
-  const { agent, release, zone, poolTokenFile } = settings;
+function openKeyring({ settings, keys, poolToken, outbox, now }: Backend) {
+  const { agent, release, zone } = settings;
   if (!release) return undefined;
   const onReleased = (kids: readonly string[]) => {
     for (const kid of kids) {
       outbox.record({ type: 'keys', agent, action: 'setup', detail: `zone ${zone}, key ${kid}` });
     }
   };
-  const token = () => readPoolToken(poolTokenFile);
   const request =
     'vault' in release
       ? requestFromVault({ vault: release.vault, agent, attest: createAttest(settings.attestation), now })
-      : requestFromAuthority({ url: release.url, zone, keys, token, now });
+      : requestFromAuthority({ url: release.url, zone, keys, token: poolToken.read, now });
   return createZoneKeyring({ zoneKeysFile: release.zoneKeysFile, zone, request, onReleased });
 }
 

@@ -5,33 +5,38 @@ import type { Backend } from './backend.ts';
 import { RosterHeartbeat } from './identity/heartbeat.ts';
 import { openSuites } from './identity/keys.ts';
 import { listModels } from './identity/listed-models.ts';
-import { readPoolToken } from './identity/pool-token.ts';
 import { createRenewal } from './identity/renewal.ts';
 import { openBatch } from './jobs/batch.ts';
 import { createLiveReporter } from './live-counts/report.ts';
 import type { Serving } from './serving.ts';
 
-const readToken = ({ settings }: Backend) => readPoolToken(settings.poolTokenFile);
-
 /** Returns the taker of jobs; `undefined` where the settings name no queue. */
 async function openTaker(backend: Backend, { keyring }: Serving) {
-  const { settings, keys, dispatcher, metrics, model, lease, releaseMap, watch, log, now } = backend;
+  const { settings, keys, poolToken, dispatcher, metrics, model, lease, releaseMap, watch, log, now } = backend;
   const { batch } = settings;
   if (!batch || !keyring) return undefined;
   // A revision on trial gets no jobs.
   const takes = (one: ModelDescription) => ['full', 'older'].includes(releaseMap.part(one) ?? '');
   const models = () => [...new Set(watch.descriptions().flatMap((one) => (takes(one) ? [one.name] : [])))];
   const work = { dispatcher, metrics, model, lease, models, ready: watch.ready };
-  return openBatch({ settings, batch, keys, keyring, ...work, log, now });
+  return openBatch({ settings, batch, keys, token: poolToken.read, keyring, ...work, log, now });
 }
 
 /** Returns what reports live counts to the functions; `undefined` where the settings name none. */
 function openReporter(backend: Backend, { book }: Serving) {
-  const { settings, keys, now, watch, log } = backend;
+  const { settings, keys, poolToken, now, watch, log } = backend;
   if (!settings.batch) return undefined;
   const { functionsUrl: url } = settings.batch;
-  const token = () => readToken(backend);
-  return createLiveReporter({ url, agent: settings.agent, keys, token, now, book, describe: watch.descriptions, log });
+  return createLiveReporter({
+    url,
+    agent: settings.agent,
+    keys,
+    token: poolToken.read,
+    now,
+    book,
+    describe: watch.descriptions,
+    log,
+  });
 }
 
 function loadOf(backend: Backend, { context }: Serving): Load {
@@ -66,13 +71,13 @@ function describe({ settings, descriptions }: Backend, url: string): AgentDescri
 
 /** Opens an agent's own connections: heartbeat, attestation, jobs and reports. `url` is where it listens. */
 export async function openUplink(backend: Backend, serving: Serving, url: () => string) {
-  const { settings, keys, outbox, releaseMap, log, now } = backend;
+  const { settings, keys, poolToken, outbox, releaseMap, log, now } = backend;
   const { agent, edgeUrl } = settings;
   const taker = await openTaker(backend, serving);
   const reporter = openReporter(backend, serving);
   const heartbeat = new RosterHeartbeat({
     ...{ edgeUrl, keys, outbox, log, now, release: releaseMap },
-    token: () => readToken(backend),
+    token: poolToken.read,
     describe: () => describe(backend, url()),
     load: () => loadOf(backend, serving),
     onDrain() {
@@ -83,7 +88,8 @@ export async function openUplink(backend: Backend, serving: Serving, url: () => 
   });
   const renewal = createRenewal({ keys, outbox, log, agent, now, onRenewed: heartbeat.renew });
   return {
-    attest: renewal.first,
+    /** Resolves when the agent has a pool token and an attestation. */
+    identify: async () => void (await Promise.all([poolToken.first(), renewal.first()])),
     start() {
       heartbeat.start();
       taker?.start();
@@ -93,6 +99,7 @@ export async function openUplink(backend: Backend, serving: Serving, url: () => 
     async stop() {
       await Promise.all([heartbeat.stop(), reporter?.stop()]);
       renewal.stop();
+      poolToken.stop();
     },
   };
 }

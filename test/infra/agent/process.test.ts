@@ -168,6 +168,12 @@ describe('settings', () => {
     expect(() => readSettings({ ...production, ...vault, AURICLE_RELEASE_URL: 'https://release.test' })).toThrow(
       'AURICLE_RELEASE_URL goes without AURICLE_RELEASE_VAULT',
     );
+    const { AURICLE_POOL_TOKEN_FILE: _, ...noToken } = production;
+    const client = { AURICLE_TOKEN_URL: 'http://idp.test/token', AURICLE_TOKEN_ASSERTION_FILE: '/assertion' };
+    expect(() => readSettings(noToken)).toThrow('AURICLE_POOL_TOKEN_FILE is missing');
+    expect(() => readSettings({ ...production, ...client })).toThrow(
+      /FILE goes without AURICLE_TOKEN_URL.*CLIENT is missing.*URL must be https/,
+    );
     expect(() => readSettings({ ...env, ...vault })).toThrow('AURICLE_ATTESTATION_URL is missing');
     expect(() => readSettings({ ...production, AURICLE_MODEL_SIGNERS: '[{}]' })).toThrow(
       /^AURICLE_MODEL_SIGNERS is wrong/,

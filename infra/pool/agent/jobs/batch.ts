@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { jobQueue, lightQueue } from '../../../../shared/jobs/job.ts';
 import { classes } from '../../../../shared/tenant/claims.ts';
 import type { Dispatcher } from '../engine/dispatch.ts';
@@ -25,6 +24,8 @@ export interface BatchOptions {
   readonly settings: Settings;
   readonly batch: NonNullable<Settings['batch']>;
   readonly keys: Keys;
+  /** Reads the pool token. */
+  readonly token: () => string;
   readonly keyring: ZoneKeyring;
   readonly dispatcher: Dispatcher;
   readonly metrics: Metrics;
@@ -43,7 +44,7 @@ export interface BatchOptions {
  * nothing yet.
  */
 export async function openBatch(options: BatchOptions): Promise<Taker> {
-  const { settings, batch, keys, keyring, dispatcher, metrics, now } = options;
+  const { settings, batch, keys, token, keyring, dispatcher, metrics, now } = options;
   // Loaded only where it is needed: it is the largest thing an agent can have in memory.
   const { openSqs } = await import('./job-queue.ts');
   /** One slot stays free of jobs, so that an urgent request never waits for all of them. */
@@ -56,7 +57,7 @@ export async function openBatch(options: BatchOptions): Promise<Taker> {
       url: batch.functionsUrl,
       agent: settings.agent,
       keys,
-      token: () => readFileSync(settings.poolTokenFile, 'utf8').trim(),
+      token,
       now,
     }),
     storage: createStorage(),

@@ -9,9 +9,28 @@ type AgentRule = Rule<Environment>;
 
 const missingIf = (missing: boolean): readonly string[] => (missing ? ['is missing'] : []);
 
+/** A pool token comes from a file, or from an endpoint to which one credential is shown. */
+const tokenRules: readonly AgentRule[] = [
+  [
+    'AURICLE_POOL_TOKEN_FILE',
+    ({ AURICLE_POOL_TOKEN_FILE: file, AURICLE_TOKEN_URL: url }) =>
+      file && url ? ['goes without AURICLE_TOKEN_URL'] : missingIf(!file && !url),
+  ],
+  ['AURICLE_TOKEN_CLIENT', (e) => missingIf(!!e.AURICLE_TOKEN_URL && !e.AURICLE_TOKEN_CLIENT)],
+  [
+    'AURICLE_TOKEN_SECRET_FILE',
+    ({ AURICLE_TOKEN_URL: url, AURICLE_TOKEN_SECRET_FILE: secret, AURICLE_TOKEN_ASSERTION_FILE: assertion }) => {
+      if (!url) return [];
+      if (secret && assertion) return ['goes without AURICLE_TOKEN_ASSERTION_FILE'];
+      return secret || assertion ? [] : ['is missing, and so is AURICLE_TOKEN_ASSERTION_FILE instead'];
+    },
+  ],
+];
+
 /** Rules of every mode: settings that go together. */
 export const commonRules: readonly AgentRule[] = [
   ...speechServerRules,
+  ...tokenRules,
   ['AURICLE_TLS_CERTIFICATE_FILE', (e) => missingIf(!e.AURICLE_TLS_CERTIFICATE_FILE && !!e.AURICLE_TLS_KEY_FILE)],
   ['AURICLE_TLS_KEY_FILE', (e) => missingIf(!!e.AURICLE_TLS_CERTIFICATE_FILE && !e.AURICLE_TLS_KEY_FILE)],
   [
@@ -59,6 +78,7 @@ export const productionRules: readonly AgentRule[] = [
   // Audio is sealed to the agent itself, so TLS ends in the agent, too, and not in a gateway before it.
   ['AURICLE_TLS_CERTIFICATE_FILE', (e) => missingIf(!e.AURICLE_TLS_CERTIFICATE_FILE && !e.AURICLE_TLS_KEY_FILE)],
   ['AURICLE_EDGE_URL', ({ AURICLE_EDGE_URL }) => urlProblems(AURICLE_EDGE_URL)],
+  ['AURICLE_TOKEN_URL', ({ AURICLE_TOKEN_URL }) => urlProblems(AURICLE_TOKEN_URL)],
   ['AURICLE_RELEASE_URL', ({ AURICLE_RELEASE_URL }) => urlProblems(AURICLE_RELEASE_URL)],
   ['AURICLE_FUNCTIONS_URL', ({ AURICLE_FUNCTIONS_URL }) => urlProblems(AURICLE_FUNCTIONS_URL)],
   ['SQS_ENDPOINT', ({ SQS_ENDPOINT }) => urlProblems(SQS_ENDPOINT)],

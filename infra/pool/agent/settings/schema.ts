@@ -78,8 +78,16 @@ export const environment = z.object({
   AURICLE_ENGINE_BYTES: bytes.default(Number.MAX_SAFE_INTEGER),
   /** Edge, base URL of the heartbeat socket. */
   AURICLE_EDGE_URL: z.url({ protocol: /^https?$/ }),
-  /** File with the pool token; read at each connection, so that it can be renewed underneath. */
-  AURICLE_POOL_TOKEN_FILE: z.string().min(1),
+  /** File with the pool token; read at each use, so that it can be renewed underneath. */
+  AURICLE_POOL_TOKEN_FILE: z.string().min(1).optional(),
+  /** Token endpoint that issues pool tokens for client credentials, in place of that file. */
+  AURICLE_TOKEN_URL: z.url({ protocol: /^https?$/ }).optional(),
+  AURICLE_TOKEN_CLIENT: z.string().min(1).optional(),
+  AURICLE_TOKEN_SCOPE: z.string().min(1).optional(),
+  AURICLE_TOKEN_AUDIENCE: z.string().min(1).optional(),
+  /** Client secret, or federated token of the platform; both are read at each request. */
+  AURICLE_TOKEN_SECRET_FILE: z.string().min(1).optional(),
+  AURICLE_TOKEN_ASSERTION_FILE: z.string().min(1).optional(),
   /** File with the key set (JWKS) that the edge's tickets are signed with. */
   AURICLE_EDGE_KEYS_FILE: z.string().min(1),
   /** Key set (JWKS) that the functions sign release maps with; without it none is believed. */
@@ -164,6 +172,12 @@ export const meanings: Record<keyof Environment, string> = {
   AURICLE_ENGINE_BYTES: 'bytes of memory that loaded models may take; unbounded unless set',
   AURICLE_EDGE_URL: 'http(s) address of the edge, for the heartbeat',
   AURICLE_POOL_TOKEN_FILE: 'file with the pool token',
+  AURICLE_TOKEN_URL: 'http(s) token endpoint that issues pool tokens, in place of AURICLE_POOL_TOKEN_FILE',
+  AURICLE_TOKEN_CLIENT: 'client id at that endpoint',
+  AURICLE_TOKEN_SCOPE: 'scope of its requests, for example api://auricle/.default',
+  AURICLE_TOKEN_AUDIENCE: 'audience of its requests, for providers that take one',
+  AURICLE_TOKEN_SECRET_FILE: 'file with the client secret',
+  AURICLE_TOKEN_ASSERTION_FILE: 'file with a federated token in place of the secret',
   AURICLE_EDGE_KEYS_FILE: "file with the key set (JWKS) of the edge's tickets",
   AURICLE_SERVICE_KEYS: 'key set (JWKS) of the functions, which sign release maps',
   AURICLE_MODEL_SIGNERS: 'keys that may sign revisions: [{"name", "key"}], the key as SPKI in base64',

@@ -33,7 +33,7 @@ export interface Settings {
   /** Absent: the engine serves the models in place. */
   readonly loader: LoaderSettings | undefined;
   readonly edgeUrl: string;
-  readonly poolTokenFile: string;
+  readonly poolToken: PoolTokenSettings;
   readonly edgeKeysFile: string;
   readonly serviceKeys: JSONWebKeySet | undefined;
   /** Absent: signatures of models are not checked. */
@@ -74,6 +74,18 @@ export interface LoaderSettings {
   readonly target: string;
   readonly bytes: { readonly engine: number; readonly ram: number; readonly ssd: number };
 }
+
+/** Source of the pool token: a file, or the token endpoint of an identity provider. */
+export type PoolTokenSettings =
+  | { readonly kind: 'file'; readonly file: string }
+  | {
+      readonly kind: 'client';
+      readonly url: string;
+      readonly client: string;
+      readonly scope: string | undefined;
+      readonly audience: string | undefined;
+      readonly credential: { readonly kind: 'secret' | 'assertion'; readonly file: string };
+    };
 
 /** Source of zone keys: an authority or a key vault. */
 export type ReleaseSettings = { readonly zoneKeysFile: string } & (
@@ -134,7 +146,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     modelNames: e.AURICLE_MODEL_NAMES,
     loader: loaderOf(e),
     edgeUrl: e.AURICLE_EDGE_URL.replace(/\/$/, ''),
-    poolTokenFile: e.AURICLE_POOL_TOKEN_FILE,
+    poolToken: poolTokenOf(e),
     edgeKeysFile: e.AURICLE_EDGE_KEYS_FILE,
     serviceKeys: e.AURICLE_SERVICE_KEYS as JSONWebKeySet | undefined,
     attestation: attestationOf(e),
@@ -150,6 +162,20 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     degradeWindowMs: e.AURICLE_DEGRADE_WINDOW_SECONDS * 1_000,
     aac: e.AURICLE_AAC === 'on',
     drainMs: e.AURICLE_DRAIN_MS,
+  };
+}
+
+/** A rule demands a file or an endpoint, and with that a client and one of its credentials. */
+function poolTokenOf(e: Environment): PoolTokenSettings {
+  if (e.AURICLE_TOKEN_URL === undefined) return { kind: 'file', file: e.AURICLE_POOL_TOKEN_FILE ?? '' };
+  const { AURICLE_TOKEN_SECRET_FILE: secret, AURICLE_TOKEN_ASSERTION_FILE: assertion = '' } = e;
+  return {
+    kind: 'client',
+    url: e.AURICLE_TOKEN_URL,
+    client: e.AURICLE_TOKEN_CLIENT ?? '',
+    scope: e.AURICLE_TOKEN_SCOPE,
+    audience: e.AURICLE_TOKEN_AUDIENCE,
+    credential: secret === undefined ? { kind: 'assertion', file: assertion } : { kind: 'secret', file: secret },
   };
 }
 

@@ -27,6 +27,7 @@ export type LogEvent =
   | 'tls-refused'
   | 'attested'
   | 'attest-failed'
+  | 'token-failed'
   | 'waiting'
   | 'connected'
   | 'disconnected'
