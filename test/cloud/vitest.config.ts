@@ -13,7 +13,8 @@ export default defineConfig({
     globalSetup: ['test/cloud/install.ts'],
     setupFiles: ['test/hermetic.ts'],
     testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // Terraform starts the provider of AWS for each run of its tests.
+    hookTimeout: 120_000,
     maxWorkers: 2,
     passWithNoTests: false,
   },
