@@ -42,6 +42,7 @@ export const productionRules: readonly EdgeRule[] = [
   ['SERVICE_KEYS', ({ SERVICE_KEYS }) => (SERVICE_KEYS ? keySetProblems(SERVICE_KEYS) : ['is missing'])],
   ['FUNCTIONS_URLS', (values) => unserved(values.FUNCTIONS_URLS, values)],
   ['FUNCTIONS_URLS', ({ FUNCTIONS_URLS = {} }) => distinct(Object.values(FUNCTIONS_URLS).flatMap(urlProblems))],
+  ['OTEL_EXPORTER_OTLP_ENDPOINT', (values) => urlProblems(values.OTEL_EXPORTER_OTLP_ENDPOINT)],
   ['AUDIT_LOGS', (values) => unserved(values.AUDIT_LOGS, values)],
 ];
 

@@ -1,8 +1,10 @@
+import type { Span } from '../shared/trace/span.ts';
 import type { Runtime } from './clock.ts';
 import type { Quota } from './ledger/quota.ts';
 import type { Recorder } from './ledger/record.ts';
 import type { Place } from './place.ts';
 import type { Bindings, Settings } from './settings.ts';
+import type { Telemetry } from './telemetry/telemetry.ts';
 
 /** Decoded parameters of a route's path. `name` is empty where the path has no parameters. */
 export interface PathParams {
@@ -33,8 +35,14 @@ export interface RequestContext {
   model?: string | undefined;
   /** Quality of a degraded pool's answer, for the headers `x-auricle-degraded` and `cache-status` (RFC 9211). */
   degraded?: { readonly level: number; readonly isCached: boolean } | undefined;
-  /** A session was admitted, which logs the request at its end. */
+  /** A session was admitted, which reports the request at its end. */
   admitted?: boolean;
+  /** The request is counted, or another object counts it. */
+  counted?: boolean;
+  /** Absent in tests that make a context themselves. */
+  readonly telemetry?: Telemetry | undefined;
+  /** Span of the request; absent where it is in no trace. */
+  readonly span?: Span | undefined;
   /** Keeps the isolate alive after the response was sent. */
   readonly waitUntil: (work: Promise<unknown>) => void;
   /** Ends the request and its sockets without a close frame; absent in a Durable Object. */

@@ -10,6 +10,7 @@ import type { OutboxPage } from './ledger/outbox.ts';
 import type { Quota } from './ledger/quota.ts';
 import type { RouteDecision } from './routing/decision.ts';
 import type { RefusedAgent } from './routing/refused-agents.ts';
+import type { MetricReport } from './telemetry/meter.ts';
 
 interface OutboxMethods {
   /** Events after position `after`, oldest first, that the log has not acknowledged. */
@@ -39,4 +40,7 @@ export interface RosterMethods extends OutboxMethods {
   addDecisions(decisions: readonly RouteDecision[]): void;
   decision(request: string): RouteDecision | undefined;
   drain(pool: string, order: DrainOrder): Result<readonly string[]>;
+  addMetrics(report: MetricReport): void;
+  /** Series of the zone with their values. */
+  metrics(): [series: string, value: number][];
 }

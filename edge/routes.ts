@@ -14,8 +14,8 @@ import {
   answerThrown,
   drainRefused,
   type EdgeEnv,
-  logUnadmitted,
   provideContext,
+  reportUnadmitted,
   requireSettings,
   setHeaders,
 } from './http/middleware.ts';
@@ -62,6 +62,7 @@ import {
 import { drainPool } from './routing/drain-pool.ts';
 import { joinRoster, listPools } from './routing/list-pools.ts';
 import { showRelease, takeRelease } from './routing/release.ts';
+import { showMetrics } from './routing/show-metrics.ts';
 import { showRoute } from './routing/show-route.ts';
 import { listVoices } from './speak/list-voices.ts';
 import { createDeepgramSpeech, createSpeech } from './speak/speak.ts';
@@ -76,6 +77,7 @@ const projects = jobHandlers(PROJECTS);
 /** Handlers by path and method. Any other method of a path is refused with 405. */
 const routes: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   '/healthz': { GET: showHealth },
+  '/metrics': { GET: showMetrics },
   '/v1/audio/transcriptions': { POST: transcribe },
   '/v1/audio/speech': { POST: createSpeech },
   '/v1/audio/voices': { GET: listVoices },
@@ -139,7 +141,7 @@ const routes: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
 
 export const app = new Hono<EdgeEnv>();
 
-app.use(requireSettings, provideContext, logUnadmitted, setHeaders, drainRefused);
+app.use(requireSettings, provideContext, reportUnadmitted, setHeaders, drainRefused);
 app.onError(answerThrown);
 app.use('/v1/projects/*', async (c, next) =>
   isDeepgramClient(c.req.raw.headers) ? handle(answerDeepgramProjects)(c, next) : next(),

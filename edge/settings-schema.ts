@@ -4,6 +4,7 @@ import { keyYears } from '../shared/audit/key-years.ts';
 import { jsonText } from '../shared/json-text.ts';
 import { attestationPolicy } from '../shared/seal/attestation-policy.ts';
 import { issuerBounds } from '../shared/tenant/issuer.ts';
+import { traceSettings } from '../shared/trace/settings.ts';
 
 /** Default of AUDIT_WAIT_MS: a gate answers in under 10 ms, so one that takes 250 is down. */
 export const AUDIT_WAIT_DEFAULT_MS = 250;
@@ -71,6 +72,9 @@ export const settingsSchema = z.object({
   AUDIT_WAIT_MS: z.coerce.number().int().min(50).max(10_000).default(AUDIT_WAIT_DEFAULT_MS),
   /** `true` logs one line of JSON per request. */
   LOG_REQUESTS: z.enum(['true', 'false']).default('false'),
+  ...traceSettings,
+  /** Part of the requests that begin a trace where the caller sends none (`parentbased_traceidratio`). */
+  OTEL_TRACES_SAMPLER_ARG: z.coerce.number().min(0).max(1).default(1),
   /** `development` also trusts self-issued attestations and plain-HTTP agents. */
   MODE: z.enum(['development', 'production']),
 });

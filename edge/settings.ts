@@ -24,6 +24,16 @@ export interface Bindings {
   readonly AUDIT_LOGS?: string | undefined;
   readonly AUDIT_WAIT_MS?: string | undefined;
   readonly LOG_REQUESTS?: string | undefined;
+  readonly OTEL_EXPORTER_OTLP_ENDPOINT?: string | undefined;
+  readonly OTEL_EXPORTER_OTLP_HEADERS?: string | undefined;
+  readonly OTEL_TRACES_SAMPLER_ARG?: string | undefined;
+}
+
+export interface TraceSettings {
+  readonly endpoint: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Part of the requests without a caller's trace that begin one, 0 to 1. */
+  readonly ratio: number;
 }
 
 export interface Settings {
@@ -42,6 +52,8 @@ export interface Settings {
   /** Milliseconds. */
   readonly auditWaitMs: number;
   readonly logRequests: boolean;
+  /** Collector of spans; absent, no trace begins. */
+  readonly traces: TraceSettings | undefined;
   readonly mode: 'development' | 'production';
 }
 
@@ -93,6 +105,15 @@ function grantIssuer({ kty, crv, x, y, kid }: JWK): Issuer {
   };
 }
 
+const tracesOf = (data: EdgeValues): TraceSettings | undefined =>
+  data.OTEL_EXPORTER_OTLP_ENDPOINT === undefined
+    ? undefined
+    : {
+        endpoint: data.OTEL_EXPORTER_OTLP_ENDPOINT,
+        headers: data.OTEL_EXPORTER_OTLP_HEADERS ?? {},
+        ratio: data.OTEL_TRACES_SAMPLER_ARG,
+      };
+
 function combine(data: EdgeValues): Settings {
   return {
     issuers: [...data.ISSUERS, ...(data.GRANT_KEY ? [grantIssuer(data.GRANT_KEY)] : [])],
@@ -109,6 +130,7 @@ function combine(data: EdgeValues): Settings {
     auditLogs: new Map(Object.entries(data.AUDIT_LOGS ?? {})),
     auditWaitMs: data.AUDIT_WAIT_MS,
     logRequests: data.LOG_REQUESTS === 'true',
+    traces: tracesOf(data),
     mode: data.MODE,
   };
 }

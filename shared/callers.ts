@@ -20,6 +20,8 @@ export const EDGE_ISSUER = 'auricle-edge';
 export const FUNCTIONS_AUDIENCE = 'auricle-functions';
 export const OWNER_HEADER = 'owner';
 export const DEADLINE_HEADER = 'x-auricle-deadline';
+/** Id of the caller's request at the edge, for the log lines of both sides. */
+export const REQUEST_HEADER = 'x-request-id';
 export const SERVICE_TYPE = 'auricle-service+jwt';
 export const PROOF_TYPE = 'auricle-agent-proof+jws';
 

@@ -1,6 +1,13 @@
 import { importJWK, type JWTPayload, SignJWT } from 'jose';
 import { z } from 'zod';
-import { DEADLINE_HEADER, EDGE_ISSUER, FUNCTIONS_AUDIENCE, OWNER_HEADER, SERVICE_TYPE } from '../../shared/callers.ts';
+import {
+  DEADLINE_HEADER,
+  EDGE_ISSUER,
+  FUNCTIONS_AUDIENCE,
+  OWNER_HEADER,
+  REQUEST_HEADER,
+  SERVICE_TYPE,
+} from '../../shared/callers.ts';
 import { SERVICE_TOKEN_S } from '../../shared/jobs/limits.ts';
 import { functionsRefusal } from '../../shared/jobs/upload-contract.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
@@ -130,7 +137,7 @@ export async function callFunctions<T>(
 
 async function send(
   { baseUrl, path, method, claims, owner, headers, body, ms, signal }: Call,
-  { settings, runtime }: RequestContext,
+  { id, span, settings, runtime }: RequestContext,
 ): Promise<Response> {
   const now = runtime.now();
   return fetch(`${baseUrl}${path}`, {
@@ -138,6 +145,8 @@ async function send(
     headers: {
       authorization: `Bearer ${await signService(settings, claims, now, owner)}`,
       ...(method !== 'GET' && { [DEADLINE_HEADER]: String(now + ms - FUNCTIONS_MARGIN_MS) }),
+      [REQUEST_HEADER]: id,
+      ...(span && { traceparent: span.traceparent }),
       ...headers,
       ...(body !== undefined && { 'content-type': 'application/json' }),
     },

@@ -1,12 +1,15 @@
 // Middleware of every route, in the order in which `routes.ts` applies it.
 import type { Context, ExecutionContext, MiddlewareHandler } from 'hono';
+import { routePath } from 'hono/route';
+import type { Span } from '../../shared/trace/span.ts';
 import { realRuntime as runtime } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import { newId } from '../ledger/create-event.ts';
-import { logRequest } from '../ledger/log-request.ts';
 import { Recorder } from '../ledger/record.ts';
+import { reportRequest } from '../ledger/report-request.ts';
 import { placeOf } from '../place.ts';
 import { type Bindings, readSettings, settingProblems } from '../settings.ts';
+import { Telemetry } from '../telemetry/telemetry.ts';
 import { setCors } from './cors.ts';
 import { drainBody } from './drain.ts';
 import { answerMisconfigured } from './misconfigured.ts';
@@ -42,16 +45,36 @@ export const provideContext: MiddlewareHandler<EdgeEnv> = async (c, next) => {
   const id = newId(Date.now());
   const address = `${c.req.method} ${c.req.path}`;
   const place = placeOf(c.req.raw);
-  c.set('context', { id, address, place, env, settings, runtime, recorder, waitUntil, abort, discardBody: undefined });
+  const telemetry = new Telemetry({ settings, roster: env.ROSTER, runtime, waitUntil });
+  const span = startRequestSpan(c, telemetry, id);
+  c.set('context', {
+    ...{ id, address, place, env, settings, runtime, recorder, waitUntil, abort, telemetry, span },
+    discardBody: undefined,
+  });
   await next();
 };
 
-/** Logs a request without a session; a session logs its own. */
-export const logUnadmitted: MiddlewareHandler<EdgeEnv> = async (c, next) => {
+/** Addresses that machines read each few seconds. */
+const untraced: ReadonlySet<string> = new Set(['/healthz', '/metrics', '/v1/pools/heartbeat']);
+
+/** Begins the span of a request. A trace that begins here has the id of the request, which every log line names. */
+function startRequestSpan(c: Context<EdgeEnv>, telemetry: Telemetry, id: string): Span | undefined {
+  if (untraced.has(c.req.path)) return undefined;
+  return telemetry.startSpan({
+    name: `${c.req.method} ${routePath(c, -1)}`,
+    kind: 'server',
+    traceparent: c.req.header('traceparent'),
+    newTrace: id.replaceAll('-', ''),
+    attributes: { 'http.request.method': c.req.method, 'http.route': routePath(c, -1) },
+  });
+}
+
+/** Reports a request without a session; a session reports its own. */
+export const reportUnadmitted: MiddlewareHandler<EdgeEnv> = async (c, next) => {
   const began = runtime.now();
   await next();
   const context = c.get('context');
-  if (!context.admitted) logRequest(context, { status: c.res.status, milliseconds: runtime.now() - began });
+  if (!context.admitted) reportRequest(context, { status: c.res.status, milliseconds: runtime.now() - began });
 };
 
 /**

@@ -3,6 +3,7 @@ import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { isStorageFull, refuseFull } from '../../shared/storage-full.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import { late, type Runtime, within } from '../clock.ts';
+import { homeZone } from '../home-zone.ts';
 import type { Bindings } from '../settings.ts';
 import { Backlog } from './backlog.ts';
 import { type AuditDraft, createEvent, type Typed } from './create-event.ts';
@@ -43,13 +44,9 @@ export interface RecorderContext {
 /** Owner of requests without an identified caller. `@` keeps the name apart from every tenant's. */
 export const anonymousOwner: Owner = { tenant: '@anonymous', zones: [] };
 
-/**
- * Returns the name of a tenant's Gate, in the first zone served here that is one of its own. The order in a
- * token changes nothing.
- */
-export function gateName({ tenant, zones }: Owner, served: readonly string[]): string {
-  return `${tenant}/${served.find((zone) => zones.includes(zone)) ?? served[0]}`;
-}
+/** Returns the name of a tenant's Gate. */
+export const gateName = (owner: Owner, served: readonly string[]): string =>
+  `${owner.tenant}/${homeZone(owner, served)}`;
 
 /** Deferred steps, sent with the next call to their Gate. Plain data only. */
 const queues = new Map<string, GateStep[]>();

@@ -9,7 +9,7 @@ import type { RequestContext } from '../context.ts';
 import type { Work } from './allowance.ts';
 import { LEASE_MS } from './allowance.ts';
 import type { AuditDraft, DraftOf, Typed } from './create-event.ts';
-import { logRequest } from './log-request.ts';
+import { reportRequest } from './report-request.ts';
 import {
   type Attempt,
   type AttemptFields,
@@ -47,6 +47,8 @@ export class Session {
   readonly #context: RequestContext;
   readonly #started: number;
   readonly #notes: TimedDraft[] = [];
+  /** Pool of the last attempt. */
+  #pool: string | undefined;
   /** Whether the slot is of the isolate's reserve. */
   #isReserved = false;
   #renewed: number;
@@ -128,7 +130,9 @@ export class Session {
 
   /** Adds an event to the record, which is written when the request ends. */
   note<D extends Typed>(draft: AuditDraft<D>, at = this.#context.runtime.now()): void {
-    this.#notes.push({ draft, at });
+    const noted: TimedDraft = { draft, at };
+    if (noted.draft.type === 'route' && noted.draft.outcome !== 'mirrored') this.#pool = noted.draft.pool;
+    this.#notes.push(noted);
   }
 
   /** Renews the slot of running work. */
@@ -145,7 +149,7 @@ export class Session {
    */
   end(ending: RequestOutcome): Promise<boolean> {
     if (!this.#ended) {
-      this.#log(ending);
+      this.#report(ending);
       this.#ended = this.#settle(ending);
       if (this.claims.audit === 'strict') this.#context.waitUntil(this.#ended);
     }
@@ -179,12 +183,13 @@ export class Session {
     return recorder.append(this.claims, step, withheld);
   }
 
-  #log(outcome: RequestOutcome): void {
+  #report(outcome: RequestOutcome): void {
     const { status, reason, agent } = outcome;
     const { action, model } = this.subject;
     const milliseconds = this.#context.runtime.now() - this.#started;
     const audioSeconds = secondsOf(outcome);
-    logRequest(this.#context, { status, milliseconds, action, reason, model, audioSeconds, agent });
+    const line = { status, milliseconds, action, reason, model, audioSeconds, agent };
+    reportRequest(this.#context, { ...line, owner: this.claims, pool: this.#pool });
   }
 
   #record(outcome: RequestOutcome): RequestRecord {

@@ -120,6 +120,14 @@ export function paths() {
 /** Served models, agents and this description. */
 function servicePaths() {
   return {
+    '/metrics': {
+      get: {
+        operationId: 'showMetrics',
+        summary: 'Metrics of the edge for Prometheus; for operators',
+        description: 'Sums of every isolate since the Roster of each zone started (edge/METRICS.md). Scope `operate`.',
+        responses: { ...success('The page, text format 0.0.4', { 'text/plain': text }), ...errors(identified) },
+      },
+    },
     '/v1/models': {
       get: {
         operationId: 'listModels',

@@ -11,6 +11,8 @@ import type { TicketFacts } from './ticket.ts';
 export interface StreamCall {
   readonly entry: RosterEntry;
   readonly facts: TicketFacts;
+  /** Trace context of the call. */
+  readonly traceparent?: string | undefined;
 }
 
 /**
@@ -30,14 +32,16 @@ export interface StreamCallAnswer {
  * `pool_lost`.
  */
 export async function dialStream(
-  { entry, facts }: StreamCall,
+  { entry, facts, traceparent }: StreamCall,
   settings: Settings,
   runtime: Runtime,
 ): Promise<Result<StreamCallAnswer>> {
   const prepared = await prepareCall(entry, facts, settings, runtime);
   if (!prepared.ok) return prepared;
   const { endpoint, headers, ...keys } = prepared.value;
-  const request = fetch(`${endpoint}/v1/stream`, { headers: { upgrade: 'websocket', ...headers }, redirect: 'manual' });
+  const trace = traceparent !== undefined && { traceparent };
+  const upgrade = { upgrade: 'websocket', ...headers, ...trace };
+  const request = fetch(`${endpoint}/v1/stream`, { headers: upgrade, redirect: 'manual' });
   const answered = await awaitAnswer(request, ANSWER_START_MS, runtime);
   if (!answered.ok) {
     // An agent that answers after the abort finds its socket closed.

@@ -21,6 +21,8 @@ export interface Call {
   readonly body: ReadableStream<Uint8Array> | readonly Uint8Array[];
   /** Aborts the call: the agent stops its work, the body stays as it is. */
   readonly signal: AbortSignal;
+  /** Trace context of the call. */
+  readonly traceparent?: string | undefined;
   /** Time until the answer starts, ms; `ANSWER_START_MS` by default. */
   readonly startMs?: number;
 }
@@ -42,7 +44,7 @@ export interface SealedAnswer {
  * agent's own refusal, `attestation_invalid` or `pool_lost`.
  */
 export async function dial(call: Call, settings: Settings, runtime: Runtime): Promise<Result<SealedAnswer>> {
-  const { entry, facts, head, signal, startMs = ANSWER_START_MS } = call;
+  const { entry, facts, head, signal, traceparent, startMs = ANSWER_START_MS } = call;
   const { endpoint } = entry.description;
   if (settings.mode === 'production' && !endpoint.startsWith('https:')) {
     return no(refuse('pool_lost', undefined, 'the endpoint is not HTTPS'));
@@ -52,7 +54,7 @@ export async function dial(call: Call, settings: Settings, runtime: Runtime): Pr
   const { headers, opener, freshSeal, suite } = sealed.value;
   const request = fetch(`${endpoint.replace(/\/$/, '')}/v1/short`, {
     method: 'POST',
-    headers,
+    headers: { ...headers, ...(traceparent !== undefined && { traceparent }) },
     body: await sealBody(call.body, sealed.value),
     redirect: 'manual',
     signal,

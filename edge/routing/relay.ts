@@ -1,6 +1,7 @@
 import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import { MIRROR_TEXT_BYTES } from '../../shared/registry/limits.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
+import type { Span } from '../../shared/trace/span.ts';
 import type { RequestContext } from '../context.ts';
 import type { CallerBody } from '../http/caller-body.ts';
 import { refuseThrown } from '../http/refuse-thrown.ts';
@@ -63,6 +64,7 @@ interface AgentCall<E extends { readonly type: string }> {
   readonly answer: Answer<E>;
   readonly began: number;
   readonly abort: AbortController;
+  readonly span: Span | undefined;
 }
 
 /**
@@ -230,21 +232,24 @@ export class Relay<E extends { readonly type: string } | Ended> implements Relay
     this.#agent = agent;
     const began = runtime.now();
     const abort = new AbortController();
+    const { pool } = attempt.entry.description;
+    const span = this.#context.span?.child('call agent', 'client', { 'auricle.agent': agent, 'auricle.pool': pool });
     agentStarted(agent);
     const failed = ({ reason }: Refusal) => {
       abort.abort();
       const now = runtime.now();
+      span?.end({}, reason);
       this.#dialledMs += now - began;
       this.#note(attempt, reason, now);
       agentFinished(agent, this.#closed ? 'neutral' : outcomeOfRefusal(reason), 0, now);
     };
     try {
-      const answer = await this.#dial(attempt, abort);
+      const answer = await this.#dial(attempt, abort, span);
       if (!answer.ok) {
         failed(answer.refusal);
         return answer;
       }
-      this.#call = { attempt, answer: answer.value, began, abort };
+      this.#call = { attempt, answer: answer.value, began, abort, span };
       return ok(this.#call);
     } catch (error) {
       failed(refuse('internal'));
@@ -254,7 +259,7 @@ export class Relay<E extends { readonly type: string } | Ended> implements Relay
     }
   }
 
-  async #dial({ entry, model }: Attempt, abort: AbortController): Promise<Result<Answer<E>>> {
+  async #dial({ entry, model }: Attempt, abort: AbortController, span?: Span): Promise<Result<Answer<E>>> {
     const { runtime, settings, id } = this.#context;
     const { claims, subject } = this.#session;
     const { hints, head, read } = this.#agentRequest;
@@ -266,7 +271,9 @@ export class Relay<E extends { readonly type: string } | Ended> implements Relay
     const { revision } = model;
     const facts = { id: `${id}.${this.#attempt}`, agent, tenant, class: subject.class, model: hints.model, revision };
     const startMs = answerTimeLeft(this.#dialledMs);
-    const dialled = await dial({ entry, facts, head, body, signal: abort.signal, startMs }, settings, runtime);
+    const { signal } = abort;
+    const { traceparent } = span ?? {};
+    const dialled = await dial({ entry, facts, head, body, signal, startMs, traceparent }, settings, runtime);
     if (!dialled.ok) return dialled;
     const answer = new Answer(dialled.value, read, runtime);
     if (this.#closed) {
@@ -293,6 +300,7 @@ export class Relay<E extends { readonly type: string } | Ended> implements Relay
     this.#call = undefined;
     const { runtime, waitUntil } = this.#context;
     const now = runtime.now();
+    call.span?.end({}, reason === 'served' ? undefined : reason);
     const worked = now - Math.max(call.began, this.#body.endedAt ?? call.began);
     agentFinished(call.attempt.entry.description.agent, outcome, worked, now);
     this.#note(call.attempt, reason, now);

@@ -15,6 +15,8 @@ import { Rest } from '../ledger/rest.ts';
 import { Shipper } from '../ledger/ship.ts';
 import type { DrainOrder, RosterMethods } from '../objects.ts';
 import { type Bindings, readSettings } from '../settings.ts';
+import type { MetricReport } from '../telemetry/meter.ts';
+import { StoredMetrics } from '../telemetry/stored-metrics.ts';
 import { type Admission, type Agent, readHello, readMessage } from './agent-link.ts';
 import { AgentNames } from './agent-names.ts';
 import type { RouteDecision } from './decision.ts';
@@ -64,6 +66,7 @@ export class Roster extends DurableObject<Bindings> implements RosterMethods {
   readonly #refused = new RefusedAgents();
   readonly #decisions = new StoredDecisions();
   readonly #drains = new DrainOrders();
+  readonly #metrics: StoredMetrics;
 
   constructor(ctx: DurableObjectState, env: Bindings) {
     super(ctx, env);
@@ -73,6 +76,7 @@ export class Roster extends DurableObject<Bindings> implements RosterMethods {
     const { name } = ctx.id;
     this.#shipper = new Shipper(this.#outbox, ctx.storage.sql, env, name === undefined ? undefined : `roster/${name}`);
     this.#rest = new Rest(ctx.storage, this.#outbox, this.#shipper);
+    this.#metrics = new StoredMetrics(name ?? '');
   }
 
   /**
@@ -137,6 +141,14 @@ export class Roster extends DurableObject<Bindings> implements RosterMethods {
   /** Returns the decision about a recent request. */
   decision(request: string): RouteDecision | undefined {
     return this.#decisions.get(request, Date.now());
+  }
+
+  addMetrics(report: MetricReport): void {
+    this.#metrics.add(report, Date.now());
+  }
+
+  metrics(): [series: string, value: number][] {
+    return this.#metrics.read(Date.now());
   }
 
   /** Stores a signed release map, sends it to the agents and returns the newest generation. */

@@ -164,7 +164,8 @@ export class AgentFinder {
       this.#noteTried(attempt, refusal.reason);
       return no(refusal);
     };
-    const answer = await dialStream({ entry: attempt.entry, facts }, settings, runtime);
+    const { traceparent } = this.#context.span ?? {};
+    const answer = await dialStream({ entry: attempt.entry, facts, traceparent }, settings, runtime);
     if (!answer.ok) return fail(answer.refusal);
     if (answer.value.freshSeal) {
       const { suite } = answer.value;

@@ -41,13 +41,16 @@ export async function enterStream(request: Request, entrance: Entrance, context:
   const { claims, protocol: dialect, subprotocol } = entrance;
   if (request.headers.get('upgrade')?.toLowerCase() !== 'websocket') return refuseWith(refuse('upgrade_missing'));
   const { session = crypto.randomUUID() } = entrance;
-  const handover = { request: context.id, dialect, claims, class: entrance.class, place: context.place };
+  const traceparent = context.span?.traceparent;
+  const handover = { request: context.id, dialect, claims, class: entrance.class, place: context.place, traceparent };
   const stub = context.env.STREAM.getByName(`${claims.tenant}/${session}`);
   const [answer, quota] = await Promise.all([
     stub.fetch(writeHandover(request, handover)),
     context.recorder.readQuota(claims, claims),
   ]);
   context.quota = quota;
+  // The object counts its sessions and its refusals.
+  context.counted = true;
   const { webSocket } = answer;
   // A copy: headers of a fetched response are immutable.
   if (!webSocket) return new Response(answer.body, answer);

@@ -13,6 +13,8 @@ export interface Handover {
   readonly class: string | undefined;
   /** Place of the edge that took the upgrade; the object may be elsewhere. */
   readonly place?: Place | undefined;
+  /** Trace context of the upgrade. */
+  readonly traceparent?: string | undefined;
 }
 
 const HEADER = 'auricle-handover';

@@ -16,6 +16,7 @@ import { chooseMember, type Target } from '../routing/family.ts';
 import { modelNames } from '../routing/model-names.ts';
 import { readSnapshots } from '../routing/snapshot.ts';
 import { type Bindings, readSettings } from '../settings.ts';
+import { Telemetry } from '../telemetry/telemetry.ts';
 import { isTransient, refuseUnservable } from './agent-route.ts';
 import { audioBudget } from './audio-budget.ts';
 import { ClientSocket, type SocketHandler } from './client-socket.ts';
@@ -296,7 +297,7 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
     if (ended) this.#ended.add(facts.began, ended);
   }
 
-  #makeContext({ request: id, place }: Pick<Handover, 'request' | 'place'>): RequestContext {
+  #makeContext({ request: id, place, traceparent }: Handover): RequestContext {
     const settings = readSettings(this.env);
     const runtime = this.#runtime;
     const waitUntil = (work: Promise<unknown>) => this.ctx.waitUntil(work);
@@ -304,7 +305,10 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
       ...{ gates: this.env.GATE, zones: settings.zones, waitMs: settings.auditWaitMs },
       ...{ runtime, waitUntil },
     });
-    return { id, place, env: this.env, settings, runtime, recorder, waitUntil, discardBody: undefined };
+    const telemetry = new Telemetry({ settings, roster: this.env.ROSTER, runtime, waitUntil });
+    const span = telemetry.startSpan({ name: 'stream', kind: 'internal', traceparent });
+    const made = { id, place, env: this.env, settings, runtime, recorder, waitUntil, telemetry, span };
+    return { ...made, discardBody: undefined };
   }
 }
 

@@ -11,6 +11,14 @@ import { createTerminal } from './terminal.ts';
 /** Interval of checks that the launcher lives, ms. */
 const LOOK_MS = 500;
 
+/** Variables that name a collector of traces; none are set by default. */
+const collector = Object.fromEntries(
+  ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_TRACES_SAMPLER_ARG'].flatMap((name) => {
+    const value = process.env[name];
+    return value ? [[name, value]] : [];
+  }),
+);
+
 const given = readArguments(process.argv.slice(2));
 if ('problem' in given) {
   console.error(`${USAGE}\n${given.problem}`);
@@ -31,7 +39,14 @@ watchLauncher();
 
 try {
   const onProgress = (line: string) => void process.stderr.write(`${line}\n`);
-  stack = await startStack({ ...given, poolsInTurn: true, signal: starting.signal, onLine: terminal.line, onProgress });
+  stack = await startStack({
+    ...given,
+    collector,
+    poolsInTurn: true,
+    signal: starting.signal,
+    onLine: terminal.line,
+    onProgress,
+  });
   const serves = stack.parts.includes('edge') && stack.pools.length > 0;
   // The stack serves its models without them.
   if (serves) await setNames(stack.url, stack.token).catch((error) => console.error(`names: ${error.message}`));

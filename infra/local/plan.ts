@@ -50,6 +50,8 @@ export function storageConnection(ports: Ports): string {
   );
 }
 
+export type Variables = Readonly<Record<string, string>>;
+
 export interface PartsPlan {
   readonly state: string;
   readonly edgePort: number;
@@ -59,9 +61,9 @@ export interface PartsPlan {
   readonly identity: Identity;
   readonly pools: readonly Pool[];
   readonly triton?: Installed | undefined;
+  /** Variables `OTEL_…` for edge and agents. */
+  readonly collector?: Variables | undefined;
 }
-
-type Variables = Readonly<Record<string, string>>;
 
 /** Plans the parts. With `triton` the engines are Tritons of that installation, otherwise embedded ones. */
 export function planParts(plan: PartsPlan): Part[] {
@@ -287,7 +289,12 @@ function onTriton(agent: Part, pool: Pool): Part {
   return { ...agent, after: [`engine-${pool.name}`] };
 }
 
-function planAgent(pool: Pool, { state, ports, identity }: PartsPlan, edgeUrl: string, sqs: Variables): Part {
+function planAgent(
+  pool: Pool,
+  { state, ports, identity, collector }: PartsPlan,
+  edgeUrl: string,
+  sqs: Variables,
+): Part {
   const name = `agent-${pool.name}`;
   const url = `http://${HOST}:${ports[name]}`;
   return {
@@ -325,6 +332,8 @@ function planAgent(pool: Pool, { state, ports, identity }: PartsPlan, edgeUrl: s
       // A laptop carries a few streams in the agent's own process.
       AURICLE_WORKERS: '1',
       AURICLE_AAC: 'on',
+      AURICLE_LOG_REQUESTS: 'on',
+      ...collector,
       AURICLE_MODE: 'development',
     },
     after: [],
@@ -334,7 +343,7 @@ function planAgent(pool: Pool, { state, ports, identity }: PartsPlan, edgeUrl: s
 }
 
 function planEdge(plan: PartsPlan): Part {
-  const { state, edgePort: port, open, ports, identity, pools } = plan;
+  const { state, edgePort: port, open, ports, identity, pools, collector } = plan;
   const zones = zonesOf(pools);
   const functionsUrl = `http://${HOST}:${ports.functions}`;
   const bindings = {
@@ -349,6 +358,7 @@ function planEdge(plan: PartsPlan): Part {
     // The gate shares two cores with every other part, so a late answer is no outage.
     AUDIT_WAIT_MS: '5000',
     LOG_REQUESTS: 'true',
+    ...collector,
     MODE: 'development',
   };
   const edge: LocalWorker = {

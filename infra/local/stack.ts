@@ -17,6 +17,7 @@ import {
   type Ports,
   planParts,
   portNamesOf,
+  type Variables,
   withLimits,
   withSettings,
 } from './plan.ts';
@@ -54,6 +55,8 @@ export type StackOptions = {
   limits?: LoweredLimits;
   /** Further settings of the agents. */
   agentSettings?: Readonly<Record<string, string>>;
+  /** Variables of OpenTelemetry that name a collector of traces, for edge and agents. */
+  collector?: Variables;
   /** Parts to start; all by default. Without the edge there is no URL to wait for. */
   parts?: PartName[];
   /** Aborts a start without remains. */
@@ -116,8 +119,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const ports: Ports = Object.fromEntries(portNames.map((name, index) => [name, numbers[index] as number]));
     const stopped = AbortSignal.any([ending.signal, ...(options.signal ? [options.signal] : [])]);
     const plan = (triton?: Installed) => {
-      const { open } = options;
-      const parts = planParts({ state, edgePort: port, open, ports, identity, pools, triton }).map((part) =>
+      const { open, collector } = options;
+      const parts = planParts({ state, edgePort: port, open, ports, identity, pools, triton, collector }).map((part) =>
         withSettings(withLimits(part, options.limits), options.agentSettings),
       );
       return choose(models === undefined ? parts : parts.map((part) => onModels(part, models)), options.parts);

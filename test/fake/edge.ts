@@ -60,6 +60,7 @@ export interface ShortRequest extends Call {
   readonly body: Uint8Array | AsyncIterable<Uint8Array>;
   readonly contentType: string;
   readonly head?: Record<string, unknown>;
+  readonly traceparent?: string;
   /** Number of the request in its session. */
   readonly lane?: number;
   /** Changes sealed records on their way; undefined drops one. */
@@ -123,7 +124,9 @@ export async function askShort(request: ShortRequest): Promise<ShortAnswer> {
     first = false;
     return packs ? sealer.pack([facts, plaintext], final) : sealer.seal(plaintext, final);
   };
-  return exchange(request, { 'auricle-ticket': ticket }, { seal }, opener);
+  const { traceparent } = request;
+  const headers = { 'auricle-ticket': ticket, ...(traceparent !== undefined && { traceparent }) };
+  return exchange(request, headers, { seal }, opener);
 }
 
 async function exchange(

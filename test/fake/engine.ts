@@ -21,6 +21,7 @@ export function spell(text: string): { logProbs: Float32Array; frames: number } 
 export interface Seen {
   readonly samples: Float32Array;
   readonly parameters: Record<string, unknown>;
+  readonly traceparent: string | undefined;
 }
 
 /** An engine that says what it is told to say. */
@@ -105,7 +106,8 @@ export async function startFakeEngine(): Promise<FakeEngine> {
     if (!request.ok) throw new Error(request.refusal.reason);
     const audio = request.value.inputs.find(({ name }) => name === 'AUDIO');
     const bytes = new Uint8Array(audio?.bytes ?? []);
-    double.seen.push({ samples: new Float32Array(bytes.buffer), parameters: request.value.parameters });
+    const traceparent = incoming.headers.traceparent?.toString();
+    double.seen.push({ samples: new Float32Array(bytes.buffer), parameters: request.value.parameters, traceparent });
     const number = double.seen.length - 1;
     const text = double.say(number);
     await double.gate;

@@ -26,15 +26,23 @@ export interface Running extends Shared {
 interface Having {
   readonly parts?: PartName[];
   readonly pools?: readonly Pool[];
+  /** Variables that name a collector of traces. */
+  readonly collector?: Readonly<Record<string, string>>;
 }
 
 /** Pools of one model, for tests of restarts: an agent that starts again loads every model of its pool. */
 export const ENGLISH_POOLS: readonly Pool[] = usualPools.map((pool) => ({ ...pool, models: ['reference-en'] }));
 
 /** Starts a stack. */
-export async function run({ parts, pools }: Having = {}): Promise<Running> {
+export async function run({ parts, pools, collector }: Having = {}): Promise<Running> {
   const state = mkdtempSync(path.join(os.tmpdir(), 'auricle-test-'));
-  const stack = await startStack({ port: 0, state, ...(parts && { parts }), ...(pools && { pools }) });
+  const stack = await startStack({
+    port: 0,
+    state,
+    ...(parts && { parts }),
+    ...(pools && { pools }),
+    ...(collector && { collector }),
+  });
   const end = async () => {
     await stack.stop();
     rmSync(state, { recursive: true, force: true });

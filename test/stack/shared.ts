@@ -2,6 +2,7 @@
 // Starting a stack costs more than most of these files' own work.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { json as readJson } from 'node:stream/consumers';
 import type { TestProject } from 'vitest/node';
 import { allPools, type Pool } from '../../infra/local/pools.ts';
 import { type Running, run } from './running.ts';
@@ -17,8 +18,19 @@ let owner: Promise<Running> | undefined;
 /** Foreign clients speak all languages, which the pools of a plain start do not serve. */
 let pools: readonly Pool[] | undefined;
 
-const door = createServer(async (_, response) => {
-  owner ??= run(pools && { pools });
+/** Spans of requests whose callers sampled them: the stack begins no trace itself. */
+const spans: unknown[] = [];
+
+const door = createServer(async (request, response) => {
+  if (request.url === '/spans') return void response.end(JSON.stringify(spans));
+  if (request.method === 'POST') {
+    spans.push(await readJson(request));
+    return void response.end('{}');
+  }
+  const { port } = door.address() as AddressInfo;
+  const endpoint = `http://127.0.0.1:${port}`;
+  const collector = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_TRACES_SAMPLER_ARG: '0' };
+  owner ??= run({ ...(pools && { pools }), collector });
   try {
     const { stack, state } = await owner;
     response.end(JSON.stringify({ stack, state }));

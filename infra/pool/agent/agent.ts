@@ -88,6 +88,7 @@ export async function startAgent(settings: Settings, overrides: AgentOverrides =
     server.close();
     server.closeAllConnections();
     engine.close();
+    await serving.traces?.close();
   }
   return {
     url,

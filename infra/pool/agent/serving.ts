@@ -17,6 +17,7 @@ import { createStorage } from './storage/storage.ts';
 import { systemClock } from './stream/clock.ts';
 import { createStreamHost, type StreamHost } from './stream/host.ts';
 import { createLiveParts } from './stream/parts.ts';
+import { openTraces } from './telemetry/traces.ts';
 
 /** Returns the keys of the zone; `undefined` where no authority releases them. */
 function openKeyring({ settings, keys, poolToken, outbox, now }: Backend) {
@@ -59,6 +60,7 @@ export function openServing(backend: Backend, context: () => AgentContext) {
   const keyring = openKeyring(backend);
   const edgeKeys = readJson(settings.edgeKeysFile) as JSONWebKeySet;
   const book = new LiveBook();
+  const traces = openTraces(settings.traces, settings, { now, log });
   const opened = openAdmission({
     ...{
       agent,
@@ -75,6 +77,8 @@ export function openServing(backend: Backend, context: () => AgentContext) {
       lease: backend.lease,
       keepaliveMs,
       book,
+      tracer: traces,
+      logRequests: settings.logRequests,
     },
     readTicket: createTicketReader(agent, edgeKeys),
     readSession: createSessionReader(agent, edgeKeys, keys),
@@ -84,7 +88,7 @@ export function openServing(backend: Backend, context: () => AgentContext) {
     engineReady: watch.ready,
     files: keyring && { keyring, storage: createStorage() },
   });
-  return { context: opened, host, streamMetrics: live.metrics, calls, keyring, book };
+  return { context: opened, host, streamMetrics: live.metrics, calls, keyring, book, traces };
 }
 
 export type Serving = ReturnType<typeof openServing>;

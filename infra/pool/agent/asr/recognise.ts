@@ -5,6 +5,7 @@ import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { Bias } from '../../../../shared/speech/terms.ts';
 import type { Segment } from '../../../../shared/speech/transcript.ts';
 import type { RequestClass } from '../../../../shared/tenant/claims.ts';
+import type { Span } from '../../../../shared/trace/span.ts';
 import { MODEL_RATE } from '../audio/mono.ts';
 import type { Dispatcher } from '../engine/dispatch.ts';
 import { UTTERANCES_IN_FLIGHT_MAX } from '../settings/limits.ts';
@@ -64,6 +65,8 @@ export interface RecognitionOptions {
   /** Milliseconds since 1970. */
   readonly deadline: number;
   readonly signal: AbortSignal;
+  /** Span of the request. */
+  readonly span?: Span | undefined;
   /** Called when an utterance gets its slot of the engine. */
   readonly onStart?: (() => void) | undefined;
   /** Gets the segments in the order of the recording. */
@@ -110,6 +113,7 @@ export function createRecognition(options: RecognitionOptions) {
       tenant: options.tenant,
       deadline: options.deadline,
       signal,
+      span: options.span,
       onStart: options.onStart,
     });
   }

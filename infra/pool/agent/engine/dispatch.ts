@@ -2,6 +2,7 @@ import type { Tensor } from '../../../../shared/kserve/tensor.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import { classes, type RequestClass } from '../../../../shared/tenant/claims.ts';
+import type { Span } from '../../../../shared/trace/span.ts';
 import { ENGINE_MS } from '../settings/limits.ts';
 import { bugDetail } from '../telemetry/log.ts';
 import type { Engine } from './engine.ts';
@@ -22,8 +23,11 @@ type Answer = Result<ReadonlyMap<string, Tensor>>;
 export interface Dispatcher {
   /** Waits for a slot, infers, tries once more when that may help. Never rejects. */
   run(task: Task): Promise<Answer>;
-  /** Waits for a slot and keeps it while `work` runs. Never rejects: a bug is a refusal like any other. */
-  hold<T>(request: SlotRequest, work: () => Promise<Result<T>>): Promise<Result<T>>;
+  /**
+   * Waits for a slot and keeps it while `work` runs, in a span of the engine where the request has one. Never rejects: a
+   * bug is a refusal like any other.
+   */
+  hold<T>(request: SlotRequest, work: (span?: Span) => Promise<Result<T>>): Promise<Result<T>>;
   queued(): Record<RequestClass, number>;
   busy(): number;
 }
@@ -49,7 +53,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const slots = createSlots({ slots: most, capacity: QUEUED_UTTERANCES_MAX, now, windows, onQueued });
   const patience = createPatience(now);
 
-  async function attempt(task: Task): Promise<Answer & { retryable?: boolean }> {
+  async function attempt(task: Task, span: Span | undefined): Promise<Answer & { retryable?: boolean }> {
     const left = Math.min(task.deadline - now(), ENGINE_MS);
     if (left <= 0 || task.signal.aborted) return gone;
     const timeout = AbortSignal.timeout(left);
@@ -61,6 +65,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
         ...task,
         priority: levelOf(task.class, levels(task.model)),
         timeoutMicros: left * 1_000,
+        traceparent: span?.traceparent,
         signal: AbortSignal.any([task.signal, timeout, lost.signal]),
       })
       .finally(unwatch);
@@ -77,13 +82,17 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     return { ...no(refuse('engine_failed', undefined, outcome.detail)), retryable: outcome.retryable };
   }
 
-  function hold<T>(request: SlotRequest, work: () => Promise<Result<T>>): Promise<Result<T>> {
+  function hold<T>(request: SlotRequest, work: (span?: Span) => Promise<Result<T>>): Promise<Result<T>> {
     return new Promise((resolve) => {
       slots.run(request, {
         async begin() {
           const started = now();
           // A bug in one piece of work must not take the process along, nor its slot.
-          const answer = await work().catch((error: unknown) => no(refuse('internal', undefined, bugDetail(error))));
+          const span = request.span?.child('engine', 'client');
+          const answer = await work(span).catch((error: unknown) =>
+            no(refuse('internal', undefined, bugDetail(error))),
+          );
+          span?.end({}, answer.ok ? undefined : answer.refusal.reason);
           return () => {
             if (answer.ok) onServed(now() - started);
             resolve(answer);
@@ -94,16 +103,16 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     });
   }
 
-  async function inferTwice(task: Task, queuedAt: number): Promise<Answer> {
+  async function inferTwice(task: Task, queuedAt: number, span: Span | undefined): Promise<Answer> {
     if (patience.lostSince(queuedAt)) return silent;
-    const answer = await attempt(task);
-    return !answer.ok && answer.retryable ? attempt(task) : answer;
+    const answer = await attempt(task, span);
+    return !answer.ok && answer.retryable ? attempt(task, span) : answer;
   }
 
   return {
     run(task) {
       const queuedAt = now();
-      return hold(task, () => inferTwice(task, queuedAt));
+      return hold(task, (span) => inferTwice(task, queuedAt, span));
     },
     hold,
     queued: slots.queued,

@@ -14,6 +14,8 @@ export interface Inference {
   /** How long it may wait in the engine's queue, microseconds. */
   readonly timeoutMicros: number;
   readonly signal: AbortSignal;
+  /** Trace context (W3C), which Triton takes with `--trace-config mode=opentelemetry`. */
+  readonly traceparent?: string | undefined;
   /** Its place in a sequence: the engine keeps state between requests of one id, from `start` to `end`. */
   readonly sequence?: { readonly id: number | string; readonly start: boolean; readonly end: boolean };
 }

@@ -47,7 +47,7 @@ function createCalls({ request }: Pick<ReturnType<typeof createEngineClient>, 'r
       return JSON.parse(new TextDecoder().decode(body));
     },
     async infer(inference: Inference): Promise<InferOutcome> {
-      const { model, inputs, outputs, priority, timeoutMicros, signal, sequence } = inference;
+      const { model, inputs, outputs, priority, timeoutMicros, signal, sequence, traceparent } = inference;
       const body = encodeInferRequest({
         inputs,
         outputs,
@@ -59,7 +59,8 @@ function createCalls({ request }: Pick<ReturnType<typeof createEngineClient>, 'r
       if (!body.ok) return { ok: false, retryable: false, detail: `engine request: ${body.refusal.reason}` };
       try {
         const path = `${modelPath(model)}/infer`;
-        return readOutcome(await request({ method: 'POST', path, body: body.value, signal }));
+        const headers = traceparent === undefined ? {} : { traceparent };
+        return readOutcome(await request({ method: 'POST', path, headers, body: body.value, signal }));
       } catch (error) {
         const code = (error as NodeJS.ErrnoException).code ?? 'no answer';
         return { ok: false, retryable: !signal.aborted, detail: `engine ${code}` };

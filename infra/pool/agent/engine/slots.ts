@@ -1,4 +1,5 @@
 import type { RequestClass } from '../../../../shared/tenant/claims.ts';
+import type { Span } from '../../../../shared/trace/span.ts';
 import type { QueueOutcome } from '../degrade/degrade.ts';
 import { countByClass, draw, emptyQueue, enqueue, noTurns, type Queue, type Waiting, withdraw } from './queue.ts';
 import { isOff, noWindows, release, type Windows } from './windows.ts';
@@ -11,6 +12,8 @@ export interface SlotRequest {
   /** Milliseconds since 1970. */
   readonly deadline: number;
   readonly signal: AbortSignal;
+  /** Span of the request; the engine's is its child. */
+  readonly span?: Span | undefined;
   /** Called when the work gets its slot. */
   readonly onStart?: (() => void) | undefined;
 }

@@ -5,7 +5,8 @@ import { PARAMETERS_MAX } from '../../../../shared/kserve/parameters.ts';
 import { parseJson } from '../../../../shared/kserve/parse-json.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
-import { type EngineAnswer, modelPath, readWhole } from '../engine/calls/client.ts';
+import type { Span } from '../../../../shared/trace/span.ts';
+import { type EngineAnswer, modelPath, readWhole, traceHeader } from '../engine/calls/client.ts';
 import { engineRefusal } from '../engine/calls/engine-refusal.ts';
 import { engineModelOf } from '../models/served-model.ts';
 import type { AgentRequest } from '../request/admitted-request.ts';
@@ -38,9 +39,9 @@ export async function generate(work: AgentRequest, head: CallHead): Promise<Resu
   try {
     const checked = checkMessage(body.value.bytes);
     if (!checked.ok) return checked;
-    const { ticket, signal, deadline, context, onStart } = work;
-    const place = { class: ticket.class, tenant: ticket.tenant, deadline, signal, onStart };
-    const done = await context.dispatcher.hold(place, () => callEngine(work, head, body.value.bytes));
+    const { ticket, signal, deadline, context, span, onStart } = work;
+    const place = { class: ticket.class, tenant: ticket.tenant, deadline, signal, span, onStart };
+    const done = await context.dispatcher.hold(place, (engine) => callEngine(work, head, body.value.bytes, engine));
     return done.ok ? ok(soundSeconds(work.model, checked.value)) : done;
   } finally {
     body.value.release();
@@ -73,14 +74,23 @@ function watchSilence() {
 }
 
 /** Holds its slot until the last frame was taken: the engine is at work until then. */
-async function callEngine(work: AgentRequest, head: CallHead, body: Uint8Array): Promise<Result<undefined>> {
+async function callEngine(
+  work: AgentRequest,
+  head: CallHead,
+  body: Uint8Array,
+  span: Span | undefined,
+): Promise<Result<undefined>> {
   const streams = head.task === 'generate_stream';
   const silence = watchSilence();
   try {
     const called = await work.context.calls.client.call({
       method: 'POST',
       path: `${modelPath(engineModelOf(work.model), head.version)}/${head.task}`,
-      headers: { 'content-type': 'application/json', accept: streams ? 'text/event-stream' : 'application/json' },
+      headers: {
+        'content-type': 'application/json',
+        accept: streams ? 'text/event-stream' : 'application/json',
+        ...traceHeader(span),
+      },
       chunks: [body],
       signal: AbortSignal.any([work.signal, silence.signal]),
     });

@@ -8,7 +8,7 @@ import {
 import { INFER_JSON_BYTES } from '../../../../shared/kserve/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
-import { modelPath, readWhole } from '../engine/calls/client.ts';
+import { modelPath, readWhole, traceHeader } from '../engine/calls/client.ts';
 import { engineRefusal } from '../engine/calls/engine-refusal.ts';
 import type { EngineStep } from '../engine/calls/sequences.ts';
 import { levelOf } from '../engine/level.ts';
@@ -66,14 +66,14 @@ function run(work: AgentRequest, head: CallHead, checked: Checked): Promise<Resu
 
 /** Waits for a slot and calls the engine once: a caller's model need not be idempotent. */
 function callEngine(
-  { context, model, ticket, onStart, signal, deadline }: AgentRequest,
+  { context, model, ticket, onStart, signal, deadline, span }: AgentRequest,
   head: CallHead,
   checked: Checked,
   step?: EngineStep,
 ): Promise<Result<InferResponse>> {
   const engineModel = engineModelOf(model);
-  const place = { class: ticket.class, tenant: ticket.tenant, deadline, signal, onStart };
-  return context.dispatcher.hold(place, async () => {
+  const place = { class: ticket.class, tenant: ticket.tenant, deadline, signal, span, onStart };
+  return context.dispatcher.hold(place, async (engineSpan) => {
     const left = Math.min(deadline - context.now(), INFER_TIMEOUT_MS);
     if (left <= 0) return no(refuse('deadline_passed'));
     // Later than its class is the caller's choice, sooner is not, nor a level that does not exist.
@@ -91,7 +91,8 @@ function callEngine(
     if (!body.ok) return no(refuse('tensors_invalid', { rule: body.refusal.reason }));
     const timeout = AbortSignal.timeout(left);
     const began = context.now();
-    const { headers, chunks } = body.value;
+    const { chunks } = body.value;
+    const headers = { ...body.value.headers, ...traceHeader(engineSpan) };
     const path = `${modelPath(engineModel, head.version)}/infer`;
     const both = AbortSignal.any([signal, timeout]);
     const answer = await context.calls.client.call({ method: 'POST', path, headers, chunks, signal: both });

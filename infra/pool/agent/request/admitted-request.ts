@@ -1,10 +1,12 @@
 import type { Result } from '../../../../shared/result.ts';
 import type { Opened } from '../../../../shared/seal/records.ts';
+import type { Span } from '../../../../shared/trace/span.ts';
 import type { Tally } from '../live-counts/tally.ts';
 import type { ServedModel } from '../models/served-model.ts';
 import type { AgentContext } from './agent-context.ts';
 import type { Answer } from './answer.ts';
 import type { Facts } from './ticket.ts';
+
 /** One short request that was let in, before its head was read. */
 export interface AdmittedRequest {
   readonly context: AgentContext;
@@ -15,6 +17,8 @@ export interface AdmittedRequest {
   readonly signal: AbortSignal;
   readonly deadline: number;
   readonly tally: Tally;
+  /** Span of the request; absent where it is in no trace. */
+  readonly span?: Span | undefined;
   /** Called when the engine begins to work on the request. */
   readonly onStart?: (() => void) | undefined;
 }

@@ -1,6 +1,7 @@
 import { clampRetry, type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no } from '../../../../shared/result.ts';
 import type { RequestClass } from '../../../../shared/tenant/claims.ts';
+import type { Tracer } from '../../../../shared/trace/span.ts';
 import type { Degrader } from '../degrade/degrader.ts';
 import type { ResultCache } from '../degrade/result-cache.ts';
 import type { Calls } from '../engine/calls/calls.ts';
@@ -52,6 +53,10 @@ export interface AgentContextOptions {
   readonly engineReady: () => boolean;
   /** Outcomes of recordings, by revision. */
   readonly book: Pick<LiveBook, 'ended'>;
+  /** Receives spans; absent, none are made. */
+  readonly tracer?: Tracer | undefined;
+  /** Logs each request. */
+  readonly logRequests: boolean;
   /** Storage and keys for files of the zone; absent when the agent has no key for them. */
   readonly files?: ZoneFiles | undefined;
 }
@@ -65,8 +70,9 @@ export interface AgentContext extends AgentContextOptions {
   full(): RequestClass[];
   /** Adds to a `pool_busy` an estimate of when a slot is free. */
   withRetry(refusal: Refusal, name: RequestClass): Refusal;
-  report(refusal: Refusal): void;
-  bug(error: unknown): void;
+  /** Counts and logs the end of a request; `request` is its id, where it is known. */
+  report(refusal: Refusal, request?: string): void;
+  bug(error: unknown, request?: string): void;
   /** Short requests being worked on. */
   busy(): number;
   /** Counts live streams. */
@@ -102,13 +108,14 @@ export function openAdmission(parts: AgentContextOptions): AgentContext {
       if (refusal.reason !== 'pool_busy') return refusal;
       return { retryAfter: secondsUntilFree(slots.ahead(name), parts.pace()), ...refusal };
     },
-    report({ reason, detail }) {
+    report({ reason, detail }, request) {
       parts.metrics.request(reason);
-      parts.log('refused', { reason, ...(detail !== undefined && { detail }) });
+      const why = { reason, ...(detail !== undefined && { detail }) };
+      parts.log('refused', { ...(request !== undefined && { request }), ...why });
     },
-    bug(error) {
+    bug(error, request) {
       parts.metrics.request('internal');
-      parts.log('bug', bugFields(error));
+      parts.log('bug', { ...(request !== undefined && { request }), ...bugFields(error) });
     },
     busy: short.size,
     streams: { enter: streams.enter, size: streams.size, full: () => draining || streams.full() },

@@ -22,12 +22,13 @@ interface Detection {
   readonly deadline: number;
   /** Languages among which the speech is; absent: any. */
   readonly languages?: readonly string[] | undefined;
+  readonly span?: Task['span'];
 }
 
 /** Refuses with `language_uncertain`, or as the engine does. */
 async function detectRecorded(
   speech: Float32Array,
-  { context, ticket, signal, deadline, languages: choice }: Detection,
+  { context, ticket, signal, deadline, languages: choice, span }: Detection,
 ): Promise<Result<DetectedLanguage>> {
   const served = context.detector();
   const leased = served && (await context.lease(served, signal));
@@ -36,7 +37,7 @@ async function detectRecorded(
     const detector = detectorOf(leased.model);
     const outputs = await context.dispatcher.run({
       ...{ model: detector.model, inputs: detectorInputs(speech), outputs: detectorTensors.outputs },
-      ...{ class: ticket.class, tenant: ticket.tenant, deadline, signal },
+      ...{ class: ticket.class, tenant: ticket.tenant, deadline, signal, span },
     });
     const languages = outputs.ok ? readLanguages(outputs.value, detector) : outputs;
     return languages.ok ? decideLanguage(amongLanguages(languages.value, choice), speech.length) : languages;

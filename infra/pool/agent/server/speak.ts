@@ -84,8 +84,8 @@ async function sendSpeech(work: AgentRequest, speech: Speech): Promise<Result<nu
 
 /** Yields the sound of each step; makes one step ahead of the one that is being sent. */
 async function* sounds(work: AgentRequest, { speaker, voice, steps }: Speech): AsyncGenerator<Result<Int16Array>> {
-  const { signal, deadline, ticket, onStart } = work;
-  const place = { class: ticket.class, tenant: ticket.tenant, deadline, onStart };
+  const { signal, deadline, ticket, span, onStart } = work;
+  const place = { class: ticket.class, tenant: ticket.tenant, deadline, span, onStart };
   const make = async ({ silenceMs, text, rate, pitch }: Step): Promise<Result<Int16Array>> => {
     const silence = Math.round((silenceMs * speaker.sampleRate) / 1_000);
     if (text === '') return ok(new Int16Array(silence));

@@ -9,6 +9,7 @@ import { needsWords } from '../../../../shared/speech/openai-answer.ts';
 import { readForm } from '../../../../shared/speech/openai-form.ts';
 import { type Bias, biasOf, readTerms, termList } from '../../../../shared/speech/terms.ts';
 import type { Segment } from '../../../../shared/speech/transcript.ts';
+import type { Span } from '../../../../shared/trace/span.ts';
 import { createRecognition } from '../asr/recognise.ts';
 import { recogniseRecording } from '../asr/recognise-recording.ts';
 import type { Recogniser } from '../asr/segment.ts';
@@ -116,6 +117,7 @@ interface Work {
   readonly signal: AbortSignal;
   readonly deadline: number;
   readonly tally: Tally;
+  readonly span?: Span | undefined;
   readonly onStart?: (() => void) | undefined;
 }
 
@@ -175,7 +177,7 @@ function openReading({ work, recogniser, hints, answer, level }: Reading) {
   let cached: CachedResult | undefined;
   const recognition = createRecognition({
     ...{ recogniser, deadline, signal, dispatcher: context.dispatcher },
-    ...{ class: ticket.class, tenant: ticket.tenant },
+    ...{ class: ticket.class, tenant: ticket.tenant, span: work.span },
     bias: () => bias,
     isNarrow: level > 0,
     onStart: work.onStart,

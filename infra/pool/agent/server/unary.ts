@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, type Result } from '../../../../shared/result.ts';
 import { isStorageFull, refuseFull } from '../../../../shared/storage-full.ts';
+import { type Span, startSpan } from '../../../../shared/trace/span.ts';
 import { newTally } from '../live-counts/tally.ts';
 import { plainRefusal } from '../request/admit.ts';
 import type { AdmittedRequest as TaskRequest } from '../request/admitted-request.ts';
@@ -34,8 +35,10 @@ export async function serveUnary(
   incoming.on('error', () => {});
   response.on('error', () => {});
   const entry = context.enter();
+  const ending = openEnding(context, incoming);
   let slot: Result<RequestSlot> | undefined;
-  const takeSlot = ({ class: name, tenant, deadlineMs }: Facts) => {
+  const takeSlot = ({ jti, class: name, model, tenant, deadlineMs }: Facts) => {
+    ending.name(jti, model);
     const taken = context.takeSlot({ class: name, tenant, deadline: context.now() + deadlineMs });
     slot = taken.ok ? taken : no(context.withRetry(taken.refusal, name));
     return slot;
@@ -44,16 +47,15 @@ export async function serveUnary(
     const admitted = await admitRequest(context, incoming, takeSlot);
     if (!admitted.ok || !slot?.ok) {
       const refusal = admitted.ok ? refuse('internal', undefined, 'no slot') : admitted.refusal;
-      context.report(refusal);
+      ending.end(refusal);
       return answerPlainly(response, incoming, refusal);
     }
     const answer = openAnswer(response, admitted.value.sealer, context.keepaliveMs, AGENT_HOLD_MS);
-    const work = { ...admitted.value, answer, stopped: entry.signal, slot: slot.value };
+    const work = { ...admitted.value, answer, stopped: entry.signal, slot: slot.value, span: ending.span };
     const outcome = await serve(context, work, response);
-    if (!outcome.ok) context.report(outcome.refusal);
-    else context.metrics.request('ok');
+    ending.end(outcome.ok ? undefined : outcome.refusal);
   } catch (error) {
-    context.bug(error);
+    ending.fail(error);
     response.destroy();
   } finally {
     if (slot?.ok) slot.value.leave();
@@ -61,16 +63,48 @@ export async function serveUnary(
   }
 }
 
+/** The end of a request for operators: metrics, log and span. */
+function openEnding(context: AgentContext, { headers }: IncomingMessage) {
+  const began = context.now();
+  const { traceparent } = headers;
+  const header = typeof traceparent === 'string' ? traceparent : undefined;
+  const span = startSpan({ name: 'agent', kind: 'server', traceparent: header }, context.tracer);
+  let named: { request: string; model: string } | undefined;
+  const endSpan = (reason?: string) =>
+    span?.end({ 'auricle.request': named?.request, 'auricle.model': named?.model }, reason);
+  return {
+    span,
+    name(request: string, model: string): void {
+      named = { request, model };
+    },
+    /** Reports a served request, or a refused one. */
+    end(refusal?: Refusal): void {
+      endSpan(refusal?.reason);
+      if (refusal) {
+        context.report(refusal, named?.request);
+        return;
+      }
+      context.metrics.request('ok');
+      if (context.logRequests) context.log('request', { ...named, milliseconds: context.now() - began });
+    },
+    fail(error: unknown): void {
+      endSpan('internal');
+      context.bug(error, named?.request);
+    },
+  };
+}
+
 interface AdmittedWork extends Pick<AdmittedRequest, 'ticket' | 'model' | 'records'> {
   readonly answer: Answer;
   /** Aborts when the agent stops. */
   readonly stopped: AbortSignal;
   readonly slot: RequestSlot;
+  readonly span: Span | undefined;
 }
 
 async function serve(
   context: AgentContext,
-  { ticket, model, records, answer, stopped, slot }: AdmittedWork,
+  { ticket, model, records, answer, stopped, slot, span }: AdmittedWork,
   response: ServerResponse,
 ): Promise<Result<undefined>> {
   const cancel = new AbortController();
@@ -93,7 +127,7 @@ async function serve(
     const deadline = tally.began + ticket.deadlineMs;
     const { signal } = cancel;
     const onStart = slot.start;
-    const done = serveLeased({ context, ticket, model, answer, records, signal, deadline, tally, onStart });
+    const done = serveLeased({ context, ticket, model, answer, records, signal, deadline, tally, span, onStart });
     const outcome = await Promise.race([done, cancelled]);
     context.book.ended(model.description, tally, outcome, context.now());
     response.off('close', onClose);

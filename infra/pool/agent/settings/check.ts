@@ -66,7 +66,7 @@ export const commonRules: readonly AgentRule[] = [
   ],
 ];
 
-/** A sidecar in the same pod is called over loopback; anything else that attests is reached over TLS. */
+/** A sidecar in the same pod is called over loopback; anything else is reached over TLS. */
 function sidecarProblems(url: string | undefined): readonly string[] {
   if (url === undefined || isLoopback(new URL(url).hostname)) return [];
   return urlProblems(url);
@@ -82,6 +82,8 @@ export const productionRules: readonly AgentRule[] = [
   ['AURICLE_RELEASE_URL', ({ AURICLE_RELEASE_URL }) => urlProblems(AURICLE_RELEASE_URL)],
   ['AURICLE_FUNCTIONS_URL', ({ AURICLE_FUNCTIONS_URL }) => urlProblems(AURICLE_FUNCTIONS_URL)],
   ['SQS_ENDPOINT', ({ SQS_ENDPOINT }) => urlProblems(SQS_ENDPOINT)],
+  // A collector beside the agent takes plain HTTP.
+  ['OTEL_EXPORTER_OTLP_ENDPOINT', (e) => sidecarProblems(e.OTEL_EXPORTER_OTLP_ENDPOINT)],
   ['AURICLE_ATTESTATION_URL', ({ AURICLE_ATTESTATION_URL }) => sidecarProblems(AURICLE_ATTESTATION_URL)],
   [
     'AURICLE_SERVICE_KEYS',

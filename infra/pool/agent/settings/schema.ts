@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { jsonText } from '../../../../shared/json-text.ts';
 import { agentDescription } from '../../../../shared/pool/description.ts';
 import { signerKey } from '../../../../shared/registry/signature-key.ts';
+import { traceSettings } from '../../../../shared/trace/settings.ts';
 import { speechServerEnvironment, speechServerMeanings } from './speech-server.ts';
 
 /** Concurrent jobs of one agent: while one waits for storage or decodes, the other keeps the engine busy. */
@@ -135,6 +136,9 @@ export const environment = z.object({
   AURICLE_DEGRADE_WINDOW_SECONDS: z.coerce.number().int().min(0).max(3_600).default(30),
   /** Whether recordings of AAC are decoded (README, "AAC"). */
   AURICLE_AAC: z.enum(['on', 'off']).default('off'),
+  ...traceSettings,
+  /** Whether each request is logged with its id at the edge. */
+  AURICLE_LOG_REQUESTS: z.enum(['on', 'off']).default('off'),
   /** Time for work in flight after the order to stop, ms; below the platform's grace period. */
   AURICLE_DRAIN_MS: z.coerce.number().int().min(0).default(1_500),
 });
@@ -201,5 +205,8 @@ export const meanings: Record<keyof Environment, string> = {
   AURICLE_WINDOWS: 'on holds utterances up to 50 ms, batch work up to 500 ms, for larger batches',
   AURICLE_DEGRADE_WINDOW_SECONDS: 'seconds of a window of which three bad ones degrade the agent; 0: never',
   AURICLE_AAC: 'on decodes AAC, whose patents the operator answers for; off refuses it',
+  OTEL_EXPORTER_OTLP_ENDPOINT: 'http(s) address of a collector of traces (OTLP/HTTP); none unless set',
+  OTEL_EXPORTER_OTLP_HEADERS: 'headers for it, as name=value,name=value',
+  AURICLE_LOG_REQUESTS: 'on logs a line for each request, with its id at the edge',
   AURICLE_DRAIN_MS: 'milliseconds that work in flight may take after the order to stop',
 };

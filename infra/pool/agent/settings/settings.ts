@@ -4,6 +4,7 @@ import type { JSONWebKeySet } from 'jose';
 import type { AgentDescription } from '../../../../shared/pool/description.ts';
 import type { SignerKey } from '../../../../shared/registry/signature-key.ts';
 import { applyRules, parseSettings } from '../../../../shared/settings/problem.ts';
+import type { TraceSettings } from '../telemetry/traces.ts';
 import { commonRules, productionRules } from './check.ts';
 import { type Environment, environment, meanings } from './schema.ts';
 import { type SpeechServerSettings, speechServerOf } from './speech-server.ts';
@@ -56,6 +57,9 @@ export interface Settings {
   readonly degradeWindowMs: number;
   /** Whether AAC is decoded. */
   readonly aac: boolean;
+  /** Collector of spans; absent, none are made. */
+  readonly traces: TraceSettings | undefined;
+  readonly logRequests: boolean;
   readonly drainMs: number;
 }
 
@@ -161,6 +165,8 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     windows: e.AURICLE_WINDOWS === 'on',
     degradeWindowMs: e.AURICLE_DEGRADE_WINDOW_SECONDS * 1_000,
     aac: e.AURICLE_AAC === 'on',
+    traces: tracesOf(e),
+    logRequests: e.AURICLE_LOG_REQUESTS === 'on',
     drainMs: e.AURICLE_DRAIN_MS,
   };
 }
@@ -188,6 +194,9 @@ function engineOf(e: Environment): EngineSettings {
   if (server) return { kind: 'openai', ...server };
   return { kind: 'kserve', url: (e.AURICLE_ENGINE_URL ?? '').replace(/\/$/, '') };
 }
+
+const tracesOf = ({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_EXPORTER_OTLP_HEADERS: headers = {} }: Environment) =>
+  endpoint === undefined ? undefined : { endpoint, headers };
 
 function loaderOf(e: Environment): LoaderSettings | undefined {
   if (e.AURICLE_ENGINE_REPOSITORY === undefined) return undefined;

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, ok } from '../../../../shared/result.ts';
+import { startSpan } from '../../../../shared/trace/span.ts';
 import { detectorOf, type LeasedModel } from '../models/served-model.ts';
 import { admit, plainRefusal } from '../request/admit.ts';
 import type { AgentContext } from '../request/agent-context.ts';
@@ -18,9 +19,10 @@ export function createStreamDoor(
   host: Pick<StreamHost, 'serve'>,
   metrics: Pick<StreamMetrics, 'ended'>,
 ) {
-  function report({ reason, detail }: Refusal) {
+  function report({ reason, detail }: Refusal, request?: string) {
     metrics.ended(reason);
-    context.log('stream-refused', { reason, ...(detail !== undefined && { detail }) });
+    const why = { reason, ...(detail !== undefined && { detail }) };
+    context.log('stream-refused', { ...(request !== undefined && { request }), ...why });
   }
 
   /** Serves one stream from its first header to its last record. Never rejects. */
@@ -30,8 +32,13 @@ export function createStreamDoor(
     if ((request.url ?? '').split('?')[0] !== PATH) {
       return refuseUpgrade(connection, 404, '{"reason":"route_unknown"}');
     }
+    const { traceparent } = request.headers;
+    const header = typeof traceparent === 'string' ? traceparent : undefined;
+    const span = startSpan({ name: 'agent stream', kind: 'server', traceparent: header }, context.tracer);
+    let id: string | undefined;
     const turnAway = (refusal: Refusal) => {
-      report(refusal);
+      span?.end({ 'auricle.request': id }, refusal.reason);
+      report(refusal, id);
       const { status, body } = plainRefusal(refusal);
       refuseUpgrade(connection, status, body);
     };
@@ -44,6 +51,7 @@ export function createStreamDoor(
         serves: ({ description }) => description.live === true,
       });
       if (!admitted.ok) return turnAway(admitted.refusal);
+      id = admitted.value.ticket.jti;
       const { draining, signal: stopped } = entry;
       leased = await context.lease(admitted.value.model, stopped);
       if (!leased) return turnAway(refuse('pool_busy', undefined, 'the model is not loaded yet'));
@@ -53,11 +61,13 @@ export function createStreamDoor(
       const detector = detecting && detectorOf(detecting.model);
       const admittedStream = { ...admitted.value, model, detector, request, connection, head, draining, stopped };
       const outcome = await host.serve(admittedStream);
+      span?.end({ 'auricle.request': id }, outcome && !outcome.ok ? outcome.refusal.reason : undefined);
       if (outcome?.ok) metrics.ended('ok');
-      else if (outcome) report(outcome.refusal);
+      else if (outcome) report(outcome.refusal, id);
     } catch (error) {
       metrics.ended('internal');
-      context.log('bug', bugFields(error));
+      span?.end({ 'auricle.request': id }, 'internal');
+      context.log('bug', { ...(id !== undefined && { request: id }), ...bugFields(error) });
       connection.destroy();
     } finally {
       leased?.release();

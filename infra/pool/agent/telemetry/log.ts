@@ -2,6 +2,8 @@ import { describeBug } from '../../../../shared/bug.ts';
 
 /** Fields of a log line. None holds audio, transcripts, form fields or tokens, and none may be added that does. */
 export interface LogFields {
+  /** Id of the request at the edge, a dot, and the number of the attempt. */
+  readonly request?: string;
   readonly reason?: string;
   /** Our own words about a refusal; refusals promise that their `detail` holds no content. */
   readonly detail?: string;
@@ -48,7 +50,9 @@ export type LogEvent =
   | 'model-loaded'
   | 'model-unloaded'
   | 'tier-moved'
+  | 'request'
   | 'refused'
+  | 'spans-lost'
   | 'stream-refused'
   | 'worker-lost'
   | 'job-failed'

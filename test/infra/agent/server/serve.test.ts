@@ -6,6 +6,7 @@ import { createAgentServer } from '../../../../infra/pool/agent/server/serve.ts'
 
 const reported: string[] = [];
 const context = {
+  now: Date.now,
   enter: () => ({ signal: new AbortController().signal, leave: () => {} }),
   report: ({ reason }: { reason: string }) => reported.push(reason),
 } as unknown as AgentContext;

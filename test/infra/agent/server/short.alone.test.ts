@@ -10,7 +10,8 @@ vi.setConfig({ testTimeout: 40_000 });
 
 let bench: Bench;
 beforeAll(async () => {
-  bench = await startBench({}, { keepaliveMs: 5 });
+  // A closed port: the collector of traces is away.
+  bench = await startBench({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' }, { keepaliveMs: 5 });
 });
 afterAll(() => bench.stop());
 afterEach(() => {
@@ -34,6 +35,29 @@ const ask = (changes: Partial<ShortRequest> = {}) =>
 const only = <T extends AnswerEvent['type']>(events: AnswerEvent[], type: T) =>
   events.filter((event): event is Extract<AnswerEvent, { type: T }> => event.type === type);
 const refusalOf = (events: AnswerEvent[]) => only(events, 'refusal')[0]?.reason;
+
+describe('R14 a trace through the agent', () => {
+  const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
+  const called = () => bench.engine.seen.at(-1)?.traceparent;
+
+  it('R14 reaches the engine, and loses no request when the collector is away', async () => {
+    for (let turn = 0; turn < 3; turn += 1) {
+      const { status, events } = await ask({ traceparent: `00-${trace}-00f067aa0ba902b7-01` });
+      expect([status, events.at(-1)?.type]).toEqual([200, 'final']);
+      expect(called()).toMatch(new RegExp(`^00-${trace}-(?!00f067aa0ba902b7)[0-9a-f]{16}-01$`));
+    }
+    const lost = () => bench.lines.filter((line) => line.includes('spans-lost')).length;
+    await expect.poll(lost, patience).toBe(1);
+  });
+
+  it('R14 passes an unsampled context on, and sends none without a caller that has one', async () => {
+    const unsampled = `00-${trace}-00f067aa0ba902b7-00`;
+    await ask({ traceparent: unsampled });
+    expect(called()).toBe(unsampled);
+    await ask();
+    expect(called()).toBeUndefined();
+  });
+});
 
 describe('C5 R1 a sealed unary request, offline', () => {
   it('answers ready, the form, segments in order and a final record', async () => {

@@ -1,6 +1,7 @@
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { refuse } from '../../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../../shared/result.ts';
+import type { Span } from '../../../../../shared/trace/span.ts';
 import { ENGINE_ANSWER_BYTES } from '../limits.ts';
 
 /** A message to the engine. */
@@ -29,6 +30,10 @@ export interface EngineClient {
 
 export const modelPath = (model: string, version: string | undefined): string =>
   `${encodeURIComponent(model)}${version === undefined ? '' : `/versions/${version}`}`;
+
+/** Returns the header that makes the engine's own spans children of `span`. */
+export const traceHeader = (span: Span | undefined): Record<string, string> =>
+  span ? { traceparent: span.traceparent } : {};
 
 /** Connections of its own: a caller's long generation must not keep an utterance waiting for one. */
 export function openClient(url: string): EngineClient {
