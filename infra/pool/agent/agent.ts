@@ -9,6 +9,7 @@ import { openServing } from './serving.ts';
 import { AGENT_FLUSH_MS } from './settings/limits.ts';
 import { type Settings, SettingsError } from './settings/settings.ts';
 import { createStreamDoor } from './stream/door.ts';
+import { registerGauges } from './telemetry/gauges.ts';
 import { openUplink } from './uplink.ts';
 
 export interface Agent {
@@ -48,6 +49,9 @@ export async function startAgent(settings: Settings, overrides: AgentOverrides =
   const { keys, watch, failures, outbox, log, workers, engine } = backend;
   let settled = false;
   const health = { ready: () => watch.ready() && settled && !context.draining(), failed: failures.list };
+  registerGauges(backend.metrics.registry, {
+    auricle_agent_ready: ['1 while /readyz answers 200', () => Number(health.ready())],
+  });
   const server = createAgentServer(context, health, { tls: tls?.pair });
   const serveStream = createStreamDoor(context, host, streamMetrics);
   server.on('upgrade', (request, connection, head) => void serveStream(request, connection, head));
