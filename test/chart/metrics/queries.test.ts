@@ -1,5 +1,6 @@
 // Each query of a rule, an alert and a panel, at a Prometheus that scrapes a real agent.
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { example, merge, only, render } from '../helm.ts';
 import { startBusyAgent } from './busy-agent.ts';
 import { alerts, panels, recorded, ruleFiles } from './observability.ts';
 import { type Prometheus, startPrometheus } from './prometheus.ts';
@@ -53,6 +54,19 @@ describe('R10 L4 a rule', () => {
   it.each(here)('$record: has series with namespace and pod', async ({ record = '' }) => {
     for (const { metric } of await prometheus.query(record))
       expect(metric).toMatchObject({ namespace: 'pools', pod: 'pool-0' });
+  });
+});
+
+describe('R15 a trigger of KEDA', () => {
+  it('returns one element, and none without pods', async () => {
+    for (const name of ['pool', 'empty']) {
+      const pool = { pool: { name }, scaling: { kind: 'keda', demand: false } };
+      const { spec } = only(await render(merge(example('aks-triton'), pool)), 'ScaledObject');
+      const { triggers } = spec as { triggers: { type: string; metadata: { query: string } }[] };
+      expect(triggers.map(({ type }) => type)).toEqual(['prometheus', 'prometheus']);
+      for (const { metadata } of triggers)
+        expect(await prometheus.query(metadata.query)).toHaveLength(name === 'pool' ? 1 : 0);
+    }
   });
 });
 
