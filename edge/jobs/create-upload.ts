@@ -14,7 +14,7 @@ import { Session } from '../ledger/session.ts';
 import { beginKeyedRequest, type KeyedRequest } from './keyed-request.ts';
 import { placeWork, uploadZones } from './place-work.ts';
 import { renderGrant } from './render-upload.ts';
-import { newUploadOf, readUploadBody, type UploadBody } from './upload-body.ts';
+import { newUploadOf, readUploadBody, type ServedUpload, type UploadBody } from './upload-body.ts';
 
 export const ACTION = 'upload';
 export const SCOPE = 'uploads';
@@ -63,13 +63,14 @@ export async function grantUpload(
   context: RequestContext,
 ): Promise<Result<Granted>> {
   const denied = (refusal: Refusal) => no(recordDenial(claims, ACTION, refusal, context));
-  const { model, language } = body;
-  const placed = await placeWork({ task: 'transcribe', model, language, zone: body.zone }, claims, context);
+  const { model, language, languages } = body;
+  const work = { task: 'transcribe', model, language, languages, zone: body.zone } as const;
+  const placed = await placeWork(work, claims, context);
   const zone = placed.ok ? ok(placed.value.zone) : placed;
   const newId = () => eventId(context.runtime.now(), crypto.getRandomValues(new Uint8Array(10)));
   const run = await beginKeyedRequest({ headers, request: [kind, body], newId, zone }, claims, context);
   if (!run.ok) return denied(run.refusal);
-  const served = placed.ok ? { ...body, model: placed.value.model } : body;
+  const served = placed.ok ? { ...body, model: placed.value.model, ...placed.value.detection } : body;
   const granted = await grantRun(served, run.value, claims, context);
   if (granted.ok) return granted;
   await run.value.end(granted.refusal);
@@ -78,7 +79,7 @@ export async function grantUpload(
 
 /** Gets the grant of a run, under its id. */
 async function grantRun(
-  body: UploadBody,
+  body: ServedUpload,
   run: KeyedRequest,
   claims: Claims,
   context: RequestContext,

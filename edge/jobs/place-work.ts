@@ -4,7 +4,7 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import type { RequestContext } from '../context.ts';
 import { candidatesFor } from '../routing/constraints.ts';
-import { chooseMember } from '../routing/family.ts';
+import { chooseMember, type Target } from '../routing/family.ts';
 import { modelNames } from '../routing/model-names.ts';
 import { revisionsFor } from '../routing/revisions.ts';
 import { SUITE } from '../routing/setups.ts';
@@ -20,14 +20,18 @@ export interface PlacedWork {
   readonly task: 'transcribe' | 'synthesize';
   readonly model: string;
   readonly language?: string | undefined;
+  /** Tags of a list of the caller: the language is one of them. */
+  readonly languages?: readonly string[] | undefined;
   /** Requested zone. */
   readonly zone?: string | undefined;
 }
 
 export interface Placed {
   readonly zone: string;
-  /** Model of the requested name. */
+  /** Model of the requested name, or the family whose language is to be detected. */
   readonly model: string;
+  /** Models of the family in the zone, and the languages among which an agent detects. */
+  readonly detection?: Pick<Target, 'members' | 'languages'> | undefined;
   readonly snapshots: readonly Snapshot[];
 }
 
@@ -36,7 +40,7 @@ export interface Placed {
  * waits for agents, so a momentary lack of them is no reason to refuse; an unknown model is.
  */
 export async function placeWork(
-  { task, model: requested, language, zone }: PlacedWork,
+  { task, model: requested, language, languages, zone }: PlacedWork,
   claims: Claims,
   { settings, env, runtime, id }: RequestContext,
 ): Promise<Result<Placed>> {
@@ -48,11 +52,11 @@ export async function placeWork(
   const snapshots = await readSnapshots(settings.zones, env.ROSTER, runtime);
   const name = modelNames(snapshots, claims.tenant)(requested) ?? requested;
   const workZones = zone === undefined ? zones : [zone];
-  const target = chooseMember({ name, language, allowed: claims.languages, zones: workZones }, snapshots);
+  const choose = (within: readonly string[]) =>
+    chooseMember({ name, language, languages, allowed: claims.languages, zones: within }, snapshots);
+  const target = choose(workZones);
   if (!target.ok) return target;
   const { model, family } = target.value;
-  // A job waits in the queue of its model, which has to be known before.
-  if (family !== undefined) return no(refuse('language_needed', { rule: `it chooses the model of "${family}"` }));
   const request = {
     tenant: claims.tenant,
     session: claims.subject ?? id,
@@ -68,5 +72,12 @@ export async function placeWork(
   if (!able.ok && able.refusal.reason !== 'no_pool') return able;
   // The order of the token decides, not a cost: the audio stays in its zone.
   const serving = new Set((able.ok ? revisionsFor(request, able.value) : []).map((candidate) => candidate.zone));
-  return ok({ zone: workZones.find((one) => serving.has(one)) ?? first, model, snapshots });
+  const placed = workZones.find((one) => serving.has(one)) ?? first;
+  if (family === undefined) return ok({ zone: placed, model, snapshots });
+  // The audio stays in its zone, whose members may be fewer.
+  const local = choose([placed]);
+  if (!local.ok) return local;
+  const { members, languages: among } = local.value;
+  if (members === undefined) return ok({ zone: placed, model: local.value.model, snapshots });
+  return ok({ zone: placed, model: family, detection: { members, languages: among }, snapshots });
 }

@@ -105,9 +105,11 @@ function readUploadRequest(
   const form = readKnownForm({ model: [model], ...(language && { language: [language] }) });
   if (!form.ok) return form;
   const priority = hints.value.class;
+  const { languages = hints.value.languages } = form.value;
   const requested = {
     model,
     ...(form.value.language !== undefined && { language: form.value.language }),
+    ...(languages && { languages }),
     ...(filename && { filename: filename.slice(0, FILENAME_CHARACTERS) }),
     ...(contentType && { content_type: contentType.slice(0, 128) }),
     ...(priority !== undefined && { priority }),

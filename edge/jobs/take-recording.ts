@@ -56,12 +56,13 @@ function readUploadRequest({ url, headers }: Request, claims: Claims, byDefault:
     const rule = 'is not available with a callback: channels of uploads are mixed down to one';
     return no(refuse('field_invalid', { field: 'multichannel', rule }));
   }
-  const { model = byDefault, language } = recording.value;
+  const { model = byDefault, language, languages } = recording.value;
   if (model === undefined) return no(refuse('field_missing', { field: 'model' }));
   return readUploadBody(
     {
       model,
       ...(language !== undefined && { language }),
+      ...(languages && { languages }),
       ...(contentType !== undefined && { content_type: contentType.slice(0, 128) }),
       callback,
     },

@@ -27,6 +27,12 @@ export const uploadBody = z
   .strictObject({
     model: z.string().min(1).max(128),
     language: z.string().min(1).max(64).optional().describe('BCP 47 tag of the speech'),
+    languages: z
+      .array(z.string().min(1).max(64))
+      .min(1)
+      .max(16)
+      .optional()
+      .describe('BCP 47 tags: with a family as the model the speech is in one of them'),
     filename: z.string().max(FILENAME_CHARACTERS).optional(),
     content_type: z.string().max(128).optional(),
     bytes: z
@@ -54,6 +60,12 @@ export const uploadBody = z
   });
 export type UploadBody = z.infer<typeof uploadBody>;
 
+/** An upload for a model, or for a family with its members in the zone. */
+export interface ServedUpload extends Omit<UploadBody, 'languages'> {
+  readonly members?: Readonly<Record<string, string>> | undefined;
+  readonly languages?: readonly string[] | undefined;
+}
+
 /** Parses the body and checks it against the token. Another step checks that the model exists. */
 export function readUploadBody(json: unknown, claims: Claims): Result<UploadBody> {
   const parsed = uploadBody.safeParse(json);
@@ -74,7 +86,7 @@ export function readUploadBody(json: unknown, claims: Claims): Result<UploadBody
 
 /** Returns the request to the functions. */
 export function newUploadOf(
-  body: UploadBody,
+  body: ServedUpload,
   claims: Claims,
   place: {
     readonly id: string;
@@ -83,7 +95,8 @@ export function newUploadOf(
     readonly commitment?: string;
   },
 ): NewUpload {
-  const { model, language, filename, content_type: contentType, bytes, sealed, formats, callback } = body;
+  const { model, language, members, languages, bytes, sealed, formats, callback } = body;
+  const { filename, content_type: contentType } = body;
   const { tenant, subject } = claims;
   const { uploadsAtOnce: open, uploadBytesAtOnce: most, audioSecondsPerDay: seconds } = claims.allowance;
   return {
@@ -93,6 +106,7 @@ export function newUploadOf(
     class: clampClass(body.priority, claims.priority),
     model,
     ...(!isOpen(language) && { language }),
+    ...(members && { members: { ...members }, ...(languages && { languages: [...languages] }) }),
     ...(filename !== undefined && { filename }),
     ...(contentType !== undefined && { contentType }),
     ...(bytes !== undefined && { bytes }),

@@ -13,6 +13,8 @@ export interface Target {
   readonly family?: string | undefined;
   /** Languages of the family that the request or its token lists: an agent detects one of them. Absent: any. */
   readonly languages?: readonly string[] | undefined;
+  /** With `family`: the model of each of its languages. */
+  readonly members?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface FamilyRequest {
@@ -108,7 +110,10 @@ export function chooseMember(request: FamilyRequest, snapshots: readonly Snapsho
     const isFree = [choice, allowed].every((tags) => tags.includes('*'));
     const among = languagesOf(listed).filter((tag) => allowsSpoken(choice, tag) && allowsSpoken(allowed, tag));
     const restricted = isFree ? {} : { languages: among };
-    return ok({ model: firstOf(detecting), language: undefined, family: name, ...restricted });
+    const members = Object.fromEntries(
+      languages.map((tag) => [tag, firstOf(permitted.filter(({ model }) => model.languages.includes(tag)))]),
+    );
+    return ok({ model: firstOf(detecting), language: undefined, family: name, members, ...restricted });
   }
   if (languages.length === 1) return ok({ model: firstOf(permitted), language: undefined });
   const rule = `"${name}" has models for ${languages.join(', ')}, and no agent here detects languages`;

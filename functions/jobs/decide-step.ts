@@ -1,7 +1,9 @@
 // Decides the changes of rows after events of an upload. Pure: rows and events in, changes out. The changes
 // are one transaction, so a crash leaves all of them or none.
+
 import { jobKey } from '../../shared/jobs/job.ts';
 import { follow, isOver, type UploadEvent } from '../../shared/jobs/state.ts';
+import { NO_LANGUAGE } from '../../shared/pool/language.ts';
 import type { Change, Row } from '../store/rows.ts';
 import { withoutNames } from './erased.ts';
 import {
@@ -34,6 +36,7 @@ export function decideStep(
   const { ended: _, noticeDue: __, ...rest } = record;
   const after: UploadRecord = {
     ...rest,
+    request: inLanguage(record.request, state),
     // Only its owner cancels, and then wants nothing of it left.
     ...(state.status === 'cancelled' && { request: withoutNames(record.request) }),
     state,
@@ -50,6 +53,13 @@ export function decideStep(
   // from here on, before its blob goes: no run may begin between the two.
   const goes = now >= (audioUntil(after) ?? Number.POSITIVE_INFINITY);
   return { ...after, ...(goes && { audio: 'deleted' }), due: now };
+}
+
+/** Returns the request for the model that serves the detected language. */
+function inLanguage(request: UploadRecord['request'], { detected }: UploadRecord['state']): UploadRecord['request'] {
+  if (!detected) return request;
+  const { language, model } = detected;
+  return { ...request, model, ...(language !== NO_LANGUAGE && { language }) };
 }
 
 /** The transaction from one record to the next: the record, its marks, and its jobs as they are wanted now. */

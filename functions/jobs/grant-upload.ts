@@ -2,6 +2,7 @@
 
 import { fileHeaders } from '../../shared/jobs/blocks.ts';
 import { UPLOADS, uploadBlob } from '../../shared/jobs/paths.ts';
+import { newState } from '../../shared/jobs/state.ts';
 import type { NewUpload, UploadGrant } from '../../shared/jobs/upload-contract.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
@@ -69,7 +70,8 @@ async function insert(context: JobContext, request: NewUpload): Promise<UploadRe
   await touchTenant(context, request.tenant);
   // The tenant's row does not count as a write of this request.
   dropOverdue();
-  const record = newRecord(request, context.now());
+  const state = request.members ? { ...newState, detects: true as const } : newState;
+  const record = newRecord(request, context.now(), state);
   if (await context.rows.commit(request.tenant, insertRecord(record))) return record;
   return (await readUpload(context, request)) ?? refuse('upload_exists');
 }

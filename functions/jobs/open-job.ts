@@ -62,13 +62,16 @@ async function addressesOf(
     const blob = outcome(name === 'refusal' ? inEdition(name, state.edition ?? 0) : name);
     write[name] = { url: await context.blobs.address(OUTCOMES, blob, 'create', expires) };
   }
-  const { model, language, contentType, filename, sealed, formats } = request;
+  const { model, language = state.detected?.language, languages, contentType, filename, sealed, formats } = request;
+  const { confidence } = state.detected ?? {};
   return {
     upload: {
       ...place,
       run: state.run,
       model,
       ...(language !== undefined && { language }),
+      ...(confidence !== undefined && { languageConfidence: confidence }),
+      ...(languages && { languages: [...languages] }),
       class: request.class,
       ...(contentType !== undefined && { contentType }),
       ...(filename !== undefined && { filename }),

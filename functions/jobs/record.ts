@@ -223,10 +223,13 @@ export const placeOf = ({ tenant, id }: UploadRecord): UploadPlace => ({ tenant,
 export function rowOf(record: UploadRecord): UploadRow {
   const { tenant, id, request, state, created, updated, expires, ended, audio, transcript, notice, noticeTries } =
     record;
-  const { subject, commitment, home, most, speech, project, bytes, fingerprint, ...facts } = request;
+  const { subject, commitment, home, most, speech, project, bytes, fingerprint, members, languages, ...facts } =
+    request;
+  const { confidence } = state.detected ?? {};
   const { reason, params } = state.refusal ?? {};
   return {
     ...facts,
+    ...(confidence !== undefined && { languageConfidence: confidence }),
     tenant,
     id,
     status: state.status,

@@ -12,6 +12,8 @@ import { reportBegin } from './report-work.ts';
 
 export interface Stepped {
   readonly record: UploadRecord;
+  /** The record before. */
+  readonly from: UploadRecord;
   /** Reports whether this step changed the row. */
   readonly moved: boolean;
 }
@@ -28,14 +30,14 @@ export async function step(
     const record = readRecord(row);
     const now = context.now();
     const after = decideStep(record, eventsOf(record), now);
-    if (!after) return { record, moved: false };
+    if (!after) return { record, from: record, moved: false };
     await reportBegin(context, record, after);
     // A row of a job exists only while the record wants the job.
     const jobs = sameJobs(record, after) || jobsOf(record).size === 0 ? [] : await readJobs(context, record);
     const changes = sameJobs(record, after)
       ? [replaceRecord(row, after), ...moveMarks(record, after)]
       : changesOf(row, { from: record, to: after }, jobs, now);
-    if (await context.rows.commit(place.tenant, changes)) return { record: after, moved: true };
+    if (await context.rows.commit(place.tenant, changes)) return { record: after, from: record, moved: true };
   }
   throw new Error('others were faster too often');
 }

@@ -10,23 +10,53 @@ import {
   readOutcomeBlob,
 } from '../../shared/jobs/paths.ts';
 import { isOver, type UploadEvent } from '../../shared/jobs/state.ts';
+import { NO_LANGUAGE, servesLanguage } from '../../shared/pool/language.ts';
+import { refuse } from '../../shared/refusal.ts';
 import type { JobContext } from './context.ts';
+import type { UploadRecord } from './record.ts';
 import { release } from './release.ts';
 import { settle } from './settle.ts';
 import { readUpload, step } from './step.ts';
 
 type Metadata = Readonly<Record<string, string>>;
 
+/** A detected language, before its model is known. */
+interface LanguageFound {
+  readonly type: 'language';
+  readonly run: number;
+  readonly language: string;
+  readonly confidence?: number | undefined;
+}
+
+type OutcomeEvent = UploadEvent | LanguageFound;
+
+/** Chooses the member of the family for a detected language; refuses one that none serves in the zone. */
+function inFamily({ request }: UploadRecord, event: OutcomeEvent): UploadEvent {
+  if (event.type !== 'language') return event;
+  const { run, language, confidence } = event;
+  const { model: family, members = {} } = request;
+  const served = Object.keys(members).sort();
+  // Any member can say that there is no speech.
+  const of = served.find((one) => language === NO_LANGUAGE || servesLanguage([one], language));
+  const model = of === undefined ? undefined : members[of];
+  if (model !== undefined) return { type: 'detected', run, detected: { language, confidence, model } };
+  const refusal = refuse('language_unknown', { model: family, language, languages: served.join(', ') });
+  return { type: 'refused', run, refusal };
+}
+
 /** The event that an outcome is. `undefined`: it moves nothing (a piece), `unreadable`: no agent of ours wrote it. */
-export function eventOf({ run, name }: OutcomePlace, metadata: Metadata): UploadEvent | 'unreadable' | undefined {
+export function eventOf({ run, name }: OutcomePlace, metadata: Metadata): OutcomeEvent | 'unreadable' | undefined {
   if (name.startsWith('pieces/')) return undefined;
   const facts = readOutcome(metadata);
   if (!facts) return 'unreadable';
-  const { seconds, warnings, pieces, blocks, refusal } = facts;
+  const { seconds, warnings, pieces, blocks, refusal, language, confidence } = facts;
   const piece = pieceOf(name);
   const edition = editionOf(name);
   if (piece !== undefined) return { type: 'recognised', run, piece, edition };
   if (name.startsWith('transcript')) return { type: 'merged', run, edition, seconds, warnings };
+  if (name === 'language') {
+    return language === undefined ? 'unreadable' : { type: 'language', run, language, confidence };
+  }
   if (name === 'plan') return pieces ? { type: 'planned', run, pieces, seconds, warnings, blocks } : 'unreadable';
   return refusal ? { type: 'refused', run, edition, refusal } : 'unreadable';
 }
@@ -65,7 +95,7 @@ export async function takeOutcomes(
   run: number,
 ): Promise<void> {
   const prefix = outcomeBlob({ ...place, run, name: 'plan' }).slice(0, -'plan'.length);
-  const events: UploadEvent[] = [];
+  const events: OutcomeEvent[] = [];
   for (const { name, metadata } of await context.blobs.list(OUTCOMES, prefix)) {
     const read = readOutcomeBlob(name);
     const event = read && eventOf(read, metadata);
@@ -78,11 +108,13 @@ export async function takeOutcomes(
 async function happen(
   context: JobContext,
   place: { tenant: string; id: string },
-  events: UploadEvent[],
+  events: OutcomeEvent[],
 ): Promise<void> {
-  const stepped = await step(context, place, () => events);
+  const stepped = await step(context, place, (record) => events.map((event) => inFamily(record, event)));
   if (!stepped) return;
-  const { record } = stepped;
+  const { record, from } = stepped;
   if (isOver(record.state.status)) await settle(context, place);
   await release(context, place.tenant, record.request);
+  // A detection frees a slot in the queue of the family.
+  if (from.request.model !== record.request.model) await release(context, place.tenant, from.request);
 }

@@ -9,7 +9,7 @@ import { classes } from '../tenant/claims.ts';
 import { PROJECT_SEGMENTS_MAX, UPLOAD_PIECES_MAX } from './limits.ts';
 import { inEdition, isRecordId, isUploadId, isWorkId, type OutcomeName, piecesMax } from './paths.ts';
 
-const jobKinds = ['plan', 'work', 'merge'] as const;
+const jobKinds = ['detect', 'plan', 'work', 'merge'] as const;
 export type JobKind = (typeof jobKinds)[number];
 
 export const uploadId = z.string().refine(isUploadId, 'must be a UUID of version 7 in lower case');
@@ -21,6 +21,8 @@ export const recordId = z.string().refine(isRecordId, 'must be the id of an uplo
 /**
  * A job of an upload or a document. The kind names the work:
  *
+ * - `detect` writes `language`, the language of the first speech. Its queue is that of a family, and the jobs after it
+ *   are of the member that serves the language.
  * - `plan` opens the file, cuts the audio at silences into `pieces/N` and writes `plan`. A recording of one piece may
  *   finish at once: then it writes `transcript` and no `plan`.
  * - `work` recognises `pieces/N` and writes `results/N`.
@@ -50,7 +52,7 @@ export const uploadJob = z.object({
   /** Number of times that the job was queued, from 1. */
   attempt: z.number().int().min(1),
   zone: zoneName,
-  /** Model, which selects the queue: an agent polls only queues of models that it serves. */
+  /** Model or family, which selects the queue: an agent polls only queues of what it serves. */
   model: z.string().min(1).max(128).optional(),
   class: z.enum(classes),
 });
@@ -87,7 +89,7 @@ export type Edits = Readonly<Record<string, number>>;
 
 /** Names that a job reads below its run; `upload` stands for the uploaded file. */
 export function readsOf(job: UploadJob, pieces: number, edits: Edits = {}): ('upload' | OutcomeName)[] {
-  if (job.kind === 'plan') return ['upload'];
+  if (job.kind === 'plan' || job.kind === 'detect') return ['upload'];
   if (job.kind === 'work') return [inEdition(`pieces/${job.piece ?? 0}`, job.edition ?? 0)];
   const results = Array.from({ length: pieces }, (_, piece) => inEdition(`results/${piece}`, edits[piece] ?? 0));
   return ['plan', ...results];
@@ -97,6 +99,7 @@ export function readsOf(job: UploadJob, pieces: number, edits: Edits = {}): ('up
 export function writesOf(job: UploadJob): OutcomeName[] {
   const { edition = 0 } = job;
   if (job.kind === 'work') return [inEdition(`results/${job.piece ?? 0}`, edition), 'refusal'];
+  if (job.kind === 'detect') return ['language', 'refusal'];
   if (job.kind === 'merge') return [inEdition('transcript', edition), 'refusal'];
   const pieces = Array.from({ length: piecesMax(job.upload) }, (_, piece): OutcomeName => `pieces/${piece}`);
   return ['plan', ...(isUploadId(job.upload) ? ['transcript' as const] : []), 'refusal', ...pieces];

@@ -23,6 +23,9 @@ const outcomeMetadata = z.object({
   seconds: z.coerce.number().min(0).optional(),
   /** Bytes of the uploaded file that were read, in `plan` and `transcript`. */
   bytes: count.optional(),
+  /** Detected language (BCP 47; `zxx` without speech) and its probability; in `language`. */
+  language: z.string().max(35).optional(),
+  confidence: z.coerce.number().min(0).max(1).optional(),
   /** Agent that wrote it. */
   agent: z.string().max(63).optional(),
   /** Warnings separated by commas; in `plan` and `transcript`. */
@@ -43,6 +46,8 @@ export interface OutcomeFacts {
   readonly blocks?: readonly number[] | undefined;
   readonly seconds?: number | undefined;
   readonly bytes?: number | undefined;
+  readonly language?: string | undefined;
+  readonly confidence?: number | undefined;
   readonly agent?: string | undefined;
   readonly warnings?: readonly string[] | undefined;
   readonly refusal?: Refusal | undefined;
@@ -74,13 +79,15 @@ function readParams(text: string | undefined): { params: Record<string, string |
 
 /** Metadata of an outcome. Parameters that are not ASCII are left out, since headers cannot carry them. */
 export function outcomeMetadataOf(facts: OutcomeFacts): Record<string, string> {
-  const { pieces, blocks, seconds, bytes, agent, warnings = [], refusal } = facts;
+  const { pieces, blocks, seconds, bytes, language, confidence, agent, warnings = [], refusal } = facts;
   const params = refusal?.params && JSON.stringify(refusal.params);
   return {
     ...(pieces !== undefined && { pieces: String(pieces) }),
     ...(blocks && { blocks: blocks.join(',') }),
     ...(seconds !== undefined && { seconds: String(Math.round(seconds * 1_000) / 1_000) }),
     ...(bytes !== undefined && { bytes: String(bytes) }),
+    ...(language !== undefined && { language }),
+    ...(confidence !== undefined && { confidence: String(confidence) }),
     ...(agent !== undefined && { agent }),
     ...(warnings.length > 0 && { warnings: warnings.slice(0, 16).join(',') }),
     ...(refusal && { reason: refusal.reason }),

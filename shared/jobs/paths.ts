@@ -29,7 +29,7 @@ export interface UploadPlace {
 }
 
 /**
- * Outcomes of a run by name below it: `plan` (pieces and where each begins), `pieces/N` (sound of a piece),
+ * Outcomes of a run by name below it: `language` (no bytes; the metadata have it), `plan` (pieces and where each begins), `pieces/N` (sound of a piece),
  * `results/N` (its recognition), `transcript` (the whole), `refusal` (no bytes; the reason is in the
  * metadata). The pieces of a document are texts of segments, the results their sound, and the transcript is
  * the sound of all; files made after a change have its edition at the end: `pieces/3-1`, `transcript-2`.
@@ -37,6 +37,7 @@ export interface UploadPlace {
 type Edition = '' | `-${number}`;
 export type OutcomeName =
   | 'plan'
+  | 'language'
   | `transcript${Edition}`
   | `refusal${Edition}`
   | `pieces/${number}${Edition}`
@@ -75,7 +76,7 @@ export function readOutcomeBlob(blob: string): OutcomePlace | undefined {
   return name && { tenant, id, run: Number(run), name };
 }
 
-const WHOLE = /^(?:plan|(?:transcript|refusal)(-[1-9][0-9]{0,5})?)$/;
+const WHOLE = /^(?:plan|language|(?:transcript|refusal)(-[1-9][0-9]{0,5})?)$/;
 const PART = /^(?:pieces|results)\/(0|[1-9][0-9]{0,5})(-[1-9][0-9]{0,5})?$/;
 
 /** Bound on the number of pieces. */

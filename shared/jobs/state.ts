@@ -11,7 +11,7 @@ const PROJECT_JOBS_MAX = 40;
  * Statuses of an upload.
  *
  * granted: the address was issued; no file yet.
- * uploaded: the file is stored but unchecked. admitted: it may be processed; a `plan` job is wanted.
+ * uploaded: the file is stored but unchecked. admitted: it may be processed; a `detect` or `plan` job is wanted.
  * planned: the file is split. working: some pieces are done. merging: all are; a `merge` job is wanted.
  * done: a transcript exists. refused: it does not, for a reason. cancelled, expired: no result is wanted.
  */
@@ -29,12 +29,24 @@ export const uploadStatuses = [
 ] as const;
 export type UploadStatus = (typeof uploadStatuses)[number];
 
+/** A language that an agent detected, and the model that serves it. */
+export interface Detected {
+  /** BCP 47; `zxx` for a recording without speech. */
+  readonly language: string;
+  /** Probability, 0 to 1. */
+  readonly confidence?: number | undefined;
+  readonly model: string;
+}
+
 export interface UploadState {
   readonly status: UploadStatus;
   /** Number of the run, from 1; each run of the same audio has outcomes of its own. */
   readonly run: number;
   /** Rises by one with every change; clients wait for news by it. */
   readonly seq: number;
+  /** The language is to be detected before the file is split. */
+  readonly detects?: true | undefined;
+  readonly detected?: Detected | undefined;
   /** Size and version of the file as it was taken. */
   readonly bytes?: number | undefined;
   readonly etag?: string | undefined;
@@ -59,6 +71,7 @@ export interface UploadState {
 export type UploadEvent =
   | { readonly type: 'arrived'; readonly bytes: number; readonly etag: string }
   | { readonly type: 'admitted' }
+  | { readonly type: 'detected'; readonly run: number; readonly detected: Detected }
   | {
       readonly type: 'planned';
       readonly run: number;
@@ -106,7 +119,14 @@ export const isOver = (status: UploadStatus): boolean => ENDS.has(status);
 const moves: Readonly<Record<UploadStatus, Partial<Record<UploadEvent['type'], UploadStatus | 'recount'>>>> = {
   granted: { arrived: 'uploaded', refused: 'refused', cancelled: 'cancelled', expired: 'expired' },
   uploaded: { admitted: 'admitted', refused: 'refused', cancelled: 'cancelled' },
-  admitted: { planned: 'recount', recognised: 'recount', merged: 'done', refused: 'refused', cancelled: 'cancelled' },
+  admitted: {
+    detected: 'admitted',
+    planned: 'recount',
+    recognised: 'recount',
+    merged: 'done',
+    refused: 'refused',
+    cancelled: 'cancelled',
+  },
   planned: { recognised: 'recount', merged: 'done', refused: 'refused', cancelled: 'cancelled' },
   working: { recognised: 'recount', merged: 'done', refused: 'refused', cancelled: 'cancelled' },
   merging: { merged: 'done', refused: 'refused', cancelled: 'cancelled' },
@@ -141,6 +161,10 @@ function learn(state: UploadState, event: UploadEvent): UploadState | undefined 
   switch (event.type) {
     case 'arrived':
       return { ...state, bytes: event.bytes, etag: event.etag };
+    case 'detected': {
+      const { detects, ...known } = state;
+      return detects && { ...known, detected: event.detected };
+    }
     case 'planned': {
       const { pieces, seconds = state.seconds, warnings = state.warnings, blocks } = event;
       return {
@@ -233,7 +257,7 @@ export function wantedJobs(state: UploadState): WantedJob[] {
   const inChange = (edition = 0) => (edition === 0 ? {} : { edition });
   switch (state.status) {
     case 'admitted':
-      return [{ kind: 'plan', ...inChange(state.edition) }];
+      return [{ kind: state.detects ? 'detect' : 'plan', ...inChange(state.edition) }];
     case 'planned':
     case 'working': {
       const done = new Set(state.done);

@@ -48,6 +48,10 @@ export const newUpload = z.object({
   class: z.enum(classes).default('batch'),
   model: z.string().min(1).max(128),
   language: z.string().min(1).max(64).optional(),
+  /** Models of the zone by language where `model` is a family; an agent detects which one serves. */
+  members: z.record(z.string().max(64), z.string().max(128)).optional(),
+  /** Languages among which it detects; absent: any. */
+  languages: z.array(z.string().max(64)).optional(),
   filename: z.string().max(FILENAME_CHARACTERS).optional(),
   contentType: z.string().max(128).optional(),
   /** Size of the stored file, envelope included; checked on arrival. */
@@ -121,6 +125,8 @@ export const uploadRow = z.object({
   zone: zoneName,
   model: z.string(),
   language: z.string().optional(),
+  /** Probability of `language`, where it was detected. */
+  languageConfidence: z.number().optional(),
   class: z.enum(classes),
   filename: z.string().optional(),
   contentType: z.string().optional(),
@@ -182,7 +188,11 @@ export const openedJob = z.object({
     id: workId,
     run: z.number().int(),
     model: z.string(),
+    /** `zxx`: an agent found no speech. */
     language: z.string().optional(),
+    languageConfidence: z.number().optional(),
+    /** Languages among which a `detect` job chooses; absent: any. */
+    languages: z.array(z.string()).optional(),
     class: z.enum(classes),
     contentType: z.string().optional(),
     filename: z.string().optional(),

@@ -3,6 +3,9 @@
  * `en` covers `en-GB`. Two tags are related when one covers the other: `en` and `en-GB` are, `en-US` and `en-GB` not.
  */
 
+/** Language of a recording without speech (BCP 47: no linguistic content). */
+export const NO_LANGUAGE = 'zxx';
+
 /** Reports whether no language is named: none, an empty form field, or `auto`. */
 export const isOpen = (tag: string | undefined): tag is undefined | '' | 'auto' =>
   tag === undefined || tag === '' || tag.toLowerCase() === 'auto';
@@ -37,7 +40,7 @@ export function allowsModel(
  * has no linguistic content (`zxx`) is in no language that a list could forbid.
  */
 export function allowsSpoken(allowed: readonly string[], spoken: string): boolean {
-  return spoken === 'zxx' || allowed.some((one) => one === '*' || related(one, spoken));
+  return spoken === NO_LANGUAGE || allowed.some((one) => one === '*' || related(one, spoken));
 }
 
 /** Reports whether two tags can describe one recording. None, or `auto`, agrees with any. */

@@ -206,6 +206,7 @@ export async function makeShop(options: { pieceSeconds?: number } = {}): Promise
     jobsClient: { open },
     storage,
     keyring,
+    detector: () => undefined,
     dispatcher: {
       run,
       hold: async (_, work) => work(),

@@ -131,6 +131,19 @@ describe('C2 C11 T4 auricle upload', () => {
     UPLOAD_MS,
   );
 
+  it(
+    'R3 detects the language of a file for a family of models',
+    async () => {
+      const file = path.join(import.meta.dirname, '../clips/languages/cancel-es.wav');
+      const given = ['upload', file, '--model', 'reference', '--zone', 'eu', '--wait', '--json'];
+      const { code, out, err } = await auricle(...given);
+      const { model, language, language_confidence: confidence } = JSON.parse(out);
+      expect([code, model, language], err).toEqual([0, 'reference-es', 'es']);
+      expect(confidence).toBeGreaterThan(0.7);
+    },
+    UPLOAD_MS,
+  );
+
   it('requeues dead jobs, and drops obsolete ones', async () => {
     const none = { replayed: 0, rerun: 0, dropped: 0 };
     const client = new SQSClient({

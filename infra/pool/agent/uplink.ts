@@ -10,15 +10,22 @@ import { openBatch } from './jobs/batch.ts';
 import { createLiveReporter } from './live-counts/report.ts';
 import type { Serving } from './serving.ts';
 
+/** Returns models whose jobs an agent takes, and families of which it detects the languages. */
+function queuesOf(models: readonly ModelDescription[], detects: boolean): string[] {
+  const families = detects ? models.flatMap(({ family }) => family ?? []) : [];
+  return [...new Set([...models.map(({ name }) => name), ...families])];
+}
+
 /** Returns the taker of jobs; `undefined` where the settings name no queue. */
-async function openTaker(backend: Backend, { keyring }: Serving) {
+async function openTaker(backend: Backend, { keyring, context }: Serving) {
   const { settings, keys, poolToken, dispatcher, metrics, model, lease, releaseMap, watch, log, now } = backend;
   const { batch } = settings;
   if (!batch || !keyring) return undefined;
   // A revision on trial gets no jobs.
   const takes = (one: ModelDescription) => ['full', 'older'].includes(releaseMap.part(one) ?? '');
-  const models = () => [...new Set(watch.descriptions().flatMap((one) => (takes(one) ? [one.name] : [])))];
-  const work = { dispatcher, metrics, model, lease, models, ready: watch.ready };
+  const { detector } = context;
+  const models = () => queuesOf(watch.descriptions().filter(takes), detector() !== undefined);
+  const work = { dispatcher, detector, metrics, model, lease, models, ready: watch.ready };
   return openBatch({ settings, batch, keys, token: poolToken.read, keyring, ...work, log, now });
 }
 

@@ -64,7 +64,9 @@ describe('C6 a family', () => {
 
 describe('R3 the open language of a family', () => {
   it.each([undefined, '', 'auto'])('is detected for language=%s', (language) => {
-    expect(choose({ language })).toEqual({ model: 'reference-en', language: undefined, family: 'reference' });
+    const members = { en: 'reference-en', es: 'reference-es', yue: 'reference-yue', zh: 'reference-zh' };
+    const detection = { family: 'reference', members };
+    expect(choose({ language })).toEqual({ model: 'reference-en', language: undefined, ...detection });
   });
 
   it('begins with a member that the token allows', () => {

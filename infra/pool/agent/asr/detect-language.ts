@@ -1,5 +1,5 @@
 import { fp32Tensor, int32Tensor, readFp32, type Tensor } from '../../../../shared/kserve/tensor.ts';
-import { servesLanguage } from '../../../../shared/pool/language.ts';
+import { NO_LANGUAGE, servesLanguage } from '../../../../shared/pool/language.ts';
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import { MODEL_RATE } from '../audio/mono.ts';
@@ -19,9 +19,6 @@ const CONFIDENCE_MIN: readonly { readonly seconds: number; readonly confidence: 
 
 /** Least probability of all listed languages together: with less the speech is in another one. */
 const LISTED_MIN = 0.1;
-
-/** Language of a recording without speech (BCP 47: no linguistic content). */
-const NO_LANGUAGE = 'zxx';
 
 /** Tensors of a detector. */
 export const detectorTensors = { inputs: ['AUDIO', 'AUDIO_LENGTH'], outputs: ['LOG_PROBS'] } as const;

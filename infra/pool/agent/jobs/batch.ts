@@ -31,7 +31,8 @@ export interface BatchOptions {
   readonly metrics: Metrics;
   readonly model: Workshop['model'];
   readonly lease: Workshop['lease'];
-  /** Names of the models that the engine serves now: only their jobs are taken. */
+  readonly detector: Workshop['detector'];
+  /** Names of the served models, and of the families that wait for detection: only their jobs are taken. */
   readonly models: () => readonly string[];
   /** The engine is there. */
   readonly ready: () => boolean;
@@ -66,6 +67,7 @@ export async function openBatch(options: BatchOptions): Promise<Taker> {
     metrics,
     model: options.model,
     lease: options.lease,
+    detector: options.detector,
   };
   /** Reports whether no request waits and the engine has a free slot. */
   const isIdle = () => {

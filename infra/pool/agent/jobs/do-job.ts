@@ -6,6 +6,7 @@ import { assembleDocument } from './speech/assemble.ts';
 import { planDocument } from './speech/plan-document.ts';
 import { speakSegment } from './speech/speak-segment.ts';
 import { failed, type Task, type Verdict, type Workshop, writeOutcomeFile } from './task/task.ts';
+import { detectUpload } from './transcription/detect.ts';
 import { mergeResults } from './transcription/merge.ts';
 import { planUpload } from './transcription/plan.ts';
 import { workPiece } from './transcription/work.ts';
@@ -23,9 +24,10 @@ const JOB_WANTED_MS = 10_000;
 
 type Kinds = Readonly<Record<JobKind, (task: Task) => Promise<Verdict>>>;
 
-const kinds: Kinds = { plan: planUpload, work: workPiece, merge: mergeResults };
+const kinds: Kinds = { detect: detectUpload, plan: planUpload, work: workPiece, merge: mergeResults };
+const refuseDetection = async () => failed(refuse('internal', undefined, 'a document names its language'));
 /** Kinds of job of a document, which becomes sound. */
-const speechKinds: Kinds = { plan: planDocument, work: speakSegment, merge: assembleDocument };
+const speechKinds: Kinds = { detect: refuseDetection, plan: planDocument, work: speakSegment, merge: assembleDocument };
 
 /** Outcome of a job for the queue: only a failed one stays there. */
 export type JobEnd =

@@ -27,6 +27,8 @@ export interface Workshop {
   readonly jobsClient: JobsClient;
   readonly storage: Storage;
   readonly keyring: Pick<ZoneKeyring, 'held' | 'find'>;
+  /** Returns the served model that detects languages. */
+  readonly detector: () => ServedModel | undefined;
   /** Its share of the engine. */
   readonly dispatcher: Pick<Dispatcher, 'run' | 'hold' | 'queued' | 'busy'>;
   readonly metrics: Pick<Metrics, 'utterance' | 'recorded'>;
@@ -114,7 +116,7 @@ export async function writeOutcomeFile(
   facts: OutcomeFacts,
 ): Promise<Result<'written' | 'exists'>> {
   const content =
-    name === 'refusal'
+    name === 'refusal' || name === 'language'
       ? emptyContent
       : sealContent(factsOf(task, `${task.opened.upload.run}/${name}`), task.zone, chunks);
   return writeContent(task, name, content, facts);

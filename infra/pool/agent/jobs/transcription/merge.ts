@@ -29,6 +29,7 @@ export interface Merged {
 /** Puts results together and writes the transcript. The same results give the same transcript. */
 export async function writeTranscript(task: Task, merged: Merged): Promise<Verdict> {
   const { seconds, bytes, starts } = merged;
+  const { languageConfidence: confidence } = task.opened.upload;
   const lines: Uint8Array[] = [];
   const totals: TotalsLine[] = [];
   let size = 0;
@@ -58,6 +59,7 @@ export async function writeTranscript(task: Task, merged: Merged): Promise<Verdi
     model: first.model,
     revision: first.revision,
     language: first.language,
+    ...(confidence !== undefined && { languageConfidence: confidence }),
     durationSeconds: seconds,
     speechSeconds: round(
       Math.min(

@@ -1,5 +1,5 @@
 import { UPLOAD_S } from '../../../../../shared/jobs/limits.ts';
-import { isOpen, servesLanguage } from '../../../../../shared/pool/language.ts';
+import { isOpen, NO_LANGUAGE, servesLanguage } from '../../../../../shared/pool/language.ts';
 import { type Refusal, refuse } from '../../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../../shared/result.ts';
 import type { Segment } from '../../../../../shared/speech/transcript.ts';
@@ -12,7 +12,7 @@ import type { Task } from '../task/task.ts';
 import type { TotalsLine } from './sheets.ts';
 
 /** Batch work has the last class, whatever the priority of its upload. */
-const CLASS = 'batch';
+export const CLASS = 'batch';
 
 /** The model of a job, ready to be asked in the language that is wanted. */
 export interface Chosen {
@@ -30,11 +30,16 @@ export function chooseModel({ model, opened }: Pick<Task, 'model' | 'opened'>): 
   if (!model?.recogniser) return no(refuse('misdirected', undefined, 'this agent does not serve the model'));
   const { languages } = model.description;
   const [first] = languages;
-  const wanted = isOpen(language) ? undefined : language;
+  const isSilent = language === NO_LANGUAGE;
+  const wanted = isOpen(language) || isSilent ? undefined : language;
   if (first === undefined || !servesLanguage(languages, wanted)) {
     return no(refuse('language_unknown', { model: name, language: String(wanted) }));
   }
-  return ok({ recogniser: model.recogniser, description: model.description, language: wanted ?? first });
+  return ok({
+    recogniser: model.recogniser,
+    description: model.description,
+    language: isSilent ? NO_LANGUAGE : (wanted ?? first),
+  });
 }
 
 export interface Recognised {
