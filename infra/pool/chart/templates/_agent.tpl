@@ -26,6 +26,10 @@
   "AURICLE_POOL_TOKEN_FILE" (printf "/etc/auricle/token/%s" .Values.poolToken.key)
   "AURICLE_EDGE_KEYS_FILE" "/etc/auricle/trust/edge-keys.json"
 -}}
+{{- if .Values.tls.secret -}}
+{{- $_ := set $env "AURICLE_TLS_CERTIFICATE_FILE" "/etc/auricle/tls/tls.crt" -}}
+{{- $_ := set $env "AURICLE_TLS_KEY_FILE" "/etc/auricle/tls/tls.key" -}}
+{{- end -}}
 {{- if eq $engine.protocol "openai" -}}
 {{- $_ := set $env "AURICLE_ENGINE" (printf "openai:%s" $url) -}}
 {{- $_ := set $env "AURICLE_ENGINE_MODELS" (join "," .Values.engine.models) -}}
@@ -77,9 +81,10 @@
 {{- end }}
 {{- end -}}
 
-{{/* Text of a value: whole numbers without an exponent, which YAML gives large ones. */}}
+{{/* Text of a value: whole numbers without an exponent, which YAML gives large ones; `on`, which YAML reads as true, as on. */}}
 {{- define "auricle.text" -}}
-{{- if kindIs "float64" . }}{{ if eq (floor .) . }}{{ int64 . }}{{ else }}{{ . }}{{ end }}{{ else }}{{ . }}{{ end -}}
+{{- if kindIs "bool" . }}{{ ternary "on" "off" . }}
+{{- else if kindIs "float64" . }}{{ if eq (floor .) . }}{{ int64 . }}{{ else }}{{ . }}{{ end }}{{ else }}{{ . }}{{ end -}}
 {{- end -}}
 
 {{/* Address of the agent for the edge; the kubelet fills in the pod's name. */}}

@@ -67,3 +67,8 @@ runAsUser: 10001
 runAsGroup: 10001
 capabilities: { drop: [ALL] }
 {{- end -}}
+
+{{- define "auricle.testSelector" -}}
+app.kubernetes.io/name: auricle-pool-test
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}

@@ -26,8 +26,8 @@
 {{- if and .Values.confidential.enabled (not (or .Values.confidential.runtimeClassName .Values.confidential.nodeSelector)) -}}
 {{- fail "confidential.enabled needs confidential.runtimeClassName or confidential.nodeSelector" -}}
 {{- end -}}
-{{- if and (ne .Values.gateway.kind "none") (not .Values.tls.secret) -}}
-{{- fail "tls.secret is required with a gateway: TLS ends in the agent" -}}
+{{- if and (or (ne .Values.gateway.kind "none") (eq .Values.mode "production")) (not .Values.tls.secret) -}}
+{{- fail "tls.secret is required in production and with a gateway: TLS ends in the agent" -}}
 {{- end -}}
 {{- if gt (.Values.scaling.minReplicas | int) (.Values.scaling.maxReplicas | int) -}}
 {{- fail "scaling.minReplicas is more than scaling.maxReplicas" -}}
