@@ -25,8 +25,8 @@ describe.each(kinds)('L6: gateway %s', (kind) => {
   });
 });
 
-describe('L6: a route', () => {
-  it('of the Gateway API passes TLS of one host to one pod', async () => {
+describe('L6: routes', () => {
+  it('pass TLS of one host to one pod by the Gateway API', async () => {
     const manifests = await through('gatewayApi');
     const listener = { protocol: 'TLS', hostname: '*.pools.example.com', tls: { mode: 'Passthrough' } };
     expect(only(manifests, 'Gateway').spec).toMatchObject({ gatewayClassName: 'envoy', listeners: [listener] });
@@ -39,13 +39,13 @@ describe('L6: a route', () => {
     );
   });
 
-  it('leaves a Gateway that exists alone', async () => {
+  it('join an existing Gateway', async () => {
     const manifests = await through('gatewayApi', { gateway: { className: '', namespace: 'edge' } });
     expect(named(manifests, 'Gateway')).toEqual([]);
     expect(named(manifests, 'TLSRoute')[0]?.spec).toMatchObject({ parentRefs: [{ name: 'pools', namespace: 'edge' }] });
   });
 
-  it('of Traefik passes TLS of one host to one pod', async () => {
+  it('pass TLS of one host to one pod by Traefik', async () => {
     expect(named(await through('traefik'), 'IngressRouteTCP').map(({ spec }) => spec)).toEqual(
       pods.map((name) => ({
         entryPoints: ['websecure'],
@@ -55,7 +55,7 @@ describe('L6: a route', () => {
     );
   });
 
-  it('of NGINX passes TLS of one host to one pod', async () => {
+  it('pass TLS of one host to one pod by NGINX', async () => {
     const ingresses = named(await through('nginx'), 'Ingress');
     expect(ingresses.map(({ metadata }) => metadata.annotations)).toEqual(
       pods.map(() => ({ 'nginx.ingress.kubernetes.io/ssl-passthrough': 'true' })),
@@ -74,7 +74,7 @@ describe('L6: a route', () => {
       'service.beta.kubernetes.io/aws-load-balancer-listener-attributes.TCP-443',
       'tcp.idle_timeout.seconds=3600',
     ],
-  ])('of a balancer of %s stays open through a pause of a stream', async (cloud, annotation, value) => {
+  ])('outlast a pause of a stream at balancers of %s', async (cloud, annotation, value) => {
     const single = named(await through('loadBalancer', { cloud }), 'Service').filter(({ spec }) =>
       JSON.stringify(spec).includes('LoadBalancer'),
     );
@@ -87,7 +87,7 @@ describe('L6: a route', () => {
     }
   });
 
-  it('exists for every pod that may come', async () => {
+  it('exist for every pod up to maxReplicas', async () => {
     const manifests = await through('traefik', { scaling: { maxReplicas: 7 } });
     expect(named(manifests, 'IngressRouteTCP')).toHaveLength(7);
   });
@@ -103,7 +103,7 @@ describe('the network policy', () => {
     expect(spec).toMatchObject({ policyTypes: ['Ingress', 'Egress'] });
   });
 
-  it('opens it to all addresses behind balancers, which keep that of the caller', async () => {
+  it('opens that port to all addresses behind balancers', async () => {
     const { spec } = only(await through('loadBalancer'), 'NetworkPolicy');
     expect((spec as { ingress: unknown }).ingress).toEqual([{ ports: [{ protocol: 'TCP', port: 'agent' }] }]);
   });
@@ -114,7 +114,7 @@ describe('the network policy', () => {
     expect(egress.flatMap(({ ports }) => ports.map(({ port }) => port))).toEqual([53, 53, 443]);
   });
 
-  it('of EKS lets pods out to the credentials of their identity', async () => {
+  it('lets pods of EKS out to the agent of their identity', async () => {
     const { spec } = only(await through('traefik', { cloud: 'eks' }), 'NetworkPolicy');
     expect(JSON.stringify(spec)).toContain('169.254.170.23/32');
   });

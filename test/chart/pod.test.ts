@@ -67,7 +67,7 @@ describe('the life of a pod', () => {
     expect(livenessProbe.httpGet?.path).toBe('/healthz');
   });
 
-  it('drains for as long as asked, and then has time to stop', async () => {
+  it('ends after drain.seconds and the time to stop', async () => {
     const made = await pod(aks, { drain: { seconds: 900 } });
     expect(environmentOf(container(made, 'agent')).AURICLE_DRAIN_MS).toBe('900000');
     expect(made.spec.terminationGracePeriodSeconds).toBe(945);
@@ -85,7 +85,7 @@ describe('the life of a pod', () => {
     expect(Object.keys(metadata.labels)).not.toContain('helm.sh/chart');
   });
 
-  it('loses one agent at a time to drained nodes, and none that is stuck holds a node', async () => {
+  it('is protected from drains of two nodes at once', async () => {
     expect(only(await render(aks), 'PodDisruptionBudget').spec).toMatchObject({
       ...{ maxUnavailable: 1, unhealthyPodEvictionPolicy: 'AlwaysAllow' },
       selector: { matchLabels: { 'app.kubernetes.io/instance': 'speech' } },
@@ -103,7 +103,7 @@ describe('L2: the accelerator', () => {
     expect(environmentOf(made).NCCL_ALGO).toBe(count > 1 ? 'Tree' : undefined);
   });
 
-  it('is found by its product and tolerated by the taints of the cloud', async () => {
+  it('selects nodes by product and tolerates the taints of its cloud', async () => {
     const { spec } = await pod(eks);
     expect(JSON.stringify(spec.affinity)).toContain(
       '"nvidia.com/gpu.product","operator":"In","values":["NVIDIA-L40S"]',

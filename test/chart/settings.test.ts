@@ -7,7 +7,7 @@ import { example, examples, merge, render, type Values } from './helm.ts';
 import { container, environmentOf, podOf } from './pod.ts';
 
 const PUBLIC_KEY = { kty: 'EC', crv: 'P-256', x: 'A'.repeat(43), y: 'A'.repeat(43) };
-/** What the ConfigMap of the operator holds. */
+/** Public keys in the operator's ConfigMap. */
 const configured = {
   AURICLE_SERVICE_KEYS: JSON.stringify({ keys: [PUBLIC_KEY] }),
   AURICLE_MODEL_SIGNERS: '[]',

@@ -6,9 +6,7 @@ import { readValues, valuesSchema, valuesTable } from './values.ts';
 
 const values = readValues(readFileSync(path.join(CHART, 'values.yaml'), 'utf8'));
 const minimal = example('embedded');
-/** JSON as the formatter of this repository writes it: lists of words on one line. */
-const format = (json: unknown) =>
-  `${JSON.stringify(json, null, 2).replace(/\[\s+([^[\]{}]*?)\s+\]/g, (_, items: string) => `[${items.replace(/\s+/g, ' ')}]`)}\n`;
+const format = (json: unknown) => `${JSON.stringify(json, null, 2)}\n`;
 
 it('documents every value in a comment', () => {
   const bare = values.filter(({ text, initial }) => text === '' && initial !== undefined);
