@@ -18,6 +18,8 @@ import { readLogsHealth } from './audit/read/read-log-health.ts';
 import { openReports } from './audit/report/reports.ts';
 import { onSearch } from './audit/search/on-search.ts';
 import { openTicker } from './audit/sequencer/on-tick.ts';
+import { noteDemand } from './demand/demand.ts';
+import { onDemand } from './demand/on-demand.ts';
 import { findFullStores, onHealth } from './health/on-health.ts';
 import { admitFile } from './jobs/admit.ts';
 import { deliver } from './jobs/deliver.ts';
@@ -148,6 +150,7 @@ const jobRoutes: readonly Route[] = [
   ['job-open', 'POST', 'jobs/open', (request) => onOpenJob(jobContext, request)],
   ['agent-live', 'POST', 'agents/live', onLive(modelContext)],
   ['agent-models', 'POST', 'agents/models', onAgentFiles(modelContext)],
+  ['agent-demand', 'GET', 'agents/demand', (request) => onDemand(jobContext, request)],
   ['job-replay', 'POST', 'jobs/replay', (request) => onReplay(jobContext, request)],
 ];
 
@@ -155,7 +158,12 @@ const exported = 'audit/exports/{zone}/{tenant}/{id}';
 const noteStream: Parameters<typeof onStream>[1] = async (zone, { tenant, subject }) =>
   reports?.reads.note({ zone, tenant, subject, action: 'stream' });
 const auditRoutes: readonly Route[] = [
-  ['audit-events', 'POST', 'audit/{zone}/events', onEvents(logContext)],
+  [
+    'audit-events',
+    'POST',
+    'audit/{zone}/events',
+    onEvents(logContext, (zone, delivery) => noteDemand(jobContext, zone, delivery)),
+  ],
   [
     ...(['audit-health', 'GET', 'audit/{zone}/health'] as const),
     onLogHealth(logContext, privacyTables.rows, () => findFullStores(stores)),

@@ -1,5 +1,13 @@
 // Deliveries of the edge's outboxes.
-import { type Ack, ackName, delivery, originOfLog, signAck, zoneOfProducer } from '../../../shared/audit/delivery.ts';
+import {
+  type Ack,
+  ackName,
+  type Delivery,
+  delivery,
+  originOfLog,
+  signAck,
+  zoneOfProducer,
+} from '../../../shared/audit/delivery.ts';
 import { MiB } from '../../../shared/bytes.ts';
 import { jsonOf } from '../../../shared/json-text.ts';
 import { refuse } from '../../../shared/refusal.ts';
@@ -7,7 +15,7 @@ import type { EdgeCaller } from '../../caller/edge-caller.ts';
 import type { EdgeHandler } from '../../caller/from-edge.ts';
 import { answer, answerNo } from '../../http/answer.ts';
 import { readText } from '../../http/read-text.ts';
-import type { LogContext } from '../context/log-context.ts';
+import { failedIn, type LogContext } from '../context/log-context.ts';
 import { verified } from '../context/verified.ts';
 import { newestState, upToOf } from '../log/acknowledge.ts';
 import { yearOf } from '../log/log-names.ts';
@@ -18,9 +26,15 @@ const DELIVERY_BYTES = 4 * MiB;
 
 const invalid = (rule: string) => answerNo(refuse('field_invalid', { field: 'body', rule }));
 
-/** POST /api/audit/{zone}/events: takes a delivery of an outbox, and says how far the log has it. */
-export const onEvents = (context: LogContext | undefined): EdgeHandler =>
-  verified(context, async (request, caller, { store, zones, base, hide, signer, now }) => {
+/**
+ * POST /api/audit/{zone}/events: takes a delivery of an outbox, and says how far the log has it. `onReceived` is called
+ * with each delivery that is stored; its failure is logged, and the log goes on.
+ */
+export const onEvents = (
+  context: LogContext | undefined,
+  onReceived: (zone: string, delivery: Delivery) => Promise<void> = async () => {},
+): EdgeHandler =>
+  verified(context, async (request, caller, { store, zones, base, hide, signer, now, log }) => {
     const { zone = '' } = request.params;
     if (!zones.includes(zone)) return answerNo(refuse('zone_unserved', { zone }));
     const text = await readText(request, DELIVERY_BYTES);
@@ -33,6 +47,7 @@ export const onEvents = (context: LogContext | undefined): EdgeHandler =>
       const received = await receive(parsed.data, now(), hide(zone));
       if (!received) return invalid('its rows are not in their order');
       await store.create('intake', nameOfReceived(zone, received), new TextEncoder().encode(JSON.stringify(received)));
+      await onReceived(zone, parsed.data).catch(failedIn(log, zone));
     }
     const state = await newestState(store, zone);
     const origin = state?.origin ?? originOfLog(base, zone, yearOf(now()));
