@@ -124,7 +124,7 @@ function servicePaths() {
       get: {
         operationId: 'showMetrics',
         summary: 'Metrics of the edge for Prometheus; for operators',
-        description: 'Sums of every isolate since the Roster of each zone started (edge/METRICS.md). Scope `operate`.',
+        description: 'Sums of every isolate since the Roster of each zone started (METRICS.md). Scope `operate`.',
         responses: { ...success('The page, text format 0.0.4', { 'text/plain': text }), ...errors(identified) },
       },
     },

@@ -13,7 +13,15 @@ export interface JobContext extends Stores {
   log(line: LogLine): void;
 }
 
-export interface LogLine {
+/** Figures of the line `queue`, which each zone has each minute. */
+export const queueFigures = {
+  waiting: 'Jobs that no agent has taken',
+  taken: 'Jobs that agents work on',
+  dead: 'Jobs that failed five times',
+  oldestSeconds: 'Age of the oldest open work; absent while the queues are empty',
+} as const;
+
+export interface LogLine extends Partial<Readonly<Record<keyof typeof queueFigures, number | undefined>>> {
   readonly what:
     | 'forged'
     | 'refused'
@@ -31,9 +39,4 @@ export interface LogLine {
   readonly zone?: string | undefined;
   readonly detail?: string | undefined;
   readonly count?: number | undefined;
-  /** Depth of a zone's queues: waiting, taken and dead jobs, and the age of the oldest. */
-  readonly waiting?: number | undefined;
-  readonly taken?: number | undefined;
-  readonly dead?: number | undefined;
-  readonly oldestSeconds?: number | undefined;
 }

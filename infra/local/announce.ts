@@ -80,6 +80,7 @@ export function announce(stack: Facts, models: readonly Served[]): string {
       ),
     ),
     ...(stack.engine === 'triton' ? under('engine', ['Triton, one in each pool']) : []),
+    ...under('metrics', [`${stack.url}/metrics, with the token`]),
     ...under('logs', [near(path.join(state, 'logs'))]),
     '',
     ...commandsOf(stack, models),

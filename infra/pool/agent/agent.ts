@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net';
+import type { Registry } from 'prom-client';
 import { enableAac } from './audio/aac.ts';
 import { type AgentOverrides, openBackend } from './backend.ts';
 import type { Keys } from './identity/keys.ts';
@@ -38,6 +39,9 @@ function openTls({ tls }: Settings, now: number) {
   return { files: tls, pair };
 }
 
+export const registerReadiness = (registry: Registry, ready: () => boolean): void =>
+  registerGauges(registry, { auricle_agent_ready: ['1 while /readyz answers 200', () => Number(ready())] });
+
 /** Starts an agent: keys, attestation, engine watch, server, heartbeat. Resolves when it listens. */
 export async function startAgent(settings: Settings, overrides: AgentOverrides = {}): Promise<Agent> {
   if (settings.aac) enableAac();
@@ -49,9 +53,7 @@ export async function startAgent(settings: Settings, overrides: AgentOverrides =
   const { keys, watch, failures, outbox, log, workers, engine } = backend;
   let settled = false;
   const health = { ready: () => watch.ready() && settled && !context.draining(), failed: failures.list };
-  registerGauges(backend.metrics.registry, {
-    auricle_agent_ready: ['1 while /readyz answers 200', () => Number(health.ready())],
-  });
+  registerReadiness(backend.metrics.registry, health.ready);
   const server = createAgentServer(context, health, { tls: tls?.pair });
   const serveStream = createStreamDoor(context, host, streamMetrics);
   server.on('upgrade', (request, connection, head) => void serveStream(request, connection, head));

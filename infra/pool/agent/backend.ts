@@ -54,7 +54,10 @@ function openWorkers(settings: Settings, log: ReturnType<typeof createLog>, keep
 }
 
 /** Registers what the settings allow and cost, so that queries compare load and work with both (A19). */
-function registerSettings(registry: Registry, { slots, streams, price }: Settings): void {
+export function registerSettings(
+  registry: Registry,
+  { slots, streams, price }: Pick<Settings, 'slots' | 'streams' | 'price'>,
+): void {
   registerGauges(registry, {
     auricle_agent_slots_limit: ['Utterances at the engine at once, at most', () => slots],
     auricle_agent_streams_limit: ['Live streams open at once, at most', () => streams],
