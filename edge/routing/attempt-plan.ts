@@ -2,6 +2,7 @@ import type { Refusal } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { RequestContext } from '../context.ts';
 import { knownAgents } from './agent-memory.ts';
+import { isRealtime } from './cost.ts';
 import { type Explanation, explain } from './decision.ts';
 import { explainWithin } from './decisions.ts';
 import { pick } from './pick.ts';
@@ -45,7 +46,8 @@ export class AttemptPlan {
   async refusalAfter(refusal: Refusal, replayable: boolean, delivered: boolean): Promise<Refusal | undefined> {
     if (isWorthRetry(refusal) && replayable && !delivered) await this.#planAgain();
     const remaining = (this.#attempts?.length ?? 0) - this.made;
-    const next = afterFailure({ refusal, made: this.made, remaining, replayable, delivered }, budget);
+    const realtime = isRealtime(this.#route);
+    const next = afterFailure({ refusal, made: this.made, remaining, replayable, delivered, realtime }, budget);
     if (!next.again) return next.refusal;
     budget = next.budget;
     return undefined;

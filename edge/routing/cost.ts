@@ -183,21 +183,21 @@ export function costOf(entry: Loaded, request: Requested, context: CostContext):
   return { ...measured, ...policy };
 }
 
-/** Extra time of a realtime request on the agent's device; 0 for all once every accelerator is saturated (A9). */
-function deviceTerm({ description: { accelerator, device } }: Loaded, { hasFast }: CostContext): number {
-  if (!hasFast) return 0;
-  return accelerator === 'cpu' ? PROCESSOR_MS : (deviceMs[device ?? ''] ?? UNKNOWN_DEVICE_MS);
+/**
+ * Extra time of a realtime request on the agent's device (A9). While no accelerator has a free slot, devices
+ * among them do not count: the fastest ones would get more realtime work than they can do. 0 for all once every
+ * one is saturated.
+ */
+function deviceTerm({ description: { accelerator, device } }: Loaded, { hasFast, hasFree }: CostContext): number {
+  if (accelerator === 'cpu') return hasFast ? PROCESSOR_MS : 0;
+  return hasFree ? (deviceMs[device ?? ''] ?? UNKNOWN_DEVICE_MS) : 0;
 }
 
-/**
- * Returns the weight of an agent in a draw: its slots, and less of them on a slower device. While all accelerators are
- * full, devices among them do not count: the fastest ones would get more realtime work than they can do.
- */
+/** Returns the weight of an agent in a draw: its slots, and less of them on a slower device. */
 export function drawWeight(entry: Loaded, context: CostContext): number {
   const { slots } = entry.description;
   const places = context.live ? slots * freeOfStreams(entry) : slots;
-  const counts = context.hasFast && (context.hasFree || isProcessor(entry));
-  return counts ? places * 2 ** (-deviceTerm(entry, context) / DEVICE_HALF_MS) : places;
+  return places * 2 ** (-deviceTerm(entry, context) / DEVICE_HALF_MS);
 }
 
 /**

@@ -36,6 +36,8 @@ export interface Failure {
   readonly replayable: boolean;
   /** The caller has seen part of an answer. */
   readonly delivered: boolean;
+  /** A person waits for each word. */
+  readonly realtime: boolean;
 }
 
 /** Refusals that another agent may not repeat. Any other is about the request and would repeat there. */
@@ -76,9 +78,11 @@ export const isWorthRetry = ({ reason }: Refusal): boolean => elsewhere.has(reas
 
 /** Decides whether another agent is tried, or which refusal the caller gets. */
 export function afterFailure(failure: Failure, budget: RetryBudget): Next {
-  const { refusal, made, remaining, replayable, delivered } = failure;
+  const { refusal, made, remaining, replayable, delivered, realtime } = failure;
   const worth = isWorthRetry(refusal) && replayable && !delivered;
-  const cost = free.has(refusal.reason) ? 0 : 1;
+  // Patient classes spend the budget in an overload. Realtime speech still leaves a full agent for another.
+  const isFree = free.has(refusal.reason) || (realtime && refusal.reason === 'pool_busy');
+  const cost = isFree ? 0 : 1;
   if (worth && remaining > 0 && made < ATTEMPTS_MAX && budget.left >= cost) {
     return { again: true, budget: { left: budget.left - cost } };
   }

@@ -57,6 +57,7 @@ describe('C6 the decision to try another agent', () => {
     remaining: 1,
     replayable: true,
     delivered: false,
+    realtime: false,
     ...change,
   });
 
@@ -71,6 +72,13 @@ describe('C6 the decision to try another agent', () => {
     const spent = { left: 0 };
     expect(afterFailure(failure('sequence_unknown'), spent)).toEqual({ again: true, budget: spent });
     expect(afterFailure(failure('pool_lost'), spent).again).toBe(false);
+  });
+
+  it('A2 realtime speech leaves a full agent when the budget is used up', () => {
+    const spent = { left: 0 };
+    expect(afterFailure(failure('pool_busy', { realtime: true }), spent)).toEqual({ again: true, budget: spent });
+    expect(afterFailure(failure('pool_lost', { realtime: true }), spent).again).toBe(false);
+    expect(afterFailure(failure('pool_busy'), spent).again).toBe(false);
   });
 
   it('never after a refusal that is about the request', () => {

@@ -1,6 +1,8 @@
 // A pool agent without sockets: admission, queue and draw are those of the agent, its engine is a service time.
+import { waitsTooLong } from '../../infra/pool/agent/engine/expected-wait.ts';
 import { silentAfter } from '../../infra/pool/agent/engine/patience.ts';
 import {
+  countAhead,
   countByClass,
   draw,
   emptyQueue,
@@ -67,7 +69,8 @@ export class SimulatedAgent {
 
   /** Returns what the agent reports. */
   load(): Load {
-    const full = this.#slots.full();
+    const slotless = this.#slots.full();
+    const full = classes.filter((name) => slotless.includes(name) || this.#waitsTooLong({ class: name, tenant: '' }));
     return {
       busy: this.#jobs.size,
       streams: this.streams,
@@ -90,6 +93,10 @@ export class SimulatedAgent {
     const { now } = this.#simulation;
     if (this.state === 'down' || this.state === 'dark') {
       job.end('pool_lost');
+      return;
+    }
+    if (this.#waitsTooLong(job)) {
+      job.end('pool_busy');
       return;
     }
     const entered = this.#slots.enter(job);
@@ -126,6 +133,15 @@ export class SimulatedAgent {
     }
   }
 
+  #waitsTooLong(next: Pick<Job, 'class' | 'tenant'>): boolean {
+    const { slots } = this.plan.description;
+    return waitsTooLong(next.class, {
+      ahead: countAhead(this.#queue, next),
+      ...{ slots, busy: this.#busy, serviceMs: this.#serviceTime.mean() },
+      urgentSlots: this.#serviceTime.urgentSlots(next.class),
+    });
+  }
+
   #start(one: Entered): void {
     const { now, after } = this.#simulation;
     if (this.state === 'stuck' && this.#lostAt >= one.queuedAt) {
@@ -150,7 +166,7 @@ export class SimulatedAgent {
         this.#hang(one, free);
         return;
       }
-      this.#serviceTime.add(now() - began);
+      this.#serviceTime.add(now() - began, one.class);
       this.#finish(one, ms);
       free();
     });

@@ -1,5 +1,6 @@
 // An isolate of the edge without sockets: its memory, its retry budget and its attempts are those of the edge.
 import type { Place } from '../../edge/place.ts';
+import { isRealtime } from '../../edge/routing/cost.ts';
 import { type AgentMemory, finishedOne, outcomeOfRefusal, startedOne } from '../../edge/routing/memory.ts';
 import { afterFailure, answerTimeLeft, earn, fullBudget, type RetryBudget } from '../../edge/routing/retry.ts';
 import type { RouteRequest } from '../../edge/routing/route.ts';
@@ -164,7 +165,8 @@ export class Isolate {
   #failed(attempted: Attempted, reason: Reason): void {
     const { made, plan, work } = attempted;
     const remaining = this.#context.policy.once ? 0 : plan.length - made;
-    const failure = { refusal: refuse(reason), made, remaining, replayable: true, delivered: false };
+    const realtime = isRealtime(work.route);
+    const failure = { refusal: refuse(reason), made, remaining, replayable: true, delivered: false, realtime };
     const next = afterFailure(failure, this.#budget);
     if (!next.again) {
       work.done({ served: false, reason: next.refusal.reason });

@@ -142,8 +142,8 @@ export async function openBackend(settings: Settings, overrides: AgentOverrides,
     ...{ settings, registry, outbox, log, engine, now, gpu: gpus.use },
     levels: watch.levels,
     given: overrides.degrader,
-    onServed(milliseconds) {
-      serviceTime.add(milliseconds);
+    onServed(milliseconds, name) {
+      serviceTime.add(milliseconds, name);
       metrics.served(milliseconds);
     },
   });

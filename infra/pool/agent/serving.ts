@@ -83,7 +83,7 @@ export function openServing(backend: Backend, context: () => AgentContext) {
     readTicket: createTicketReader(agent, edgeKeys),
     readSession: createSessionReader(agent, edgeKeys, keys),
     replays: createReplayCache(),
-    pace: () => ({ serviceMs: serviceTime.mean(), slots }),
+    pace: () => ({ serviceMs: serviceTime.mean(), slots, urgentSlots: serviceTime.urgentSlots }),
     streamsMax: streams,
     engineReady: watch.ready,
     files: keyring && { keyring, storage: createStorage() },

@@ -54,7 +54,7 @@ async function readSegments(
 
 export interface RecognitionOptions {
   readonly recogniser: Recogniser;
-  readonly dispatcher: Dispatcher;
+  readonly dispatcher: Pick<Dispatcher, 'run'>;
   /** Called for each utterance: a form may name its words after the recognition was opened. */
   readonly bias?: (() => Bias | undefined) | undefined;
   /** Decodes with fewer hypotheses (A20). */

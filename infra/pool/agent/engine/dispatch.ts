@@ -29,6 +29,8 @@ export interface Dispatcher {
    */
   hold<T>(request: SlotRequest, work: (span?: Span) => Promise<Result<T>>): Promise<Result<T>>;
   queued(): Record<RequestClass, number>;
+  /** Waiting utterances that start before a new one of this class and tenant. */
+  ahead(next: { readonly class: RequestClass; readonly tenant: string }): number;
   busy(): number;
 }
 
@@ -38,8 +40,8 @@ export interface DispatcherOptions extends Pick<SlotsOptions, 'windows' | 'onQue
   /** Priority levels of a model at the engine; not said, one for each class. */
   readonly levels?: (model: string) => number;
   readonly now: () => number;
-  /** Told how long each utterance held its slot, for the heartbeat and the metrics. */
-  readonly onServed?: (milliseconds: number) => void;
+  /** Receives how long each utterance held its slot, for the heartbeat and the metrics. */
+  readonly onServed?: (milliseconds: number, name: RequestClass) => void;
 }
 
 const gone = no(refuse('deadline_passed', undefined, 'given up while queued'));
@@ -94,7 +96,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
           );
           span?.end({}, answer.ok ? undefined : answer.refusal.reason);
           return () => {
-            if (answer.ok) onServed(now() - started);
+            if (answer.ok) onServed(now() - started, request.class);
             resolve(answer);
           };
         },
@@ -116,6 +118,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     },
     hold,
     queued: slots.queued,
+    ahead: slots.ahead,
     busy: slots.busy,
   };
 }

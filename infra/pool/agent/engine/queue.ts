@@ -27,7 +27,7 @@ export type Queue = readonly Waiting[];
 
 export const emptyQueue: Queue = [];
 
-const rank = ({ class: name }: Waiting) => classes.indexOf(name);
+const rank = ({ class: name }: Pick<Waiting, 'class'>) => classes.indexOf(name);
 const before = (a: Waiting, b: Waiting) => rank(a) - rank(b) || a.deadline - b.deadline || a.id - b.id;
 
 interface Enqueued {
@@ -125,6 +125,22 @@ function countStart(queue: Queue, next: Waiting, turns: Turns): Turns {
   const [oldest] = last.keys();
   if (last.size > QUEUED_UTTERANCES_MAX && oldest !== undefined) last.delete(oldest);
   return { started, passed, last };
+}
+
+/**
+ * Counts the waiting utterances that start before a new one: all of more urgent classes, and in its class as many
+ * of each tenant as its own has with it, since tenants take turns.
+ */
+export function countAhead(queue: Queue, next: Pick<Waiting, 'class' | 'tenant'>): number {
+  const byTenant = new Map<string, number>();
+  let ahead = 0;
+  for (const one of queue) {
+    if (rank(one) < rank(next)) ahead++;
+    else if (one.class === next.class) byTenant.set(one.tenant, (byTenant.get(one.tenant) ?? 0) + 1);
+  }
+  const own = (byTenant.get(next.tenant) ?? 0) + 1;
+  for (const [tenant, count] of byTenant) ahead += tenant === next.tenant ? count : Math.min(count, own);
+  return ahead;
 }
 
 /** Takes out an utterance whose request has ended. */

@@ -1,23 +1,45 @@
-/** Window of the mean service time in a report. */
-const SERVICE_WINDOW_MS = 10_000;
-/** Stored service times; a busier agent averages over a little less time. */
-const SERVICE_SAMPLES_MAX = 1_024;
+import { classes, type RequestClass } from '../../../../shared/tenant/claims.ts';
 
-/** Mean of what happened in the last seconds (`SERVICE_WINDOW_MS`). */
+/** Length of the window of service times, and the grain in which they leave it. */
+const SERVICE_WINDOW_MS = 10_000;
+const GRAIN_MS = 1_000;
+
+interface Grain {
+  readonly from: number;
+  count: number;
+  readonly milliseconds: Record<RequestClass, number>;
+}
+
+export type ServiceTime = ReturnType<typeof createServiceTime>;
+
+/** Service times of the last seconds (`SERVICE_WINDOW_MS`). */
 export function createServiceTime(now: () => number) {
-  let samples: { at: number; milliseconds: number }[] = [];
+  let grains: Grain[] = [];
+
+  function recent(): readonly Grain[] {
+    const oldest = now() - SERVICE_WINDOW_MS;
+    if ((grains[0]?.from ?? oldest) < oldest) grains = grains.filter(({ from }) => from >= oldest);
+    return grains;
+  }
+  const total = (some: readonly RequestClass[]): number =>
+    recent().reduce((sum, { milliseconds }) => some.reduce((all, name) => all + milliseconds[name], sum), 0);
+
   return {
-    add(milliseconds: number) {
-      samples.push({ at: now(), milliseconds });
-      if (samples.length > SERVICE_SAMPLES_MAX) samples = samples.slice(-SERVICE_SAMPLES_MAX / 2);
+    add(milliseconds: number, name: RequestClass): void {
+      let last = recent().at(-1);
+      if (!last || now() - last.from >= GRAIN_MS) {
+        last = { from: now(), count: 0, milliseconds: { realtime: 0, interactive: 0, default: 0, batch: 0 } };
+        grains.push(last);
+      }
+      last.count += 1;
+      last.milliseconds[name] += milliseconds;
     },
-    /** Milliseconds; 0 when nothing happened. */
+    /** Mean milliseconds; 0 when nothing happened. */
     mean(): number {
-      const from = now() - SERVICE_WINDOW_MS;
-      samples = samples.filter(({ at }) => at >= from);
-      return samples.length === 0
-        ? 0
-        : samples.reduce((sum, { milliseconds }) => sum + milliseconds, 0) / samples.length;
+      const count = recent().reduce((sum, one) => sum + one.count, 0);
+      return count === 0 ? 0 : total(classes) / count;
     },
+    /** Slots that classes more urgent than this one held, on average. */
+    urgentSlots: (name: RequestClass): number => total(classes.slice(0, classes.indexOf(name))) / SERVICE_WINDOW_MS,
   };
 }

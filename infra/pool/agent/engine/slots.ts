@@ -1,7 +1,17 @@
 import type { RequestClass } from '../../../../shared/tenant/claims.ts';
 import type { Span } from '../../../../shared/trace/span.ts';
 import type { QueueOutcome } from '../degrade/degrade.ts';
-import { countByClass, draw, emptyQueue, enqueue, noTurns, type Queue, type Waiting, withdraw } from './queue.ts';
+import {
+  countAhead,
+  countByClass,
+  draw,
+  emptyQueue,
+  enqueue,
+  noTurns,
+  type Queue,
+  type Waiting,
+  withdraw,
+} from './queue.ts';
 import { isOff, noWindows, release, type Windows } from './windows.ts';
 
 /** Urgency, owner and deadline of work that needs a slot. */
@@ -128,6 +138,7 @@ export function createSlots({ slots, capacity, now, windows = () => noWindows, o
       } else wait(request, work);
     },
     queued: (): Record<RequestClass, number> => countByClass(queue),
+    ahead: (next: Pick<Waiting, 'class' | 'tenant'>): number => countAhead(queue, next),
     busy: () => busy,
   };
 }

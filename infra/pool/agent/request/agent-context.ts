@@ -1,11 +1,12 @@
 import { clampRetry, type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no } from '../../../../shared/result.ts';
-import type { RequestClass } from '../../../../shared/tenant/claims.ts';
+import { classes, type RequestClass } from '../../../../shared/tenant/claims.ts';
 import type { Tracer } from '../../../../shared/trace/span.ts';
 import type { Degrader } from '../degrade/degrader.ts';
 import type { ResultCache } from '../degrade/result-cache.ts';
 import type { Calls } from '../engine/calls/calls.ts';
 import type { Dispatcher } from '../engine/dispatch.ts';
+import { waitsTooLong } from '../engine/expected-wait.ts';
 import type { Keys } from '../identity/keys.ts';
 import type { LiveBook } from '../live-counts/book.ts';
 import type { LeasedModel, ServedModel } from '../models/served-model.ts';
@@ -22,6 +23,8 @@ export interface Pace {
   /** Mean milliseconds that an utterance holds an engine slot; 0 when unknown. */
   readonly serviceMs: number;
   readonly slots: number;
+  /** Slots that classes more urgent than this one held of late, on average. */
+  readonly urgentSlots: (name: RequestClass) => number;
 }
 
 /** Dependencies of every request. */
@@ -84,8 +87,17 @@ export interface AgentContext extends AgentContextOptions {
 }
 
 /** Estimates the seconds until a slot is free behind `ahead` requests. */
-function secondsUntilFree(ahead: number, { serviceMs, slots }: Pace): number {
+function secondsUntilFree(ahead: number, { serviceMs, slots }: Pick<Pace, 'serviceMs' | 'slots'>): number {
   return clampRetry((Math.max(1, ahead) * serviceMs) / slots);
+}
+
+/** Returns the refusal of a request that would wait too long for the engine behind what is queued. */
+function refusalOfWait({ dispatcher, pace }: AgentContextOptions, next: { class: RequestClass; tenant: string }) {
+  const { serviceMs, slots, urgentSlots } = pace();
+  const engine = { ahead: dispatcher.ahead(next), busy: dispatcher.busy(), slots, serviceMs };
+  return waitsTooLong(next.class, { ...engine, urgentSlots: urgentSlots(next.class) })
+    ? refuse('pool_busy', undefined, `class ${next.class} would wait too long`)
+    : undefined;
 }
 
 /** Opens the context of requests and counts them. */
@@ -99,11 +111,16 @@ export function openAdmission(parts: AgentContextOptions): AgentContext {
     enter: short.enter,
     takeSlot(request) {
       if (draining) return no(refuse('pool_busy', undefined, 'agent stops'));
-      const taken = slots.enter(request);
+      const tooLong = refusalOfWait(parts, request);
+      const taken = tooLong ? no(tooLong) : slots.enter(request);
       if (!taken.ok) parts.degrader.note(request.class, 'refused');
       return taken;
     },
-    full: slots.full,
+    full() {
+      const full = slots.full();
+      // A tenant without waiting work has the shortest wait of its class.
+      return classes.filter((name) => full.includes(name) || refusalOfWait(parts, { class: name, tenant: '' }));
+    },
     withRetry(refusal, name) {
       if (refusal.reason !== 'pool_busy') return refusal;
       return { retryAfter: secondsUntilFree(slots.ahead(name), parts.pace()), ...refusal };

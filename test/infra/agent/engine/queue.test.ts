@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  countAhead,
   countByClass,
   draw,
   emptyQueue,
@@ -123,5 +124,16 @@ describe('queue with deadlines', () => {
   it('counts by class and lets go of what is withdrawn', () => {
     const queue = fill([utterance(1, 'batch'), utterance(2, 'batch'), utterance(3, 'realtime')]);
     expect(countByClass(withdraw(queue, 1))).toEqual({ realtime: 1, interactive: 0, default: 0, batch: 1 });
+  });
+
+  it('A2 counts what starts before a new utterance of a class and tenant', () => {
+    const queue = fill([
+      ...[utterance(1, 'realtime'), utterance(2, 'batch')],
+      ...[3, 4, 5].map((id) => utterance(id, 'default', 1, 'many')),
+      utterance(6, 'default', 1, 'few'),
+    ]);
+    expect(countAhead(queue, { class: 'default', tenant: 'none' })).toBe(3);
+    expect(countAhead(queue, { class: 'default', tenant: 'few' })).toBe(4);
+    expect(countAhead(queue, { class: 'default', tenant: 'many' })).toBe(5);
   });
 });
