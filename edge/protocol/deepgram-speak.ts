@@ -1,9 +1,10 @@
 // Messages of Deepgram's `wss /v1/speak`.
 import { z } from 'zod';
 import { KiB } from '../../shared/bytes.ts';
+import { completeLength } from '../../shared/jobs/split-text.ts';
 import { publicText, type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import { SPEECH_TEXT_CHARACTERS } from '../../shared/speech/speak.ts';
+import { SPEECH_TEXT_CHARACTERS, type SpeechFormat } from '../../shared/speech/speak.ts';
 import { modelUuid } from './deepgram-model.ts';
 
 /** Longest message, in UTF-16 units: a text of the longest allowed length, escaped. */
@@ -28,7 +29,7 @@ export function readSpeakMessage(data: string | ArrayBuffer): Result<SpeakMessag
   }
 }
 
-/** Text that waits for a `Flush`. */
+/** Text that is not spoken yet: its last sentence waits for its end or for a `Flush`. */
 export class SpeakText {
   #text = '';
 
@@ -40,11 +41,30 @@ export class SpeakText {
     return ok(undefined);
   }
 
+  /** Takes the complete sentences. SSML is one document, which a `Flush` completes. */
+  takeSentences(): string {
+    const length = this.#text.trimStart().startsWith('<') ? 0 : completeLength(this.#text);
+    const sentences = this.#text.slice(0, length);
+    this.#text = this.#text.slice(length);
+    return sentences;
+  }
+
   take(): string {
     const text = this.#text;
     this.#text = '';
     return text;
   }
+}
+
+/** Silence between two sentences, as agents leave within a text. */
+const PAUSE_S = 0.25;
+/** Byte of silence (G.711), and bytes of a sample; Opus has no bare samples, and this socket none of it. */
+const silences = { linear16: [0, 2], mulaw: [0xff, 1], alaw: [0xd5, 1], opus: [0, 0] } as const;
+
+/** Returns the pause between two sentences that are spoken as texts of their own. */
+export function pauseOf({ encoding, sampleRate }: Pick<SpeechFormat, 'encoding' | 'sampleRate'>): Uint8Array {
+  const [silence, bytes] = silences[encoding];
+  return new Uint8Array(bytes * PAUSE_S * sampleRate).fill(silence);
 }
 
 export const metadataMessage = (request: string, model: string, revision: string): string =>

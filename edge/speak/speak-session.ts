@@ -20,21 +20,23 @@ const NORMAL = 1000;
 /** Deepgram's clients reconnect after it. */
 const FAILED = 1011;
 
-/** Text of one `Flush`. */
-interface Flush {
+/** Text of one `Flush`; without a number complete sentences before it. */
+interface Part {
   readonly text: string;
-  readonly sequence: number;
+  readonly sequence?: number;
 }
 
 export interface SpeakSessionOptions {
   readonly socket: RuntimeSocket;
   /** Opens a request for speech, in the allowance and on record. */
   readonly speak: (text: string) => Promise<Result<SpeechSource>>;
+  /** Silence between sentences, in the format of the socket. */
+  readonly pause: Uint8Array;
   readonly claims: Pick<Claims, 'sessionSeconds' | 'idleSeconds'>;
   readonly runtime: Runtime;
 }
 
-/** A WebSocket that takes text and returns speech. Flushes are spoken one after the other. */
+/** A WebSocket that takes text and returns speech, one text after the other: complete sentences at once, the rest at a `Flush`. */
 export class SpeakSession {
   /** Resolves when the socket is closed. */
   readonly ended: Promise<void>;
@@ -43,10 +45,12 @@ export class SpeakSession {
   readonly #idleMs: number;
   #idle: Alarm | undefined;
   #expiry: Alarm | undefined;
-  #waiting: Flush[] = [];
+  #waiting: Part[] = [];
   /** Number of the next flush. */
   #sequence = 0;
   #isSpeaking = false;
+  /** A sentence was spoken since the last `Flushed`. */
+  #hasSpoken = false;
   /** The request that is being spoken. */
   #current: SpeechSource | undefined;
   /** Number of `Clear` messages: work of an earlier number sends nothing more. */
@@ -91,7 +95,11 @@ export class SpeakSession {
   }
 
   #take(message: SpeakMessage): Result<undefined> {
-    if (message.type === 'Speak') return this.#text.append(message.text);
+    if (message.type === 'Speak') {
+      const appended = this.#text.append(message.text);
+      void this.#speakAll();
+      return appended;
+    }
     if (message.type === 'Clear') this.#clear();
     else if (message.type === 'Close') this.#finish();
     else return this.#flush();
@@ -113,6 +121,7 @@ export class SpeakSession {
     this.#epoch += 1;
     this.#text.take();
     this.#waiting = [];
+    this.#hasSpoken = false;
     this.#current?.abandon();
     this.#send(sequenceMessage('Cleared', this.#sequence));
   }
@@ -128,16 +137,24 @@ export class SpeakSession {
   async #speakAll(): Promise<void> {
     if (this.#isSpeaking) return;
     this.#isSpeaking = true;
-    for (let flush = this.#waiting.shift(); flush && !this.#isClosed; flush = this.#waiting.shift()) {
+    for (let part = this.#next(); part && !this.#isClosed; part = this.#next()) {
       const epoch = this.#epoch;
-      const spoken = await this.#speak(flush.text, epoch);
+      const spoken = await this.#speak(part.text, epoch);
       this.#current = undefined;
       if (epoch !== this.#epoch) continue;
+      this.#hasSpoken = part.sequence === undefined;
       if (!spoken.ok) this.#fail(spoken.refusal);
-      else this.#send(sequenceMessage('Flushed', flush.sequence));
+      else if (part.sequence !== undefined) this.#send(sequenceMessage('Flushed', part.sequence));
     }
     this.#isSpeaking = false;
     if (this.#isClosing) this.#close(NORMAL, '');
+  }
+
+  #next(): Part | undefined {
+    const flush = this.#waiting.shift();
+    if (flush) return flush;
+    const text = this.#text.takeSentences();
+    return text.trim() === '' ? undefined : { text };
   }
 
   /** Speaks a text. A refusal of the text itself is a warning, and the flush is over; any other one is returned. */
@@ -165,6 +182,7 @@ export class SpeakSession {
       return ok(undefined);
     }
     source.deliver();
+    if (this.#hasSpoken && !isStale()) this.#send(this.#options.pause);
     let sound: Uint8Array | undefined = start.value.sound;
     for (;;) {
       if (sound && !isStale()) this.#send(sound);

@@ -7,7 +7,7 @@ import { rateLimitHeaders } from '../http/rate-limit.ts';
 import { refuseThrown } from '../http/refuse-thrown.ts';
 import { newId } from '../ledger/create-event.ts';
 import { refuseAsDeepgram } from '../protocol/deepgram-refuse.ts';
-import { metadataMessage } from '../protocol/deepgram-speak.ts';
+import { metadataMessage, pauseOf } from '../protocol/deepgram-speak.ts';
 import { readSpeakQuery } from '../protocol/speech-request.ts';
 import { refusalAhead } from '../routing/constraints.ts';
 import { readModelNames, resolveModel } from '../routing/model-names.ts';
@@ -58,12 +58,12 @@ async function upgrade(
   const { 0: theirs, 1: ours } = new WebSocketPair();
   context.quota = await context.recorder.readQuota(work.claims, work.claims);
   const { runtime } = context;
-  // Each text is a request of its own, in the allowance and on record.
+  // Each text that is spoken at once is a request of its own, in the allowance and on record.
   const speak = (text: string) =>
     openSpeech({ ...work, text }, { ...context, id: newId(runtime.now()) }).catch((error: unknown) =>
       no(refuseThrown(context.id, error)),
     );
-  const session = new SpeakSession({ socket: ours, speak, claims: work.claims, runtime });
+  const session = new SpeakSession({ socket: ours, speak, pause: pauseOf(work.options), claims: work.claims, runtime });
   open.set(tenant, (open.get(tenant) ?? 0) + 1);
   context.waitUntil(
     session.ended.then(() => {

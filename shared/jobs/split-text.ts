@@ -53,6 +53,23 @@ export function splitBlock(block: string, most: number = PROJECT_SEGMENT_CHARACT
   return segments;
 }
 
+/** Characters behind a mark that show a name of a month, and a lower-case letter behind a quote. */
+const MONTH_CHARACTERS = 10;
+const LETTER_CHARACTERS = 2;
+
+/** Returns the length of the complete sentences of a text that grows: enough of the next one is there to be sure. */
+export function completeLength(text: string): number {
+  const line = text.replace(/\s/gu, ' ');
+  let length = 0;
+  for (const found of line.matchAll(END)) {
+    const end = found.index + found[0].length;
+    const needed = /\d$/u.test(line.slice(length, found.index)) ? MONTH_CHARACTERS : LETTER_CHARACTERS;
+    if (line.slice(end).trim().length < needed) break;
+    if (endsHere(line, length, found)) length = end;
+  }
+  return length;
+}
+
 /** Returns one line in a canonical spelling (Unicode NFC, single spaces). */
 export const tidy = (text: string): string => text.normalize('NFC').replace(/\s+/gu, ' ').trim();
 

@@ -164,6 +164,7 @@ function openSession(answers: readonly SpeechSource[]) {
       return source ? ok(source) : no(refuse('allowance_requests'));
     },
     claims: { sessionSeconds: 60 },
+    pause: new TextEncoder().encode('pause'),
     runtime,
   });
   session.start('metadata');
@@ -181,10 +182,12 @@ function openSession(answers: readonly SpeechSource[]) {
 
 const speech = (...texts: string[]) => sourceOf([ready, head, ...texts.map(body), final]).source;
 
+const say = (text: string) => ({ type: 'Speak', text });
+
 describe('R2 speech on a WebSocket', () => {
   it('speaks the text of each flush and closes behind the last', async () => {
     const { session, tell, types, spoken } = openSession([speech('a', 'b'), speech('c')]);
-    const [say, flush] = [(text: string) => ({ type: 'Speak', text }), { type: 'Flush' }];
+    const flush = { type: 'Flush' };
     tell(say('One '), say('two.'), flush, flush, say('Three.'), { type: 'Close' });
     await session.ended;
     expect(spoken).toEqual(['One two.', 'Three.']);
@@ -199,6 +202,34 @@ describe('R2 speech on a WebSocket', () => {
       'close 1000 ',
     ];
     expect(types()).toEqual(expected);
+  });
+
+  it('speaks complete sentences before their Flush, with a pause between them', async () => {
+    const { session, tell, types, spoken } = openSession([speech('a'), speech('b'), speech('c'), speech('d')]);
+    tell(say('At 3.5 Mr. Hill '), say('left. '));
+    expect(spoken).toEqual([]);
+    tell(say('He ran. Then'));
+    expect(spoken).toEqual(['At 3.5 Mr. Hill left. He ran.']);
+    await expect.poll(types).toEqual(['metadata', 'sound a']);
+    tell(say(' he sat. No'), say('w. '));
+    await expect.poll(types).toHaveLength(4);
+    tell({ type: 'Flush' }, say('<speak>One. Two.'), say(' Three.</speak>'), { type: 'Close' });
+    await session.ended;
+    expect(spoken.slice(1)).toEqual([' Then he sat.', ' Now. ', '<speak>One. Two. Three.</speak>']);
+    const rest = ['sound pause', 'sound b', 'sound pause', 'sound c', 'Flushed 0', 'sound d', 'Flushed 1'];
+    expect(types().slice(2)).toEqual([...rest, 'close 1000 ']);
+  });
+
+  it('joins the sentences that come while another is spoken, and clears them', async () => {
+    const { session, tell, spoken, types } = openSession([speech('a'), speech('b')]);
+    tell(say('One. Two'), say('. Three. Fo'), say('ur.'), { type: 'Flush' }, { type: 'Close' });
+    await session.ended;
+    expect(spoken).toEqual(['One.', ' Two. Three. Four.']);
+    const cleared = openSession([speech('a')]);
+    cleared.tell(say('One. Two. Three'), { type: 'Clear' }, { type: 'Close' });
+    await cleared.session.ended;
+    expect(cleared.types()).toEqual(['metadata', 'Cleared 0', 'close 1000 ']);
+    expect(types()).toContain('Flushed 0');
   });
 
   it('sends nothing of a cleared text', async () => {

@@ -1,6 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { PROJECT_SEGMENT_CHARACTERS, splitBlock, splitText, tidy } from '../../../shared/jobs/split-text.ts';
+import {
+  completeLength,
+  PROJECT_SEGMENT_CHARACTERS,
+  splitBlock,
+  splitText,
+  tidy,
+} from '../../../shared/jobs/split-text.ts';
 import { runs } from '../../seeds.ts';
 
 const bare = (text: string) => text.normalize('NFC').replace(/\s+/gu, '');
@@ -99,4 +105,17 @@ describe('T3 text is split into blocks and segments', () => {
     const marks = `a${'\u0301'.repeat(20)}`.repeat(9);
     expect(splitBlock(marks, most).join('')).toBe(marks.normalize('NFC'));
   });
+});
+
+describe('R2 the complete sentences of a text that grows', () => {
+  it.each([
+    ['Hello.', ''],
+    ['Hello. ', ''],
+    ['Hello. Th', 'Hello.'],
+    ['At 3.5 Mr. Hill ran. He', 'At 3.5 Mr. Hill ran.'],
+    ['Am 3. Okto', ''],
+    ['Go on... and', ''],
+    ['好的。今天', '好的。'],
+    ['One!\nTwo? Three', 'One!\nTwo?'],
+  ])('%j', (text, complete) => expect(text.slice(0, completeLength(text))).toBe(complete));
 });
