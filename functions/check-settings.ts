@@ -32,10 +32,35 @@ const missing = needed.map(
   (name): FunctionsRule => [name, (values) => (values[name as keyof Values] === undefined ? ['is missing'] : [])],
 );
 
+/** Addresses of the storage account, for the identity of the app. */
+const storageAddresses = [
+  'STORAGE_CONNECTION__blobServiceUri',
+  'STORAGE_CONNECTION__queueServiceUri',
+  'STORAGE_CONNECTION__tableServiceUri',
+] as const;
+
+/** Rules of every mode: the account's connection string, or all of its addresses. */
+export const commonRules: readonly FunctionsRule[] = [
+  [
+    'STORAGE_CONNECTION',
+    (values) => {
+      const named = storageAddresses.some((name) => values[name] !== undefined);
+      if (values.STORAGE_CONNECTION === undefined) return named ? [] : ['is missing'];
+      return named ? ['goes without addresses of services, such as STORAGE_CONNECTION__blobServiceUri'] : [];
+    },
+  ],
+  ...storageAddresses.map((name): FunctionsRule => {
+    const isNamed = (values: Values) => storageAddresses.some((one) => values[one] !== undefined);
+    return [name, (values) => (isNamed(values) && values[name] === undefined ? ['is missing'] : [])];
+  }),
+];
+
 const sidecarKeys = ({ AUDIT_SIDECAR_KEY }: Values): readonly string[] => AUDIT_SIDECAR_KEY?.split(',') ?? [];
 
 export const productionRules: readonly FunctionsRule[] = [
   ...missing,
+  ...commonRules,
+  ...storageAddresses.map((name): FunctionsRule => [name, (values) => urlProblems(values[name])]),
   ['STORAGE_CONNECTION', ({ STORAGE_CONNECTION }) => storageProblems(STORAGE_CONNECTION)],
   [HOST_STORAGE, (values) => storageProblems(values[HOST_STORAGE])],
   ['SQS_ENDPOINT', ({ SQS_ENDPOINT }) => urlProblems(SQS_ENDPOINT)],

@@ -42,7 +42,15 @@ const vaultKeyId = z
 /** Settings of the functions. The schema is the only reader of the environment. */
 export const settingsSchema = z.object({
   /** Connection string of the storage account that holds uploads, outcomes, their rows and their notices. */
-  STORAGE_CONNECTION: z.string().min(1),
+  STORAGE_CONNECTION: z.string().min(1).optional(),
+  /**
+   * In its place the addresses of the account's services, for the managed identity of the app. The functions host reads
+   * those of blobs and queues, and the client id of a user-assigned identity, under the same names.
+   */
+  STORAGE_CONNECTION__blobServiceUri: z.url({ protocol: /^https?$/ }).optional(),
+  STORAGE_CONNECTION__queueServiceUri: z.url({ protocol: /^https?$/ }).optional(),
+  STORAGE_CONNECTION__tableServiceUri: z.url({ protocol: /^https?$/ }).optional(),
+  STORAGE_CONNECTION__clientId: z.uuid().optional(),
   /** Endpoint of SQS; absent in the cloud, where the region determines it. */
   SQS_ENDPOINT: z.url().optional(),
   /** Region of the job queues. */

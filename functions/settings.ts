@@ -1,5 +1,5 @@
 import { applyRules, describeProblems, parseSettings } from '../shared/settings/problem.ts';
-import { equalKeyProblems, HOST_STORAGE, productionRules } from './check-settings.ts';
+import { commonRules, equalKeyProblems, HOST_STORAGE, productionRules } from './check-settings.ts';
 import { type Settings, settingsSchema } from './settings-schema.ts';
 
 export type { Settings } from './settings-schema.ts';
@@ -16,7 +16,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
   const values = { ...parsed, data: { ...parsed.data, ...host } };
   const development = parsed.data.MODE === 'development';
   const problems = development
-    ? parsed.problems
+    ? applyRules(commonRules, values)
     : [...applyRules(productionRules, values), ...equalKeyProblems(parsed.data)];
   if (problems.length > 0) throw new Error(`missing or unusable settings: ${describeProblems(problems)}`);
   const data = parsed.data as Settings;

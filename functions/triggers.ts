@@ -39,6 +39,7 @@ import { publishRelease } from './registry/publish-release.ts';
 import { moveTiers } from './registry/tiers.ts';
 import { onRetention } from './retention/on-retention.ts';
 import { currentSettings } from './settings.ts';
+import { storageAccountOf } from './store/account.ts';
 import { type BlobReference, registerReferences } from './store/blob-reference.ts';
 import { NOTICES, notice } from './store/notices.ts';
 import { openStores } from './store/stores.ts';
@@ -58,10 +59,11 @@ const jobContext: HttpContext = {
   now: () => Date.now(),
   log: (line) => console.log(JSON.stringify(line)),
 };
+const storage = storageAccountOf(settings);
 const privacyTables = {
-  rows: openTable(settings.STORAGE_CONNECTION, 'auditindex'),
+  rows: openTable(storage, 'auditindex'),
   // Exports of an earlier deployment may be stored even where none are made now.
-  exports: openTable(settings.STORAGE_CONNECTION, 'exports'),
+  exports: openTable(storage, 'exports'),
 };
 const exportContext = logContext && reports && openExports(logContext, settings, privacyTables.exports, reports);
 const privacyContext = logContext && reports && openPrivacy(logContext, { ...privacyTables, ...reports });

@@ -1,5 +1,6 @@
 // Dependencies of the model endpoints.
 import type { Settings } from '../settings.ts';
+import { storageAccountOf } from '../store/account.ts';
 import { openTable } from '../store/table-rows.ts';
 import type { ModelContext } from './model-context.ts';
 import { openReleaseEdge } from './publish-release.ts';
@@ -13,11 +14,11 @@ export function openModelContext(
   blobs: ModelContext['blobs'],
   { audit, isUnderLegalHold }: Pick<ModelContext, 'audit' | 'isUnderLegalHold'>,
 ): ModelContext | undefined {
-  const { MODEL_SIGNERS, STORAGE_CONNECTION, ZONES } = settings;
+  const { MODEL_SIGNERS, ZONES } = settings;
   if (!MODEL_SIGNERS) return undefined;
   const ownKey = openOwnKey(settings);
   return {
-    rows: openTable(STORAGE_CONNECTION, MODEL_TABLE),
+    rows: openTable(storageAccountOf(settings), MODEL_TABLE),
     blobs,
     signers: ownKey ? [...MODEL_SIGNERS, ownSigner(ownKey)] : MODEL_SIGNERS,
     ownKey,

@@ -1,10 +1,11 @@
 // Blob operations of the functions: names, sizes and versions, the first bytes of an envelope, and addresses
 // for other readers and writers. No function reads sealed content, and none could open it.
 import { createHash } from 'node:crypto';
-import { BlobSASPermissions, BlobServiceClient, RestError } from '@azure/storage-blob';
+import { BlobSASPermissions, RestError } from '@azure/storage-blob';
 import { OUTCOMES, UPLOADS } from '../../shared/jobs/paths.ts';
 import { type BlobTier, blobTier, type RehydratePriority } from '../../shared/registry/tiers.ts';
 import { STORAGE_PAUSE_MS, STORAGE_TRIES_MAX } from '../limits.ts';
+import { openAddressSigner, openBlobService, type StorageAccount } from './account.ts';
 import { callStorage } from './storage-call.ts';
 
 /** Validity of the address that a copy reads, ms. */
@@ -80,10 +81,11 @@ const accessTiers = { hot: 'Hot', cool: 'Cool', cold: 'Cold', archive: 'Archive'
 
 const permissions: Record<Right, string> = { read: 'r', create: 'c', write: 'cw' };
 
-export function openBlobs(connection: string): Blobs {
-  const account = BlobServiceClient.fromConnectionString(connection, {
+export function openBlobs(storage: StorageAccount): Blobs {
+  const account = openBlobService(storage, {
     retryOptions: { maxTries: STORAGE_TRIES_MAX, retryDelayInMs: STORAGE_PAUSE_MS },
   });
+  const sign = openAddressSigner(storage, account);
   const blob = (container: ContainerName, name: string) => account.getContainerClient(container).getBlobClient(name);
   return {
     async ensure(signal) {
@@ -147,7 +149,7 @@ export function openBlobs(connection: string): Blobs {
       await callStorage('write', (options) => blob(container, name).deleteIfExists(options));
     },
     async address(container, name, right, expires) {
-      return blob(container, name).generateSasUrl({
+      return sign(blob(container, name), {
         permissions: BlobSASPermissions.parse(permissions[right]),
         startsOn: new Date(Date.now() - BLOB_SKEW_MS),
         expiresOn: new Date(expires),
@@ -188,9 +190,9 @@ const quoted = (etag: string): string => (etag.startsWith('"') || etag === '' ? 
 const isStatus = (error: unknown, status: number): boolean => error instanceof RestError && error.statusCode === status;
 
 /** Opens blobs that the functions may read whole. */
-export function openPlainBlobs(connection: string): PlainBlobs {
-  const blobs = openBlobs(connection);
-  const account = BlobServiceClient.fromConnectionString(connection);
+export function openPlainBlobs(storage: StorageAccount): PlainBlobs {
+  const blobs = openBlobs(storage);
+  const account = openBlobService(storage);
   const blob = (container: ContainerName, name: string) => account.getContainerClient(container).getBlobClient(name);
   return {
     ...blobs,

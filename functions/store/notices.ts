@@ -1,9 +1,9 @@
 // Queue of webhook notices. A notice names its upload; the sender reads its content from the row. `tries`
 // numbers the delivery, so that a duplicated message sends once.
-import { QueueServiceClient } from '@azure/storage-queue';
 import { z } from 'zod';
 import { recordId } from '../../shared/jobs/job.ts';
 import { tenantName } from '../../shared/names.ts';
+import { openQueueService, type StorageAccount } from './account.ts';
 
 export const NOTICES = 'upload-notices';
 
@@ -16,8 +16,8 @@ export interface Notices {
   send(notice: Notice, delaySeconds?: number): Promise<void>;
 }
 
-export function openNotices(connection: string): Notices {
-  const queue = QueueServiceClient.fromConnectionString(connection).getQueueClient(NOTICES);
+export function openNotices(storage: StorageAccount): Notices {
+  const queue = openQueueService(storage).getQueueClient(NOTICES);
   return {
     async ensure(signal) {
       await queue.createIfNotExists({ abortSignal: signal });

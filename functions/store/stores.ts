@@ -1,6 +1,7 @@
 // Storage clients of the functions. STORAGE.md lists contents and lifetimes.
 
 import type { Settings } from '../settings.ts';
+import { storageAccountOf } from './account.ts';
 import { type Blobs, openPlainBlobs, type PlainBlobs } from './blobs.ts';
 import { type Jobs, openJobs } from './jobs.ts';
 import { type Notices, openNotices } from './notices.ts';
@@ -17,12 +18,13 @@ export interface Stores {
 }
 
 export function openStores(settings: Settings): Stores & { readonly blobs: PlainBlobs } {
-  const { STORAGE_CONNECTION, JOBS_QUEUE, SQS_REGION, SQS_ENDPOINT, ZONES } = settings;
+  const storage = storageAccountOf(settings);
+  const { JOBS_QUEUE, SQS_REGION, SQS_ENDPOINT, ZONES } = settings;
   return {
-    blobs: openPlainBlobs(STORAGE_CONNECTION),
+    blobs: openPlainBlobs(storage),
     jobs: openJobs({ prefix: JOBS_QUEUE, region: SQS_REGION, endpoint: SQS_ENDPOINT, zones: ZONES }),
-    rows: openTable(STORAGE_CONNECTION, 'uploads'),
-    notices: openNotices(STORAGE_CONNECTION),
+    rows: openTable(storage, 'uploads'),
+    notices: openNotices(storage),
     usage: openUsage(settings),
   };
 }

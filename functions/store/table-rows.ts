@@ -1,7 +1,7 @@
 // Rows in Azure Tables.
 
-import { odata, RestError, TableClient, TableServiceClient, type TransactionAction } from '@azure/data-tables';
-import { STORAGE_PAUSE_MS, STORAGE_TRIES_MAX } from '../limits.ts';
+import { odata, RestError, type TransactionAction } from '@azure/data-tables';
+import { openTableClients, type StorageAccount } from './account.ts';
 import type { Change, Row, Rows, Value } from './rows.ts';
 import { callStorage } from './storage-call.ts';
 
@@ -12,11 +12,8 @@ export const PROPERTIES_PER_VALUE_MAX = 5;
 
 type Entity = { partitionKey: string; rowKey: string; etag?: string } & Record<string, unknown>;
 
-export function openTable(connection: string, name: string): Rows {
-  const retryOptions = { maxRetries: STORAGE_TRIES_MAX - 1, retryDelayInMs: STORAGE_PAUSE_MS };
-  const options = { allowInsecureConnection: /\bhttp:/.test(connection), retryOptions };
-  const table = TableClient.fromConnectionString(connection, name, options);
-  const service = TableServiceClient.fromConnectionString(connection, options);
+export function openTable(storage: StorageAccount, name: string): Rows {
+  const { table, service } = openTableClients(storage, name);
   return {
     async ensure(signal) {
       await service.createTable(name, { abortSignal: signal });

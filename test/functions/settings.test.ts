@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { exportJWK, generateKeyPair, type JWK } from 'jose';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { readSettings } from '../../functions/settings.ts';
+import { type IdentityAccount, storageAccountOf } from '../../functions/store/account.ts';
 
 const enough = { STORAGE_CONNECTION: 'UseDevelopmentStorage=true', SQS_REGION: 'eu-west-1', MODE: 'development' };
 
@@ -66,7 +67,40 @@ describe('C4 A21 settings of production functions', () => {
     expect(local.ATTESTATION?.development).toBe(true);
   });
 
+  const byIdentity = {
+    STORAGE_CONNECTION: undefined,
+    STORAGE_CONNECTION__blobServiceUri: 'https://a.blob.core.windows.net',
+    STORAGE_CONNECTION__queueServiceUri: 'https://a.queue.core.windows.net',
+    STORAGE_CONNECTION__tableServiceUri: 'https://a.table.core.windows.net',
+  };
+
+  it('T7 name storage by its addresses in place of its key', () => {
+    const { credential, ...addresses } = storageAccountOf(readSettings({ ...whole, ...byIdentity })) as IdentityAccount;
+    expect(addresses).toEqual({
+      blobs: byIdentity.STORAGE_CONNECTION__blobServiceUri,
+      queues: byIdentity.STORAGE_CONNECTION__queueServiceUri,
+      tables: byIdentity.STORAGE_CONNECTION__tableServiceUri,
+    });
+    expect(storageAccountOf(readSettings(whole))).toBe(whole.STORAGE_CONNECTION);
+  });
+
   it.each<[string, () => Record<string, string | undefined>, string]>([
+    ['no storage', () => ({ STORAGE_CONNECTION: undefined }), 'STORAGE_CONNECTION is missing'],
+    [
+      'half of the addresses',
+      () => ({ ...byIdentity, STORAGE_CONNECTION__tableServiceUri: undefined }),
+      'STORAGE_CONNECTION__tableServiceUri is missing',
+    ],
+    [
+      'a key beside addresses',
+      () => ({ ...byIdentity, STORAGE_CONNECTION: whole.STORAGE_CONNECTION }),
+      'STORAGE_CONNECTION goes without addresses',
+    ],
+    [
+      'plain addresses',
+      () => ({ ...byIdentity, STORAGE_CONNECTION__blobServiceUri: 'http://a.blob.core.windows.net' }),
+      'STORAGE_CONNECTION__blobServiceUri must be https',
+    ],
     ['no audit log', () => ({ AUDIT_KEY: undefined }), 'AUDIT_KEY is missing'],
     ['no sidecar', () => ({ AUDIT_SIDECAR_KEY: undefined }), 'AUDIT_SIDECAR_KEY is missing'],
     ['no service key', () => ({ SERVICE_KEY: undefined }), 'SERVICE_KEY is missing'],

@@ -1,5 +1,6 @@
 // Dependencies of the audit logs: storage, keys, clock and log lines.
 import type { Settings } from '../../settings.ts';
+import { storageAccountOf } from '../../store/account.ts';
 import { after } from '../log/after.ts';
 import { type BlobLogStore, openBlobLogStore } from '../log/blob-log-store.ts';
 import { type LogKeys, openLogKeys, openVaultKey } from '../log/log-keys.ts';
@@ -77,14 +78,14 @@ const retentionOf =
 export async function openLogContext(
   settings: Settings,
 ): Promise<(LogContext & { readonly store: BlobLogStore & NotifyingStore }) | undefined> {
-  const { AUDIT_SIDECAR_KEY, AUDIT_ORIGIN = 'auricle', STORAGE_CONNECTION, ZONES } = settings;
+  const { AUDIT_SIDECAR_KEY, AUDIT_ORIGIN = 'auricle', ZONES } = settings;
   const vault = await openVaultKey(settings, { now: () => Date.now(), after });
   const log: LogContext['log'] = (line) => console.log(JSON.stringify(line));
   const logKeys = await openLogKeys(settings, vault, (origin, error) =>
     log({ what: 'unsigned', zone: origin.split('/').at(-2) ?? '', detail: `p256: ${reasonOf(error)}` }),
   );
   if (!logKeys || AUDIT_SIDECAR_KEY === undefined) return undefined;
-  const store = noticing(openBlobLogStore(STORAGE_CONNECTION));
+  const store = noticing(openBlobLogStore(storageAccountOf(settings)));
   const now = () => Date.now();
   const wrap = wrapWith(AUDIT_SIDECAR_KEY);
   const keys = new Map(ZONES.map((zone) => [zone, new SidecarKeys({ store, zone, wrap, now })]));

@@ -1,6 +1,7 @@
 // Logs in Azure Blob Storage: one container for each area.
-import { BlobServiceClient, RestError } from '@azure/storage-blob';
+import { type BlobServiceClient, RestError } from '@azure/storage-blob';
 import { STORAGE_PAUSE_MS, STORAGE_TRIES_MAX } from '../../limits.ts';
+import { openBlobService, type StorageAccount } from '../../store/account.ts';
 import { type Area, areas, type Leases, type LogStore } from './log-store.ts';
 import { StorageClock } from './storage-clock.ts';
 
@@ -14,8 +15,8 @@ export interface BlobLogStore extends LogStore, Leases {
   ensure(signal: AbortSignal): Promise<void>;
 }
 
-export function openBlobLogStore(connection: string): BlobLogStore {
-  const account = BlobServiceClient.fromConnectionString(connection, {
+export function openBlobLogStore(storage: StorageAccount): BlobLogStore {
+  const account = openBlobService(storage, {
     // A call that was tried again may find its own work done: 409 and 412 tell no more.
     retryOptions: { maxTries: STORAGE_TRIES_MAX, retryDelayInMs: STORAGE_PAUSE_MS },
   });
