@@ -11,6 +11,8 @@ const child = spawn(node, process.argv.slice(2), {
     PATH: path.dirname(node) + path.delimiter + process.env.PATH,
     // What every part would otherwise read and compile anew at each start: half of what a start costs.
     NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE || path.resolve(__dirname, '../../node_modules/.cache/node'),
+    // ONNX Runtime reports to its vendor otherwise: what a command loads is its user's.
+    ORT_DISABLE_TELEMETRY: '1',
     // The stack leaves when this process is gone, however it went.
     AURICLE_LAUNCHER: String(process.pid),
   },

@@ -1,5 +1,5 @@
 import { fork, spawnSync } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -14,10 +14,11 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-async function start(flags: readonly string[] = []) {
+async function start(flags: readonly string[] = [], env: NodeJS.ProcessEnv = process.env) {
   const child = fork(entry, ['--repository', folder, '--port', '0', '--metrics-port', '0', ...flags], {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     execArgv: [],
+    env,
   });
   const said: string[] = [];
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text: Buffer) => said.push(String(text)));
@@ -44,6 +45,18 @@ describe('the engine process', () => {
     expect((await fetch(`http://127.0.0.1:${ready.port}/v2/health/ready`)).status).toBe(200);
     child.kill('SIGTERM');
     expect(await ended).toBe(0);
+  });
+
+  it('sends no telemetry to the vendor of its runtime', async () => {
+    const home = await mkdtemp(path.join(tmpdir(), 'auricle-home-'));
+    // The runtime reports when none of these is set; it stores an id of the machine first.
+    const { CI: _, ORT_DISABLE_TELEMETRY: __, ORT_RUNNING_UNIT_TESTS: ___, ...others } = process.env;
+    const { child, ended, ready } = await start([], { ...others, HOME: home, XDG_CACHE_HOME: home });
+    expect((await ask(ready.port, 1)).status).toBe(200);
+    child.kill('SIGTERM');
+    await ended;
+    expect(await readdir(home, { recursive: true })).toEqual([]);
+    await rm(home, { recursive: true });
   });
 
   it('A11: starts empty in explicit mode and stays ready after a failed load', async () => {

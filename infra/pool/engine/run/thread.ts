@@ -13,6 +13,12 @@ export interface Thread {
   close(): Promise<void>;
 }
 
+/**
+ * ONNX Runtime for Linux reports names and hashes of models to its vendor unless this is set before it is loaded
+ * (https://github.com/microsoft/onnxruntime/blob/main/docs/Privacy.md).
+ */
+process.env.ORT_DISABLE_TELEMETRY = '1';
+
 /** Starts the thread and loads the model; a string is the reason of a failure. */
 export async function startThread(data: ThreadData): Promise<Thread | string> {
   const worker = new Worker(new URL('./instance-thread.ts', import.meta.url), { workerData: data });
