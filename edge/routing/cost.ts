@@ -39,6 +39,8 @@ const deviceMs: Readonly<Record<string, number>> = {
   t4: 60,
 };
 const UNKNOWN_DEVICE_MS = 40;
+/** Extra milliseconds of a MIG slice beside those of its GPU, by compute slices: 45 TFLOPS of 1g of an a100 (A12). */
+const sliceMs: Readonly<Record<string, number>> = { '1g': 40, '2g': 20, '3g': 20, '4g': 20 };
 /** Extra milliseconds of a realtime request on a processor: more than any queue that is worth waiting in. */
 const PROCESSOR_MS = 1_000;
 /** Extra milliseconds that halve the probability of a draw: an h100 is drawn twice as often as an a100. */
@@ -190,7 +192,13 @@ export function costOf(entry: Loaded, request: Requested, context: CostContext):
  */
 function deviceTerm({ description: { accelerator, device } }: Loaded, { hasFast, hasFree }: CostContext): number {
   if (accelerator === 'cpu') return hasFast ? PROCESSOR_MS : 0;
-  return hasFree ? (deviceMs[device ?? ''] ?? UNKNOWN_DEVICE_MS) : 0;
+  return hasFree ? deviceMsOf(device) : 0;
+}
+
+/** Reads a device such as `h100`, `a100-80` or `a100-80-1g`: product, memory, MIG slice. */
+function deviceMsOf(device = ''): number {
+  const [product = '', ...parts] = device.split('-');
+  return (deviceMs[product] ?? UNKNOWN_DEVICE_MS) + (sliceMs[parts.at(-1) ?? ''] ?? 0);
 }
 
 /** Returns the weight of an agent in a draw: its slots, and less of them on a slower device. */

@@ -87,6 +87,16 @@ describe('A9 realtime speech', () => {
     expect(of('h100') / runs).toBeGreaterThan(0.7);
   });
 
+  it.each([
+    ['a100-80-3g', 'a100-80-1g'],
+    ['a100-80', 'a100-80-3g'],
+    ['h100-2g', 'a100-80-2g'],
+    ['a100-40', 'l4'],
+  ])('A12: takes %s before %s, GPUs and MIG slices by what they compute', (faster, slower) => {
+    const entries = [agent('faster', { device: faster }), agent('slower', { device: slower })];
+    expect(choices(request({ class: 'realtime' }), entries).counts).toEqual({ faster: runs });
+  });
+
   it('takes a slower device while the fastest is saturated', () => {
     expect(choices(request({ class: 'realtime' }), fleet(busy)).counts).toEqual({ l4: runs });
   });
