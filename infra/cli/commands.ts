@@ -2,6 +2,7 @@
 import process from 'node:process';
 import { auditCommands } from './audit/commands.ts';
 import type { Command } from './command.ts';
+import { deployCommands } from './deploy/commands.ts';
 import { buildCommands } from './models/build-commands.ts';
 import { modelCommands } from './models/commands.ts';
 import type { OptionName } from './options.ts';
@@ -148,7 +149,13 @@ ${measured}`,
   },
 ];
 
-export const commands: readonly Command[] = [...plainCommands, ...auditCommands, ...buildCommands, ...modelCommands];
+export const commands: readonly Command[] = [
+  ...plainCommands,
+  ...auditCommands,
+  ...deployCommands,
+  ...buildCommands,
+  ...modelCommands,
+];
 
 /** Returns the command that the first words name; `undefined` for a bare group such as `audit`. */
 export function findCommand([first, second]: readonly string[]): Command | undefined {

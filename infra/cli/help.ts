@@ -40,6 +40,7 @@ export const helpOfGroup = (first: string): string =>
 /** Summary of each command group, by first word. */
 const groups: Readonly<Record<string, string>> = {
   audit: 'the transparency log: shows, searches, exports, verifies, erases',
+  deploy: 'makes the keys and settings of an environment, and checks one',
   model: 'revisions of models: builds, signs, promotes through the gates, rolls back',
   name: 'names under which requests find models, such as whisper-1',
   pool: 'drains a pool; pools lists them',

@@ -66,6 +66,9 @@ export const options = {
   at: { value: 'TIME', means: 'as of then; ISO 8601, or ms since 1970' },
   sla: { value: 'WHAT=N,…', means: 'promise of the revision: latencyMs, memoryBytes, wordErrors' },
   tenant: { value: 'TENANT', means: 'tenant that the name is for; default the whole fleet' },
+  zones: { value: 'ZONE,…', default: 'eu', means: 'residency zones of the environment' },
+  pools: { value: 'NAME=ZONE,…', means: 'pools and their zones; default pool-ZONE in each zone' },
+  domain: { value: 'HOST', means: 'host of the edge; agents are below pools.HOST' },
   alias: { value: 'NAME', means: 'alias to move; default stable' },
 } as const satisfies Readonly<Record<string, Option>>;
 

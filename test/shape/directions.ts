@@ -43,7 +43,7 @@ const rows: Row[] = [
   // operator's machine.
   {
     folder: 'infra/cli/',
-    folders: ['shared/', 'edge/client/', 'infra/pool/models/', 'infra/pool/model-build/'],
+    folders: ['shared/', 'edge/client/', 'infra/identity/', 'infra/pool/models/', 'infra/pool/model-build/'],
     packages: ['zod', 'jose', 'ws', 'node:'],
   },
   { folder: 'infra/local/', folders: ['shared/', 'edge/', 'functions/', 'infra/'], packages: ['*'] },

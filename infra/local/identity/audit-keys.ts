@@ -6,7 +6,7 @@ import { openP256Key } from '../../../shared/audit/ecdsa.ts';
 import { openSigningKey } from '../../../shared/audit/note.ts';
 import { formatNoteKey } from '../../../shared/audit/note-key.ts';
 import { fromBase64, toBase64 } from '../../../shared/base64.ts';
-import { writePrivate } from './keys.ts';
+import { writePrivate } from '../../identity/keys.ts';
 
 /** Prefix of the names of the local logs. */
 export const AUDIT_ORIGIN = 'auricle.local/audit';

@@ -3,8 +3,8 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import { createKey, type KeyFile, writePrivate } from '../../identity/keys.ts';
 import { type AuditKeys, createAuditKeys } from './audit-keys.ts';
-import { createKey, type KeyFile, writePrivate } from './keys.ts';
 import { createSigners } from './signers.ts';
 import { developmentToken, poolToken } from './tokens.ts';
 import { createZoneKeys, type ZoneKeyFiles } from './zone-keys.ts';

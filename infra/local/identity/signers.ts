@@ -3,7 +3,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { writePrivate } from './keys.ts';
+import { writePrivate } from '../../identity/keys.ts';
 
 /** Author, two reviewers, and the machine that makes smaller revisions (`model quantise --watch`). */
 const SIGNERS = ['author', 'reviewer', 'approver', 'quantiser'] as const;

@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { generateZoneKey, type ZoneKeys, zoneKeyId } from '../../../shared/seal/zone-key.ts';
-import { writePrivate } from './keys.ts';
+import { writePrivate } from '../../identity/keys.ts';
 
 export type ZoneKeyFiles = {
   /** Zone → file with its private keys, newest first: `{"keys":[…]}`. */

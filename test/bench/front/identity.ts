@@ -1,7 +1,7 @@
 // Keys and tokens of the benchmark's edge, as the local stack makes them.
 import path from 'node:path';
 import { importJWK, SignJWT } from 'jose';
-import { createKey } from '../../../infra/local/identity/keys.ts';
+import { createKey } from '../../../infra/identity/keys.ts';
 
 const ISSUER = 'https://bench.auricle.local/issuer';
 const ATTESTATION_ISSUER = 'https://bench.auricle.local/attestation';

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { describe, expect, it } from 'vitest';
-import { publicHalf } from '../../../infra/local/identity/keys.ts';
+import { publicHalf } from '../../../infra/identity/keys.ts';
 import { makeIdentity } from '../../../infra/local/identity/make.ts';
 import { AUDIENCE, ISSUER } from '../../../infra/local/identity/tokens.ts';
 import { readClaims } from '../../../shared/tenant/claims.ts';
