@@ -37,6 +37,12 @@ export function run(tool: string, args: readonly string[], input = ''): Promise<
 export const examples: readonly string[] = readdirSync(EXAMPLES).map((file) => path.basename(file, '.yaml'));
 export const example = (name: string): Values => parse(readFileSync(path.join(EXAMPLES, `${name}.yaml`), 'utf8'));
 
+/** Values of the server that clients call directly. */
+export const direct: Values = {
+  ...{ enabled: true, image: 'registry.example.com/riva:1', claim: 'riva-models', host: 'grpc.example.com' },
+  tlsSecret: 'grpc-tls',
+};
+
 const isMap = (value: unknown): value is Values => typeof value === 'object' && value !== null && !Array.isArray(value);
 /** Returns `base` with the members of `over`, as helm merges files of values. */
 export function merge(base: Values, over: Values): Values {

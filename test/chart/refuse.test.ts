@@ -26,7 +26,20 @@ const cases: readonly (readonly [string, Values, RegExp])[] = [
   ['production without a certificate', { tls: { secret: '' } }, /tls.secret is required/],
   ['a gateway without a domain', { gateway: { domain: '' } }, /gateway.domain is required/],
   ['a Gateway without a name', { gateway: { name: '' } }, /gateway.name is required/],
-  ['jobs without key release', { functions: { releaseUrl: '' } }, /functions.releaseUrl is required/],
+  ['jobs without key release', { functions: { releaseUrl: '' } }, /one of functions.releaseUrl and/],
+  [
+    'two authorities of keys',
+    { functions: { releaseVault: 'https://v.vault.azure.net' } },
+    /one of functions.releaseUrl/,
+  ],
+  [
+    'demand for a pool without a stored token',
+    {
+      ...{ scaling: { kind: 'keda' }, models: { names: ['asr'] } },
+      poolToken: { provider: { url: 'https://id.example.com/token', client: 'a' } },
+    },
+    /scaling.demand shows functions the pool token/,
+  ],
   ['jobs without a region', { functions: { sqsRegion: '' } }, /functions.sqsRegion is required/],
   ['fewer pods at most than at least', { scaling: { minReplicas: 4 } }, /minReplicas is more than/],
   ['a pool without zone', { pool: { zone: '' } }, /pool.zone is required/],

@@ -32,6 +32,21 @@ describe.each(examples)('R7: the agent of the example %s', (name) => {
   });
 });
 
+it('takes pool tokens of an identity provider, keys of a vault and a role of AWS', async () => {
+  const role = 'arn:aws:iam::123456789012:role/agent';
+  const given = await agentEnvironment(
+    merge(aks, {
+      functions: { releaseUrl: '', releaseVault: 'https://prdeu.vault.azure.net', awsRoleArn: role },
+      poolToken: { provider: { url: 'https://id.example.com/token', client: 'pool', scope: 'pool' } },
+    }),
+  );
+  const { AWS_ROLE_ARN, AWS_WEB_IDENTITY_TOKEN_FILE, ...own } = given;
+  expect([AWS_ROLE_ARN, AWS_WEB_IDENTITY_TOKEN_FILE]).toEqual([role, '/var/run/secrets/aws/token']);
+  expect(Object.keys(own).filter((variable) => !(variable in environment.shape))).toEqual([]);
+  expect(own).toMatchObject({ AURICLE_TOKEN_SECRET_FILE: '/etc/auricle/token/token' });
+  expect(readSettings(own)).toBeDefined();
+});
+
 it('renders large numbers without an exponent', async () => {
   const given = await agentEnvironment(merge(aks, { state: { gibibytes: 20_000 } }));
   expect(given.AURICLE_STORE_BYTES).toBe(String(16_000 * 2 ** 30));

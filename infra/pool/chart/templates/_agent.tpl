@@ -23,9 +23,21 @@
   "AURICLE_DRAIN_MS" (mul 1000 .Values.drain.seconds)
   "AURICLE_STATE_DIR" "/var/lib/auricle"
   "AURICLE_EDGE_URL" (required "edge.url is required: the address of the edge" .Values.edge.url)
-  "AURICLE_POOL_TOKEN_FILE" (printf "/etc/auricle/token/%s" .Values.poolToken.key)
   "AURICLE_EDGE_KEYS_FILE" "/etc/auricle/trust/edge-keys.json"
 -}}
+{{- $secret := printf "/etc/auricle/token/%s" .Values.poolToken.key -}}
+{{- with .Values.poolToken.provider -}}
+{{- if .url -}}
+{{- $_ := set $env "AURICLE_TOKEN_URL" .url -}}
+{{- $_ := set $env "AURICLE_TOKEN_CLIENT" (required "poolToken.provider.client is required with its url" .client) -}}
+{{- $_ := set $env "AURICLE_TOKEN_SCOPE" .scope -}}
+{{- $_ := set $env "AURICLE_TOKEN_AUDIENCE" .audience -}}
+{{- $_ := set $env "AURICLE_TOKEN_ASSERTION_FILE" .assertionFile -}}
+{{- if not .assertionFile -}}{{- $_ := set $env "AURICLE_TOKEN_SECRET_FILE" $secret -}}{{- end -}}
+{{- else -}}
+{{- $_ := set $env "AURICLE_POOL_TOKEN_FILE" $secret -}}
+{{- end -}}
+{{- end -}}
 {{- if .Values.tls.secret -}}
 {{- $_ := set $env "AURICLE_TLS_CERTIFICATE_FILE" "/etc/auricle/tls/tls.crt" -}}
 {{- $_ := set $env "AURICLE_TLS_KEY_FILE" "/etc/auricle/tls/tls.key" -}}
@@ -57,10 +69,14 @@
 {{- $_ := set $env "AURICLE_JOBS_QUEUE" .Values.functions.queue -}}
 {{- $_ := set $env "SQS_REGION" (required "functions.sqsRegion is required with functions.url" .Values.functions.sqsRegion) -}}
 {{- $_ := set $env "SQS_ENDPOINT" .Values.functions.sqsEndpoint -}}
-{{- $_ := required "functions.releaseUrl is required with functions.url" .Values.functions.releaseUrl -}}
+{{- with .Values.functions.awsRoleArn -}}
+{{- $_ := set $env "AWS_ROLE_ARN" . -}}
+{{- $_ := set $env "AWS_WEB_IDENTITY_TOKEN_FILE" "/var/run/secrets/aws/token" -}}
 {{- end -}}
-{{- with .Values.functions.releaseUrl -}}
-{{- $_ := set $env "AURICLE_RELEASE_URL" . -}}
+{{- end -}}
+{{- if or .Values.functions.releaseUrl .Values.functions.releaseVault -}}
+{{- $_ := set $env "AURICLE_RELEASE_URL" .Values.functions.releaseUrl -}}
+{{- $_ := set $env "AURICLE_RELEASE_VAULT" .Values.functions.releaseVault -}}
 {{- $_ := set $env "AURICLE_ZONE_KEYS_FILE" "/etc/auricle/trust/zone-keys.json" -}}
 {{- end -}}
 {{- if eq .Values.mode "production" -}}

@@ -7,7 +7,12 @@
 {{- define "auricle.volumes" -}}
 {{- $engine := include "auricle.engine" . | fromYaml -}}
 - { name: trust, configMap: { name: {{ .Values.trust.configMap }} } }
-- { name: token, secret: { secretName: {{ .Values.poolToken.secret }}, defaultMode: 0440 } }
+{{- with .Values.poolToken.secret }}
+- { name: token, secret: { secretName: {{ . }}, defaultMode: 0440 } }
+{{- end }}
+{{- if .Values.functions.awsRoleArn }}
+- { name: aws, projected: { sources: [{ serviceAccountToken: { audience: sts.amazonaws.com, path: token } }] } }
+{{- end }}
 {{- with .Values.tls.secret }}
 - { name: tls, secret: { secretName: {{ . }}, defaultMode: 0440 } }
 {{- end }}
@@ -37,7 +42,12 @@
 {{- $engine := include "auricle.engine" . | fromYaml -}}
 - { name: state, mountPath: /var/lib/auricle }
 - { name: trust, mountPath: /etc/auricle/trust, readOnly: true }
+{{- if .Values.poolToken.secret }}
 - { name: token, mountPath: /etc/auricle/token, readOnly: true }
+{{- end }}
+{{- if .Values.functions.awsRoleArn }}
+- { name: aws, mountPath: /var/run/secrets/aws, readOnly: true }
+{{- end }}
 {{- if .Values.tls.secret }}
 - { name: tls, mountPath: /etc/auricle/tls, readOnly: true }
 {{- end }}

@@ -33,5 +33,15 @@
 {{- fail "scaling.minReplicas is more than scaling.maxReplicas" -}}
 {{- end -}}
 {{- $_ := required "trust.configMap is required: the ConfigMap with the public keys" .Values.trust.configMap -}}
-{{- $_ := required "poolToken.secret is required: the Secret with the pool token" .Values.poolToken.secret -}}
+{{- $token := .Values.poolToken -}}
+{{- if not (or $token.secret (and $token.provider.url $token.provider.assertionFile)) -}}
+{{- fail "poolToken.secret is required: the Secret with the pool token or the client secret" -}}
+{{- end -}}
+{{- if and $token.provider.url (eq .Values.scaling.kind "keda") .Values.scaling.demand -}}
+{{- fail "scaling.demand shows functions the pool token of a Secret: set it to false with poolToken.provider.url" -}}
+{{- end -}}
+{{- $release := list .Values.functions.releaseUrl .Values.functions.releaseVault | compact | len -}}
+{{- if or (gt $release 1) (and .Values.functions.url (eq $release 0)) -}}
+{{- fail "functions.url takes one of functions.releaseUrl and functions.releaseVault" -}}
+{{- end -}}
 {{- end -}}
