@@ -32,7 +32,7 @@ describe.each(examples)('R7: the agent of the example %s', (name) => {
   });
 });
 
-it('takes pool tokens of an identity provider, keys of a vault and a role of AWS', async () => {
+it('takes tokens of a provider, keys of a vault, a role of AWS', async () => {
   const role = 'arn:aws:iam::123456789012:role/agent';
   const given = await agentEnvironment(
     merge(aks, {
