@@ -6,6 +6,9 @@ param location string
 param identity string
 param vault string
 
+@description('Name of the data account, which the identity reaches without a key.')
+param account string
+
 @secure()
 param settings string
 
@@ -16,7 +19,6 @@ param instancesMax int
 
 @description('Settings that are secrets of the vault, each under its name with - for _ (../KEYS.md).')
 param secrets array = [
-  'STORAGE_CONNECTION'
   'SERVICE_KEY'
   'WEBHOOK_KEY'
   'AUDIT_KEY'
@@ -29,6 +31,7 @@ var blobOwner = 'b7e6dc6d-f1e8-4753-8033-0f276bb0955b' // Storage Blob Data Owne
 var queueContributor = '974c5e8b-45b9-4653-ba55-5f855dd0fb88' // Storage Queue Data Contributor: retries
 var tableContributor = '0a9a7e1f-b9d0-4cc4-a60d-0319b160aaa3' // Storage Table Data Contributor: diagnostics
 
+var suffix = environment().suffixes.storage
 var vaultUrl = 'https://${vault}${environment().suffixes.keyvaultDns}/secrets'
 var references = toObject(
   secrets,
@@ -126,6 +129,11 @@ resource appSettings 'Microsoft.Web/sites/config@2025-03-01' = {
   parent: app
   name: 'appsettings'
   properties: union(plain, references, {
+    STORAGE_CONNECTION__blobServiceUri: 'https://${account}.blob.${suffix}'
+    STORAGE_CONNECTION__queueServiceUri: 'https://${account}.queue.${suffix}'
+    STORAGE_CONNECTION__tableServiceUri: 'https://${account}.table.${suffix}'
+    STORAGE_CONNECTION__credential: 'managedidentity'
+    STORAGE_CONNECTION__clientId: runsAs.properties.clientId
     AzureWebJobsStorage__accountName: host.name
     AzureWebJobsStorage__credential: 'managedidentity'
     AzureWebJobsStorage__clientId: runsAs.properties.clientId

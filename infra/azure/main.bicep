@@ -65,7 +65,7 @@ module auditKey 'audit/key.bicep' = {
 
 module stores 'stores.bicep' = {
   name: 'stores'
-  params: { account: data, vault: '${name}-keys', reader: functionsIdentity.properties.principalId }
+  params: { account: data, vault: '${name}-keys', functions: functionsIdentity.properties.principalId }
   dependsOn: [storage, auditKey]
 }
 
@@ -86,6 +86,7 @@ module functions 'functions.bicep' = {
     location: location
     identity: functionsIdentity.name
     vault: '${name}-keys'
+    account: data
     settings: settings
     insights: monitor.outputs.connection
     alwaysReady: functionsAlwaysReady

@@ -3,9 +3,12 @@
 param account string
 param vault string
 
-@description('Principal id of the identity that reads the secrets of the vault.')
-param reader string
+@description('Principal id of the identity of the functions.')
+param functions string
 
+var blobOwner = 'b7e6dc6d-f1e8-4753-8033-0f276bb0955b' // Storage Blob Data Owner: also signs addresses
+var queueContributor = '974c5e8b-45b9-4653-ba55-5f855dd0fb88' // Storage Queue Data Contributor
+var tableContributor = '0a9a7e1f-b9d0-4cc4-a60d-0319b160aaa3' // Storage Table Data Contributor
 var secretsUser = '4633458b-17de-408a-b874-0445c86b69e6' // Key Vault Secrets User
 
 resource storage 'Microsoft.Storage/storageAccounts@2024-01-01' existing = {
@@ -51,28 +54,24 @@ resource keyVault 'Microsoft.KeyVault/vaults@2023-07-01' existing = {
   name: vault
 }
 
-// Written here, so that the account's key is in no output, file or shell history.
-resource connection 'Microsoft.KeyVault/vaults/secrets@2023-07-01' = {
-  parent: keyVault
-  name: 'STORAGE-CONNECTION'
-  properties: {
-    value: join(
-      [
-        'DefaultEndpointsProtocol=https'
-        'AccountName=${account}'
-        'AccountKey=${storage.listKeys().keys[0].value}'
-        'EndpointSuffix=${environment().suffixes.storage}'
-      ],
-      ';'
-    )
+// The log's container is locked: with these roles, too, nothing in it is changed or deleted.
+resource storageRoles 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
+  for role in [blobOwner, queueContributor, tableContributor]: {
+    name: guid(storage.id, functions, role)
+    scope: storage
+    properties: {
+      principalId: functions
+      principalType: 'ServicePrincipal'
+      roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', role)
+    }
   }
-}
+]
 
 resource mayRead 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
-  name: guid(keyVault.id, reader, 'secrets')
+  name: guid(keyVault.id, functions, 'secrets')
   scope: keyVault
   properties: {
-    principalId: reader
+    principalId: functions
     principalType: 'ServicePrincipal'
     roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', secretsUser)
   }

@@ -72,16 +72,23 @@ describe('templates and code', () => {
     expect(alerted.sort()).toEqual(words.sort());
   });
 
-  it('T7 no blob is public, no host account has keys, and old TLS is refused', () => {
+  it('T7 no blob is public, no account has keys, old TLS is refused', () => {
     const text = all();
     const accounts = text.match(/^resource \w+ 'Microsoft.Storage\/storageAccounts@[^']+' = {/gm) ?? [];
     expect(text.match(/allowBlobPublicAccess: false/g)).toHaveLength(accounts.length);
     expect(text.match(/minimumTlsVersion: 'TLS1_2'/g)).toHaveLength(accounts.length);
     expect(text.match(/publicAccess: '(?!None)/g)).toBeNull();
-    expect(text).toContain('allowSharedKeyAccess: false');
+    expect(text.match(/allowSharedKeyAccess: false/g)).toHaveLength(accounts.length);
     expect(text).toMatch(/disableLocalAccounts: true[\s\S]*enableAzureRBAC: true/);
     // Every role but that of the script that locks the log ends below the resource group.
     expect(text).not.toMatch(/scope: (resourceGroup|subscription)\(\)/);
+  });
+
+  it('T7 secrets of the vault are those of functions.secrets.env', () => {
+    const init = readFileSync(path.join(ROOT, 'infra/cli/deploy/settings.ts'), 'utf8');
+    const [, rows = ''] = /function functionsSecretRows([\s\S]*?)\n}/.exec(init) ?? [];
+    const names = [...rows.matchAll(/(?:row|fill)\('(\w+)'/g)].map(([, name]) => name);
+    expect(listIn('functions.bicep', /param secrets array = \[([\s\S]*?)\]/)).toEqual(names);
   });
 
   it('T7 no output bears a key', () => {

@@ -1,4 +1,4 @@
-// Storage of the audit logs of one region, the account that STORAGE_CONNECTION of its functions names. One container is
+// Storage of the audit logs of one region, the account that STORAGE_CONNECTION__… of its functions names. One container is
 // locked; those of uploads are made by the functions themselves.
 //
 //   az deployment group create --resource-group RG --template-file infra/azure/audit/storage.bicep \
@@ -39,8 +39,8 @@ resource storage 'Microsoft.Storage/storageAccounts@2024-01-01' = {
   properties: {
     accessTier: 'Hot'
     allowBlobPublicAccess: false
-    // The functions connect with STORAGE_CONNECTION. The lock holds against whoever has the key, too.
-    allowSharedKeyAccess: true
+    // The functions connect with their identity; the account's keys open nothing.
+    allowSharedKeyAccess: false
     minimumTlsVersion: 'TLS1_2'
     supportsHttpsTrafficOnly: true
   }

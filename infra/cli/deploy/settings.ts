@@ -107,7 +107,7 @@ export function functionsRows(plan: EnvironmentPlan, keys: EnvironmentKeys, zone
   ];
 }
 
-/** Settings of the functions of a zone that go to the vault. Bicep writes STORAGE_CONNECTION and the host's storage. */
+/** Settings of the functions of a zone that go to the vault. Bicep sets storage. */
 export function functionsSecretRows(keys: EnvironmentKeys, zone: string): Row[] {
   const own = keys.zones.get(zone);
   if (!own) throw new Error(`no keys of ${zone}`);

@@ -65,8 +65,12 @@ describe('files of an environment', () => {
 
   it.each(['eu', 'us'])('T7 satisfy the functions of %s in production, once filled', (zone) => {
     const text = settingsOf(`zones/${zone}/functions.env`, `zones/${zone}/functions.secrets.env`);
-    const storage = 'DefaultEndpointsProtocol=https;AccountName=prdeudata;AccountKey=a;EndpointSuffix=core.windows.net';
-    const settings = readFunctions({ ...text, STORAGE_CONNECTION: storage });
+    // Bicep names the services of the data account.
+    const services = ['blob', 'queue', 'table'].map((name) => [
+      `STORAGE_CONNECTION__${name}ServiceUri`,
+      `https://prdeudata.${name}.core.windows.net`,
+    ]);
+    const settings = readFunctions({ ...text, ...Object.fromEntries(services) });
     expect(settings).toMatchObject({ MODE: 'production', ZONES: [zone] });
   });
 
@@ -140,7 +144,13 @@ describe('KEYS.md', () => {
       ...secretsIn('functions/settings-schema.ts', functionsSchema),
       ...secretsIn('infra/pool/agent/settings/schema.ts', agentSchema),
     ];
-    const platform = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AUDIT_VAULT_KEY', 'WITNESS_KEY'];
+    const platform = [
+      'AWS_ACCESS_KEY_ID',
+      'AWS_SECRET_ACCESS_KEY',
+      'AUDIT_VAULT_KEY',
+      'WITNESS_KEY',
+      'OTEL_EXPORTER_OTLP_HEADERS',
+    ];
     const publicHalves = ['ZONE_KEYS', 'MODEL_SIGNERS'];
     expect([...new Set(named)].sort()).toEqual([...new Set([...read, ...platform, ...publicHalves])].sort());
   });
