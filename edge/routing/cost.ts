@@ -10,8 +10,11 @@ const LOAD_AGE_MS = 2_000;
 const LATENCY_AGE_MS = 10_000;
 /** Delay of a live stream's words for each stream a slot serves: one pass of the engine. */
 const STREAM_MS = 20;
-/** Share of its streams above which an agent counts as full: its report is a second or two old. */
-const STREAMS_SHARE_MAX = 0.95;
+/**
+ * Share of its streams up to which an accelerator is preferred for its device (A9). Beyond it processors share the
+ * streams: a report is up to two seconds old, and a preference up to the last place has them refused.
+ */
+const STREAMS_PREFERRED_MAX = 2 / 3;
 /** Share of its power budget above which an agent hands work to processors (A14). */
 const POWER_SHARE_MAX = 0.8;
 /** Extra time that a request accepts at a processor to spare an agent above POWER_SHARE_MAX. */
@@ -69,7 +72,7 @@ export interface Cost {
   readonly price: number;
 }
 
-/** Free share of an agent that is about to refuse a stream: it is drawn where there is no other one. */
+/** Free share of an agent that reports no place for a stream: it is drawn where there is no other one. */
 const FREE_MIN = 1e-9;
 
 /** Facts of a decision that the costs of all candidates share. */
@@ -127,10 +130,10 @@ function isSaturated(entry: Loaded, ours: RequestClass, memory: RouteMemory, now
 
 /** Returns the share of an agent's streams that are free, at least `FREE_MIN`. */
 const freeOfStreams = ({ description: { streams = Number.POSITIVE_INFINITY }, load }: Loaded): number =>
-  Math.max(FREE_MIN, 1 - (load.streams ?? 0) / (streams * STREAMS_SHARE_MAX));
+  Math.max(FREE_MIN, 1 - (load.streams ?? 0) / streams);
 
-/** Reports whether an agent is about to refuse live streams. */
-const isFullOfStreams = (entry: Loaded): boolean => freeOfStreams(entry) === FREE_MIN;
+/** Reports whether an agent has many places for live streams left. */
+const isOpenToStreams = (entry: Loaded): boolean => freeOfStreams(entry) > 1 - STREAMS_PREFERRED_MAX;
 
 /** The last contexts of a list of candidates, by class and whether the request is realtime or live. */
 const contexts = new WeakMap<readonly Listed[], Map<string, CostContext>>();
@@ -153,7 +156,7 @@ export function costContext(
   const isFast = ({ entry }: Listed) =>
     !isProcessor(entry) &&
     !(hasProcessor && isHot(entry)) &&
-    !(live ? isFullOfStreams(entry) : isSaturated(entry, request.class, memory, now));
+    (live ? isOpenToStreams(entry) : !isSaturated(entry, request.class, memory, now));
   const free = fast ? listed.filter(isFast) : [];
   const hasFast = free.length > 0;
   const hasFree = free.some(({ entry: { load, description } }) => load.busy < description.slots);

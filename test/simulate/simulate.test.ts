@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { fleets } from './fleet.ts';
 import { ours, rivals } from './policies.ts';
 import { run, type Scenario } from './run.ts';
+import { scenarioNamed } from './scenarios.ts';
 
 const scenario: Scenario = {
   ...{ name: 'short', fleet: fleets.six, load: 0.8, seconds: 60, warmSeconds: 10, isolates: 60, lateMs: 1_000 },
@@ -30,4 +31,16 @@ it('C6 A2 twice the load breaks no residency, and 95 % of realtime speech is in 
   expect(breaches).toBe(0);
   expect(realtimeInDeadline).toBeGreaterThan(0.95);
   expect(goodput).toBeGreaterThan(0.95);
+});
+
+it.each([1, 600])('C6 neither herds nor overloads a slow pool, with %i isolates', (isolates) => {
+  expect(run({ ...scenario, isolates }, ours, 1).figures.waitMs).toBeLessThan(150);
+  const slow = { ...scenarioNamed('slow pool'), seconds: 90, isolates };
+  expect(run(slow, ours, 1).figures.waitMs).toBeLessThan(run(slow, policy('random'), 1).figures.waitMs / 2);
+});
+
+it('C6 streams near full fleets are refused as seldom as by two choices', () => {
+  const streams = { ...scenarioNamed('streams'), fleet: fleets.six, load: 0.93, seconds: 110 };
+  const { failed } = run(streams, ours, 1).figures;
+  expect(failed).toBeLessThanOrEqual(Math.max(0.001, 2 * run(streams, policy('two choices'), 1).figures.failed));
 });

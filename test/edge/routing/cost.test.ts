@@ -123,10 +123,12 @@ describe('A9 realtime speech', () => {
     const listed = (name: string, device: string, streams: number) =>
       agent(name, { device, models, streams: 100 }, { streams });
     const cpu = agent('cpu', { accelerator: 'cpu', models, streams: 100 });
-    const full = [listed('one', 'h100', 98), listed('two', 'h100', 98)];
+    const full = [listed('one', 'h100', 100), listed('two', 'h100', 100)];
     const asked = request({ class: 'realtime', live: true });
     expect(choices(asked, [...full, listed('l4', 'l4', 60)]).counts).toEqual({ l4: runs });
     expect(choices(asked, [...full, cpu]).counts).toEqual({ cpu: runs });
+    expect(choices(asked, [listed('half', 'l4', 50), cpu]).counts).toEqual({ half: runs });
+    expect(choices(asked, [listed('fuller', 'l4', 70), cpu]).counts).toEqual({ cpu: runs });
   });
 
   it('takes any device in other classes', () => {
