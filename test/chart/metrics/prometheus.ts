@@ -1,4 +1,4 @@
-// A Prometheus server that scrapes one page with the labels of a PodMonitor and evaluates rule files.
+// A Prometheus server that scrapes an agent with the labels of a PodMonitor, and an edge, and evaluates rule files.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ type Answer =
   | { readonly status: 'error'; readonly error: string };
 
 /** Labels that the Prometheus operator sets for the agent's container of pod `pool-0`. */
-const labels = { namespace: 'pools', pod: 'pool-0', container: 'agent', endpoint: 'agent' };
+const podLabels = { namespace: 'pools', pod: 'pool-0', container: 'agent', endpoint: 'agent' };
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
@@ -31,7 +31,7 @@ async function freePort(): Promise<number> {
 }
 
 /** Starts a server that scrapes and evaluates each second, whatever interval the groups of rules name. */
-export async function startPrometheus(target: string, rules: readonly string[]) {
+export async function startPrometheus(pages: { agent: string; edge: string }, rules: readonly string[]) {
   const folder = mkdtempSync(path.join(tmpdir(), 'auricle-prometheus-'));
   for (const file of rules) {
     const often = readFileSync(file, 'utf8').replaceAll(/^ +interval: \d+s$/gm, '');
@@ -40,7 +40,10 @@ export async function startPrometheus(target: string, rules: readonly string[]) 
   const config = {
     global: { scrape_interval: '1s', evaluation_interval: '1s' },
     rule_files: rules.map((file) => path.basename(file)),
-    scrape_configs: [{ job_name: 'pools/pool', static_configs: [{ targets: [new URL(target).host], labels }] }],
+    scrape_configs: [
+      { job_name: 'pools/pool', static_configs: [{ targets: [new URL(pages.agent).host], labels: podLabels }] },
+      { job_name: 'auricle-edge', static_configs: [{ targets: [new URL(pages.edge).host] }] },
+    ],
   };
   writeFileSync(path.join(folder, 'prometheus.yaml'), stringify(config));
   const address = `127.0.0.1:${await freePort()}`;

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { example, merge, only, render } from '../helm.ts';
 import { startBusyAgent } from './busy-agent.ts';
+import { startEdgePage } from './edge-page.ts';
 import { alerts, panels, recorded, ruleFiles } from './observability.ts';
 import { type Prometheus, startPrometheus } from './prometheus.ts';
 
@@ -14,18 +15,21 @@ const elsewhere = {
   auricle_agent_jobs_: 'jobs need queues and functions',
   auricle_agent_model_: 'loads need the model store',
   auricle_agent_tier_: 'tiers need the model store',
+  auricle_edge_series_dropped: 'the edge drops no series below 20,000',
 };
 const isElsewhere = (name: string) => Object.keys(elsewhere).some((begin) => name.startsWith(begin));
 
-const METRIC = /\b(?:auricle|nv|DCGM|keda|kube|pod|gpu|triton)[_:]\w[\w:]*|\bup\b/g;
-const namesIn = (query: string): string[] => [...new Set(query.match(METRIC))];
+const METRIC = /\b(?:auricle|nv|DCGM|keda|kube|pod|gpu|edge|triton)[_:]\w[\w:]*|\bup\b/g;
+const namesIn = (query: string): string[] => [...new Set(query.replaceAll(/"[^"]*"/g, '').match(METRIC))];
 const here = recorded.filter(({ expr }) => !namesIn(expr).some(isElsewhere));
 
 let agent: Awaited<ReturnType<typeof startBusyAgent>>;
+let edge: Awaited<ReturnType<typeof startEdgePage>>;
 let prometheus: Prometheus;
 beforeAll(async () => {
   agent = await startBusyAgent();
-  prometheus = await startPrometheus(agent.url, ruleFiles);
+  edge = await startEdgePage();
+  prometheus = await startPrometheus({ agent: agent.url, edge: edge.url }, ruleFiles);
   // Rates need two samples and work between them.
   await vi.waitFor(
     async () => {
@@ -38,6 +42,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(async () => {
   await prometheus?.stop();
+  edge?.stop();
   await agent?.stop();
 });
 
@@ -51,9 +56,13 @@ describe('R14 L8 a panel', () => {
 });
 
 describe('R10 L4 a rule', () => {
-  it.each(here)('$record: has series with namespace and pod', async ({ record = '' }) => {
-    for (const { metric } of await prometheus.query(record))
-      expect(metric).toMatchObject({ namespace: 'pools', pod: 'pool-0' });
+  const wanted = (record: string) =>
+    record.startsWith('edge:')
+      ? { zone: 'eu', model: 'reference-en', pool: 'pool' }
+      : { namespace: 'pools', pod: 'pool-0' };
+
+  it.each(here)('$record: has series with the labels of their origin', async ({ record = '' }) => {
+    for (const { metric } of await prometheus.query(record)) expect(metric).toMatchObject(wanted(record));
   });
 });
 

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { findCommand } from '../../../infra/cli/commands.ts';
+import { refusals } from '../../../shared/refusal.ts';
 import { promtool } from './install.ts';
 import { alerts, panels, ruleFiles, runbook } from './observability.ts';
 
@@ -17,6 +18,13 @@ describe('rules', () => {
   it.each(['rules', 'alerts'])('R10 L4 A19: report the truth in the cases of %s.test.yaml', async (name) => {
     await run(promtool, ['test', 'rules', path.join(import.meta.dirname, `${name}.test.yaml`)]);
   });
+});
+
+it('U10 alerts name outcomes that exist', () => {
+  const named = alerts.flatMap(({ expr }) => [...expr.matchAll(/outcome=~?"([^"]*)"/g)].map(([, text = '']) => text));
+  const words = named.flatMap((text) => text.split('|')).filter((word) => /^[a-z_]+$/.test(word));
+  expect(words.length).toBeGreaterThan(8);
+  for (const word of words) expect(Object.keys(refusals)).toContain(word);
 });
 
 describe('U10 the runbook', () => {
