@@ -8,6 +8,7 @@ import type { GateAnswer, GateStep } from './ledger/gate-step.ts';
 import type { KeyClaim, KeyDecision, KeyOutcome } from './ledger/idempotency.ts';
 import type { OutboxPage } from './ledger/outbox.ts';
 import type { Quota } from './ledger/quota.ts';
+import type { UsageRow } from './ledger/usage.ts';
 import type { RouteDecision } from './routing/decision.ts';
 import type { RefusedAgent } from './routing/refused-agents.ts';
 import type { MetricReport } from './telemetry/meter.ts';
@@ -21,6 +22,8 @@ export interface GateMethods extends OutboxMethods {
   apply(steps: readonly GateStep[]): GateAnswer[];
   quota(allowance: Claims['allowance'], share?: TokenShare): Quota;
   commitmentOf(subject: string): string;
+  /** Usage of the tenant in a month, by pool. */
+  usage(month: string): UsageRow[];
   claimKey(claim: KeyClaim): KeyDecision;
   renewKey(key: string, run?: string): void;
   endKey(key: string, outcome: KeyOutcome, content?: string, run?: string): boolean;
@@ -40,6 +43,10 @@ export interface RosterMethods extends OutboxMethods {
   addDecisions(decisions: readonly RouteDecision[]): void;
   decision(request: string): RouteDecision | undefined;
   drain(pool: string, order: DrainOrder): Result<readonly string[]>;
+  /** Adds a tenant with usage in a month. */
+  addTenant(month: string, name: string): void;
+  /** Tenants with usage in a month, some of those after `after`. */
+  tenants(month: string, after: string): string[];
   addMetrics(report: MetricReport): void;
   /** Series of the zone with their values. */
   metrics(): [series: string, value: number][];

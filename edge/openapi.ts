@@ -36,6 +36,7 @@ import { acceptBody, acceptedGap, listedGaps } from './audit/gaps.ts';
 import { listedLog } from './audit/read-log.ts';
 import { listedHits } from './audit/search.ts';
 import { errorBody } from './http/error-body.ts';
+import { listedUsage } from './jobs/list-usage.ts';
 import { projectBody, segmentBody } from './jobs/project-body.ts';
 import { createdProject, listedProjects, projectStatus } from './jobs/render-project.ts';
 import { grantedUpload, listedUploads, uploadStatus } from './jobs/render-upload.ts';
@@ -199,6 +200,7 @@ function describe() {
         ModelList: list(listedModel),
         ...modelSchemas(),
         PoolList: output(listedPools),
+        UsageList: output(listedUsage),
         RouteDecision: output(routeDecision),
         DrainRequest: input(drainBody),
         DrainedPool: output(drainedPool),

@@ -26,6 +26,7 @@ import { createUpload } from './jobs/create-upload.ts';
 import { editSegment } from './jobs/edit-segment.ts';
 import { jobHandlers } from './jobs/job-routes.ts';
 import { PROJECTS, UPLOADS } from './jobs/kinds.ts';
+import { listUsage } from './jobs/list-usage.ts';
 import { readAudio, readManifest } from './jobs/read-document.ts';
 import { readTranscript } from './jobs/read-transcript.ts';
 import { replayJobs } from './jobs/replay-jobs.ts';
@@ -106,7 +107,7 @@ const routes: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   '/v1/stream': { GET: openStream },
   '/v1/jobs/replay': { POST: replayJobs },
   '/v1/release': { GET: showRelease, PUT: takeRelease },
-  '/v1/usage': { POST: bookUsage },
+  '/v1/usage': { GET: listUsage, POST: bookUsage },
   '/v1/uploads': { GET: uploads.list, POST: createUpload },
   '/v1/uploads/:name': { GET: uploads.show, DELETE: uploads.remove },
   '/v1/uploads/:name/events': { GET: uploads.follow },

@@ -29,6 +29,7 @@ import { type ReserveLease, report } from './reserve.ts';
 import { quotaOfShare, takeShare } from './share.ts';
 import { Shares } from './shares.ts';
 import { DELIVERY_RETRY_MAX_MS, Shipper } from './ship.ts';
+import { monthOf, Usage, type UsageRow } from './usage.ts';
 
 /**
  * Time the events of a buffered tenant stay in memory only; one write for all costs as much as one for each
@@ -48,6 +49,7 @@ interface Opened {
   readonly booked: Booked;
   readonly shares: Shares;
   readonly keys: IdempotencyKeys;
+  readonly usage: Usage;
   readonly commitments: Commitments;
 }
 
@@ -72,6 +74,9 @@ export class Gate extends DurableObject<Bindings> implements GateMethods {
   #resting = false;
   /** Last write of events by this instance, ms since 1970. */
   #eventsAt = 0;
+  /** Month in which the Roster has the tenant's name, and the month that it lacks. */
+  #listed: string | undefined;
+  #unlisted: string | undefined;
   #opened: Opened | undefined;
 
   constructor(ctx: DurableObjectState, env: Bindings) {
@@ -96,7 +101,8 @@ export class Gate extends DurableObject<Bindings> implements GateMethods {
     this.#allowance = row ? (JSON.parse(row.state) as AllowanceState) : freshAllowance;
     this.#written = this.#allowance;
     const keys = new IdempotencyKeys(sql);
-    this.#opened = { outbox, shipper, booked, shares, keys, commitments: openCommitments(sql) };
+    const usage = new Usage(sql);
+    this.#opened = { outbox, shipper, booked, shares, keys, usage, commitments: openCommitments(sql) };
     return this.#opened;
   }
 
@@ -118,6 +124,10 @@ export class Gate extends DurableObject<Bindings> implements GateMethods {
 
   get #keys(): IdempotencyKeys {
     return (this.#opened ?? this.#open()).keys;
+  }
+
+  get #usage(): Usage {
+    return (this.#opened ?? this.#open()).usage;
   }
 
   get #commitments(): Commitments {
@@ -227,6 +237,7 @@ export class Gate extends DurableObject<Bindings> implements GateMethods {
   alarm(): void {
     this.#alarm = undefined;
     this.#resting = false;
+    this.#list();
     const now = Date.now();
     const { state, events } = this.#expire(now);
     if (events.length > 0) this.#write(state, [...this.#unwritten, ...events], now);
@@ -241,6 +252,25 @@ export class Gate extends DurableObject<Bindings> implements GateMethods {
       createEvent({ type: 'inference.unknown', tenant, request: id, action }, now),
     );
     return { state, events };
+  }
+
+  /** Adds the tenant to those of the month at the Roster of the zone; the next write or alarm tries again. */
+  #list(): void {
+    const month = this.#unlisted;
+    const [tenant = '', zone] = (this.ctx.id.name ?? '').split('/');
+    if (month === undefined || zone === undefined || tenant.startsWith('@')) return;
+    this.#unlisted = undefined;
+    const listed = this.env.ROSTER.getByName(zone).addTenant(month, tenant);
+    this.ctx.waitUntil(
+      listed.then(
+        () => {
+          this.#listed = month;
+        },
+        () => {
+          this.#unlisted ??= month;
+        },
+      ),
+    );
   }
 
   #rest(now: number): void {
@@ -277,6 +307,12 @@ export class Gate extends DurableObject<Bindings> implements GateMethods {
     if (!this.#opened) return { epoch: '', rows: [], waiting: 0 };
     if (this.#unwritten.length > 0) this.#write(this.#allowance, this.#unwritten, Date.now());
     return this.#outbox.page(after, limit);
+  }
+
+  /** Returns the usage of a month by pool; an unused gate has none. */
+  usage(month: string): UsageRow[] {
+    if (this.#unwritten.length > 0) this.#write(this.#allowance, this.#unwritten, Date.now());
+    return this.#opened?.usage.read(month) ?? [];
   }
 
   /** Claims an Idempotency-Key for a request; durable when the answer leaves. */
@@ -321,6 +357,7 @@ export class Gate extends DurableObject<Bindings> implements GateMethods {
         }
         if (events.length > 0) this.#outbox.add(events, now);
         this.#booked.write(now);
+        this.#usage.write(events);
         this.#shares.write(now);
       });
     } catch (error) {
@@ -329,10 +366,12 @@ export class Gate extends DurableObject<Bindings> implements GateMethods {
       throw error;
     }
     this.#shares.written();
+    if (this.#usage.written(now) && this.#listed !== monthOf(now)) this.#unlisted = monthOf(now);
     this.#allowance = next;
     this.#written = next;
     this.#unwritten = [];
     if (events.length > 0) this.#eventsAt = now;
+    this.#list();
     this.#shipper.nudge();
     this.#setAlarm();
   }

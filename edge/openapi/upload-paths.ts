@@ -1,5 +1,7 @@
 import { UPLOAD_ID } from '../../shared/jobs/paths.ts';
 import { transcriptFormats } from '../../shared/jobs/upload-contract.ts';
+import { USAGE_AFTER } from '../jobs/list-usage.ts';
+import { MONTH } from '../ledger/usage.ts';
 import { idempotencyKey, inPath, json, query, requestId, schema, success, text } from './parts.ts';
 import { allowance, errors, identified } from './refusals.ts';
 import { like, oneOf, whole } from './values.ts';
@@ -33,6 +35,20 @@ export function uploadPaths() {
       },
     },
     '/v1/usage': {
+      get: {
+        operationId: 'listUsage',
+        summary: 'Usage of all tenants in a month, by home zone and pool; for operators',
+        description:
+          'Served requests and seconds of audio, in pages of 100 tenants of a zone; a page may be empty. Scope `operate`.',
+        parameters: [
+          query('month', 'Month in UTC, as `2026-11`; default: the current one.', like(MONTH)),
+          query('after', '`next` of the page before.', like(USAGE_AFTER)),
+        ],
+        responses: {
+          ...success('Usage, by tenant and pool', json('UsageList')),
+          ...errors([...identified, 'field_invalid', 'audit_unavailable']),
+        },
+      },
       post: {
         operationId: 'bookUsage',
         summary: 'Books the usage of an upload, reported by the functions with a token of their own',

@@ -25,6 +25,7 @@ import { DrainOrders, draining, modelsOnlyAt } from './drain-orders.ts';
 import { ClosedAgents, LastMessages, ROSTER_GONE_MS } from './known-agents.ts';
 import { type RefusedAgent, RefusedAgents } from './refused-agents.ts';
 import { StoredRelease } from './stored-release.ts';
+import { StoredTenants } from './stored-tenants.ts';
 
 /** Queued messages of one socket; an agent sends one a second. */
 const ROSTER_WAITING_MAX = 16;
@@ -67,6 +68,7 @@ export class Roster extends DurableObject<Bindings> implements RosterMethods {
   readonly #decisions = new StoredDecisions();
   readonly #drains = new DrainOrders();
   readonly #metrics: StoredMetrics;
+  readonly #tenants: StoredTenants;
 
   constructor(ctx: DurableObjectState, env: Bindings) {
     super(ctx, env);
@@ -77,6 +79,7 @@ export class Roster extends DurableObject<Bindings> implements RosterMethods {
     this.#shipper = new Shipper(this.#outbox, ctx.storage.sql, env, name === undefined ? undefined : `roster/${name}`);
     this.#rest = new Rest(ctx.storage, this.#outbox, this.#shipper);
     this.#metrics = new StoredMetrics(name ?? '');
+    this.#tenants = new StoredTenants(ctx.storage.sql);
   }
 
   /**
@@ -141,6 +144,14 @@ export class Roster extends DurableObject<Bindings> implements RosterMethods {
   /** Returns the decision about a recent request. */
   decision(request: string): RouteDecision | undefined {
     return this.#decisions.get(request, Date.now());
+  }
+
+  addTenant(month: string, name: string): void {
+    this.#tenants.add(month, name);
+  }
+
+  tenants(month: string, after: string): string[] {
+    return this.#tenants.list(month, after);
   }
 
   addMetrics(report: MetricReport): void {

@@ -141,6 +141,14 @@ ${measured}`,
     run: async (given, headers) => (await import('./pools/pools.ts')).drain(given, headers),
   },
   {
+    name: 'usage',
+    does: 'prints requests and seconds of audio of each tenant in a month, by pool, as CSV',
+    takes: ['month', ['tenant', 'only this tenant']],
+    more: `dollars_per_hour is an hour of audio at the pool: the price of its agents of now, as if they had run since
+the month began, by all audio of the pool in the month. It is empty where an agent names no price.`,
+    run: async (given, headers) => (await import('./pools/usage.ts')).usage(given, headers),
+  },
+  {
     name: 'route explain',
     operands: 'REQUEST',
     does: 'shows how the agents of a recent request were chosen, by its x-request-id',

@@ -69,6 +69,7 @@ export const options = {
   zones: { value: 'ZONE,…', default: 'eu', means: 'residency zones of the environment' },
   pools: { value: 'NAME=ZONE,…', means: 'pools and their zones; default pool-ZONE in each zone' },
   domain: { value: 'HOST', means: 'host of the edge; agents are below pools.HOST' },
+  month: { value: 'MONTH', means: 'month in UTC, as 2026-11; default the current one' },
   alias: { value: 'NAME', means: 'alias to move; default stable' },
 } as const satisfies Readonly<Record<string, Option>>;
 

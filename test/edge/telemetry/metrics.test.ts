@@ -6,6 +6,8 @@ import { StoredMetrics } from '../../../edge/telemetry/stored-metrics.ts';
 import { ask, startAgent, upload } from '../../fake/network.ts';
 import { makeToken } from '../authority.ts';
 
+/** Reports leave once a second, and later on a busy machine. */
+const patience = { timeout: 8_000, interval: 50 };
 const quota = (minute: number, day: number) => ({
   requests: { limit: 100, remaining: minute },
   audioSeconds: { limit: 100, remaining: day },
@@ -27,7 +29,7 @@ describe('R14 metrics of the edge', () => {
     await answer.text();
     const labels = { zone: 'eu', action: 'transcribe', model, pool };
     const requests = seriesOf('auricle_edge_requests_total', { ...labels, outcome: 'ok' });
-    await expect.poll(async () => value(await page(), requests)).toBe('1');
+    await expect.poll(async () => value(await page(), requests), patience).toBe('1');
     const text = await page();
     expect(Number(value(text, seriesOf('auricle_edge_audio_seconds_total', labels)))).toBeCloseTo(8.47);
     expect(value(text, seriesOf('auricle_edge_request_seconds_count', { zone: 'eu', model, pool }))).toBe('1');
@@ -40,8 +42,8 @@ describe('R14 metrics of the edge', () => {
     expect((await upload({ token: null })).status).toBe(401);
     const refused = (action: string, outcome: string) =>
       seriesOf('auricle_edge_requests_total', { zone: 'eu', action, model: '', pool: '', outcome });
-    await expect.poll(async () => value(await page(), refused('transcribe', 'model_unknown'))).toBeDefined();
-    await expect.poll(async () => value(await page(), refused('transcribe', 'token_missing'))).toBeDefined();
+    await expect.poll(async () => value(await page(), refused('transcribe', 'model_unknown')), patience).toBeDefined();
+    await expect.poll(async () => value(await page(), refused('transcribe', 'token_missing')), patience).toBeDefined();
     expect(await page()).not.toContain(invented);
   });
 
