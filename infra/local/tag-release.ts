@@ -32,6 +32,8 @@ try {
 }
 
 writeFileSync(changelog, dated.text);
+const chart = path.join(ROOT, 'infra/pool/chart/Chart.yaml');
+writeFileSync(chart, readFileSync(chart, 'utf8').replace(/^(version|appVersion): .*$/gm, `$1: ${version}`));
 show('npm', 'version', version, '--no-git-tag-version');
 git('commit', '-am', `Release ${version}`);
 git('tag', '-a', tag, '-m', `Auricle ${version}`);

@@ -48,6 +48,17 @@ describe('R7: the containers of a pod', () => {
     expect(made.spec.volumes).toContainEqual({ name: 'engine-models', emptyDir: { sizeLimit: '36Gi' } });
   });
 
+  it('L3: share a store of verified models with the agents of their node', async () => {
+    const made = await pod(aks, { models: { hostPath: '/var/lib/models' } });
+    const agent = container(made, 'agent');
+    expect(environmentOf(agent).AURICLE_MODEL_STORE).toBe('/models/store');
+    expect(agent.volumeMounts).toContainEqual({ name: 'store', mountPath: '/models/store' });
+    expect(made.spec.volumes).toContainEqual({
+      name: 'store',
+      hostPath: { path: '/var/lib/models', type: 'Directory' },
+    });
+  });
+
   it('have secrets as files by reference, and none as a variable', async () => {
     const made = await pod(aks, { engine: { keySecret: 'key' } });
     const secrets = made.spec.volumes.flatMap(({ secret }) => (secret as { secretName: string })?.secretName ?? []);
@@ -67,11 +78,14 @@ describe('the life of a pod', () => {
     expect(livenessProbe.httpGet?.path).toBe('/healthz');
   });
 
-  it('ends after drain.seconds and the time to stop', async () => {
-    const made = await pod(aks, { drain: { seconds: 900 } });
-    expect(environmentOf(container(made, 'agent')).AURICLE_DRAIN_MS).toBe('900000');
-    expect(made.spec.terminationGracePeriodSeconds).toBe(945);
-  });
+  it.each([{ drain: { seconds: 900 } }, { scaling: { streamMinutes: 15 } }])(
+    'ends after the length of a stream and the time to stop: %j',
+    async (over) => {
+      const made = await pod(aks, over);
+      expect(environmentOf(container(made, 'agent')).AURICLE_DRAIN_MS).toBe('900000');
+      expect(made.spec.terminationGracePeriodSeconds).toBe(945);
+    },
+  );
 
   it('leaves its volume, which may hold audit events, to the operator', async () => {
     expect(only(await render(aks), 'StatefulSet').spec).toMatchObject({
@@ -93,7 +107,7 @@ describe('the life of a pod', () => {
   });
 });
 
-describe('L2: the accelerator', () => {
+describe('L2, A23: the accelerator', () => {
   it.each([
     [1, 1, 1],
     [4, 2, 8],

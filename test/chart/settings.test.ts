@@ -57,6 +57,10 @@ it('announces the host that the gateway routes to the pod', async () => {
   expect(readSettings(given).endpoint).toBe('https://aks-westeurope-0.pools.example.com:8443');
 });
 
+it('starts workers for its streams, not for the cores of the node', async () => {
+  expect(readSettings(await agentEnvironment(merge(aks, { agent: { streams: 1_001 } }))).workers).toBe(5);
+});
+
 it('gives settings of the operator precedence', async () => {
   const given = await agentEnvironment(merge(aks, { agent: { settings: { AURICLE_AAC: 'on', AURICLE_SLOTS: 16 } } }));
   expect(readSettings(given)).toMatchObject({ aac: true, slots: 16 });

@@ -1,12 +1,20 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { CHART, example, refusal } from './helm.ts';
 import { readValues, valuesSchema, valuesTable } from './values.ts';
 
 const values = readValues(readFileSync(path.join(CHART, 'values.yaml'), 'utf8'));
 const minimal = example('embedded');
 const format = (json: unknown) => `${JSON.stringify(json, null, 2)}\n`;
+
+it('has the version of the release', () => {
+  const { version } = JSON.parse(readFileSync(path.join(CHART, '../../../package.json'), 'utf8')) as {
+    version: string;
+  };
+  expect(parse(readFileSync(path.join(CHART, 'Chart.yaml'), 'utf8'))).toMatchObject({ version, appVersion: version });
+});
 
 it('documents every value in a comment', () => {
   const bare = values.filter(({ text, initial }) => text === '' && initial !== undefined);
@@ -27,6 +35,6 @@ it.each([
   ['a misspelt section', { gatway: { kind: 'traefik' } }, /additional properties 'gatway' not allowed/],
   ['a misspelt key', { gateway: { knd: 'traefik' } }, /additional properties 'knd' not allowed/],
   ['an unknown engine', { engine: { kind: 'whisper' } }, /engine\/kind.*must be one of/],
-  ['a number as text', { drain: { seconds: '120' } }, /drain\/seconds.*want integer/],
+  ['a number as text', { drain: { seconds: '120' } }, /drain\/seconds.*got string/],
   ['a number out of range', { agent: { port: 80 } }, /agent\/port.*minimum/],
 ])('refuses %s', async (_, over, message) => expect(await refusal({ ...minimal, ...over })).toMatch(message));

@@ -20,7 +20,8 @@
   "AURICLE_ENDPOINT" (include "auricle.endpoint" .)
   "AURICLE_STREAMS" .Values.agent.streams
   "AURICLE_SLOTS" .Values.agent.slots
-  "AURICLE_DRAIN_MS" (mul 1000 .Values.drain.seconds)
+  "AURICLE_WORKERS" (.Values.agent.workers | default (div (add .Values.agent.streams 249) 250))
+  "AURICLE_DRAIN_MS" (mul 1000 (include "auricle.drainSeconds" . | int))
   "AURICLE_STATE_DIR" "/var/lib/auricle"
   "AURICLE_EDGE_URL" (required "edge.url is required: the address of the edge" .Values.edge.url)
   "AURICLE_EDGE_KEYS_FILE" "/etc/auricle/trust/edge-keys.json"

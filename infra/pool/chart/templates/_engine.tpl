@@ -24,12 +24,12 @@
     {{- end }}
   {{- end }}
   startupProbe:
-    exec: { command: {{ toJson $engine.alive }} }
+    exec: { command: {{ .Values.engine.alive | default $engine.alive | toJson }} }
     periodSeconds: 5
     timeoutSeconds: 10
     failureThreshold: {{ div (add 4 (include "auricle.startSeconds" . | int)) 5 }}
   livenessProbe:
-    exec: { command: {{ toJson $engine.alive }} }
+    exec: { command: {{ .Values.engine.alive | default $engine.alive | toJson }} }
     periodSeconds: 20
     timeoutSeconds: 10
     failureThreshold: 3

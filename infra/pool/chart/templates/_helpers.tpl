@@ -1,7 +1,12 @@
 {{/* Names and labels. Every template of the chart takes them from here. */}}
 
 {{- define "auricle.name" -}}
-{{- .Values.pool.name | default .Release.Name | trunc 50 | trimSuffix "-" -}}
+{{- .Values.pool.name | default .Release.Name -}}
+{{- end -}}
+
+{{/* Seconds that work in flight has after SIGTERM. */}}
+{{- define "auricle.drainSeconds" -}}
+{{- .Values.drain.seconds | default (mul 60 .Values.scaling.streamMinutes) | int -}}
 {{- end -}}
 
 {{/* Labels that select the pods; they never change in the life of a release. */}}

@@ -29,6 +29,10 @@
 {{- if and (or (ne .Values.gateway.kind "none") (eq .Values.mode "production")) (not .Values.tls.secret) -}}
 {{- fail "tls.secret is required in production and with a gateway: TLS ends in the agent" -}}
 {{- end -}}
+{{- $name := include "auricle.name" . -}}
+{{- if or (gt (len $name) 50) (not (regexMatch "^[a-z]([a-z0-9-]*[a-z0-9])?$" $name)) -}}
+{{- fail (printf "pool.name %s: a pool's name is a DNS label of up to 50 characters, so that its pods are hosts" $name) -}}
+{{- end -}}
 {{- if gt (.Values.scaling.minReplicas | int) (.Values.scaling.maxReplicas | int) -}}
 {{- fail "scaling.minReplicas is more than scaling.maxReplicas" -}}
 {{- end -}}
