@@ -56,6 +56,15 @@ describe('R15 KEDA', () => {
     expect(await refusal(scaled({ kind: 'keda' }, { models: { names: null } }))).toContain('models.names');
   });
 
+  it('sends functions a pool token, never the client secret of a provider', async () => {
+    const poolToken = { secret: 'client', provider: { url: 'https://login.example.com/token', client: 'pool' } };
+    expect(await refusal(scaled({ kind: 'keda' }, { poolToken }))).toContain('scaling.demandSecret');
+    const manifests = await render(scaled({ kind: 'keda', demandSecret: 'keda-token' }, { poolToken }));
+    expect(only(manifests, 'TriggerAuthentication').spec).toEqual({
+      secretTargetRef: [{ parameter: 'token', name: 'keda-token', key: 'token' }],
+    });
+  });
+
   it('gives a pod 70 % of its streams, and keeps spare pods beside them', async () => {
     const { triggers } = await specOf(scaled({ kind: 'keda', spare: 2 }, { agent: { streams: 100 } }));
     const { query = '', threshold } = triggers.find(({ name }) => name === 'streams')?.metadata ?? {};

@@ -4,6 +4,7 @@ import { DEMAND_MODELS_MAX, DEMAND_MS, noteDemand } from '../../../functions/dem
 import { onDemand } from '../../../functions/demand/on-demand.ts';
 import type { Messages, QueueOf } from '../../../functions/store/jobs.ts';
 import type { Delivery } from '../../../shared/audit/delivery.ts';
+import { auditEvent } from '../../../shared/audit/event.ts';
 import { MemoryRows } from '../../fake/rows.ts';
 import { type Callers, makeCallers } from '../callers.ts';
 
@@ -30,10 +31,12 @@ const context = () => ({
   },
 });
 
-const end = (model: string, more: object = {}) => ({
-  ...{ v: 1, type: 'inference.complete', action: 'transcribe', reason: 'no_pool', at: now, model },
-  ...more,
-});
+const end = (model: string, more: object = {}) =>
+  auditEvent.parse({
+    ...{ v: 1, id: crypto.randomUUID(), producer: 'edge', tenant: 'acme', request: 'r', action: 'transcribe' },
+    ...{ type: 'inference.complete', status: 503, reason: 'no_pool', at: now, model },
+    ...more,
+  });
 const deliver = (events: unknown[], zone = 'eu') => {
   const delivery: Delivery = {
     ...{ v: 1, producer: `gate/acme/${zone}`, epoch: crypto.randomUUID(), oldest: 1 },

@@ -41,8 +41,8 @@
 {{- if not (or $token.secret (and $token.provider.url $token.provider.assertionFile)) -}}
 {{- fail "poolToken.secret is required: the Secret with the pool token or the client secret" -}}
 {{- end -}}
-{{- if and $token.provider.url (eq .Values.scaling.kind "keda") .Values.scaling.demand -}}
-{{- fail "scaling.demand shows functions the pool token of a Secret: set it to false with poolToken.provider.url" -}}
+{{- if and $token.provider.url (eq .Values.scaling.kind "keda") .Values.scaling.demand (not .Values.scaling.demandSecret) -}}
+{{- fail "scaling.demand shows functions the pool token of a Secret: poolToken.provider.url needs scaling.demandSecret" -}}
 {{- end -}}
 {{- $release := list .Values.functions.releaseUrl .Values.functions.releaseVault | compact | len -}}
 {{- if or (gt $release 1) (and .Values.functions.url (eq $release 0)) -}}
