@@ -26,6 +26,8 @@ export interface Running extends Shared {
 interface Having {
   readonly parts?: PartName[];
   readonly pools?: readonly Pool[];
+  /** Settings of its agents. */
+  readonly agentSettings?: Readonly<Record<string, string>>;
   /** Variables that name a collector of traces. */
   readonly collector?: Readonly<Record<string, string>>;
 }
@@ -34,13 +36,14 @@ interface Having {
 export const ENGLISH_POOLS: readonly Pool[] = usualPools.map((pool) => ({ ...pool, models: ['reference-en'] }));
 
 /** Starts a stack. */
-export async function run({ parts, pools, collector }: Having = {}): Promise<Running> {
+export async function run({ parts, pools, agentSettings, collector }: Having = {}): Promise<Running> {
   const state = mkdtempSync(path.join(os.tmpdir(), 'auricle-test-'));
   const stack = await startStack({
     port: 0,
     state,
     ...(parts && { parts }),
     ...(pools && { pools }),
+    ...(agentSettings && { agentSettings }),
     ...(collector && { collector }),
   });
   const end = async () => {

@@ -25,7 +25,7 @@ let running: Running;
 let undisturbed: Line[];
 
 beforeAll(async () => {
-  running = await run({ pools: ENGLISH_POOLS });
+  running = await run({ pools: ENGLISH_POOLS, agentSettings: { AURICLE_DEGRADE_WINDOW_SECONDS: '1' } });
   const listener = await listen(running);
   listener.send(story.bytes);
   undisturbed = await finish(listener);
@@ -36,12 +36,16 @@ afterEach(async () => {
   await whole(running.stack);
 });
 
-async function transcribe(): Promise<string> {
+async function post(more: Readonly<Record<string, string>> = {}): Promise<Response> {
   const form = new FormData();
   form.set('model', 'reference-en');
   form.set('file', new Blob([clipBytes(spoken)]), spoken.file);
-  const headers = { authorization: `Bearer ${running.stack.token}` };
-  const answer = await fetch(`${running.stack.url}/v1/audio/transcriptions`, { method: 'POST', headers, body: form });
+  const headers = { authorization: `Bearer ${running.stack.token}`, ...more };
+  return fetch(`${running.stack.url}/v1/audio/transcriptions`, { method: 'POST', headers, body: form });
+}
+
+async function transcribe(): Promise<string> {
+  const answer = await post();
   const body = (await answer.json()) as { text?: string; error?: { code: string } };
   return `${answer.status} ${body.text ?? body.error?.code}`;
 }
@@ -128,5 +132,47 @@ describe('C6 an agent under load', () => {
       await load.stop();
     }
     expect(new Set(await load.stop())).toEqual(new Set([`200 ${spoken.text}`]));
+  });
+});
+
+/** Callers of recordings with a promise of 300 ms: more of them wait than five for each pool. */
+const URGENT_CALLERS = 32;
+/** Interval in which engines stand still or work, ms: longer than the promise, and shorter than a window. */
+const STALL_MS = 400;
+
+/** Lets the engines stand still every other interval. Returns the end of it. */
+function stutter(): () => void {
+  const engines = running.stack.parts.filter((name) => name.startsWith('engine-'));
+  const kill = (signal: NodeJS.Signals) => engines.map((name) => running.stack.kill(name, signal));
+  let isStill = false;
+  const beat = setInterval(() => {
+    isStill = !isStill;
+    kill(isStill ? 'SIGSTOP' : 'SIGCONT');
+  }, STALL_MS);
+  return () => {
+    clearInterval(beat);
+    kill('SIGCONT');
+  };
+}
+
+const qualityOf = ({ headers }: Response) => headers.get('x-auricle-degraded');
+
+describe('A20 pools whose engines are too slow for their load', () => {
+  it('step down, mark their answers, and step up again', async () => {
+    const seen = new Set<string | null>();
+    let isOver = false;
+    const call = async () => {
+      while (!isOver) seen.add(qualityOf(await post({ 'x-auricle-class': 'realtime' })));
+    };
+    const smooth = stutter();
+    const callers = Promise.all(Array.from({ length: URGENT_CALLERS }, call));
+    try {
+      await expect.poll(() => seen.has('1'), patience).toBe(true);
+    } finally {
+      isOver = true;
+      smooth();
+      await callers;
+    }
+    await expect.poll(async () => qualityOf(await post()), patience).toBe(null);
   });
 });
