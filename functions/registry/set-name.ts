@@ -18,19 +18,35 @@ export async function listNames(context: Pick<ModelContext, 'rows'>): Promise<Na
     .flatMap((key) => names[key] ?? []);
 }
 
-export async function setName(context: ModelContext, move: NameMove): Promise<Result<z.infer<typeof nameRow>>> {
-  const { name, tenant, model } = move;
+/** Moves a name, or several, and publishes them together. Stops at the first move that is refused. */
+export async function setName(
+  context: ModelContext,
+  { others = [], ...move }: NameMove,
+): Promise<Result<z.infer<typeof nameRow>>> {
+  const { name, tenant } = move;
+  let moved = await moveName(context, move);
+  if (!moved.ok) return moved;
+  for (const other of others) {
+    moved = await moveName(context, { ...move, name: other });
+    if (!moved.ok) break;
+  }
+  const published = await afterEntry(context, NAMES_LOG);
+  if (!moved.ok) return moved;
+  if (!published.ok) return published;
+  const { names, at } = moved.value;
+  return ok(names?.[keyOfName(name, tenant)] ?? { name, ...(tenant && { tenant }), since: at });
+}
+
+/** Returns the registry of names after a move. */
+async function moveName(context: ModelContext, move: Omit<NameMove, 'others'>): Promise<Result<Registry>> {
+  const { name, model } = move;
   const done = await append(context, NAMES_LOG, async (known) => {
     const own = await readOwn(context, name);
     const target = model === undefined ? undefined : (await readModel(context, model)).registry;
     const decided = decideName(known, move, { own, target });
     return decided.ok ? ok({ draft: decided.value, answer: undefined }) : decided;
   });
-  if (!done.ok) return done;
-  const published = await afterEntry(context, NAMES_LOG);
-  if (!published.ok) return published;
-  const { registry } = done.value;
-  return ok(registry.names?.[keyOfName(name, tenant)] ?? { name, ...(tenant && { tenant }), since: registry.at });
+  return done.ok ? ok(done.value.registry) : done;
 }
 
 /** Returns the registry of the model with the name itself; an empty one where no model can have it. */

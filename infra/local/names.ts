@@ -37,11 +37,14 @@ export async function setNames(url: string, token: string): Promise<void> {
   };
   const known = named.parse(await call('/v1/names')).data.filter(({ tenant }) => tenant === undefined);
   const models = served.parse(await call('/v1/models')).data;
-  for (const { name, model } of missingNames(
-    known.map(({ name: one }) => one),
+  const missing = missingNames(
+    known.map(({ name }) => name),
     models,
-  )) {
-    await call('/v1/names', { name, model, reason: 'name of an official client' });
+  );
+  // Each call publishes a release map.
+  for (const [model, moves] of Map.groupBy(missing, (one) => one.model)) {
+    const [name, ...others] = moves.map((move) => move.name);
+    await call('/v1/names', { name, others, model, reason: 'name of an official client' });
   }
 }
 

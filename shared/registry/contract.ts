@@ -129,8 +129,16 @@ export const logPage = z.object({ entries: z.array(entry), next: z.number().int(
 
 export const nameList = z.object({ names: z.array(namedModel) });
 
+/** Further names in one request: those that a client library knows, each an entry of the log. */
+const NAMES_MOVED_MAX = 32;
+
 export const nameMove = z.object({
   name: requestedModel.describe('`default` serves requests that name no model'),
+  others: z
+    .array(requestedModel)
+    .max(NAMES_MOVED_MAX)
+    .optional()
+    .describe('Further names that move likewise, in order, up to the first that is refused'),
   tenant: tenantName.optional().describe('Absent: for the whole fleet'),
   model: modelName.optional().describe('Absent: removes the name'),
   from: modelName.optional().describe('Model that the name has now, for compare-and-set'),

@@ -30,6 +30,32 @@ const model = (stage: Standing['stage'] | undefined): Registry => ({
 });
 const unregistered = model(undefined);
 
+/** Functions with stores in memory, and what they publish and report. */
+async function openNames() {
+  const now = Date.now();
+  const callers = await makeCallers();
+  const released: ReleaseMap[] = [];
+  const told: EventDraft[] = [];
+  const context: ModelContext = {
+    rows: new RowsWithFiles(),
+    blobs: new ModelBlobs(),
+    signers: [],
+    zone: 'eu',
+    audit: {
+      report: async (_zone, draft, id = '') => {
+        told.push(draft);
+        return ok({ id, producer: '', epoch: '', pseq: told.length });
+      },
+    },
+    edge: { publish: async (map) => void released.push(map) },
+    settings: callers.settings,
+    log: () => {},
+    now: () => now,
+  };
+  const set = (body: object) => askModels(callers, context, onSetName, { body });
+  return { set, released, told, context, callers, now };
+}
+
 describe('U3 a name moves', () => {
   it.each([
     ['to a model without a log', fresh, { model: 'm' }, unregistered, unregistered, undefined],
@@ -53,27 +79,7 @@ describe('U3 a name moves', () => {
   });
 
   it('into the release map and the audit log, and away again', async () => {
-    const now = Date.now();
-    const callers = await makeCallers();
-    const released: ReleaseMap[] = [];
-    const told: EventDraft[] = [];
-    const context: ModelContext = {
-      rows: new RowsWithFiles(),
-      blobs: new ModelBlobs(),
-      signers: [],
-      zone: 'eu',
-      audit: {
-        report: async (_zone, draft, id = '') => {
-          told.push(draft);
-          return ok({ id, producer: '', epoch: '', pseq: told.length });
-        },
-      },
-      edge: { publish: async (map) => void released.push(map) },
-      settings: callers.settings,
-      log: () => {},
-      now: () => now,
-    };
-    const set = (body: object) => askModels(callers, context, onSetName, { body });
+    const { set, released, told, context, callers, now } = await openNames();
     expect(await set({ name: 'Org/Whisper', model: 'm' })).toMatchObject({ status: 200, body: { model: 'm' } });
     expect(await set({ name: 'default', tenant: 'acme', model: 'm', reason: 'theirs' })).toMatchObject({ status: 200 });
     expect(await set({ name: 'default', tenant: 'acme', model: 'm' })).toMatchObject({ status: 200 });
@@ -87,6 +93,15 @@ describe('U3 a name moves', () => {
     const listed = await askModels(callers, context, onNames, {});
     expect(listed.body).toEqual({ names: [{ name: 'default', tenant: 'acme', model: 'm', since: now }] });
     expect(await askModels(callers, context, onNames, { operate: false })).toMatchObject({ status: 403 });
+  });
+
+  it('with others in one release, up to the first that is refused', async () => {
+    const { set, released, told } = await openNames();
+    expect(await set({ name: 'a', others: ['b', 'c'], model: 'm' })).toMatchObject({ body: { name: 'a', model: 'm' } });
+    expect(released).toMatchObject([{ names: { a: 'm', b: 'm', c: 'm' } }]);
+    expect(told).toMatchObject([{ alias: 'a' }, { alias: 'b' }, { alias: 'c' }]);
+    expect(await set({ name: 'd', others: ['a', 'e'], model: 'n' })).toMatchObject({ status: 409 });
+    expect(released.map(({ names }) => names?.d)).toEqual([undefined, 'n']);
   });
 
   it('finds a tenant’s own model first, and no member of an object', () => {
