@@ -7,6 +7,18 @@ export interface Figure {
   readonly percent?: true;
 }
 
+/** Rows of the validity bench: the mean waits of each class of a scenario, predicted and measured. */
+const waitsOf = (key: string, scenario: string, kinds: readonly string[]): Figure[] => [
+  ...kinds.flatMap((kind) => [
+    { name: `${key}_${kind}_predicted_ms`, what: `${scenario}, ${kind}: mean wait predicted, ms`, decimals: 0 },
+    { name: `${key}_${kind}_measured_ms`, what: 'the same on real processes', decimals: 0 },
+  ]),
+  { name: `${key}_ratio`, what: `${scenario}: measured over predicted, median of rounds`, decimals: 2 },
+  { name: `${key}_ratio_low`, what: 'the lowest round', decimals: 2 },
+  { name: `${key}_ratio_high`, what: 'the highest', decimals: 2 },
+];
+const allClasses = ['all', 'realtime', 'interactive', 'default', 'batch'];
+
 /** Figures of each result file, in the order in which `RESULTS.md` shows them. */
 export const figures: Readonly<Record<string, readonly Figure[]>> = {
   windows: [
@@ -198,6 +210,17 @@ export const figures: Readonly<Record<string, readonly Figure[]>> = {
     { name: 'p99_still', what: 'one agent stands still for 20 s', decimals: 2 },
     { name: 'p99_jitter', what: '2 % of services take ten times as long at any agent', decimals: 2 },
     { name: 'won_none', what: 'second attempts that answer first, without a fault', decimals: 2 },
+  ],
+  validity: [
+    ...waitsOf('steady', 'simulation and real processes, steady load', allClasses),
+    ...waitsOf('overload', 'twice the load for 8 s', ['all', 'realtime', 'batch']),
+    ...waitsOf('slow', 'one pool three times slower for 15 s', allClasses),
+    {
+      name: 'largest_deviation',
+      what: 'largest deviation of these waits, rounds pooled (the target is 20 %)',
+      decimals: 0,
+      percent: true,
+    },
   ],
   routing: [
     { name: 'pick_us', what: 'both attempts of a request in a zone of 500 agents, µs', decimals: 0 },

@@ -16,7 +16,10 @@ export interface Identity {
   readonly attestationKeyFile: string;
   readonly attestationIssuer: string;
   readonly poolToken: string;
-  tenantToken(tenant: string, audit: 'buffered' | 'strict'): Promise<string>;
+  /** Token of another pool of the zone. */
+  poolTokenOf(pool: string): Promise<string>;
+  /** `claims` replace those of the usual tenant. */
+  tenantToken(tenant: string, audit: 'buffered' | 'strict', claims?: Record<string, unknown>): Promise<string>;
 }
 
 export async function makeIdentity(folder: string): Promise<Identity> {
@@ -35,7 +38,13 @@ export async function makeIdentity(folder: string): Promise<Identity> {
       .setIssuedAt()
       .setExpirationTime('2h')
       .sign(signKey);
-  const tokenIssuer = { issuer: ISSUER, audience: 'auricle', jwks: issuer.jwks, scopes: ['transcribe', 'pool'] };
+  const tokenIssuer = {
+    issuer: ISSUER,
+    audience: 'auricle',
+    jwks: issuer.jwks,
+    scopes: ['transcribe', 'infer', 'pool'],
+  };
+  const poolTokenOf = (pool: string) => sign({ scope: 'pool', pool, zone: ZONE });
   const authority = { profile: 'development', issuer: ATTESTATION_ISSUER, jwks: attestation.jwks };
   return {
     edgeBindings: {
@@ -47,14 +56,16 @@ export async function makeIdentity(folder: string): Promise<Identity> {
     },
     attestationKeyFile: attestation.privateFile,
     attestationIssuer: ATTESTATION_ISSUER,
-    poolToken: await sign({ scope: 'pool', pool: POOL, zone: ZONE }),
-    tenantToken: (tenant, audit) =>
+    poolToken: await poolTokenOf(POOL),
+    poolTokenOf,
+    tenantToken: (tenant, audit, claims = {}) =>
       sign({
         tenant,
         scope: 'transcribe',
         zones: [ZONE],
         audit,
         allowance: { requestsPerMinute: BOUNDLESS, requestsAtOnce: 4_096, audioSecondsPerDay: BOUNDLESS },
+        ...claims,
       }),
   };
 }

@@ -95,10 +95,13 @@ const startLoad = (workers: number) =>
 export interface AgentLaunch extends Omit<AgentPlace, 'pinned'> {
   readonly identity: Identity;
   readonly edgeUrl: string;
+  /** Variables that replace those of the usual agent. */
+  readonly variables?: Readonly<Record<string, string>>;
 }
 
 /** An agent in a process of its own, and its workers; listening, maybe not ready. */
-export async function launchAgent({ folder, identity, edgeUrl, engineUrl, workers, slots, inspector }: AgentLaunch) {
+export async function launchAgent(launch: AgentLaunch) {
+  const { folder, identity, edgeUrl, engineUrl, workers, slots, inspector, variables } = launch;
   const ticketKey: JWK = JSON.parse(identity.edgeBindings.TICKET_KEY as string);
   const { d: _, ...publicKey } = ticketKey;
   const file = (name: string, content: string) => {
@@ -127,6 +130,7 @@ export async function launchAgent({ folder, identity, edgeUrl, engineUrl, worker
     AURICLE_SLOTS: String(slots),
     AURICLE_STREAMS: '8192',
     AURICLE_WORKERS: String(workers),
+    ...variables,
   };
   const inspect = inspector === undefined ? [] : [`--inspect=127.0.0.1:${inspector}`];
   const command = [process.execPath, ...inspect, path.resolve('infra/pool/agent/main.ts')];
