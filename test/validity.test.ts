@@ -3,7 +3,7 @@ import { compare } from './bench/validity/compare.ts';
 import { predict } from './bench/validity/predict.ts';
 import { drawArrivals, MEAN_MS, type Scenario, scenarios } from './bench/validity/scenarios.ts';
 
-const [steady, overload, slow] = scenarios as [Scenario, Scenario, Scenario];
+const [steady, slow, overload] = scenarios as [Scenario, Scenario, Scenario];
 const meanOf = (scenario: Scenario, callMs = 0) => {
   const arrivals = drawArrivals(scenario, 1);
   const predicted = [predict(scenario, arrivals, 1, callMs)];

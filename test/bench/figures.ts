@@ -213,8 +213,8 @@ export const figures: Readonly<Record<string, readonly Figure[]>> = {
   ],
   validity: [
     ...waitsOf('steady', 'simulation and real processes, steady load', allClasses),
+    ...waitsOf('slow', 'one pool three times slower for 12 s', allClasses),
     ...waitsOf('overload', 'twice the load for 8 s', ['all', 'realtime', 'batch']),
-    ...waitsOf('slow', 'one pool three times slower for 15 s', allClasses),
     {
       name: 'largest_deviation',
       what: 'largest deviation of these waits, rounds pooled (the target is 20 %)',

@@ -1,5 +1,5 @@
 // The simulation of `npm run simulate` against real processes: the waits that it predicts for the requests of three
-// scenarios, and those measured. `npm run bench -- validity [--only NAME] [--rounds 3] [--systems 3]`.
+// scenarios, and those measured. `npm run bench -- validity [--only NAME] [--rounds 2] [--systems 3]`.
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -21,8 +21,34 @@ interface Measured extends Round {
   readonly scenario: Scenario;
 }
 
-/** Replays a scenario on all systems at once, with a seed each. The simulations run later: they occupy this process. */
-async function measureRound(systems: readonly System[], scenario: Scenario, firstSeed: number): Promise<Measured[]> {
+interface Order {
+  readonly scenarios: readonly Scenario[];
+  readonly systems: number;
+  readonly firstSeed: number;
+}
+
+/** Starts systems, which know nothing of earlier rounds, and replays the scenarios on all of them at once. */
+async function measureRound({ scenarios: chosen, systems: count, firstSeed }: Order): Promise<Measured[]> {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'auricle-validity-'));
+  const systems: System[] = [];
+  try {
+    for (let at = 0; at < count; at += 1) {
+      const own = path.join(folder, String(at));
+      mkdirSync(own);
+      systems.push(await startSystem(own));
+    }
+    const measured: Measured[] = [];
+    for (const scenario of chosen) measured.push(...(await measureScenario(systems, scenario, firstSeed)));
+    return measured;
+  } finally {
+    await stopAll();
+    await Promise.all(systems.map((system) => system.stop()));
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Replays a scenario on all systems, with a seed each. The simulations run later: they occupy this process. */
+async function measureScenario(systems: readonly System[], scenario: Scenario, firstSeed: number): Promise<Measured[]> {
   const replayed = await Promise.all(
     systems.map(async (system, at) => {
       const arrivals = drawArrivals(scenario, firstSeed + at);
@@ -61,26 +87,14 @@ export async function measure(options: string[]): Promise<Bench> {
   const option = (otherwise: number) => ({ type: 'string', default: String(otherwise) }) as const;
   const { values } = parseArgs({
     args: options,
-    options: { only: { type: 'string' }, rounds: option(3), systems: option(3) },
+    options: { only: { type: 'string' }, rounds: option(2), systems: option(3) },
   });
   const [rounds, count] = [Number(values.rounds), Number(values.systems)];
   const chosen = scenarios.filter(({ name }) => values.only === undefined || values.only === name);
-  const folder = mkdtempSync(path.join(os.tmpdir(), 'auricle-validity-'));
-  const systems: System[] = [];
   const measured: Measured[] = [];
-  try {
-    for (let at = 0; at < count; at += 1) {
-      const own = path.join(folder, String(at));
-      mkdirSync(own);
-      systems.push(await startSystem(own));
-    }
-    for (let round = 0; round < rounds; round += 1) {
-      for (const scenario of chosen) measured.push(...(await measureRound(systems, scenario, round * count + 1)));
-    }
-  } finally {
-    await stopAll();
-    await Promise.all(systems.map((system) => system.stop()));
-    rmSync(folder, { recursive: true, force: true });
+  for (let round = 0; round < rounds; round += 1) {
+    const order = { scenarios: chosen, systems: count, firstSeed: round * count + 1 };
+    measured.push(...(await measureRound(order)));
   }
   return report(chosen, measured);
 }

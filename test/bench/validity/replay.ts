@@ -10,8 +10,10 @@ import { MODEL, type Waits } from './predict.ts';
 import { type Arrival, agents, type Scenario } from './scenarios.ts';
 
 const JOIN_MS_MAX = 30_000;
-/** Requests one after the other before a scenario, and their service time: what takes longer is the path. */
+/** Requests to an idle system before a scenario, one after the other, and their service time. */
 const PROBES = 20;
+/** Requests that warm the compilers of a new system, and how many are open at once. */
+const WARM = { requests: 240, atOnce: 4 } as const;
 const PROBE_MS = 50;
 
 const CONFIG = `name: "${MODEL}"
@@ -129,6 +131,10 @@ export async function startSystem(folder: string) {
   const claims = { scope: 'infer', priority: 'realtime' };
   const send = createSender(edgeUrl, (tenant) => identity.tenantToken(tenant, 'buffered', claims), begins);
   await join(members, send);
+  const warm = async () => {
+    for (let at = 0; at < WARM.requests / WARM.atOnce; at += 1) await send(probe);
+  };
+  await Promise.all(Array.from({ length: WARM.atOnce }, warm));
   return {
     replay: (scenario: Scenario, arrivals: readonly Arrival[]) => replay({ members, send, scenario, arrivals }),
     stop: () => Promise.all(members.map(({ stop }) => stop())),
@@ -165,7 +171,6 @@ interface Replay {
 
 /** Sends the requests at their times. */
 async function replay({ members, send, scenario: { slow }, arrivals }: Replay): Promise<Replayed> {
-  await calibrate(members, send);
   const { pathMs, callMs } = await calibrate(members, send);
   const from = performance.now();
   const [first] = members;
