@@ -47,7 +47,7 @@ const DEFAULT_EXPORTS = new Set([
   'edge/worker.ts',
   'edge/witness/worker.ts',
   'test/vitest.config.ts',
-  'test/arm64/vitest.config.ts',
+  'test/image/vitest.config.ts',
   'test/triton/vitest.config.ts',
   'test/clients/vitest.config.ts',
   'test/fault/vitest.config.ts',

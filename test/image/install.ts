@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { unpackDebian } from '../../infra/pool/image/debian.ts';
 import { type Ran, run } from '../../infra/pool/triton/run.ts';
 
 /** Folder that survives runs. */
@@ -25,26 +26,9 @@ export async function setup(): Promise<void> {
   const done = path.join(folder, 'done');
   if (existsSync(done)) return;
   await rm(folder, { recursive: true, force: true });
-  const state = path.join(folder, 'apt');
-  await mkdir(path.join(state, 'lists/partial'), { recursive: true });
-  await writeFile(path.join(state, 'status'), '');
-  // Package lists of their own: the machine itself stays one of its own architecture.
-  const options = Object.entries({
-    'APT::Architecture': 'arm64',
-    'APT::Architectures': 'arm64',
-    'APT::Sandbox::User': 'root',
-    'Dir::State': state,
-    'Dir::State::status': path.join(state, 'status'),
-    'Dir::Cache': path.join(state, 'cache'),
-  }).flatMap(([name, value]) => ['-o', `${name}=${value}`]);
-  const fetch = (command: string, args: readonly string[]) =>
-    must(run('sh', ['-c', `cd "$0" && exec "$@"`, folder, command, ...args]));
-  await fetch('apt-get', [...options, '-q', 'update']);
-  await fetch('apt-get', [...options, '-q', 'download', ...LIBRARIES]);
-  await fetch('apt-get', ['-q', '-o', 'APT::Sandbox::User=root', 'download', 'qemu-user-static']);
-  await fetch('sh', ['-c', 'for package in *.deb; do dpkg -x "$package" root; done']);
-  await fetch('sh', ['-c', `tar xzf "$(npm pack --silent ${NODE})"`]);
-  await fetch('sh', ['-c', 'rm -rf apt *.deb *.tgz']);
+  await unpackDebian(LIBRARIES, 'arm64', path.join(folder, 'root'));
+  await unpackDebian(['qemu-user-static'], 'amd64', folder);
+  await must(run('sh', ['-c', `cd "$0" && tar xzf "$(npm pack --silent ${NODE})" && rm *.tgz`, folder]));
   await mkdir(path.join(folder, 'root/proc'));
   await writeFile(path.join(folder, 'root/proc/cpuinfo'), CPUINFO);
   await writeFile(done, '');
@@ -52,5 +36,5 @@ export async function setup(): Promise<void> {
 
 async function must(running: Promise<Ran>): Promise<void> {
   const ran = await running;
-  if (!ran.ok) throw new Error(`test:arm64 cannot run: ${ran.lastLine}`);
+  if (!ran.ok) throw new Error(`test:image cannot run: ${ran.lastLine}`);
 }

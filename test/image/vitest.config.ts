@@ -1,15 +1,15 @@
 import path from 'node:path';
 import { defineConfig } from 'vitest/config';
 
-// Agent and engine on arm64 under emulation: about twenty times slower than the processor itself.
+// Images, which take seconds to build, and arm64 under emulation, which is about twenty times slower than a processor.
 export default defineConfig({
   root: path.resolve(import.meta.dirname, '../..'),
   test: {
-    name: 'arm64',
+    name: 'image',
     environment: 'node',
     pool: 'forks',
-    include: ['test/arm64/**/*.test.ts'],
-    globalSetup: ['test/arm64/install.ts'],
+    include: ['test/image/**/*.test.ts'],
+    globalSetup: ['test/image/install.ts'],
     setupFiles: ['test/hermetic.ts'],
     testTimeout: 240_000,
     hookTimeout: 60_000,
