@@ -68,6 +68,7 @@ export const productionRules: readonly FunctionsRule[] = [
   ['AUDIT_WITNESSES', ({ AUDIT_WITNESSES }) => witnessProblems(AUDIT_WITNESSES)],
   ['ZONE_KEYS', unservedZones],
   ['ISSUERS', ({ ISSUERS }) => (ISSUERS ? issuerProblems(ISSUERS) : [])],
+  ['ISSUERS', ({ ISSUERS = [] }) => distinct(ISSUERS.flatMap(({ jwksUrl }) => urlProblems(jwksUrl)))],
   ['ISSUERS', ({ ISSUERS = [] }) => distinct(ISSUERS.flatMap(({ jwks }) => keySetProblems(jwks)))],
   ['ATTESTATION', ({ ATTESTATION }) => keySetProblems({ keys: attestationKeys(ATTESTATION) })],
   ['EDGE_KEYS', ({ EDGE_KEYS }) => keySetProblems(EDGE_KEYS)],
@@ -85,7 +86,7 @@ export function equalKeyProblems(values: Values): readonly Problem[] {
   return equalKeys([
     ['SERVICE_KEY', SERVICE_KEY ? [keyIdentity(SERVICE_KEY)] : []],
     ['EDGE_KEYS', (EDGE_KEYS?.keys ?? []).map(keyIdentity)],
-    ['ISSUERS', ISSUERS.flatMap(({ jwks }) => jwks.keys.map(keyIdentity))],
+    ['ISSUERS', ISSUERS.flatMap(({ jwks }) => (jwks?.keys ?? []).map(keyIdentity))],
     ['ATTESTATION', attestationKeys(values.ATTESTATION).map(keyIdentity)],
     ['ZONE_KEYS', Object.values(ZONE_KEYS).flatMap((keys) => keys.map(({ jwk }) => keyIdentity(jwk)))],
     ['AUDIT_P256_KEY', p256Identities(values)],

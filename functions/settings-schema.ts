@@ -20,17 +20,22 @@ const privateKey = z.custom<JWK>(
   'must be a private EC key',
 );
 
-const issuer = z.object({
-  /** `iss` and `aud` of the tokens, compared exactly. */
-  issuer: z.string().min(1),
-  audience: z.string().min(1),
-  jwks: keySet,
-  algorithms: z
-    .array(z.enum(['ES256', 'ES384', 'RS256', 'PS256', 'EdDSA', 'Ed25519']))
-    .min(1)
-    .default(['ES256']),
-  ...issuerBounds,
-});
+const issuer = z
+  .object({
+    /** `iss` and `aud` of the tokens, compared exactly. */
+    issuer: z.string().min(1),
+    audience: z.string().min(1),
+    /** Public keys, or the address at which the issuer publishes them. */
+    jwks: keySet.optional(),
+    jwksUrl: z.url({ protocol: /^https?$/ }).optional(),
+    algorithms: z
+      .array(z.enum(['ES256', 'ES384', 'RS256', 'PS256', 'EdDSA', 'Ed25519']))
+      .min(1)
+      .default(['ES256']),
+    ...issuerBounds,
+  })
+  .refine((value) => (value.jwks === undefined) !== (value.jwksUrl === undefined), 'needs jwks or jwksUrl, not both');
+export type Issuer = z.output<typeof issuer>;
 
 /** Id of a vault key. Tokens of the app go to its host: vault hosts only, and a fixed key version. */
 const vaultKeyId = z

@@ -1,5 +1,14 @@
 // Authentication of attested agents of a zone, for one job.
-import { compactVerify, createLocalJWKSet, decodeJwt, errors, importJWK, jwtVerify } from 'jose';
+import {
+  compactVerify,
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  decodeJwt,
+  errors,
+  importJWK,
+  type JWTVerifyGetKey,
+  jwtVerify,
+} from 'jose';
 import { z } from 'zod';
 import { agentProof, PROOF_TYPE } from '../../shared/callers.ts';
 import { CLOCK_SKEW_S, describeOffset } from '../../shared/clock-offset.ts';
@@ -9,6 +18,7 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import { verifyAttestation } from '../../shared/seal/attestation.ts';
 import { allowsScope, allowsType } from '../../shared/tenant/issuer.ts';
 import type { Settings } from '../settings.ts';
+import type { Issuer } from '../settings-schema.ts';
 import { bearerOf } from './edge-caller.ts';
 
 export interface AgentCaller {
@@ -59,6 +69,24 @@ export async function verifyProof(
   }
 }
 
+/** Key sets of this process. jose fetches a remote one again when a key is unknown, at most every 30 s. */
+const keySets = new WeakMap<Issuer, JWTVerifyGetKey>();
+
+function keySetOf(row: Issuer): JWTVerifyGetKey {
+  const { jwks = { keys: [] }, jwksUrl } = row;
+  const keys =
+    keySets.get(row) ?? (jwksUrl === undefined ? createLocalJWKSet(jwks) : createRemoteJWKSet(new URL(jwksUrl)));
+  keySets.set(row, keys);
+  return keys;
+}
+
+/** Codes of jose for a missing or invalid key set. A failed network is no error of jose. */
+const keyFaults: ReadonlySet<string> = new Set([
+  errors.JWKSTimeout.code,
+  errors.JWKSInvalid.code,
+  errors.JOSEError.code,
+]);
+
 /** Verifies the pool token of an agent. */
 export async function verifyPool(
   authorization: string | null,
@@ -72,8 +100,8 @@ export async function verifyPool(
     const claimed = decodeJwt(token).iss;
     const row = ISSUERS.find((entry) => entry.issuer === claimed && allowsScope(entry, 'pool'));
     if (!row) return malformed('issuer is not trusted with pool tokens');
-    const { issuer, audience, jwks, algorithms } = row;
-    const { payload, protectedHeader } = await jwtVerify(token, createLocalJWKSet(jwks), {
+    const { issuer, audience, algorithms } = row;
+    const { payload, protectedHeader } = await jwtVerify(token, keySetOf(row), {
       issuer,
       audience,
       algorithms: [...algorithms],
@@ -87,6 +115,11 @@ export async function verifyPool(
     return ok({ pool: data.pool, zone: data.zone });
   } catch (error) {
     if (error instanceof errors.JWTExpired) return no(refuse('token_expired'));
-    return malformed(error instanceof errors.JOSEError ? error.code : 'pool token');
+    const code = error instanceof errors.JOSEError ? error.code : undefined;
+    if (code !== undefined && !keyFaults.has(code)) return malformed(code);
+    // Without the issuer's key set the token can be neither trusted nor refused.
+    return no(
+      refuse('identity_unavailable', undefined, `keys of the issuer are not available: ${code ?? 'unreachable'}`),
+    );
   }
 }

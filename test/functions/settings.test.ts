@@ -101,6 +101,15 @@ describe('C4 A21 settings of production functions', () => {
       () => ({ ...byIdentity, STORAGE_CONNECTION__blobServiceUri: 'http://a.blob.core.windows.net' }),
       'STORAGE_CONNECTION__blobServiceUri must be https',
     ],
+    [
+      'a plain key set',
+      () => ({
+        ISSUERS: JSON.stringify([
+          { ...JSON.parse(whole.ISSUERS ?? '')[0], jwks: undefined, jwksUrl: 'http://idp.test' },
+        ]),
+      }),
+      'ISSUERS must be https',
+    ],
     ['no audit log', () => ({ AUDIT_KEY: undefined }), 'AUDIT_KEY is missing'],
     ['no sidecar', () => ({ AUDIT_SIDECAR_KEY: undefined }), 'AUDIT_SIDECAR_KEY is missing'],
     ['no service key', () => ({ SERVICE_KEY: undefined }), 'SERVICE_KEY is missing'],

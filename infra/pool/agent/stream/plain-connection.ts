@@ -12,6 +12,8 @@ export async function plainConnection(connection: Duplex): Promise<Duplex> {
   if (!(connection instanceof TLSSocket)) return connection;
   const [near, far] = await connectedPair();
   relay(connection, near);
+  // A connection without a listener for errors ends the process.
+  far.on('error', () => far.destroy());
   return far;
 }
 

@@ -54,6 +54,7 @@ async function answer(body: URLSearchParams): Promise<{ status: number; body: un
 }
 
 const provider = createServer(async (request, response) => {
+  if (request.url === '/keys') return response.end(JSON.stringify(jwks));
   const { status, body } = await answer(new URLSearchParams(await text(request)));
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 });
@@ -91,9 +92,15 @@ it('C4 gets by its secret a pool token that the functions accept', async () => {
   expect(() => token.read()).toThrow('no pool token yet');
   await token.first();
   const bounds = { tenants: undefined, scopes: ['pool' as const], types: issuerBounds.types.parse(undefined) };
-  const row = { issuer: ISSUER, audience: AUDIENCE, jwks, algorithms: ['ES256' as const], ...bounds };
-  const verified = await verifyPool(`Bearer ${token.read()}`, { ISSUERS: [row], ATTESTATION: undefined }, Date.now());
-  expect(verified).toEqual({ ok: true, value: { pool: 'pool-eu', zone: 'eu' } });
+  const row = { issuer: ISSUER, audience: AUDIENCE, algorithms: ['ES256' as const], ...bounds };
+  const verify = (keys: { jwks: { keys: JWK[] } } | { jwksUrl: string }) =>
+    verifyPool(`Bearer ${token.read()}`, { ISSUERS: [{ ...row, ...keys }], ATTESTATION: undefined }, Date.now());
+  const accepted = { ok: true, value: { pool: 'pool-eu', zone: 'eu' } };
+  expect(await verify({ jwks })).toEqual(accepted);
+  expect(await verify({ jwksUrl: new URL('/keys', url).href })).toEqual(accepted);
+  // An agent tries again: the keys of its issuer cannot be had.
+  const unavailable = { ok: false, refusal: { reason: 'identity_unavailable' } };
+  expect(await verify({ jwksUrl: 'http://127.0.0.1:9/keys' })).toMatchObject(unavailable);
   expect(requests).toMatchObject([{ scope: 'pool' }]);
 });
 
