@@ -141,6 +141,22 @@ ${measured}`,
     run: async (given, headers) => (await import('./pools/pools.ts')).drain(given, headers),
   },
   {
+    name: 'token',
+    operands: '[CLAIM=VALUE…]',
+    does: 'prints a token of the local stack with such claims',
+    takes: ['state'],
+    local: true,
+    more: `A value is JSON where it can be, else text: tenant=acme zones='["eu"]' allowance.requestsPerMinute=10. Claims that
+are not given are those of the developer's token. Elsewhere your identity provider makes tokens.`,
+    run: async (given) => (await import('./make-token.ts')).makeToken(given),
+  },
+  {
+    name: 'token check',
+    does: 'shows the claims of --token as an edge reads them, defaults included, or why it refuses them',
+    more: 'The token is sent to no one, and its signature is not verified.',
+    run: async (_given, _headers, token) => (await import('./make-token.ts')).checkToken(token),
+  },
+  {
     name: 'usage',
     does: 'prints requests and seconds of audio of each tenant in a month, by pool, as CSV',
     takes: ['month', ['tenant', 'only this tenant']],

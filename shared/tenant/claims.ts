@@ -33,6 +33,15 @@ export type RequestClass = (typeof classes)[number];
 
 export const isTenantName = (name: string): boolean => tenantName.safeParse(name).success;
 const list = z.array(z.string().min(1).max(64)).max(128);
+/** A list, or its members in one text with spaces between: some issuers write text only (Entra ID). */
+const names = z.union([
+  list,
+  z
+    .string()
+    .max(1024)
+    .transform((text) => text.split(' ').filter(Boolean))
+    .pipe(list),
+]);
 
 /** Bounds of one token, besides those of its tenant. */
 export const shareAllowance = z
@@ -44,15 +53,20 @@ export const shareAllowance = z
   .partial();
 export type ShareAllowance = Pick<Claims['allowance'], keyof z.infer<typeof shareAllowance>>;
 
-/** Payload of an access token, after its signature, issuer, audience and times were checked (RFC 9068 `scope`). */
-const payload = z.object({
+/**
+ * Payload of an access token, after its signature, issuer, audience and times were checked. Scopes are in `scope` (RFC
+ * 9068), or, in a token without it, in Entra ID's `scp` or `roles`, which no policy renames.
+ */
+export const accessToken = z.object({
   sub: z.string().max(256).optional(),
   jti: z.string().max(256).optional(),
   exp: z.number().int(),
   tenant: tenantName,
-  scope: z.string().max(1024),
-  languages: list.default(['*']),
-  zones: list.min(1),
+  scope: z.string().max(1024).optional(),
+  scp: z.string().max(1024).optional(),
+  roles: list.optional(),
+  languages: names.prefault(['*']),
+  zones: names.refine((zones) => zones.length > 0),
   priority: z.enum(classes).default('default'),
   sealing: z.enum(['edge', 'client']).default('edge'),
   audit: z.enum(['strict', 'buffered']).default('buffered'),
@@ -128,13 +142,15 @@ export interface Claims {
 
 /** Reads the payload of a verified token. Claims of the wrong shape make the token invalid, they never default. */
 export function readClaims(raw: unknown): Result<Claims> {
-  const parsed = payload.safeParse(raw);
+  const parsed = accessToken.safeParse(raw);
   if (!parsed.success) {
     const paths = parsed.error.issues.map((issue) => issue.path.join('.')).join(', ');
     return no(refuse('token_invalid', undefined, `claims: ${paths}`));
   }
-  const { sub, scope, allowance, realtime, idleSeconds, mirror, exp, ...others } = parsed.data;
+  const { sub, scope: written, scp, roles, allowance, realtime, idleSeconds, mirror, exp, ...others } = parsed.data;
   const { visibility, jti, share, ...rest } = others;
+  const scope = written ?? scp ?? roles?.join(' ');
+  if (scope === undefined) return no(refuse('token_invalid', undefined, 'claims: scope'));
   if (share && !jti) return no(refuse('token_invalid', undefined, 'claims: jti'));
   if (visibility === 'subject' && !sub) return no(refuse('token_invalid', undefined, 'claims: sub'));
   return ok({
