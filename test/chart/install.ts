@@ -1,6 +1,7 @@
 // Builds helm, kubeconform and kube-score from their Go modules, and JSON schemas from those of Kubernetes and of the
 // operators whose objects the chart renders. Once; the Go checksum database verifies each module.
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -34,7 +35,10 @@ const sources: readonly SchemaSource[] = [
   { module: 'github.com/prometheus-operator/prometheus-operator@v0.93.1', files: 'example/prometheus-operator-crd' },
   { module: 'github.com/traefik/traefik/v3@v3.7.13', files: TRAEFIK },
 ];
-export const schemas = path.join(folder, `schemas-${KUBERNETES}`);
+const sourcesHash = createHash('sha256').update(JSON.stringify(sources)).digest('hex').slice(0, 12);
+const schemas = path.join(folder, `schemas-${sourcesHash}`);
+/** Name of a kind's schema, as kubeconform's template; core kinds have no group. */
+export const SCHEMA_LOCATION = `${schemas}/{{.ResourceKind}}-{{if ne .Group .ResourceAPIVersion}}{{.Group}}-{{end}}{{.ResourceAPIVersion}}.json`;
 
 const environment = (more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv => ({
   ...process.env,

@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { CHART, direct, example, examples, merge, run, template, type Values } from './helm.ts';
-import { helm, KUBERNETES, kubeconform, kubeScore, schemas } from './install.ts';
-
-const LOCATION = `${schemas}/{{.ResourceKind}}-{{if ne .Group .ResourceAPIVersion}}{{.Group}}-{{end}}{{.ResourceAPIVersion}}.json`;
+import { helm, KUBERNETES, kubeconform, kubeScore, SCHEMA_LOCATION } from './install.ts';
 
 const aks = example('aks-triton');
 const without = { cloud: 'eks', confidential: { enabled: false } };
@@ -81,7 +79,7 @@ describe.concurrent.each(Object.keys(matrix))('R6, L2: %s', (name) => {
   it('renders objects that strict schemas and kube-score accept', async () => {
     const { output, errors } = await template(matrix[name] ?? {});
     expect(errors).toBe('');
-    const checked = await run(kubeconform, ['-strict', '-summary', '-schema-location', LOCATION], output);
+    const checked = await run(kubeconform, ['-strict', '-summary', '-schema-location', SCHEMA_LOCATION], output);
     expect(checked.output).toMatch(/Invalid: 0, Errors: 0, Skipped: 0/);
     const scored = await run(kubeScore, ['score', '--kubernetes-version', 'v1.36', '-o', 'json', '-'], output);
     const findings = (JSON.parse(scored.output) as readonly Scored[]).flatMap(({ object_name, checks }) =>

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { jobQueue } from '../../../shared/jobs/job.ts';
 import { example, type Manifest, merge, only, refusal, render, run, type Values } from '../helm.ts';
-import { kubeconform, schemas } from '../install.ts';
+import { kubeconform, SCHEMA_LOCATION } from '../install.ts';
 import { alerts, OBSERVABILITY, panels, recorded } from './observability.ts';
 
 const base = merge(example('aks-triton'), { models: { names: ['reference-en', 'voice en'] } });
@@ -23,11 +23,10 @@ interface Scaled {
 }
 const specOf = async (values: Values) => only(await render(values), 'ScaledObject').spec as Scaled;
 
-const LOCATION = `${schemas}/{{.ResourceKind}}-{{if ne .Group .ResourceAPIVersion}}{{.Group}}-{{end}}{{.ResourceAPIVersion}}.json`;
 /** Checks manifests against the schemas of their definitions. */
 async function conform(manifests: readonly Manifest[]): Promise<void> {
   const text = manifests.map((manifest) => stringify(manifest)).join('---\n');
-  const { code, output } = await run(kubeconform, ['-strict', '-summary', '-schema-location', LOCATION], text);
+  const { code, output } = await run(kubeconform, ['-strict', '-summary', '-schema-location', SCHEMA_LOCATION], text);
   expect(code, output).toBe(0);
   expect(output).toMatch(/Skipped: 0/);
 }
