@@ -234,6 +234,31 @@ export const figures: Readonly<Record<string, readonly Figure[]>> = {
     { name: 'snapshot_ms', what: 'a snapshot of them for an isolate, serialised and read, ms', decimals: 1 },
     { name: 'snapshot_kb', what: 'its size, kB', decimals: 0 },
   ],
+  simulate: [
+    {
+      name: 'realtime_in_deadline',
+      what: 'routing simulated at twice the load of sixty pools: realtime requests that wait at most 0.3 s (the target is 95 %)',
+      decimals: 1,
+      percent: true,
+    },
+    { name: 'realtime_in_deadline_plus_minus', what: 'its 95 % confidence interval, ±', decimals: 1, percent: true },
+    {
+      name: 'goodput',
+      what: 'work answered in time, of what the fleet can do (the target is 95 %)',
+      decimals: 1,
+      percent: true,
+    },
+    { name: 'goodput_plus_minus', what: 'its 95 % confidence interval, ±', decimals: 1, percent: true },
+    {
+      name: 'wait_vs_oracle',
+      what: 'time to the answer at 80 % load, over an oracle that knows every queue (the target is 1.2)',
+      decimals: 2,
+    },
+    { name: 'streams_refused', what: 'live streams refused at 90 % of all places', decimals: 2, percent: true },
+    { name: 'streams_refused_two_choices', what: 'the same by a plain two-choice draw', decimals: 2, percent: true },
+    { name: 'residency_breaches', what: 'attempts outside the zones of a tenant, all scenarios', decimals: 0 },
+    { name: 'million_streams_cpu_s', what: 'CPU of a million simulated streams, s', decimals: 0 },
+  ],
   audit: [
     {
       name: 'events_per_s',

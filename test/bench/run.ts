@@ -7,8 +7,10 @@ import path from 'node:path';
 import { writeReport } from './report.ts';
 
 export interface Bench {
-  /** Rows to print, peers beside ours. */
+  /** Rows to print and to store, peers beside ours. */
   readonly table: readonly Readonly<Record<string, string | number>>[];
+  /** Rows to print, where only a part of them is stored. */
+  readonly printed?: Bench['table'];
   /** Name → number, for the result file and for the README. */
   readonly figures: Readonly<Record<string, number>>;
   /** Method, in a few sentences. */
@@ -30,8 +32,8 @@ if (name === undefined || !existsSync(path.join(here, `${name}.bench.ts`))) {
 }
 
 const { measure } = (await import(`./${name}.bench.ts`)) as { measure(options: string[]): Promise<Bench> };
-const { table, figures, how } = await measure(options);
-if (!asJson) console.table(table);
+const { table, printed = table, figures, how } = await measure(options);
+if (!asJson) console.table(printed);
 const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: here, encoding: 'utf8' }).trim();
 const machine = `${os.cpus().length} × ${os.cpus()[0]?.model ?? 'unknown'}, ${Math.round(os.totalmem() / 2 ** 30)} GiB, Node ${process.version}`;
 console.log(JSON.stringify(asJson ? { figures } : figures));
