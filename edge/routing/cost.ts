@@ -1,13 +1,11 @@
 import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
 import { classes, type RequestClass } from '../../shared/tenant/claims.ts';
 import { rttMs } from './distance.ts';
-import type { RouteMemory } from './memory.ts';
+import { LATENCY_AGE_MS, type RouteMemory } from './memory.ts';
 import type { RouteRequest } from './route.ts';
 
 /** Age at which a load report counts for 1/e: queues of short utterances turn over about that fast. */
 const LOAD_AGE_MS = 2_000;
-/** Age at which an observed latency counts for 1/e, so that an agent that was slow once is tried again. */
-const LATENCY_AGE_MS = 10_000;
 /** Delay of a live stream's words for each stream a slot serves: one pass of the engine. */
 const STREAM_MS = 20;
 /**

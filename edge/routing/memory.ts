@@ -37,6 +37,8 @@ export type RouteMemory = ReadonlyMap<string, AgentMemory>;
 export type Outcome = 'healthy' | 'neutral' | 'failure';
 
 const SMOOTHING = 0.2;
+/** Age at which an observed latency counts for 1/e, so that an agent that was slow once is tried again. */
+export const LATENCY_AGE_MS = 10_000;
 const fresh: AgentMemory = {
   outstanding: 0,
   ewmaMs: undefined,
@@ -100,7 +102,7 @@ export function finishedOne(known: AgentMemory = fresh, { outcome, ms, now }: Fi
 
 function count(known: AgentMemory, failed: boolean, ms: number, now: number): AgentMemory {
   const sample = failed ? ANSWER_START_MS : ms;
-  const learned = { ewmaMs: smooth(known.ewmaMs, sample), seen: now };
+  const learned = { ewmaMs: smooth(known, sample, now), seen: now };
   const open = now - known.window.start < EJECT_WINDOW_MS;
   const { start, requests, failures } = open ? known.window : { start: now, requests: 0, failures: 0 };
   const next: AgentMemory = {
@@ -119,8 +121,15 @@ function count(known: AgentMemory, failed: boolean, ms: number, now: number): Ag
   return { ...next, row: 0, window: fresh.window, ejected: { until, times } };
 }
 
-const smooth = (known: number | undefined, sample: number): number =>
-  known === undefined ? sample : known + SMOOTHING * (sample - known);
+/**
+ * Moves the latency towards a sample: by SMOOTHING, and further the older it is. An agent that was slow in an overload
+ * gets few requests after it, and the first of them must count.
+ */
+function smooth({ ewmaMs, seen }: AgentMemory, sample: number, now: number): number {
+  if (ewmaMs === undefined) return sample;
+  const kept = (1 - SMOOTHING) * Math.exp(-Math.max(0, now - seen) / LATENCY_AGE_MS);
+  return sample + kept * (ewmaMs - sample);
+}
 
 /** Agents come and go; what is idle for long has nothing to say, and the memory stays as small as the fleet. */
 export function forgetIdle(memory: Map<string, AgentMemory>, now: number): void {

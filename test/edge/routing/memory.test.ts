@@ -6,6 +6,7 @@ import {
   EJECT_MS,
   EJECT_WINDOW_MS,
   finished,
+  LATENCY_AGE_MS,
   outcomeOf,
   outcomeOfRefusal,
   type RouteMemory,
@@ -65,6 +66,13 @@ describe('C6 memory of an isolate', () => {
         now,
       }).get('a')?.ewmaMs,
     ).toBe(120);
+  });
+
+  it('C6 a latency of an overload long past yields to the first new one', () => {
+    const slow = finished(none, 'a', { outcome: 'healthy', ms: 10_000, now });
+    const later = now + 6 * LATENCY_AGE_MS;
+    const latency = finished(slow, 'a', { outcome: 'healthy', ms: 100, now: later }).get('a')?.ewmaMs;
+    expect(latency).toBeLessThan(130);
   });
 
   it('counts outstanding requests without mutation', () => {
