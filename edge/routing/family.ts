@@ -75,8 +75,8 @@ const firstOf = (members: readonly Member[]): string => members.map(({ model }) 
 /**
  * Chooses the member of a family for the language of a request. A name that is no family stays as it is, and a model
  * precedes a family of its name. An agent detects an open language, among those of the caller's list and of the token,
- * unless the token names languages and one of them is served: members of others may be away, and must not be replaced
- * silently. Refusals: `language_unknown`, `language_forbidden`, `language_needed`. A family that is not served in the
+ * unless the token allows one language only. A token of several is detected even when one of them is served: a member
+ * must not take the speech of another silently. Refusals: `language_unknown`, `language_forbidden`, `language_needed`. A family that is not served in the
  * zones yields a member, which `pick` refuses with the reason.
  */
 export function chooseMember(request: FamilyRequest, snapshots: readonly Snapshot[]): Result<Target> {
@@ -104,7 +104,7 @@ export function chooseMember(request: FamilyRequest, snapshots: readonly Snapsho
   const permitted = serving.filter(({ model }) => allowsModel(allowed, model.languages, undefined));
   const languages = languagesOf(permitted);
   if (permitted.length === 0) return no(refuse('language_forbidden', { language: languagesOf(serving).join(', ') }));
-  const isNamed = languages.length === 1 && !allowed.includes('*');
+  const isNamed = languages.length === 1 && allowed.length === 1 && allowed[0] !== '*';
   const detecting = permitted.filter(({ detects }) => detects && !isNamed);
   if (detecting.length > 0) {
     const isFree = [choice, allowed].every((tags) => tags.includes('*'));

@@ -91,6 +91,11 @@ describe('R3 the open language of a family', () => {
     expect(choose({ allowed: ['fr'] })).toContain('language_forbidden');
   });
 
+  it('is detected for a token of several languages of which one is served', () => {
+    const detected = { family: 'reference', languages: ['en'] };
+    expect(choose({ allowed: ['en', 'fr'] })).toMatchObject({ model: 'reference-en', ...detected });
+  });
+
   it('is detected while members of other languages are away', () => {
     const rest = agent('rest', { models: [member('en'), detector] });
     expect(choose({}, onlyIn(rest))).toMatchObject({ model: 'reference-en', family: 'reference' });
