@@ -44,6 +44,7 @@ async function connectedPair(): Promise<[near: Socket, far: Socket]> {
 
 /** Copies both directions with back-pressure. The end of either side ends the other once it has taken what was sent. */
 function relay(outer: TLSSocket, inner: Socket): void {
+  if (outer.destroyed) inner.destroy();
   const join = (from: Socket, to: Socket) => {
     from.on('error', () => {});
     from.pipe(to);
