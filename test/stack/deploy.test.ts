@@ -31,6 +31,7 @@ it('T7 C11 C12 proves token, pools, transcription, upload and receipt', async ()
     'upload to outcome': 'ok',
     'audit receipt': 'ok',
   });
+  expect(steps.filter(({ step, outcome }) => /^pool .* serves$/.test(step) && outcome === 'ok')).toHaveLength(1);
   expect(exit).toBe(0);
 });
 

@@ -13,7 +13,7 @@ import { audit } from '../audit/audit.ts';
 import { listedLogs } from '../audit/log.ts';
 import { upload } from '../jobs/upload.ts';
 import { realEnv } from '../jobs/upload-env.ts';
-import { callEdge, type Headers } from '../models/registry.ts';
+import { type Caller, callEdge, type Headers } from '../models/registry.ts';
 import type { Arguments } from '../options.ts';
 import { table } from '../table.ts';
 import { checkTls } from './check-tls.ts';
@@ -24,6 +24,8 @@ import { failed, passed, type Step } from './step.ts';
 const CLIP = fileURLToPath(new URL('../../../test/clips/number.wav', import.meta.url));
 /** Longest wait for the entry of a request in the log, ms: published within seconds. */
 const PUBLISHED_MS_MAX = 60_000;
+/** Longest wait for the decision of a request, ms: isolates report them each second. */
+const DECIDED_MS_MAX = 10_000;
 const POLL_MS = 1_000;
 
 const models = z.object({ data: z.array(z.looseObject({ id: z.string(), task: z.string().optional() })) });
@@ -115,18 +117,25 @@ async function transcribeOnce(given: Arguments, headers: Headers): Promise<{ ste
 }
 
 /** Names the pool that served the request; the edge chooses, so others of the zone are not reached. */
-async function poolsReached(
-  caller: { edge: string; headers: Headers },
-  request: string,
-  joined: Joined,
-): Promise<Step[]> {
-  const decided = await callEdge(caller, `requests/${encodeURIComponent(request)}/route`, route);
-  const served = 'exit' in decided ? undefined : decided.value.attempts.at(-1)?.pool;
+async function poolsReached(caller: Caller, request: string, joined: Joined): Promise<Step[]> {
+  const find = () => callEdge(caller, `requests/${encodeURIComponent(request)}/route`, route);
+  const decided = await poll(find, DECIDED_MS_MAX);
+  if ('exit' in decided) return [{ step: 'pool that served', outcome: 'skip', detail: decided.text }];
+  const served = decided.value.attempts.at(-1)?.pool;
   return [...new Set(joined.map(({ pool }) => pool))].map((pool) =>
     pool === served
       ? passed(`pool ${pool} serves`, `request ${request}`)
       : { step: `pool ${pool} serves`, outcome: 'skip', detail: 'the edge chose another one for this request' },
   );
+}
+
+/** Repeats a call until it succeeds, for so many milliseconds. */
+async function poll<T extends object>(call: () => Promise<T | Answer>, ms: number): Promise<T | Answer> {
+  for (const until = Date.now() + ms; ; ) {
+    const answered = await call();
+    if (!('exit' in answered) || answered.exit === 0 || Date.now() > until) return answered;
+    await sleep(POLL_MS);
+  }
 }
 
 /** Waits for the request's entries in the log, and verifies their receipts under the log's key. */
@@ -154,13 +163,9 @@ async function checkReceipt(
       out,
       operands: ['receipt', request],
     };
-    for (const until = Date.now() + PUBLISHED_MS_MAX; ; ) {
-      const answered = await audit(query, headers);
-      if (answered.exit === 0)
-        return passed(step, `${newest.zone}: ${(answered.value as unknown[]).length} entries proven`);
-      if (Date.now() > until) return failed(step, answered);
-      await sleep(POLL_MS);
-    }
+    const proven = await poll(() => audit(query, headers), PUBLISHED_MS_MAX);
+    if (proven.exit !== 0) return failed(step, proven);
+    return passed(step, `${newest.zone}: ${(proven.value as unknown[]).length} entries proven`);
   } finally {
     rmSync(out, { recursive: true, force: true });
   }
