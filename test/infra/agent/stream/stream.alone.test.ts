@@ -362,7 +362,7 @@ describe('forbidden messages of the edge end the stream with a refusal', () => {
       .filter(({ event }) => event === 'stream-refused')
       .at(-1);
     expect(line).toMatchObject({ reason: 'seal_broken', detail: 'stream: end and final flag belong together' });
-    expect(Object.keys(line).sort()).toEqual(['agent', 'at', 'detail', 'event', 'reason']);
+    expect(Object.keys(line).sort()).toEqual(['agent', 'at', 'detail', 'event', 'reason', 'request']);
   });
 });
 
