@@ -24,7 +24,7 @@ import { failed, passed, type Step } from './step.ts';
 const CLIP = fileURLToPath(new URL('../../../test/clips/number.wav', import.meta.url));
 /** Longest wait for the entry of a request in the log, ms: published within seconds. */
 const PUBLISHED_MS_MAX = 60_000;
-/** Longest wait for the decision of a request, ms: isolates report them each second. */
+/** Longest wait for the decision of a request, ms: isolates report it in a fraction of a second. */
 const DECIDED_MS_MAX = 10_000;
 const POLL_MS = 1_000;
 

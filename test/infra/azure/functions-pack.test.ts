@@ -47,6 +47,7 @@ it('says which extensions its blob and queue triggers are found with', () => {
 
 it('registers every trigger', () => {
   expect([...host.functions].sort()).toEqual([
+    'agent-demand',
     'agent-live',
     'agent-models',
     'audit-accept',
