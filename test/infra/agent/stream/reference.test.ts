@@ -237,25 +237,28 @@ describe('R1 live streams in stream workers', () => {
     await finish(await begin());
   });
 
-  it('A21 carries streams over TLS 1.3', async () => {
+  describe('over TLS 1.3', () => {
     const { cert, key } = makeCertificate();
-    const file = (name: string, text: string) => {
-      writeFileSync(path.join(folder, name), text);
-      return path.join(folder, name);
-    };
-    const tls = { AURICLE_TLS_CERTIFICATE_FILE: file('tls.crt', cert), AURICLE_TLS_KEY_FILE: file('tls.key', key) };
-    const agentOverTls = await start(systemClock, { ...tls, AURICLE_WORKERS: '2', AURICLE_DRAIN_MS: '0' });
-    try {
-      expect(agentOverTls.url).toMatch(/^https:/);
-      await finish(await begin(agentOverTls, cert));
-      const link = await begin(agentOverTls, cert);
+    let secure: Agent;
+    beforeAll(async () => {
+      const file = (name: string, text: string) => {
+        writeFileSync(path.join(folder, name), text);
+        return path.join(folder, name);
+      };
+      const tls = { AURICLE_TLS_CERTIFICATE_FILE: file('tls.crt', cert), AURICLE_TLS_KEY_FILE: file('tls.key', key) };
+      secure = await start(systemClock, { ...tls, AURICLE_WORKERS: '2', AURICLE_DRAIN_MS: '0' });
+    }, 60_000);
+    afterAll(() => secure?.stop(), 30_000);
+
+    it('A21 carries streams in workers and drains them', async () => {
+      expect(secure.url).toMatch(/^https:/);
+      await finish(await begin(secure, cert));
+      const link = await begin(secure, cert);
       const closed = new Promise<number>((resolve) => link.socket.once('close', resolve));
-      await agentOverTls.stop();
+      await secure.stop();
       expect(await closed).toBe(1000);
       expect(link.events.map(({ type }) => type)).toContain('drain');
-    } finally {
-      await agentOverTls.stop();
-    }
+    });
   });
 
   it('drains streams when the agent stops, and leaves no process behind', async () => {
