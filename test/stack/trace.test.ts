@@ -39,7 +39,7 @@ async function post(address: string, trace: string, body: FormData | string): Pr
   return answer.headers.get('x-request-id') ?? '';
 }
 
-it('R14 shows one trace from the caller over edge and agent to the engine', async () => {
+it('U10 R14 shows one trace from the caller over edge and agent to the engine', async () => {
   const trace = newTrace();
   const body = new FormData();
   body.append('model', 'reference-en');

@@ -20,7 +20,7 @@ const value = (text: string, series: string) =>
     .find((line) => line.startsWith(`${series} `))
     ?.slice(series.length + 1);
 
-describe('R14 metrics of the edge', () => {
+describe('U10 R14 metrics of the edge', () => {
   it('R14 show a served request by model and pool, and its seconds', async () => {
     const model = `model-${crypto.randomUUID().slice(0, 8)}`;
     const { pool } = await startAgent(model);
