@@ -204,6 +204,8 @@ export class Relay<E extends { readonly type: string } | Ended> implements Relay
 
   /** Prepares another attempt after a failed one. Returns the refusal for the caller where there is none. */
   async #recover(cause: Refusal): Promise<Refusal | undefined> {
+    // The next agent answers from the first word on.
+    this.#text = '';
     const { redirect } = this.#agentRequest;
     const detected = readDetected(cause);
     const { replayable } = this.#body;
