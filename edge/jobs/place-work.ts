@@ -52,8 +52,9 @@ export async function placeWork(
   const snapshots = await readSnapshots(settings.zones, env.ROSTER, runtime);
   const name = modelNames(snapshots, claims.tenant)(requested) ?? requested;
   const workZones = zone === undefined ? zones : [zone];
+  const now = runtime.now();
   const choose = (within: readonly string[]) =>
-    chooseMember({ name, language, languages, allowed: claims.languages, zones: within }, snapshots);
+    chooseMember({ name, language, languages, allowed: claims.languages, zones: within }, snapshots, now);
   const target = choose(workZones);
   if (!target.ok) return target;
   const { model, family } = target.value;
@@ -68,7 +69,7 @@ export async function placeWork(
     suite: SUITE,
     class: 'batch',
   } as const;
-  const able = candidatesFor(request, snapshots, runtime.now());
+  const able = candidatesFor(request, snapshots, now);
   if (!able.ok && able.refusal.reason !== 'no_pool') return able;
   // The order of the token decides, not a cost: the audio stays in its zone.
   const serving = new Set((able.ok ? revisionsFor(request, able.value) : []).map((candidate) => candidate.zone));

@@ -1,9 +1,11 @@
 import type { ModelDescription } from '../../shared/pool/description.ts';
 import type { Snapshot } from '../../shared/pool/heartbeat.ts';
 import { allowsModel, allowsSpoken, isOpen, servesLanguage } from '../../shared/pool/language.ts';
+import { SNAPSHOT_STALE_MS } from '../../shared/pool/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { newestRelease, partOf } from '../../shared/registry/release.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
+import { healthOf, takesWork } from './agent-health.ts';
 
 /** Models for which a request is routed. */
 export interface Target {
@@ -36,6 +38,8 @@ interface Member {
   readonly zone: string;
   /** Its agent detects languages. */
   readonly detects: boolean;
+  /** Last time at which the agent takes work, by its snapshot, epoch ms; absent: it takes none. */
+  readonly ableUntil: number | undefined;
 }
 
 interface Index {
@@ -51,13 +55,15 @@ function indexOf(snapshot: Snapshot): Index {
   if (known) return known;
   const models = new Set<string>();
   const families = new Map<string, Member[]>();
-  for (const { description } of snapshot.entries) {
+  for (const entry of snapshot.entries) {
+    const { description } = entry;
+    const ableUntil = takesWork(healthOf(entry, snapshot.at)) ? snapshot.at + SNAPSHOT_STALE_MS : undefined;
     const detects = description.models.some((model) => model.detects);
     for (const model of description.models) {
       models.add(model.name);
       if (model.family === undefined || model.task !== 'transcribe') continue;
       const members = families.get(model.family) ?? [];
-      members.push({ model, zone: description.zone, detects });
+      members.push({ model, zone: description.zone, detects, ableUntil });
       families.set(model.family, members);
     }
   }
@@ -69,17 +75,23 @@ function indexOf(snapshot: Snapshot): Index {
 const languagesOf = (members: readonly Member[]): string[] =>
   [...new Set(members.flatMap(({ model }) => model.languages))].sort();
 
-/** Returns the member that is first by name, so that equal requests get the same model. */
-const firstOf = (members: readonly Member[]): string => members.map(({ model }) => model.name).sort()[0] as string;
+/**
+ * Returns the member that is first by name, so that equal requests get the same model. Members whose agent takes work
+ * at `now` precede the others. When none does, `pick` refuses the member with the reason.
+ */
+function firstOf(members: readonly Member[], now: number): string {
+  const able = members.filter(({ ableUntil }) => ableUntil !== undefined && now <= ableUntil);
+  return (able.length ? able : members).map(({ model }) => model.name).sort()[0] as string;
+}
 
 /**
  * Chooses the member of a family for the language of a request. A name that is no family stays as it is, and a model
  * precedes a family of its name. An agent detects an open language, among those of the caller's list and of the token,
  * unless the token allows one language only. A token of several is detected even when one of them is served: a member
- * must not take the speech of another silently. Refusals: `language_unknown`, `language_forbidden`, `language_needed`. A family that is not served in the
- * zones yields a member, which `pick` refuses with the reason.
+ * must not take the speech of another silently. Refusals: `language_unknown`, `language_forbidden`, `language_needed`.
+ * A family that is not served in the zones yields a member, which `pick` refuses with the reason.
  */
-export function chooseMember(request: FamilyRequest, snapshots: readonly Snapshot[]): Result<Target> {
+export function chooseMember(request: FamilyRequest, snapshots: readonly Snapshot[], now: number): Result<Target> {
   const { name, language, languages: choice = ['*'], live, allowed, zones } = request;
   const own = ok({ model: name, language });
   const known = snapshots.map(indexOf);
@@ -89,7 +101,7 @@ export function chooseMember(request: FamilyRequest, snapshots: readonly Snapsho
   const releases = newestRelease(snapshots.map(({ release }) => release))?.models ?? {};
   const released = listed.filter(({ model }) => isServed(partOf(releases[model.name], model)));
   const local = released.filter(({ model, zone }) => zones.includes(zone) && (!live || model.live));
-  if (local.length === 0) return ok({ model: firstOf(released.length ? released : listed), language });
+  if (local.length === 0) return ok({ model: firstOf(released.length ? released : listed, now), language });
 
   const serving = local.filter(
     ({ model }) => servesLanguage(model.languages, language) && isChosen(choice, model, language),
@@ -100,7 +112,7 @@ export function chooseMember(request: FamilyRequest, snapshots: readonly Snapsho
     const wanted = isOpen(language) ? choice.join(', ') : language;
     return no(refuse('language_unknown', { model: name, language: wanted, languages }));
   }
-  if (!isOpen(language)) return ok({ model: firstOf(serving), language });
+  if (!isOpen(language)) return ok({ model: firstOf(serving, now), language });
   const permitted = serving.filter(({ model }) => allowsModel(allowed, model.languages, undefined));
   const languages = languagesOf(permitted);
   if (permitted.length === 0) return no(refuse('language_forbidden', { language: languagesOf(serving).join(', ') }));
@@ -111,11 +123,17 @@ export function chooseMember(request: FamilyRequest, snapshots: readonly Snapsho
     const among = languagesOf(listed).filter((tag) => allowsSpoken(choice, tag) && allowsSpoken(allowed, tag));
     const restricted = isFree ? {} : { languages: among };
     const members = Object.fromEntries(
-      languages.map((tag) => [tag, firstOf(permitted.filter(({ model }) => model.languages.includes(tag)))]),
+      languages.map((tag) => [
+        tag,
+        firstOf(
+          permitted.filter(({ model }) => model.languages.includes(tag)),
+          now,
+        ),
+      ]),
     );
-    return ok({ model: firstOf(detecting), language: undefined, family: name, members, ...restricted });
+    return ok({ model: firstOf(detecting, now), language: undefined, family: name, members, ...restricted });
   }
-  if (languages.length === 1) return ok({ model: firstOf(permitted), language: undefined });
+  if (languages.length === 1) return ok({ model: firstOf(permitted, now), language: undefined });
   const rule = `"${name}" has models for ${languages.join(', ')}, and no agent here detects languages`;
   return no(refuse('language_needed', { rule }));
 }

@@ -55,7 +55,7 @@ export async function resolveTarget(
 ): Promise<Result<Target>> {
   const { settings, env, runtime } = context;
   const snapshots = await readSnapshots(settings.zones, env.ROSTER, runtime);
-  const target = chooseMember({ ...request, allowed, zones }, snapshots);
+  const target = chooseMember({ ...request, allowed, zones }, snapshots, runtime.now());
   if (target.ok) context.model = target.value.model;
   return target;
 }

@@ -191,7 +191,8 @@ export class Stream extends DurableObject<Bindings> implements SocketHandler {
     const { snapshots } = this.#rosters;
     const name = modelNames(snapshots, tenant)(model);
     if (name === undefined) return undefined;
-    return chooseMember({ name, language, languages: choice, live: true, allowed: languages, zones }, snapshots);
+    const request = { name, language, languages: choice, live: true, allowed: languages, zones };
+    return chooseMember(request, snapshots, this.#runtime.now());
   }
 
   get #name(): string {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { chooseMember, type FamilyRequest } from '../../../edge/routing/family.ts';
 import { pick } from '../../../edge/routing/pick.ts';
 import type { RosterEntry } from '../../../shared/pool/heartbeat.ts';
+import { SNAPSHOT_STALE_MS } from '../../../shared/pool/limits.ts';
 import { publicText } from '../../../shared/refusal.ts';
 import { agent, model, now, request, snapshot } from './fleet.ts';
 
@@ -15,7 +16,7 @@ const world = [snapshot([europe]), snapshot([asia], 'cn')];
 
 function choose(change: Partial<FamilyRequest> = {}, snapshots = world) {
   const asked = { name: 'reference', language: undefined, allowed: ['*'], zones: ['eu', 'cn'], ...change };
-  const chosen = chooseMember(asked, snapshots);
+  const chosen = chooseMember(asked, snapshots, now);
   return chosen.ok ? chosen.value : `${chosen.refusal.reason}: ${publicText(chosen.refusal)}`;
 }
 const onlyIn = (entry: RosterEntry) => [snapshot([entry])];
@@ -59,6 +60,32 @@ describe('C6 a family', () => {
       ...{ snapshots: world, memory: new Map(), now, random: () => 0 },
     });
     expect(picked).toMatchObject({ refusal: { reason: 'residency_mismatch' } });
+  });
+});
+
+describe('C6 R3 a member whose agents take no work', () => {
+  const detecting = agent('asia', { zone: 'cn', models: [member('zh'), detector] });
+  const models = [member('en'), member('es'), member('zh', { name: 'a-zh' }), detector];
+  const lost = [
+    ['gone', {}, now - 600_000],
+    ['draining', { draining: true }, now],
+    ['joining', { engineReady: false }, now],
+  ] as const;
+
+  it.each(lost)('gives way to a healthy one: %s', (_, load, heard) => {
+    const known = [snapshot([agent('europe', { models }, load, heard)]), snapshot([detecting], 'cn')];
+    expect(choose({}, known)).toMatchObject({
+      model: 'reference-zh',
+      members: { en: 'reference-en', zh: 'reference-zh' },
+    });
+    expect(choose({ language: 'zh' }, known)).toEqual({ model: 'reference-zh', language: 'zh' });
+    // No other member serves English: routing names the reason.
+    expect(choose({ language: 'en', live: true }, known)).toEqual({ model: 'reference-en', language: 'en' });
+  });
+
+  it('gives way when its snapshot is stale', () => {
+    const stale = { ...snapshot([agent('europe', { models })]), at: now - SNAPSHOT_STALE_MS - 1 };
+    expect(choose({ language: 'zh' }, [stale, snapshot([detecting], 'cn')])).toMatchObject({ model: 'reference-zh' });
   });
 });
 
