@@ -29,6 +29,14 @@ describe('R7: the containers of a pod', () => {
     expect(engine.args).toEqual(expect.arrayContaining(args));
   });
 
+  it('come from the operator registry, by tag or digest', async () => {
+    expect(container(await pod(aks), 'agent').image).toBe(
+      `registry.example.com/auricle/agent@sha256:${'0'.repeat(64)}`,
+    );
+    const embedded = await pod(example('embedded'), { engine: { image: { tag: '1.2' } } });
+    expect(container(embedded, 'engine').image).toBe('registry.example.com/auricle/engine:1.2');
+  });
+
   it('run without privileges, on a read-only root', async () => {
     const { spec } = await pod(aks);
     for (const { name, securityContext } of [...spec.containers, ...spec.initContainers]) {

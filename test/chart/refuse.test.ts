@@ -42,6 +42,7 @@ const cases: readonly (readonly [string, Values, RegExp])[] = [
   ],
   ['jobs without a region', { functions: { sqsRegion: '' } }, /functions.sqsRegion is required/],
   ['fewer pods at most than at least', { scaling: { minReplicas: 4 } }, /minReplicas is more than/],
+  ['images of no registry', { registry: '' }, /registry is required/],
   ['a name that is no host', { pool: { name: 'eu.west' } }, /DNS label/],
   ['a pool without zone', { pool: { zone: '' } }, /pool.zone is required/],
   ['a pool without token', { poolToken: { secret: '' } }, /poolToken.secret is required/],

@@ -49,6 +49,10 @@ auricle/pool: {{ include "auricle.name" . }}
 {{/* Image reference of (dict "image" IMAGE "preset" PRESET "root" $). */}}
 {{- define "auricle.image" -}}
 {{- $repository := .image.repository | default .preset.image -}}
+{{- if hasPrefix "REGISTRY/" $repository -}}
+{{- $registry := required "registry is required: the one that infra/pool/image was pushed to" .root.Values.registry -}}
+{{- $repository = $repository | replace "REGISTRY" $registry -}}
+{{- end -}}
 {{- if .image.digest -}}{{ $repository }}@{{ .image.digest }}
 {{- else -}}{{ $repository }}:{{ .image.tag | default .preset.tag | default .root.Chart.AppVersion }}
 {{- end -}}
