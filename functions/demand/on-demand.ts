@@ -15,18 +15,16 @@ interface Context extends DemandContext {
 }
 
 /**
- * GET /api/agents/demand?model=…&model=…, with the pool token, whose zone counts. Answers `requests`, models whose
+ * GET /api/agents/demand?models=a,b, with the pool token, whose zone counts. Answers `requests`, models whose
  * requests found no agent lately, `jobs` in their queues, and `demand`, the sum.
  */
 export async function onDemand(context: Context, request: HttpRequest): Promise<HttpResponseInit> {
   const pool = await verifyPool(request.headers.get('authorization'), context.settings, context.now());
   if (!pool.ok) return answerNo(pool.refusal);
   const { zone } = pool.value;
-  const models = [...new Set(request.query.getAll('model'))];
+  const models = [...new Set((request.query.get('models') ?? '').split(',').filter(Boolean))];
   if (models.length === 0 || models.length > DEMAND_CALL_MODELS_MAX)
-    return answerNo(
-      refuse('field_invalid', { field: 'model', rule: `it is given 1 to ${DEMAND_CALL_MODELS_MAX} times` }),
-    );
+    return answerNo(refuse('field_invalid', { field: 'models', rule: `1 to ${DEMAND_CALL_MODELS_MAX} names` }));
   const lanes = models.flatMap((model) => [
     { zone, model },
     { zone, model, light: true as const },

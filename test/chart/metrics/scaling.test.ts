@@ -48,7 +48,7 @@ describe('R15 KEDA', () => {
   it('wakes an empty pool by the demand that functions report', async () => {
     const { triggers } = await specOf(scaled({ kind: 'keda', minReplicas: 0 }));
     expect(triggers.find(({ name }) => name === 'demand')?.metadata).toMatchObject({
-      url: 'https://functions.example.com/api/agents/demand?model=reference-en&model=voice+en',
+      url: 'https://functions.example.com/api/agents/demand?models=reference-en,voice+en',
       valueLocation: 'demand',
     });
     expect(await refusal(scaled({ kind: 'keda', minReplicas: 0, demand: false }))).toContain('scaling.minReplicas 0');

@@ -46,7 +46,7 @@ const deliver = (events: unknown[], zone = 'eu') => {
 };
 
 async function demandOf(models: readonly string[], { zone = 'eu', scope = 'pool' } = {}) {
-  const query = models.map((model) => `model=${encodeURIComponent(model)}`).join('&');
+  const query = `models=${models.join(',')}`;
   const url = `https://functions.test/api/agents/demand?${query}`;
   const headers = { authorization: `Bearer ${await callers.poolToken(zone, scope)}` };
   const { status, jsonBody } = await onDemand(context(), new HttpRequest({ method: 'GET', url, headers }));
