@@ -61,11 +61,14 @@ const PAUSE_S = 0.25;
 /** Byte of silence (G.711), and bytes of a sample; Opus has no bare samples, and this socket none of it. */
 const silences = { linear16: [0, 2], mulaw: [0xff, 1], alaw: [0xd5, 1], opus: [0, 0] } as const;
 
+type SampleFormat = Pick<SpeechFormat, 'encoding' | 'sampleRate'>;
+
+/** Returns the bytes of one second of sound. */
+export const byteRateOf = ({ encoding, sampleRate }: SampleFormat): number => silences[encoding][1] * sampleRate;
+
 /** Returns the pause between two sentences that are spoken as texts of their own. */
-export function pauseOf({ encoding, sampleRate }: Pick<SpeechFormat, 'encoding' | 'sampleRate'>): Uint8Array {
-  const [silence, bytes] = silences[encoding];
-  return new Uint8Array(bytes * PAUSE_S * sampleRate).fill(silence);
-}
+export const pauseOf = (format: SampleFormat): Uint8Array =>
+  new Uint8Array(PAUSE_S * byteRateOf(format)).fill(silences[format.encoding][0]);
 
 export const metadataMessage = (request: string, model: string, revision: string): string =>
   JSON.stringify({

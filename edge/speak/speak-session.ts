@@ -10,6 +10,7 @@ import {
   warningMessage,
 } from '../protocol/deepgram-speak.ts';
 import { nextOf, type SpeechSource, startOf } from '../protocol/speech-answer.ts';
+import { UnplayedSound } from './unplayed-sound.ts';
 
 /** Flushes that may wait for the one being spoken. */
 const FLUSHES_MAX = 16;
@@ -32,6 +33,8 @@ export interface SpeakSessionOptions {
   readonly speak: (text: string) => Promise<Result<SpeechSource>>;
   /** Silence between sentences, in the format of the socket. */
   readonly pause: Uint8Array;
+  /** Bytes of one second of sound. */
+  readonly byteRate: number;
   readonly claims: Pick<Claims, 'sessionSeconds' | 'idleSeconds'>;
   readonly runtime: Runtime;
 }
@@ -42,6 +45,7 @@ export class SpeakSession {
   readonly ended: Promise<void>;
   readonly #options: SpeakSessionOptions;
   readonly #text = new SpeakText();
+  readonly #unplayed: UnplayedSound;
   readonly #idleMs: number;
   #idle: Alarm | undefined;
   #expiry: Alarm | undefined;
@@ -61,6 +65,7 @@ export class SpeakSession {
 
   constructor(options: SpeakSessionOptions) {
     this.#options = options;
+    this.#unplayed = new UnplayedSound(options.byteRate, options.runtime.now);
     this.#idleMs = 1_000 * Math.min(options.claims.idleSeconds ?? SPEAK_IDLE_S, SPEAK_IDLE_S);
     this.ended = new Promise((resolve) => {
       this.#onEnd = resolve;
@@ -182,10 +187,10 @@ export class SpeakSession {
       return ok(undefined);
     }
     source.deliver();
-    if (this.#hasSpoken && !isStale()) this.#send(this.#options.pause);
+    if (this.#hasSpoken && !isStale()) this.#sendSound(this.#options.pause);
     let sound: Uint8Array | undefined = start.value.sound;
     for (;;) {
-      if (sound && !isStale()) this.#send(sound);
+      if (sound && !isStale()) this.#sendSound(sound);
       const next = await nextOf(source);
       if (!next.ok) {
         await source.end(next);
@@ -200,6 +205,11 @@ export class SpeakSession {
   #fail(refusal: Refusal): void {
     this.#send(warningMessage(refusal));
     this.#close(FAILED, refusal.reason);
+  }
+
+  #sendSound(sound: Uint8Array): void {
+    if (this.#unplayed.add(sound.length)) this.#send(sound);
+    else this.#fail(refuse('reader_slow'));
   }
 
   #send(message: string | Uint8Array): void {

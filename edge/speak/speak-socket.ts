@@ -7,7 +7,7 @@ import { rateLimitHeaders } from '../http/rate-limit.ts';
 import { refuseThrown } from '../http/refuse-thrown.ts';
 import { newId } from '../ledger/create-event.ts';
 import { refuseAsDeepgram } from '../protocol/deepgram-refuse.ts';
-import { metadataMessage, pauseOf } from '../protocol/deepgram-speak.ts';
+import { byteRateOf, metadataMessage, pauseOf } from '../protocol/deepgram-speak.ts';
 import { readSpeakQuery } from '../protocol/speech-request.ts';
 import { refusalAhead } from '../routing/constraints.ts';
 import { readModelNames, resolveModel } from '../routing/model-names.ts';
@@ -63,7 +63,8 @@ async function upgrade(
     openSpeech({ ...work, text }, { ...context, id: newId(runtime.now()) }).catch((error: unknown) =>
       no(refuseThrown(context.id, error)),
     );
-  const session = new SpeakSession({ socket: ours, speak, pause: pauseOf(work.options), claims: work.claims, runtime });
+  const format = { pause: pauseOf(work.options), byteRate: byteRateOf(work.options) };
+  const session = new SpeakSession({ socket: ours, speak, ...format, claims: work.claims, runtime });
   open.set(tenant, (open.get(tenant) ?? 0) + 1);
   context.waitUntil(
     session.ended.then(() => {

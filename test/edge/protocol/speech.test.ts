@@ -4,6 +4,8 @@ import { refuseWith } from '../../../edge/http/refuse.ts';
 import { answerSpeech, type SpeechSource } from '../../../edge/protocol/speech-answer.ts';
 import { readSpeakQuery, readSpeechBody } from '../../../edge/protocol/speech-request.ts';
 import { SpeakSession } from '../../../edge/speak/speak-session.ts';
+import { UnplayedSound } from '../../../edge/speak/unplayed-sound.ts';
+import { MiB } from '../../../shared/bytes.ts';
 import { publicText, refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 
@@ -165,6 +167,7 @@ function openSession(answers: readonly SpeechSource[]) {
     },
     claims: { sessionSeconds: 60 },
     pause: new TextEncoder().encode('pause'),
+    byteRate: 96_000,
     runtime,
   });
   session.start('metadata');
@@ -254,6 +257,27 @@ describe('R2 speech on a WebSocket', () => {
     tell({ type: 'Speak', text: 'One.' }, { type: 'Flush' });
     await session.ended;
     expect(types().slice(1)).toEqual(expected);
+  });
+
+  it('closes with 1011 before a client has too much unread sound', async () => {
+    const { source, calls } = sourceOf([
+      ...[ready, head, body('a')],
+      ...[{ type: 'body', bytes: new Uint8Array(64 * MiB) } as const, body('b'), final],
+    ]);
+    const { session, tell, types } = openSession([source]);
+    tell(say('One.'), { type: 'Flush' });
+    await session.ended;
+    expect(types()).toEqual(['metadata', 'sound a', 'Warning reader_slow', 'close 1011 reader_slow']);
+    expect(calls).toContain('abandon');
+  });
+
+  it('lets played time pay for unread sound', () => {
+    let now = 0;
+    const unplayed = new UnplayedSound(96_000, () => now);
+    expect(unplayed.add(64 * MiB)).toBe(true);
+    now = 10_000;
+    expect(unplayed.add(960_000)).toBe(true);
+    expect(unplayed.add(1)).toBe(false);
   });
 
   it('warns of a text or message that is refused and goes on', async () => {
