@@ -31,7 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([openai?.end(), deepgram?.end()]));
 
-describe('C6 R3 a family through one address', () => {
+describe('C6 R3 U6 a family through one address', () => {
   it.each(clips)('openai for Python transcribes $language, named and detected', async ({ language, file, text }) => {
     const given = { file, model: 'reference', response_format: 'verbose_json' };
     const expected = { language: names[language], text };

@@ -366,7 +366,7 @@ describe('C1 C10 recordings of the unmodified Deepgram client', () => {
   });
 });
 
-describe('R2 C10 the unmodified client of Deepgram speaks', () => {
+describe('R2 C10 U12 the unmodified client of Deepgram speaks', () => {
   const text = 'The meeting starts at ten in the morning.';
   const words = 'the meeting starts at ten in the morning';
   const options = { model: 'voice-en', encoding: 'linear16', sample_rate: 24_000 } as const;

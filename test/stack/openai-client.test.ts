@@ -186,7 +186,7 @@ describe('C1 C10 R1 the unmodified openai client transcribes', () => {
   });
 });
 
-describe('R2 C10 the unmodified openai client speaks', () => {
+describe('R2 C10 U12 the unmodified openai client speaks', () => {
   const input = 'The meeting starts at ten in the morning. Please send 3 copies of the report, today.';
   const words = 'the meeting starts at ten in the morning please send three copies of the report today';
   const speech = { model: 'voice-en', voice: 'slt', input };
