@@ -88,7 +88,8 @@ export class SpeakSession {
   #restartIdle(): void {
     this.#idle?.cancel();
     this.#idle = this.#options.runtime.after(this.#idleMs);
-    void this.#idle.rings.then(() => this.#close(NORMAL, 'stream_idle'));
+    // A client that listens sends nothing: the end of the speech restarts the alarm.
+    void this.#idle.rings.then(() => !this.#isSpeaking && this.#close(NORMAL, 'stream_idle'));
   }
 
   #receive(data: string | ArrayBuffer): void {
@@ -153,6 +154,7 @@ export class SpeakSession {
     }
     this.#isSpeaking = false;
     if (this.#isClosing) this.#close(NORMAL, '');
+    else if (!this.#isClosed) this.#restartIdle();
   }
 
   #next(): Part | undefined {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Runtime } from '../../../edge/clock.ts';
+import { late, type Runtime } from '../../../edge/clock.ts';
 import { refuseWith } from '../../../edge/http/refuse.ts';
 import { answerSpeech, type SpeechSource } from '../../../edge/protocol/speech-answer.ts';
 import { readSpeakQuery, readSpeechBody } from '../../../edge/protocol/speech-request.ts';
@@ -153,10 +153,15 @@ function openSession(answers: readonly SpeechSource[]) {
     close: (code: number, reason: string) => void sent.push(`close ${code} ${reason}`),
     addEventListener: (type: string, listener: (event: never) => void) => void listeners.set(type, listener),
   };
+  /** Alarms that are set, by their delay. */
+  const alarms = new Map<number, () => void>();
   const runtime: Runtime = {
     now: () => 0,
     random: () => 0,
-    after: () => ({ rings: new Promise(() => {}), cancel: () => {} }),
+    after: (ms) => ({
+      rings: new Promise((resolve) => void alarms.set(ms, () => resolve(late))),
+      cancel: () => void alarms.delete(ms),
+    }),
   };
   const session = new SpeakSession({
     socket: socket as unknown as RuntimeSocket,
@@ -165,7 +170,7 @@ function openSession(answers: readonly SpeechSource[]) {
       const source = left.shift();
       return source ? ok(source) : no(refuse('allowance_requests'));
     },
-    claims: { sessionSeconds: 60 },
+    claims: { sessionSeconds: 60, idleSeconds: 10 },
     pause: new TextEncoder().encode('pause'),
     byteRate: 96_000,
     runtime,
@@ -180,7 +185,7 @@ function openSession(answers: readonly SpeechSource[]) {
       const { type, sequence_id: id, code } = JSON.parse(one);
       return `${type} ${id ?? code}`;
     });
-  return { session, tell, types, spoken, listeners };
+  return { session, tell, types, spoken, listeners, alarms };
 }
 
 const speech = (...texts: string[]) => sourceOf([ready, head, ...texts.map(body), final]).source;
@@ -257,6 +262,28 @@ describe('R2 speech on a WebSocket', () => {
     tell({ type: 'Speak', text: 'One.' }, { type: 'Flush' });
     await session.ended;
     expect(types().slice(1)).toEqual(expected);
+  });
+
+  it.each([[], [{ type: 'Close' }]])('stays open while it speaks, and is idle after it (%j)', async (...last) => {
+    const held = Promise.withResolvers<void>();
+    const { source } = sourceOf([ready, head, body('a'), body('b'), final]);
+    const next = async () => {
+      await held.promise;
+      return source.next();
+    };
+    const { session, tell, types, alarms } = openSession([{ ...source, next }]);
+    tell(say('One.'), { type: 'Flush' }, ...last);
+    alarms.get(10_000)?.();
+    await new Promise((resolve) => setTimeout(resolve));
+    expect(types()).toEqual(['metadata']);
+    held.resolve();
+    await expect.poll(types).toContain('Flushed 0');
+    if (last.length === 0) alarms.get(10_000)?.();
+    await session.ended;
+    expect(types().slice(1)).toEqual([
+      ...['sound a', 'sound b', 'Flushed 0'],
+      last.length === 0 ? 'close 1000 stream_idle' : 'close 1000 ',
+    ]);
   });
 
   it('closes with 1011 before a client has too much unread sound', async () => {
