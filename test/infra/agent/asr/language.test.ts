@@ -36,12 +36,18 @@ describe('R3 the scores of a detector', () => {
   });
 
   it('R3 choose among the listed languages as if there were no others', () => {
-    const read = readLanguages(scored(0.05, 0.5, 0.4, 0.05), detector);
+    const read = readLanguages(scored(0.08, 0.44, 0.43, 0.05), detector);
     if (!read.ok) throw new Error(read.refusal.detail);
     const among = (...list: string[]) => decideLanguage(amongLanguages(read.value, list), 32_000);
-    expect(among('yue-HK', 'en')).toEqual(ok({ language: 'yue', confidence: 0.889 }));
-    expect(among('zh', 'yue')).toMatchObject({ refusal: { params: { first: 'zh', firstConfidence: 0.556 } } });
-    expect(among('fr')).toMatchObject({ refusal: { params: { first: 'zh', firstConfidence: 0.5 } } });
+    expect(among('yue-HK', 'en')).toEqual(ok({ language: 'yue', confidence: 0.843 }));
+    expect(among('zh', 'yue')).toMatchObject({ refusal: { params: { first: 'zh', firstConfidence: 0.506 } } });
+    expect(among('fr')).toMatchObject({ refusal: { params: { first: 'zh', firstConfidence: 0.44 } } });
+  });
+
+  it('R3 choose an unlisted language that is likelier than all listed ones', () => {
+    const read = readLanguages(scored(0.12, 0.85, 0.01, 0.02), detector);
+    const languages = read.ok ? amongLanguages(read.value, ['en', 'es']) : [];
+    expect(decideLanguage(languages, 32_000)).toEqual(ok({ language: 'zh', confidence: 0.85 }));
   });
 
   it.each([[scored(0.5, 0.5)], [scored(1, Number.NaN, 0, 0)], [new Map()]])('fail the engine when wrong', (outputs) => {
