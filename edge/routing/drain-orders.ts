@@ -1,20 +1,32 @@
 // Orders of operators to drain the agents of a pool: whether one is safe, and which agents have one.
-import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
+import type { RosterEntry, Snapshot } from '../../shared/pool/heartbeat.ts';
 import { ROSTER_AGENTS_MAX } from '../../shared/pool/limits.ts';
+import { type Part, partOf } from '../../shared/registry/release.ts';
 import { healthOf, takesWork } from './agent-health.ts';
 import type { Agent } from './agent-link.ts';
 
-/** Returns the models that no other pool of the zone serves at `now`: callers lose them when the pool drains. */
-export function modelsOnlyAt(pool: string, entries: readonly RosterEntry[], now: number): string[] {
-  const serving = entries.filter((entry) => takesWork(healthOf(entry, now)));
-  const namesOf = (agents: readonly RosterEntry[]) =>
+/** Parts that serve stable sessions. */
+const STABLE_PARTS: readonly Part[] = ['full', 'older'];
+
+/**
+ * Returns the models that callers lose when the pool drains: no other pool of the zone serves them to the
+ * same sessions. A canary serves no stable session; a stable revision serves all.
+ */
+export function modelsOnlyAt(pool: string, { entries, at, release }: Snapshot): string[] {
+  const serving = entries.filter((entry) => takesWork(healthOf(entry, at)));
+  const namesOf = (agents: readonly RosterEntry[], parts: readonly Part[]) =>
     agents
       .flatMap(({ description }) => description.models)
-      .filter(({ stage }) => stage === 'full' || stage === 'canary')
+      .filter((model) => parts.some((part) => part === partOf(release?.models[model.name], model)))
       .map(({ name }) => name);
-  const elsewhere = new Set(namesOf(serving.filter(({ description }) => description.pool !== pool)));
-  const own = new Set(namesOf(serving.filter(({ description }) => description.pool === pool)));
-  return [...own].filter((name) => !elsewhere.has(name)).sort();
+  const own = serving.filter(({ description }) => description.pool === pool);
+  const others = serving.filter(({ description }) => description.pool !== pool);
+  const lostOf = (served: readonly Part[], fallback: readonly Part[]) => {
+    const elsewhere = new Set(namesOf(others, fallback));
+    return namesOf(own, served).filter((name) => !elsewhere.has(name));
+  };
+  const lost = [...lostOf(STABLE_PARTS, STABLE_PARTS), ...lostOf(['canary'], ['canary', ...STABLE_PARTS])];
+  return [...new Set(lost)].sort();
 }
 
 /** Ordered processes, by agent: a restarted agent has another boot and serves again. Bounded; in memory. */

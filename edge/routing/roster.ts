@@ -180,8 +180,9 @@ export class Roster extends DurableObject<Bindings> implements RosterMethods {
   drain(pool: string, { force, by }: DrainOrder): Result<readonly string[]> {
     const links = [...this.#links.values()].filter(({ agent }) => agent?.description.pool === pool);
     if (links.length === 0) return no(refuse('pool_unknown', { pool }));
-    const { zone, at, entries } = this.snapshot();
-    const models = force ? [] : modelsOnlyAt(pool, entries, at);
+    const snapshot = this.snapshot();
+    const { zone, at } = snapshot;
+    const models = force ? [] : modelsOnlyAt(pool, snapshot);
     if (models.length > 0) return no(refuse('pool_needed', { pool, zone, models: models.join(', ') }));
     const what = { action: 'pool.drain', zone, pool, count: links.length, ...(force && { outcome: 'forced' }) };
     this.record([createEvent({ type: 'operator.act', ...what, ...by }, at)]);

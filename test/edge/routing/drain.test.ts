@@ -6,7 +6,7 @@ import type { AuditEvent } from '../../../shared/audit/event.ts';
 import { FakeAgent } from '../../fake/agent.ts';
 import { ask, passTime, readRefusal } from '../../fake/network.ts';
 import { makeToken } from '../authority.ts';
-import { agent as fleetAgent, model as fleetModel, now } from './fleet.ts';
+import { agent as fleetAgent, model as fleetModel, snapshot } from './fleet.ts';
 
 const joined: FakeAgent[] = [];
 afterEach(() => {
@@ -116,12 +116,33 @@ describe('C6 models of one pool only', () => {
       fleetAgent('d', { pool: 'two', ...models('es') }, { draining: true }),
       fleetAgent('e', { pool: 'two', ...models('zh') }, {}, 0),
     ];
-    expect(modelsOnlyAt('one', entries, now)).toEqual(['es', 'zh']);
-    expect(modelsOnlyAt('two', entries, now)).toEqual([]);
+    expect(modelsOnlyAt('one', snapshot(entries))).toEqual(['es', 'zh']);
+    expect(modelsOnlyAt('two', snapshot(entries))).toEqual([]);
   });
 
   it('leave out revisions on trial', () => {
     const grey = fleetAgent('a', { pool: 'one', models: [fleetModel({ stage: 'grey' })] });
-    expect(modelsOnlyAt('one', [grey], now)).toEqual([]);
+    expect(modelsOnlyAt('one', snapshot([grey]))).toEqual([]);
+  });
+
+  it('are served to stable sessions by no canary elsewhere', () => {
+    const stable = fleetAgent('a', { pool: 'one', ...models('en') });
+    const canary = fleetAgent('b', { pool: 'two', models: [fleetModel({ name: 'en', stage: 'canary' })] });
+    expect(modelsOnlyAt('one', snapshot([stable, canary]))).toEqual(['en']);
+    // Canary sessions fall back to the stable revision.
+    expect(modelsOnlyAt('two', snapshot([stable, canary]))).toEqual([]);
+    expect(modelsOnlyAt('two', snapshot([canary]))).toEqual(['en']);
+  });
+
+  it('are decided by the released revision rather than the stage', () => {
+    const revision = `sha256:${'1'.repeat(64)}`;
+    const stable = fleetAgent('a', { pool: 'one', models: [fleetModel({ name: 'en', revision })] });
+    const former = fleetAgent('b', { pool: 'two', ...models('en') });
+    const at = (before?: string) => {
+      const release = { v: 1 as const, generation: 1, models: { en: { stable: revision, ...(before && { before }) } } };
+      return modelsOnlyAt('one', { ...snapshot([stable, former]), release });
+    };
+    expect(at(revision)).toEqual(['en']);
+    expect(at(`sha256:${'0'.repeat(64)}`)).toEqual([]);
   });
 });
