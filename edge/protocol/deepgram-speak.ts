@@ -4,7 +4,7 @@ import { KiB } from '../../shared/bytes.ts';
 import { completeLength } from '../../shared/jobs/split-text.ts';
 import { publicText, type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import { SPEECH_TEXT_CHARACTERS, type SpeechFormat } from '../../shared/speech/speak.ts';
+import { isMarkup, SPEECH_TEXT_CHARACTERS, type SpeechFormat } from '../../shared/speech/speak.ts';
 import { modelUuid } from './deepgram-model.ts';
 
 /** Longest message, in UTF-16 units: a text of the longest allowed length, escaped. */
@@ -43,7 +43,7 @@ export class SpeakText {
 
   /** Takes the complete sentences. SSML is one document, which a `Flush` completes. */
   takeSentences(): string {
-    const length = this.#text.trimStart().startsWith('<') ? 0 : completeLength(this.#text);
+    const length = isMarkup(this.#text) ? 0 : completeLength(this.#text);
     const sentences = this.#text.slice(0, length);
     this.#text = this.#text.slice(length);
     return sentences;

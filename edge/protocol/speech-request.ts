@@ -36,7 +36,7 @@ const speechRate = z.number().min(SPEECH_RATE_MIN).max(SPEECH_RATE_MAX);
 /** Body of `POST /v1/audio/speech`. */
 export const speechBody = z.object({
   model: requestedModel,
-  input: speechText.describe('Text, or SSML: then it begins with `<speak`.'),
+  input: speechText.describe('Text, or SSML: then it begins with `<` and a letter, `!` or `?`.'),
   voice: z
     .union([speechVoice, z.object({ id: speechVoice })], { error: 'must be the name of a voice' })
     .optional()

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { KiB } from '../bytes.ts';
 import { refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
+import { isMarkup } from '../speech/speak.ts';
 import { PROJECT_SEGMENTS_MAX } from './limits.ts';
 import { PROJECT_SEGMENT_CHARACTERS, splitBlock, splitText, tidy } from './split-text.ts';
 
@@ -57,6 +58,7 @@ export function readDocument(given: string | DocumentBlocks): Result<DocumentTex
       if (segments.value.length > 0) blocks.push(segments.value);
     }
   }
+  if (blocks.some((segments) => segments.some(isMarkup))) return hasMarkup;
   const count = blocks.reduce((sum, { length }) => sum + length, 0);
   if (count === 0) return no(refuse('text_empty'));
   const limit = PROJECT_SEGMENTS_MAX;
@@ -83,9 +85,13 @@ export function readSegment(given: string): Result<string> {
   if (!wrong.ok) return wrong;
   const text = tidy(given);
   if (text === '') return no(refuse('text_empty'));
+  if (isMarkup(text)) return hasMarkup;
   const limit = PROJECT_SEGMENT_CHARACTERS;
   return text.length > limit ? no(refuse('text_too_long', { limit, unit: 'characters in a segment' })) : ok(text);
 }
+
+/** SSML is one text, and a document is many: its tags would be read aloud. */
+const hasMarkup = no(refuse('text_invalid', { rule: 'a sentence begins with markup, and projects take plain text' }));
 
 /** Control characters, which show that a file is not text. */
 const CONTROL = /(?![\t\n\r])\p{Cc}/u;

@@ -8,6 +8,12 @@ export const SPEECH_RATE_MIN = 0.5;
 /** Fastest speech: faster speech is hard to understand. */
 export const SPEECH_RATE_MAX = 2;
 
+/**
+ * Reports whether a text is markup (SSML): it begins with a tag, a comment or a declaration. `5 < 6` and `<3` are
+ * text.
+ */
+export const isMarkup = (text: string): boolean => /^\s*<[\p{L}!?]/u.test(text);
+
 /** Encodings of synthesised speech. Opus comes in Ogg; PCM and G.711 as bare samples or in a WAV file. */
 export const speechEncodings = ['linear16', 'mulaw', 'alaw', 'opus'] as const;
 /** Sample rates of PCM and G.711, Hz: those of Deepgram's `linear16`. */

@@ -51,6 +51,8 @@ describe('T3 the text of a document', () => {
     ['text_invalid', 'a\u0000b'],
     ['text_invalid', 'a\u001b[31mb'],
     ['text_invalid', '\ud83d alone'],
+    ['text_invalid', '<speak>One. Two.</speak>'],
+    ['text_invalid', [{ segments: ['fine', '<b>not</b>'] }]],
     ['text_invalid', [{ segments: ['fine', 'not\u0007fine'] }]],
     ['text_too_long', [{ segments: ['x'.repeat(100_000)] }]],
     ['text_too_long', 'One. '.repeat(PROJECT_SEGMENTS_MAX + 1)],

@@ -1,13 +1,13 @@
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
-import { SPEECH_TEXT_CHARACTERS, speakHead } from '../../../../shared/speech/speak.ts';
+import { isMarkup, SPEECH_TEXT_CHARACTERS, speakHead } from '../../../../shared/speech/speak.ts';
 import type { ServedModel } from '../models/served-model.ts';
 import type { AgentRequest } from '../request/admitted-request.ts';
 import { sendPieces } from '../request/respond.ts';
 import { openSpeechEncoder, type SpeechEncoder } from '../tts/encode-speech.ts';
 import type { Speaker } from '../tts/speaker.ts';
 import { planText, type Step } from '../tts/speech-plan.ts';
-import { isSsml, readSsml } from '../tts/ssml.ts';
+import { readSsml } from '../tts/ssml.ts';
 
 /** Text of characters of four bytes. */
 const TEXT_BYTES = 4 * SPEECH_TEXT_CHARACTERS;
@@ -54,7 +54,7 @@ async function readText(records: AgentRequest['records']): Promise<Result<string
 }
 
 function planSteps(text: string, rate: number, { description }: ServedModel): Result<readonly Step[]> {
-  if (!isSsml(text)) return planText(text, rate);
+  if (!isMarkup(text)) return planText(text, rate);
   const { name, languages, ssml = [] } = description;
   return readSsml(text, rate, { model: name, languages, ssml });
 }

@@ -36,8 +36,6 @@ interface Level {
 
 const silent = (): Result<string> => ok('');
 
-export const isSsml = (text: string): boolean => /^\s*<(?:\?xml|speak\b)/.test(text);
-
 /**
  * Returns the steps of a document. Refuses with `text_invalid` what is not well-formed, declares a document type, or has
  * an element, attribute or value that the voice does not take; with `language_unknown` another language.
@@ -121,7 +119,8 @@ class SsmlReader {
     const levels = this.#levels;
     const top = levels.at(-1)?.name;
     if (!this.#voice.ssml.includes(name)) return `the voice does not take the SSML element "${name.slice(0, 40)}"`;
-    if ((levels.length === 0) !== (name === 'speak')) return '"speak" must be the root, once';
+    if ((levels.length === 0) !== (name === 'speak'))
+      return `"speak" must be the root, once, and here is "${name.slice(0, 40)}"`;
     if (levels.length >= SSML_LEVELS_MAX) return `elements nest over ${SSML_LEVELS_MAX} levels`;
     return top === 'sub' || top === 'say-as' || top === 'break' ? `"${top}" cannot contain "${name}"` : undefined;
   }

@@ -74,6 +74,18 @@ describe('R2 speech of one request', () => {
     });
   });
 
+  it.each([
+    ['<!-- x --><speak>Hi</speak>', 'Hi'],
+    ['<?xml version="1.0"?><speak>Hi</speak>', 'Hi'],
+    ['<3 is less than 5 < 6', '<3 is less than 5 < 6'],
+  ])('reads %s as markup only if it begins with it', async (text, spoken) => {
+    const { outcome, begun } = open(text);
+    await until(() => begun.length === 1);
+    expect(begun[0]?.text).toBe(spoken);
+    begun[0]?.finish(sound(16));
+    expect(await outcome).toMatchObject({ ok: true });
+  });
+
   it('ends without a final event when a later sentence fails', async () => {
     const { outcome, begun, sent } = open('One. Two.');
     await until(() => begun.length === 1);
@@ -96,6 +108,9 @@ describe('R2 speech of one request', () => {
     ['text_unspeakable', '… !', {}],
     ['text_too_long', 'a'.repeat(16_385), {}],
     ['text_invalid', '<speak><break/>one</speak>', {}],
+    ['text_invalid', '<prosody rate="fast">Hi</prosody>', {}],
+    ['text_invalid', '<!DOCTYPE speak []><speak>Hi</speak>', {}],
+    ['text_invalid', ' <p>Hi</p>', {}],
     ['seal_broken', 'One.', { encoding: 'mp3' }],
     ['ticket_invalid', 'One.', { model: 'other' }],
   ])('refuses with %s before anything is sent', async (reason, text, head) => {
