@@ -121,11 +121,14 @@ export class LanguageGate implements Sink {
   }
 
   async #run(): Promise<void> {
-    for (let next = this.#unheard.shift(); next; next = this.#unheard.shift()) {
-      await this.#hear(next);
-      if (await this.#decide()) return;
-    }
-    if (this.#isForced) await this.#decide();
+    do {
+      for (let next = this.#unheard.shift(); next; next = this.#unheard.shift()) {
+        await this.#hear(next);
+        if (await this.#decide()) return;
+      }
+      if (this.#isForced && (await this.#decide())) return;
+      // An utterance that arrived during the detection counts too: it may make an uncertain language certain.
+    } while (this.#unheard.length > 0);
     this.#running = false;
   }
 

@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import type { DetectedLanguage } from '../../../../infra/pool/agent/asr/detect-language.ts';
+import { LanguageGate } from '../../../../infra/pool/agent/stream/language-gate.ts';
+import { createUtterance } from '../../../../infra/pool/agent/stream/utterance.ts';
 import { fp32Tensor } from '../../../../shared/kserve/tensor.ts';
+import { ok, type Result } from '../../../../shared/result.ts';
 import { createSequenceEngine } from '../../../fake/sequence-engine.ts';
 import {
   checkpointsIn,
@@ -122,5 +126,56 @@ describe('R3 the language of a live stream', () => {
     const named = await startSession({ live: makeLiveParts(createSequenceEngine()).live });
     expect(detected).toEqual(segmentsIn(await playFrom(named, script)));
     expect(detected.length).toBeGreaterThan(1);
+  });
+});
+
+/** An utterance of `seconds` that has ended. */
+function ended(seconds: number) {
+  const utterance = createUtterance(0);
+  const samples = seconds * 16_000;
+  utterance.grow(new Int16Array(samples));
+  utterance.close({ ending: 'finalize', samples });
+  return utterance;
+}
+
+describe('R3 a finalize during whose detection an utterance arrives', () => {
+  it.each([
+    [0.95, ['utterance', 'finalized', 'utterance']],
+    [0.6, ['language_uncertain']],
+  ])('follows the language of both utterances: %s', async (second, expected) => {
+    const outcome: string[] = [];
+    const detections: ((english: number) => void)[] = [];
+    const detect = () =>
+      new Promise<Result<readonly DetectedLanguage[]>>((resolve) => {
+        const of = (language: string, confidence: number) => ({ language, confidence });
+        detections.push((english) => resolve(ok([of('en', english), of('es', 1 - english)])));
+      });
+    const gate = new LanguageGate({
+      scribe: {
+        utterance: () => void outcome.push('utterance'),
+        capture: () => {},
+        event: ({ type }) => void outcome.push(type),
+      },
+      served: ['en'],
+      detect,
+      onLanguage: () => {},
+      onRefusal: ({ reason }) => void outcome.push(reason),
+      signal: new AbortController().signal,
+    });
+    const detection = async (number: number) => {
+      await expect.poll(() => detections.length).toBe(number);
+      return detections[number - 1] as (english: number) => void;
+    };
+    gate.utterance(ended(0.7));
+    (await detection(1))(0.6);
+    // The gate waits for more speech.
+    await new Promise(setImmediate);
+    gate.event({ type: 'finalized', id: 1 });
+    const forced = await detection(2);
+    gate.utterance(ended(0.7));
+    forced(0.6);
+    (await detection(3))(second);
+    await gate.opened;
+    expect(outcome).toEqual(expected);
   });
 });
