@@ -13,13 +13,9 @@ import { refusalAhead } from '../routing/constraints.ts';
 import { readModelNames, resolveModel } from '../routing/model-names.ts';
 import { SUITE } from '../routing/setups.ts';
 import { readSnapshots } from '../routing/snapshot.ts';
+import { countSocket } from './count-socket.ts';
 import { SpeakSession } from './speak-session.ts';
 import { openSpeech, SPEAK, type SpeechWork } from './speech-relay.ts';
-
-/** Sockets of one tenant in one isolate: idle ones cost memory and no allowance. */
-const SPEAK_SOCKETS_MAX = 64;
-/** Open sockets by tenant. */
-const open = new Map<string, number>();
 
 /** Serves `GET /v1/speak`: a WebSocket that takes text and returns speech. Refuses by HTTP, as `/v1/listen` does. */
 export async function openSpeak(request: Request, context: RequestContext): Promise<Response> {
@@ -41,20 +37,19 @@ export async function openSpeak(request: Request, context: RequestContext): Prom
   const route = { tenant, session: context.id, task: SPEAK, model: model.value, zones, allowed, suite: SUITE } as const;
   const refusal = refusalAhead({ ...route, class: priority }, snapshots, runtime.now());
   if (refusal) return deny(refusal);
-  if ((open.get(tenant) ?? 0) >= SPEAK_SOCKETS_MAX) return deny(refuse('edge_busy'));
   const descriptions = snapshots.flatMap(({ entries }) => entries.flatMap(({ description }) => description.models));
   const revision = descriptions.find(({ name }) => name === model.value)?.revision ?? '';
   const requested = request.headers.get('x-auricle-class') ?? undefined;
   const work = { claims: claims.value, class: requested, model: model.value, options: query.value };
-  return upgrade(work, { revision, subprotocol }, context);
+  const upgraded = await countSocket(tenant, () => upgrade(work, { revision, subprotocol }, context));
+  return upgraded?.response ?? deny(refuse('edge_busy'));
 }
 
 async function upgrade(
   work: Omit<SpeechWork, 'text'>,
   { revision, subprotocol }: { readonly revision: string; readonly subprotocol: string | undefined },
   context: RequestContext,
-): Promise<Response> {
-  const { tenant } = work.claims;
+): Promise<{ readonly response: Response; readonly ended: Promise<void> }> {
   const { 0: theirs, 1: ours } = new WebSocketPair();
   context.quota = await context.recorder.readQuota(work.claims, work.claims);
   const { runtime } = context;
@@ -65,14 +60,7 @@ async function upgrade(
     );
   const format = { pause: pauseOf(work.options), byteRate: byteRateOf(work.options) };
   const session = new SpeakSession({ socket: ours, speak, ...format, claims: work.claims, runtime });
-  open.set(tenant, (open.get(tenant) ?? 0) + 1);
-  context.waitUntil(
-    session.ended.then(() => {
-      const left = (open.get(tenant) ?? 1) - 1;
-      if (left > 0) open.set(tenant, left);
-      else open.delete(tenant);
-    }),
-  );
+  context.waitUntil(session.ended);
   session.start(metadataMessage(context.id, work.model, revision));
   const headers = new Headers({
     'x-request-id': context.id,
@@ -80,5 +68,5 @@ async function upgrade(
     ...rateLimitHeaders(context.quota),
   });
   if (subprotocol !== undefined) headers.set('sec-websocket-protocol', subprotocol);
-  return new Response(null, { status: 101, webSocket: theirs, headers });
+  return { response: new Response(null, { status: 101, webSocket: theirs, headers }), ended: session.ended };
 }

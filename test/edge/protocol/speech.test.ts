@@ -3,6 +3,7 @@ import { late, type Runtime } from '../../../edge/clock.ts';
 import { refuseWith } from '../../../edge/http/refuse.ts';
 import { answerSpeech, type SpeechSource } from '../../../edge/protocol/speech-answer.ts';
 import { readSpeakQuery, readSpeechBody } from '../../../edge/protocol/speech-request.ts';
+import { countSocket, SPEAK_SOCKETS_MAX } from '../../../edge/speak/count-socket.ts';
 import { SpeakSession } from '../../../edge/speak/speak-session.ts';
 import { UnplayedSound } from '../../../edge/speak/unplayed-sound.ts';
 import { MiB } from '../../../shared/bytes.ts';
@@ -284,6 +285,18 @@ describe('R2 speech on a WebSocket', () => {
       ...['sound a', 'sound b', 'Flushed 0'],
       last.length === 0 ? 'close 1000 stream_idle' : 'close 1000 ',
     ]);
+  });
+
+  it('counts concurrent upgrades of a tenant and returns failed ones', async () => {
+    const end = Promise.withResolvers<void>();
+    const upgrade = () => countSocket('clinic', async () => ({ ended: end.promise }));
+    const opened = await Promise.all(Array.from({ length: SPEAK_SOCKETS_MAX + 1 }, upgrade));
+    expect(opened.filter((one) => one === undefined)).toHaveLength(1);
+    end.resolve();
+    await end.promise;
+    const fail = () => countSocket('clinic', () => Promise.reject(new Error('no quota')));
+    for (let tries = 0; tries <= SPEAK_SOCKETS_MAX; tries += 1) await expect(fail()).rejects.toThrow('no quota');
+    expect(await upgrade()).toBeDefined();
   });
 
   it('closes with 1011 before a client has too much unread sound', async () => {
