@@ -8,7 +8,7 @@ import type { Session } from '../ledger/session.ts';
 import { type Explanation, explain, type RouteDecision } from '../routing/decision.ts';
 import { explainWithin, reportDecision } from '../routing/decisions.ts';
 import { dialStream } from '../routing/dial-stream.ts';
-import { finished, outcomeOfRefusal, type RouteMemory, started } from '../routing/memory.ts';
+import { finished, type Outcome, outcomeOfRefusal, type RouteMemory, started } from '../routing/memory.ts';
 import { pick } from '../routing/pick.ts';
 import type { Attempt } from '../routing/route.ts';
 import { readSnapshots } from '../routing/snapshot.ts';
@@ -36,7 +36,7 @@ export interface FoundAgent {
   /** Records the outcome; the first call counts. */
   readonly finish: Finish;
 }
-type Finish = (outcome: string, failed: boolean) => void;
+type Finish = (outcome: string, health: Outcome) => void;
 
 export interface Search {
   /** Returns the message that opens the stream at an agent. */
@@ -160,7 +160,7 @@ export class AgentFinder {
     };
     const finish = this.#account(attempt);
     const fail = (refusal: Refusal) => {
-      finish(refusal.reason, outcomeOfRefusal(refusal.reason) === 'failure');
+      finish(refusal.reason, outcomeOfRefusal(refusal.reason));
       this.#noteTried(attempt, refusal.reason);
       return no(refusal);
     };
@@ -197,11 +197,11 @@ export class AgentFinder {
     const { runtime, id } = this.#context;
     memory = started(memory, agent);
     let isFinished = false;
-    return (outcome, failed) => {
+    return (outcome, health) => {
       if (isFinished) return;
       isFinished = true;
       const now = runtime.now();
-      memory = finished(memory, agent, { outcome: failed ? 'failure' : 'neutral', ms: 0, now });
+      memory = finished(memory, agent, { outcome: health, ms: 0, now });
       const { tenant } = this.#admitted.claims;
       this.#admitted.note({ type: 'route', tenant, request: id, attempt, pool, agent, zone, why, outcome });
     };

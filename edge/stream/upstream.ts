@@ -92,6 +92,8 @@ export class Upstream implements AgentListener {
   #finishingAt: number | undefined;
   /** Model and language that the session is served by; `family` while the language is to be detected. */
   #target: Target;
+  /** The current agent has sent everything. */
+  #completed = false;
   #closed = false;
 
   constructor(facts: Resumable, buffer: ReplayBuffer, context: RequestContext, listener: UpstreamListener) {
@@ -200,7 +202,7 @@ export class Upstream implements AgentListener {
     this.#search?.abort();
     const current = this.#current;
     this.#current = undefined;
-    current?.finish(outcome, false);
+    current?.finish(outcome, this.#completed ? 'healthy' : 'neutral');
     current?.connection.close();
   }
 
@@ -289,6 +291,7 @@ export class Upstream implements AgentListener {
     if (!this.#buffer.endSent) this.distrust('final before the end');
     else if (final.segments > this.#filter.next) this.distrust('a segment is missing');
     else {
+      this.#completed = true;
       this.#buffer.clock.finish(final.durationSeconds);
       this.#listener.onFinal(final);
     }
@@ -322,7 +325,7 @@ export class Upstream implements AgentListener {
     this.#search?.abort();
     this.#search = undefined;
     this.#current = undefined;
-    current.finish('misdirected', false);
+    current.finish('misdirected', 'neutral');
     current.connection.close();
     this.#laterCheckpoint = undefined;
     this.#isPinned = false;
@@ -343,7 +346,7 @@ export class Upstream implements AgentListener {
     const current = this.#current;
     if (!current || this.#closed) return;
     this.#current = undefined;
-    current.finish(refusal.reason, true);
+    current.finish(refusal.reason, 'failure');
     current.connection.close();
     this.#laterCheckpoint = undefined;
     this.#isPinned = false;
@@ -421,7 +424,7 @@ export class Upstream implements AgentListener {
     const { agent } = found.connection;
     this.#current = found;
     this.#laterCheckpoint = undefined;
-    before?.finish('drained', false);
+    before?.finish('drained', 'neutral');
     before?.connection.close();
     if (hasMoved) this.#noteMove(agent, this.#cause?.reason ?? 'drain');
     this.#cause = undefined;

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { eventually } from '../../fake/stream-agent.ts';
+import { EJECT_FAILURES } from '../../../edge/routing/memory.ts';
+import { startAgent } from '../../fake/network.ts';
+import { eventually, type Habits, habitsOf, listen } from '../../fake/stream-agent.ts';
 import { StreamClient } from '../stream-client.ts';
-import { startListener } from '../stream-listener.ts';
+import { modelName, startListener } from '../stream-listener.ts';
 
 describe('R1 a live stream from a client to an agent', () => {
   it('says what was spoken, and how it ended', async () => {
@@ -19,5 +21,31 @@ describe('R1 a live stream from a client to an agent', () => {
     expect(agentStream?.ticket).toMatchObject({ tenant: 'acme', model: name, class: 'default' });
     expect(agentStream?.opened).toMatchObject({ v: 1, task: 'stream', model: name, options: { interim: true } });
     await eventually(() => agentStream?.closed);
+  });
+});
+
+describe('C6 an agent that loses streams', () => {
+  it('counts failures in a row from its last good stream', async () => {
+    const name = modelName();
+    const first = await startAgent(name, { live: true, accelerator: 'gpu' });
+    const second = await startAgent(name, { live: true, pool: 'eks-test' });
+    let isFailing = true;
+    const before: Habits['before'] = (stream, message) => {
+      if (!isFailing || ('type' in message && message.type === 'open')) return false;
+      if ('text' in message) stream.cut();
+      return true;
+    };
+    const [streams, moved] = [listen(first, habitsOf({ before })), listen(second)];
+    const run = async (fails: boolean) => {
+      isFailing = fails;
+      const client = await StreamClient.connect();
+      client.start(name).speak('hello.').send({ type: 'end' });
+      expect((await client.end()).code).toBe(1000);
+    };
+    for (let count = 1; count < EJECT_FAILURES; count++) await run(true);
+    await run(false);
+    await run(true);
+    await run(false);
+    expect([streams.length, moved.length]).toEqual([EJECT_FAILURES + 2, EJECT_FAILURES]);
   });
 });
