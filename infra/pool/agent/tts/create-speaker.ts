@@ -65,7 +65,7 @@ function checkOptions({ voice, rate = 1, pitch = 1 }: SpeechOptions, voices: rea
  * Creates a voice of the repository. Its work has the class `batch` unless `place` names another. The pieces of one text
  * are spoken one after the other, so that a text never has more than one slot.
  */
-export function createSpeaker({ model, parameters, run, now }: SpeakerOptions): Speaker {
+export function createSpeaker({ model, parameters, run: dispatch, now }: SpeakerOptions): Speaker {
   const { voices, symbols, ssml } = parameters;
   // A voice that takes `prosody` has an input for the pitch (`readModel`).
   const hasPitch = ssml.includes('prosody');
@@ -75,7 +75,7 @@ export function createSpeaker({ model, parameters, run, now }: SpeakerOptions): 
   async function speakPiece(
     text: string,
     { voice, rate, pitch }: Manner,
-    place: SpeechOptions['place'],
+    { place, run = dispatch }: SpeechOptions,
     signal: AbortSignal,
   ): Promise<Result<Float32Array>> {
     // As it was taught: a space before the first word, and something that ends the sentence.
@@ -108,7 +108,7 @@ export function createSpeaker({ model, parameters, run, now }: SpeakerOptions): 
       if (pieces.length === 0) return no(refuse('text_unspeakable'));
       const parts: { sound: Float32Array; silence: number }[] = [];
       for (const piece of pieces) {
-        const sound = await speakPiece(piece.text, wanted.value, options.place, signal);
+        const sound = await speakPiece(piece.text, wanted.value, options, signal);
         if (!sound.ok) return sound;
         const trimmed = trimSilence(sound.value, sampleRate);
         parts.push({ sound: trimmed, silence: Math.round((piece.pauseMs * sampleRate) / 1_000 / rate) });

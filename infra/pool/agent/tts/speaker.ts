@@ -1,4 +1,5 @@
 import type { Result } from '../../../../shared/result.ts';
+import type { Dispatcher } from '../engine/dispatch.ts';
 import type { SlotRequest } from '../engine/slots.ts';
 
 /** Voice, prosody and urgency of a segment. */
@@ -9,8 +10,10 @@ export interface SpeechOptions {
   readonly rate?: number;
   /** Factor of the natural pitch. */
   readonly pitch?: number;
-  /** Place in the queue of the engine; by default that of a job. */
+  /** Class, tenant and deadline in the queue of the engine; by default `batch` without a tenant. */
   readonly place?: Omit<SlotRequest, 'signal'>;
+  /** Way to the engine: the share of jobs for a job, by default the dispatcher itself. */
+  readonly run?: Dispatcher['run'];
 }
 
 /** Turns the text of one segment (a sentence, at most `PROJECT_SEGMENT_CHARACTERS` characters) into sound. */

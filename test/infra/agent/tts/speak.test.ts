@@ -52,6 +52,20 @@ describe('T3: a speaker', () => {
     expect(asked[0]).toMatchObject({ model: 'voice', class: 'batch', outputs: ['AUDIO'] });
   });
 
+  it('C11 sends every piece by the way and at the place of the request', async () => {
+    const { speaker, asked } = open(() => answer(tone(1_600)));
+    const sent: Task[] = [];
+    const run = async (task: Task) => {
+      sent.push(task);
+      return answer(tone(1_600));
+    };
+    const place = { class: 'batch', tenant: 'acme', deadline: 9 } as const;
+    const text = `${'word '.repeat(25)}. ${'more '.repeat(25)}.`;
+    expect(await speaker.speak(text, { run, place }, never)).toMatchObject({ ok: true });
+    expect(sent).toMatchObject([place, place]);
+    expect(asked).toEqual([]);
+  });
+
   it('speaks a long text in pieces with pauses between them', async () => {
     const { speaker, asked } = open(() => answer(tone(1_600)));
     const spoken = await speaker.speak(`${'word '.repeat(25)}. ${'more '.repeat(25)}.`, {}, never);

@@ -29,7 +29,10 @@ export async function speakSegment(task: Task): Promise<Verdict> {
   // A changed text comes sealed by its author, so it is checked here as the plan checks the rest.
   const text = readSegment(new TextDecoder().decode(bytes.value));
   const { voice, rate = 1 } = task.opened.upload.speech ?? {};
-  const requested = { ...(voice !== undefined && { voice }), rate };
+  const { dispatcher } = task.shop;
+  // Batch work has the last class, whatever the priority of its project.
+  const place = { class: 'batch', tenant: task.opened.upload.tenant, deadline: task.deadline } as const;
+  const requested = { ...(voice !== undefined && { voice }), rate, place, run: dispatcher.run };
   const spoken = text.ok ? await speaker.speak(text.value, requested, task.signal) : text;
   const empty = !spoken.ok && SILENT.has(spoken.refusal.reason);
   if (!spoken.ok && REQUEST_REASONS.has(spoken.refusal.reason)) return { type: 'refused', refusal: spoken.refusal };

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { doJob } from '../../../../../infra/pool/agent/jobs/do-job.ts';
 import { answerDocument } from '../../../../../infra/pool/agent/jobs/speech/document-task.ts';
-import type { Speaker } from '../../../../../infra/pool/agent/tts/speaker.ts';
+import type { Speaker, SpeechOptions } from '../../../../../infra/pool/agent/tts/speaker.ts';
 import { eventId } from '../../../../../shared/audit/event-id.ts';
 import { encodeDocument, PROJECT_DOCUMENT_BYTES } from '../../../../../shared/jobs/document.ts';
 import type { DocumentHead } from '../../../../../shared/jobs/document-head.ts';
@@ -27,6 +27,7 @@ const soundOf = (text: string): Int16Array =>
 
 interface Bench extends FakeJob {
   readonly said: string[];
+  readonly requested: SpeechOptions[];
   /** Numbers of samples by text, in place of `soundOf`. */
   readonly lengths: Map<string, number>;
   readonly troubled: Refusal[];
@@ -42,13 +43,15 @@ async function bench(
 ): Promise<Bench> {
   const double = await makeShop(options);
   const said: string[] = [];
+  const requested: SpeechOptions[] = [];
   const lengths = new Map<string, number>();
   const troubled: Refusal[] = [];
   const speaker: Speaker = {
     model: 'voice-en',
     sampleRate: RATE,
-    async speak(text) {
+    async speak(text, options) {
       said.push(text);
+      requested.push(options);
       const trouble = troubled.shift();
       if (trouble) return no(trouble);
       const length = lengths.get(text);
@@ -77,6 +80,7 @@ async function bench(
   return {
     ...double,
     said,
+    requested,
     lengths,
     troubled,
     run,
@@ -166,6 +170,16 @@ describe('T3 a document is spoken', () => {
     const spoken = await read(double);
     check(spoken, book);
     expect(spoken.about).toMatchObject({ project: PROJECT, document: 0, model: 'voice-en', warnings: [] });
+  });
+
+  it('waits as its tenant in the share of jobs until the job ends', async () => {
+    const double = await bench([['One.']]);
+    const before = Date.now();
+    expect(await double.finish()).toMatchObject({ type: 'done' });
+    const [requested] = double.requested;
+    expect(requested).toMatchObject({ place: { class: 'batch', tenant: 'acme' }, run: double.shop.dispatcher.run });
+    // The deadline is that of the job: batch work may wait a minute for a slot alone.
+    expect(requested?.place?.deadline).toBeGreaterThanOrEqual(before + 50 * 60_000);
   });
 
   it('from plain text as from blocks', async () => {
