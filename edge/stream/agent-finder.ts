@@ -160,7 +160,7 @@ export class AgentFinder {
     };
     const finish = this.#account(attempt);
     const fail = (refusal: Refusal) => {
-      finish(refusal.reason, outcomeOfRefusal(refusal.reason));
+      finish(refusal.reason, signal.aborted ? 'neutral' : outcomeOfRefusal(refusal.reason));
       this.#noteTried(attempt, refusal.reason);
       return no(refusal);
     };

@@ -48,4 +48,24 @@ describe('C6 an agent that loses streams', () => {
     await run(false);
     expect([streams.length, moved.length]).toEqual([EJECT_FAILURES + 2, EJECT_FAILURES]);
   });
+
+  it('is not blamed for clients that leave before it is ready', async () => {
+    const name = modelName();
+    const first = await startAgent(name, { live: true, accelerator: 'gpu' });
+    const second = await startAgent(name, { live: true, pool: 'eks-test' });
+    const habits = habitsOf({ ready: false });
+    const [streams, others] = [listen(first, habits), listen(second)];
+    for (let count = 1; count <= EJECT_FAILURES; count++) {
+      const client = await StreamClient.connect();
+      client.start(name);
+      await eventually(() => streams.length === count);
+      client.close();
+      await eventually(() => streams.at(-1)?.closed);
+    }
+    habits.ready = true;
+    const client = await StreamClient.connect();
+    client.start(name).speak('hello.').send({ type: 'end' });
+    await client.end();
+    expect([streams.length, others.length]).toEqual([EJECT_FAILURES + 1, 0]);
+  });
 });
