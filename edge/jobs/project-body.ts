@@ -152,7 +152,7 @@ export const segmentBody = z.union([
       .string()
       .max(PROJECT_BODY_BYTES)
       .meta({ pattern: SPEAKABLE, maxLength: PROJECT_SEGMENT_CHARACTERS })
-      .describe('One sentence; line breaks are spaces'),
+      .describe('One sentence, which does not begin with markup; line breaks are spaces'),
   }),
   z.strictObject({
     edition: z.number().int().min(1).max(999_999).describe('The edition of the document plus one'),
