@@ -8,7 +8,8 @@ import { ENGINE_MS } from '../settings/limits.ts';
 import { cutSpoken } from './cut-spoken.ts';
 import { type SpeakParameters, speakTensors } from './parameters.ts';
 import type { Speaker, SpeechOptions } from './speaker.ts';
-import { spellOut } from './spell-out.ts';
+import { refuseForeign } from './speech-plan.ts';
+import { foreignLetters, spellOut } from './spell-out.ts';
 import { joinSounds, trimSilence } from './trim-silence.ts';
 
 /** Spelled-out text sent to a voice at once: about ten seconds, as long as its training texts. */
@@ -106,6 +107,8 @@ export function createSpeaker({ model, parameters, run: dispatch, now }: Speaker
       const { rate } = wanted.value;
       const pieces = cutSpoken(spellOut(text), SPEAK_CHARACTERS);
       if (pieces.length === 0) return no(refuse('text_unspeakable'));
+      const foreign = foreignLetters(text);
+      if (foreign !== undefined) return no(refuseForeign(foreign));
       const parts: { sound: Float32Array; silence: number }[] = [];
       for (const piece of pieces) {
         const sound = await speakPiece(piece.text, wanted.value, options, signal);

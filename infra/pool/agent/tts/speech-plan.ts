@@ -1,7 +1,7 @@
 import { splitText } from '../../../../shared/jobs/split-text.ts';
-import { refuse } from '../../../../shared/refusal.ts';
+import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
-import { spellOut } from './spell-out.ts';
+import { foreignLetters, spellOut } from './spell-out.ts';
 
 /** Factors of the voice's natural rate and pitch. */
 export interface Prosody {
@@ -30,6 +30,8 @@ export class SpeechPlan {
   /** The silence comes from breaks, which replace the pause that would stand there. */
   #isExplicit = false;
   #breaksMs = 0;
+  /** Letters of other scripts that the text has. */
+  #foreign: string | undefined;
 
   /** Adds a text, sentence by sentence, and a pause before what follows. Skips what has no sound. */
   say(text: string, prosody: Prosody, pauseMs: number): void {
@@ -37,6 +39,7 @@ export class SpeechPlan {
       for (const [at, sentence] of sentences.entries()) {
         if (at > 0) this.#wait(SENTENCE_MS / prosody.rate);
         else if (block > 0) this.#wait(PARAGRAPH_MS / prosody.rate);
+        this.#foreign ??= foreignLetters(sentence);
         if (spellOut(sentence) !== '') this.#add(sentence, prosody);
       }
     }
@@ -52,6 +55,7 @@ export class SpeechPlan {
 
   finish(): Result<readonly Step[]> {
     if (this.#steps.length === 0) return no(refuse('text_unspeakable'));
+    if (this.#foreign !== undefined) return no(refuseForeign(this.#foreign));
     if (this.#breaksMs > SILENCE_MS_MAX) {
       const rule = `its breaks are over ${SILENCE_MS_MAX / 1_000} s together`;
       return no(refuse('text_invalid', { rule }));
@@ -71,6 +75,10 @@ export class SpeechPlan {
     if (!this.#isExplicit) this.#silenceMs = Math.max(this.#silenceMs, pauseMs);
   }
 }
+
+/** Returns the refusal of a text with letters of other scripts: without their words it would say something else. */
+export const refuseForeign = (letters: string): Refusal =>
+  refuse('text_invalid', { rule: `the voice does not speak the letters ${letters}` });
 
 /** Returns the steps of a plain text. */
 export function planText(text: string, rate: number): Result<readonly Step[]> {

@@ -62,10 +62,22 @@ const tidyPauses = (text: string) =>
     .replace(/ +/g, ' ')
     .replace(/^[ ,.?']+| $/g, '');
 
+/** Most letters that a refusal names. */
+const NAMED_MAX = 8;
+
+/** Returns letters and digits of other scripts in a text, each once; `undefined` when it has none. */
+export function foreignLetters(text: string): string | undefined {
+  const found =
+    toPlainLetters(text)
+      .match(/[^\0-\u007f]/gu)
+      ?.filter((sign) => /[\p{L}\p{N}]/u.test(sign)) ?? [];
+  return found.length > 0 ? [...new Set(found)].slice(0, NAMED_MAX).join(' ') : undefined;
+}
+
 /**
  * Spells out English text for a voice: small letters, apostrophes, spaces, commas, full stops and question
- * marks. Numbers, dates, money and short forms become words; the unspeakable is left out. Empty when nothing
- * remains.
+ * marks. Numbers, dates, money and short forms become words; signs without a name, such as emoji, are left out. Empty
+ * when nothing remains. Callers refuse texts with `foreignLetters` first, since their words would be left out, too.
  */
 export function spellOut(text: string): string {
   const plain = toPlainLetters(text);

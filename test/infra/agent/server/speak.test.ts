@@ -106,6 +106,7 @@ describe('R2 speech of one request', () => {
 
   it.each([
     ['text_unspeakable', '… !', {}],
+    ['text_invalid', 'Hello 你好 world', {}],
     ['text_too_long', 'a'.repeat(16_385), {}],
     ['text_invalid', '<speak><break/>one</speak>', {}],
     ['text_invalid', '<prosody rate="fast">Hi</prosody>', {}],

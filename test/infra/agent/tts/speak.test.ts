@@ -85,6 +85,7 @@ describe('T3: a speaker', () => {
 
   it.each([
     ['text_unspeakable', '…', {}],
+    ['text_invalid', 'Привет hello', {}],
     ['text_too_long', 'a'.repeat(401), {}],
     ['voice_unknown', 'hello', { voice: 'eve' }],
     ['field_invalid', 'hello', { rate: 0.4 }],

@@ -126,5 +126,8 @@ describe('R2 plan of a plain text', () => {
     ];
     expect(plan).toEqual({ ok: true, value: steps });
     expect(planText('… !', 1)).toMatchObject({ ok: false, refusal: { reason: 'text_unspeakable' } });
+    const rule = 'the voice does not speak the letters 你 好';
+    expect(planText('Hello 你好 world', 1)).toMatchObject({ refusal: { reason: 'text_invalid', params: { rule } } });
+    expect(planText('Crème brûlée 😀 for 5 €', 1)).toMatchObject({ ok: true });
   });
 });
