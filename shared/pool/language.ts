@@ -1,7 +1,10 @@
 /**
- * Every comparison of languages is here (BCP 47, case-insensitive). A tag covers another that it starts at a hyphen:
+ * Every comparison of languages is here (BCP 47, canonical form). A tag covers another that it starts at a hyphen:
  * `en` covers `en-GB`. Two tags are related when one covers the other: `en` and `en-GB` are, `en-US` and `en-GB` not.
  */
+
+/** Tags whose subtags are cached: callers repeat few. */
+const CACHED_TAGS_MAX = 1_024;
 
 /** Language of a recording without speech (BCP 47: no linguistic content). */
 export const NO_LANGUAGE = 'zxx';
@@ -55,4 +58,30 @@ const covers = (one: string, other: string): boolean => {
   return subtags(one).every((part, at) => tag[at] === part);
 };
 
-const subtags = (tag: string): string[] => tag.toLowerCase().split('-');
+const known = new Map<string, readonly string[]>();
+
+/** Returns the subtags of the canonical form in lower case, with a cache of at most `CACHED_TAGS_MAX` tags. */
+function subtags(tag: string): readonly string[] {
+  const before = known.get(tag);
+  if (before) return before;
+  const parts = canonicalTag(tag).toLowerCase().split('-');
+  if (known.size >= CACHED_TAGS_MAX) known.clear();
+  known.set(tag, parts);
+  return parts;
+}
+
+/** A prefix with an extended language subtag (RFC 5646 §2.2.2). ECMA-402 refuses such a tag. */
+const EXTENDED = /^(?:ar|kok|lv|ms|sgn|sw|uz|zh)-(?=[a-z]{3}(?:-|$))/i;
+
+/**
+ * Returns the canonical form of a tag (RFC 5646 §4.5): `yue` for `zh-yue`, `en` for `eng`, `zh` for `cmn`. A tag that
+ * is not well-formed stays as it is.
+ */
+export function canonicalTag(tag: string): string {
+  const preferred = tag.replace(EXTENDED, '');
+  try {
+    return Intl.getCanonicalLocales(preferred)[0] ?? preferred;
+  } catch {
+    return preferred;
+  }
+}

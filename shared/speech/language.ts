@@ -1,3 +1,5 @@
+import { canonicalTag } from '../pool/language.ts';
+
 // Languages as clients write them: BCP 47 tags, English names as Whisper's tools send them, and lists of both.
 
 const tag = '[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}';
@@ -19,10 +21,10 @@ function codesByName(): ReadonlyMap<string, string> {
 
 const TAG = new RegExp(`^${tag}$`);
 
-/** Returns the tag of a language; `auto` for a list of several, which leaves the choice to the model. */
+/** Returns the canonical tag of a language; `auto` for a list of several, which leaves the choice to the model. */
 export function tagOfLanguage(language: string): string {
   if (language.includes(',')) return 'auto';
-  if (TAG.test(language) || language === 'auto') return language;
+  if (TAG.test(language)) return canonicalTag(language);
   // A name that is no language stays as it is, and no model serves it.
   return codesByName().get(language.toLowerCase()) ?? language;
 }

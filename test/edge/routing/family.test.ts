@@ -27,6 +27,8 @@ describe('C6 a family', () => {
     ['es-MX', 'reference-es'],
     ['zh', 'reference-zh'],
     ['yue', 'reference-yue'],
+    ['zh-yue', 'reference-yue'],
+    ['cmn', 'reference-zh'],
   ])('gives a request in %s its member %s', (language, name) => {
     expect(choose({ language })).toEqual({ model: name, language });
   });

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { agreesOnLanguage, allowsLanguage, allowsModel, allowsSpoken } from '../../../shared/pool/language.ts';
+import {
+  agreesOnLanguage,
+  allowsLanguage,
+  allowsModel,
+  allowsSpoken,
+  canonicalTag,
+} from '../../../shared/pool/language.ts';
 
 describe('C4 one rule for languages', () => {
   it.each<[string[], string, boolean]>([
@@ -13,6 +19,12 @@ describe('C4 one rule for languages', () => {
     [['zh-Hant'], 'zh-Hans', false],
     [['e'], 'en', false],
     [['de', 'fr'], 'en', false],
+    [['zh'], 'zh-yue', false],
+    [['yue'], 'zh-yue', true],
+    [['zh-yue'], 'yue-HK', true],
+    [['zh'], 'zh-Hant-HK', true],
+    [['zh'], 'cmn-Hans', true],
+    [['eng'], 'en-GB', true],
     [[], 'en', false],
   ])('a token with %j asks for %s: %s', (allowed, wanted, may) => {
     expect(allowsLanguage(allowed, wanted)).toBe(may);
@@ -56,5 +68,19 @@ describe('C4 one rule for languages', () => {
     ['en', 'AUTO', true],
   ])('header %s, form %s: %s', (one, other, agree) => {
     expect(agreesOnLanguage(one, other)).toBe(agree);
+  });
+
+  it.each([
+    ['zh-yue', 'yue'],
+    ['ZH-YUE-hk', 'yue-HK'],
+    ['zh-cmn-Hans', 'zh-Hans'],
+    ['cmn', 'zh'],
+    ['eng', 'en'],
+    ['zh-hk', 'zh-HK'],
+    ['zh-Hant-HK', 'zh-Hant-HK'],
+    ['en-USA', 'en-USA'],
+    ['*', '*'],
+  ])('C4 the canonical form of %s is %s', (tag, canonical) => {
+    expect(canonicalTag(tag)).toBe(canonical);
   });
 });
