@@ -77,7 +77,7 @@ describe('C6 a live stream for a family', () => {
       authorization: `Bearer ${await makeToken()}`,
     });
     client.send(new TextEncoder().encode('hello.'));
-    await eventually(() => streams.length > 1);
+    await eventually(() => streams[1]?.opened);
     expect(streams.map(({ opened }) => opened?.languages)).toEqual([
       ['en', 'es'],
       ['en', 'es'],
