@@ -38,6 +38,12 @@ export interface FoundAgent {
 }
 type Finish = (outcome: string, health: Outcome) => void;
 
+/**
+ * Failures that a search outlasts until its deadline. `agents`: those of some agents. `outage`: also that of
+ * all agents. `refusals`: also refusals that no other agent can help, as of a model that no roster knows.
+ */
+export type Outlasts = 'agents' | 'outage' | 'refusals';
+
 export interface Search {
   /** Returns the message that opens the stream at an agent. */
   readonly open: () => OpenControl;
@@ -45,8 +51,7 @@ export interface Search {
   readonly until: () => number;
   /** Revision that the session has begun with. */
   readonly revision: string | undefined;
-  /** Whether to wait for a model that no roster knows. */
-  readonly patient: boolean;
+  readonly outlasts: Outlasts;
   /** Agents that the first round leaves out. */
   readonly excluded: readonly string[];
   readonly signal: AbortSignal;
@@ -75,8 +80,8 @@ export class AgentFinder {
   }
 
   /**
-   * Tries one candidate after the other, then all again after a pause, until the deadline. A refusal that no other agent
-   * can help ends the search. An impatient search also ends when all agents are away for certain.
+   * Tries one candidate after the other, then all again after a pause, until the deadline or a failure that
+   * the search does not outlast.
    */
   async find(search: Search): Promise<Result<FoundAgent>> {
     this.#explanation = undefined;
@@ -88,7 +93,7 @@ export class AgentFinder {
   }
 
   async #search(search: Search): Promise<Result<FoundAgent>> {
-    const { until, patient, excluded, signal } = search;
+    const { until, outlasts, excluded, signal } = search;
     const { runtime } = this.#context;
     let pause: number = STREAM_REDIAL_MS;
     let tried = new Set(excluded);
@@ -96,8 +101,8 @@ export class AgentFinder {
       const round = await this.#tryAll(search, tried);
       if (round.ok || signal.aborted) return round;
       const { refusal } = round;
-      if (!(mayFailOver(refusal) || patient)) return round;
-      if (!patient && isTransient(refusal) && (await this.#knowsAllAgents())) return round;
+      if (!mayFailOver(refusal) && outlasts !== 'refusals') return round;
+      if (outlasts === 'agents' && isTransient(refusal) && (await this.#knowsAllAgents())) return round;
       if (runtime.now() + pause >= until()) return round;
       const alarm = runtime.after(pause);
       await Promise.race([alarm.rings, aborted(signal)]);

@@ -1,7 +1,8 @@
 /**
- * State of a session. `waiting`: the client has not started it. `opening`: the first agent is being searched. `live`.
- * `moving`: the agent was lost, another one is being searched. `detached`: the client is disconnected and may resume.
- * `adrift`: both. `finishing`: the input has ended. `closed`.
+ * State of a session. `waiting`: the client has not started it. `opening`: the first agent is being searched.
+ * `live`. `moving`: the agent was lost, or does not serve the detected language; another one is being
+ * searched. `detached`: the client is disconnected and may resume. `adrift`: both. `finishing`: the input has
+ * ended. `closed`.
  */
 export const states = ['waiting', 'opening', 'live', 'moving', 'detached', 'adrift', 'finishing', 'closed'] as const;
 export type State = (typeof states)[number];

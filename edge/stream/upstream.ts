@@ -9,7 +9,7 @@ import { resolveTarget } from '../routing/model-names.ts';
 import { type Detected, readDetected } from '../routing/relay.ts';
 import { publicRefusal } from '../routing/retry.ts';
 import type { AgentConnection, AgentListener, AgentReady } from './agent-connection.ts';
-import { AgentFinder, type FoundAgent, type OpenControl } from './agent-finder.ts';
+import { AgentFinder, type FoundAgent, type OpenControl, type Outlasts } from './agent-finder.ts';
 import { mayFailOver } from './agent-route.ts';
 import { type ClientEvent, EventFilter } from './event-filter.ts';
 import type { RequestType } from './pending-requests.ts';
@@ -22,7 +22,10 @@ import { SpeechTracker } from './speech-tracker.ts';
  * has just started.
  */
 export const STREAM_FIND_MS = 10_000;
-/** Longest search for another agent after a loss: an outage of a minute and an engine's start after it. */
+/**
+ * Longest search for another agent after a loss, or for one that serves the detected language: an outage of a
+ * minute and an engine's start after it.
+ */
 export const STREAM_MOVE_MS = 120_000;
 /** Agents in a row that fail without progress: sound that breaks recognisers must not break all of them. */
 export const STREAM_MOVES_MAX = 3;
@@ -107,12 +110,13 @@ export class Upstream implements AgentListener {
     this.#filter = new EventFilter(facts.checkpoint?.index ?? 0);
   }
 
-  /** Searches for the first agent. A patient search waits for a model that no roster knows. */
-  start(admitted: Session, patient: boolean): void {
+  /** Searches for the first agent. A resumed session also waits for a model that no roster knows. */
+  start(admitted: Session, resumed: boolean): void {
     this.#admitted = admitted;
     const { session, until } = this.#facts;
     this.#finder = new AgentFinder(() => ({ session, until, ...this.#target }), admitted, this.#context, this);
-    void this.#find(patient ? STREAM_MOVE_MS : STREAM_FIND_MS, patient, []);
+    if (resumed) void this.#find(STREAM_MOVE_MS, 'refusals', []);
+    else void this.#find(STREAM_FIND_MS, 'agents', []);
   }
 
   /** Time of the last message of the current agent, epoch ms. */
@@ -318,7 +322,11 @@ export class Upstream implements AgentListener {
     return this.#listener.onLanguage({ language, confidence, model });
   }
 
-  /** Moves the session to the member of a family that serves the detected language, from the last checkpoint. */
+  /**
+   * Moves the session to the member of a family that serves the detected language, from the last checkpoint.
+   * The session outlasts an outage of the member as after a loss, but no refusal: no agent of the member has
+   * accepted it.
+   */
   async #redirect(family: string, detected: Detected): Promise<void> {
     const current = this.#current;
     if (!current || !this.#admitted) return;
@@ -337,7 +345,7 @@ export class Upstream implements AgentListener {
     if (!target.ok) this.#fail(target.refusal);
     else if (this.#settleLanguage(detected, target.value.model)) {
       this.#cause = refuse('misdirected');
-      void this.#find(STREAM_FIND_MS, false, []);
+      void this.#find(STREAM_MOVE_MS, 'outage', []);
     }
   }
 
@@ -360,16 +368,16 @@ export class Upstream implements AgentListener {
     if (isHopeless) this.#fail(refusal);
     // A search that began when the agent drained now lasts as long as one for a lost agent.
     else if (this.#search) this.#searchUntil = this.#now() + STREAM_MOVE_MS;
-    else void this.#find(STREAM_MOVE_MS, true, [current.connection.agent]);
+    else void this.#find(STREAM_MOVE_MS, 'refusals', [current.connection.agent]);
   }
 
   /** Searches for another agent while the current one, which drains, goes on. */
   #replace(): void {
     if (this.#search || !this.#current) return;
-    void this.#find(STREAM_MOVE_MS, true, [this.#current.connection.agent]);
+    void this.#find(STREAM_MOVE_MS, 'refusals', [this.#current.connection.agent]);
   }
 
-  async #find(forMs: number, patient: boolean, excluded: readonly string[]): Promise<void> {
+  async #find(forMs: number, outlasts: Outlasts, excluded: readonly string[]): Promise<void> {
     const search = new AbortController();
     this.#search = search;
     this.#searchUntil = this.#now() + forMs;
@@ -377,7 +385,8 @@ export class Upstream implements AgentListener {
     const { signal } = search;
     try {
       const revision = this.#revision;
-      const found = await this.#finder?.find({ open: () => this.#open(), until, revision, patient, excluded, signal });
+      const open = () => this.#open();
+      const found = await this.#finder?.find({ open, until, revision, outlasts, excluded, signal });
       const isCurrent = this.#search === search;
       if (isCurrent) this.#search = undefined;
       if (!found) return;

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { startAgent } from '../../fake/network.ts';
+import { ROSTER_GATHER_MS } from '../../../edge/routing/have-reconnected.ts';
+import { SNAPSHOT_AGE_MS } from '../../../edge/routing/snapshot.ts';
+import { STREAM_FIND_MS } from '../../../edge/stream/upstream.ts';
+import { ask, passTime, startAgent } from '../../fake/network.ts';
 import { type AgentStream, eventually, habitsOf, listen } from '../../fake/stream-agent.ts';
 import { makeToken } from '../authority.ts';
 import { LiveClient } from '../live-client.ts';
@@ -27,8 +30,8 @@ function detecting(spoken: Spoken): Partial<ReturnType<typeof habitsOf>> {
 }
 const isDetected = ({ events }: AgentStream) => events.some(({ type }) => type === 'language' || type === 'refusal');
 const english = (stream: AgentStream) => stream.send({ type: 'language', language: 'en', confidence: 0.98 });
-const misdirect = (stream: AgentStream) =>
-  stream.send({ type: 'refusal', reason: 'misdirected', params: { language: 'es', confidence: 0.97 } });
+const misdirect = (stream: AgentStream, language = 'es') =>
+  stream.send({ type: 'refusal', reason: 'misdirected', params: { language, confidence: 0.97 } });
 
 async function startFamily(spoken: Spoken) {
   const family = `family-${crypto.randomUUID().slice(0, 8)}`;
@@ -64,6 +67,35 @@ describe('C6 a live stream for a family', () => {
     expect(moved[0]?.opened).toMatchObject({ model: `${family}-es`, language: 'es' });
     expect(moved[0]?.opened).not.toHaveProperty('detect');
     expect(moved[0]?.ticket).toMatchObject({ model: `${family}-es` });
+  });
+
+  it('MUST 54: waits for the only agent of the detected language', async () => {
+    // Rosters that have run for long enough know that every agent of the member is away.
+    await ask('/v1/models', { headers: { authorization: `Bearer ${await makeToken()}` } });
+    passTime(ROSTER_GATHER_MS);
+    const { family, second, moved } = await startFamily(misdirect);
+    await second.send(second.report({ engineReady: false }));
+    await second.settled();
+    passTime(SNAPSHOT_AGE_MS);
+    const client = await StreamClient.connect();
+    client.start(family).speak('hola mundo. a');
+    await client.waitFor('language');
+    passTime(2 * STREAM_FIND_MS);
+    client.speak('dios.').send({ type: 'end' });
+    await second.send(second.report());
+    await second.settled();
+    passTime(SNAPSHOT_AGE_MS);
+    expect((await client.end()).code).toBe(1000);
+    expect(client.transcript).toBe('hola mundo|adios');
+    expect(moved[0]?.opened).toMatchObject({ model: `${family}-es`, language: 'es' });
+  });
+
+  it('MUST 54: is refused at once in a language without a member', async () => {
+    const { family } = await startFamily((stream) => misdirect(stream, 'de'));
+    const client = await StreamClient.connect();
+    client.start(family).speak('hallo.');
+    expect((await client.end()).code).toBe(4400);
+    expect(client.all('refusal')).toMatchObject([{ reason: 'language_unknown' }]);
   });
 
   it('R3 is detected among the listed languages, which a resumed session keeps', async () => {
