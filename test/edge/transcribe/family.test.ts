@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { final, REVISION, type Script, segment } from '../../fake/agent.ts';
-import { ask, readRefusal, startAgent, upload } from '../../fake/network.ts';
+import { SNAPSHOT_AGE_MS } from '../../../edge/routing/snapshot.ts';
+import { type FakeAgent, final, REVISION, type Script, segment } from '../../fake/agent.ts';
+import { ask, passTime, readRefusal, startAgent, upload } from '../../fake/network.ts';
 import { makeToken } from '../authority.ts';
 
 /** Bytes of a recording that the edge does not buffer whole. */
@@ -31,6 +32,10 @@ const spoken = (text: string, model: string): Script =>
     yield segment(0, text);
     yield { ...final(1), language: 'es' };
   };
+
+function cut(agent: FakeAgent): void {
+  agent.plain = () => Promise.reject(new TypeError('Network connection lost.'));
+}
 
 describe('C6 a recording for a family', () => {
   it('goes to the member of its language without detection', async () => {
@@ -93,6 +98,21 @@ describe('C6 a recording for a family', () => {
     const refused = await readRefusal(await upload({ token, fields: [['model', family] as const] }));
     expect(refused).toMatchObject({ code: 'language_forbidden' });
     expect(spanish.requests).toBe(0);
+  });
+
+  it.each([
+    ['is away', 503, 'no_pool', (agent: FakeAgent) => agent.send(agent.report({ engineReady: false }))],
+    ['does not answer', 502, 'pool_lost', cut],
+  ])('is refused as one with a named language when its agent %s', async (_, status, code, fail) => {
+    const { family, spanish } = await startFamily();
+    await fail(spanish);
+    await spanish.settled();
+    passTime(SNAPSHOT_AGE_MS);
+    const named = await upload({ fields: [['model', family] as const, ['language', 'es'] as const] });
+    const detected = await upload({ fields: [['model', family] as const] });
+    const refusal = await readRefusal(named);
+    expect(refusal).toMatchObject({ status, code });
+    expect(await readRefusal(detected)).toEqual(refusal);
   });
 
   it('is refused with its language when too much of it was sent', async () => {
