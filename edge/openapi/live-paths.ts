@@ -25,7 +25,11 @@ const upgrade = { '101': { description: 'Switched to WebSocket', headers: rateLi
 const refusedUpgrade = [...identified, 'upgrade_missing'] as const;
 const field = transcriptionFields.shape;
 const model = needed(query('model', 'The name of a model.', input(field.model)));
-const language = query('language', 'BCP 47 tag, `auto` or `multi`.', input(field.language.or(z.literal('multi'))));
+const language = query(
+  'language',
+  'A language, a list of them, `auto` or `multi`.',
+  input(field.language.or(z.literal('multi'))),
+);
 const flag = (name: string, text: string) => query(name, text, oneOf(['true', 'false']));
 const rate = whole(AUDIO_RATE_MIN_HZ, AUDIO_RATE_MAX_HZ);
 const sampleRate = query('sample_rate', 'Samples per second and channel; needed with most encodings.', rate);

@@ -22,7 +22,7 @@ export interface ListenQuery {
   readonly model: string | undefined;
   /** BCP 47 tag; undefined for `multi`, `auto` and an open `detect_language`. */
   readonly language: string | undefined;
-  /** Tags of several `detect_language`: the language is one of them. */
+  /** Tags of several `detect_language`, or of a list: the language is one of them. */
   readonly languages?: readonly string[] | undefined;
   /** The client requests that the language is detected. */
   readonly detectLanguage: boolean;
@@ -100,8 +100,12 @@ function readShared(query: URLSearchParams): Result<ListenQuery> {
   if (detectLanguage) return ok({ ...known, ...choice.value });
   if (tag === '' || tag === 'multi' || tag === 'auto') return ok({ ...known, language: undefined });
   const language = transcriptionFields.shape.language.safeParse(tag);
-  if (!language.success) return invalid('language', 'must be a language such as "en", or "multi"');
-  return ok({ ...known, language: language.data === 'auto' ? undefined : language.data });
+  if (!language.success) return invalid('language', 'must be a language such as "en", a list of them, or "multi"');
+  return ok({
+    ...known,
+    language: language.data === 'auto' ? undefined : language.data,
+    languages: listedLanguages(tag),
+  });
 }
 
 /** Reads the values of `detect_language`: `true`, one language, which is no choice, or several. */

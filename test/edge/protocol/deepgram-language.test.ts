@@ -1,6 +1,13 @@
 import { expect, it } from 'vitest';
 import { deepgramListen } from '../../../edge/protocol/deepgram-listen.ts';
 
+it('R3 reads a list as the languages among which one is detected', () => {
+  const query = 'model=reference&language=en,zh-yue&encoding=linear16&sample_rate=16000';
+  const protocol = deepgramListen(new URL(`http://edge.test/v1/listen?${query}`));
+  if (!protocol.ok) throw new Error(protocol.refusal.reason);
+  expect(protocol.value.route?.()).toEqual({ model: 'reference', languages: ['en', 'yue'] });
+});
+
 it('R3 a detected language is in each result, with its confidence and model', () => {
   const query = 'model=reference&language=multi&encoding=linear16&sample_rate=16000';
   const protocol = deepgramListen(new URL(`http://edge.test/v1/listen?${query}`));
