@@ -11,11 +11,23 @@ export const languageList = new RegExp(`^(?:${tag}|${name})(?:, ?(?:${tag}|${nam
 const alphabet = [...'abcdefghijklmnopqrstuvwxyz'];
 let codes: ReadonlyMap<string, string> | undefined;
 
-/** Two-letter codes (ISO 639-1) by the English name of their language, in lower case. */
+/** Names without a two-letter code, or beside its name, as Whisper's tools send them. */
+const NAMES = [
+  ['cantonese', 'yue'],
+  ['castilian', 'es'],
+  ['mandarin', 'zh'],
+] as const;
+
+/** Codes by the English name of their language, in lower case: two-letter ones (ISO 639-1) and `NAMES`. */
 function codesByName(): ReadonlyMap<string, string> {
+  if (codes) return codes;
   const english = new Intl.DisplayNames(['en'], { type: 'language', fallback: 'none' });
   const all = alphabet.flatMap((first) => alphabet.map((second) => first + second));
-  codes ??= new Map(all.flatMap((code) => (english.of(code) ? [[english.of(code)?.toLowerCase() ?? '', code]] : [])));
+  const named = all.flatMap((code) => {
+    const one = english.of(code);
+    return one ? [[one.toLowerCase(), canonicalTag(code)] as const] : [];
+  });
+  codes = new Map([...named, ...NAMES]);
   return codes;
 }
 

@@ -64,6 +64,11 @@ describe('C10 the form of a transcription', () => {
   it.each([
     ['english', 'en'],
     ['Spanish', 'es'],
+    ['Cantonese', 'yue'],
+    ['chinese', 'zh'],
+    ['mandarin', 'zh'],
+    ['castilian', 'es'],
+    ['hebrew', 'he'],
     ['en-GB', 'en-GB'],
     ['zh-yue', 'yue'],
     ['cmn', 'zh'],
