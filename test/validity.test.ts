@@ -24,7 +24,8 @@ describe('C6 the scenarios of the validity bench', () => {
     const [usual, crowded] = [meanOf(steady), meanOf(overload)];
     expect(usual('batch').meanMs).toBeGreaterThan(usual('realtime').meanMs);
     expect(crowded('batch').meanMs).toBeGreaterThan(10 * crowded('realtime').meanMs);
-    expect([usual('all').refused, crowded('realtime').refused]).toEqual([0, 0]);
+    expect(usual('all').refused).toBe(0);
+    expect(crowded('realtime').refused).toBeLessThan(crowded('batch').refused);
     const { slow: _, ...healthy } = slow;
     expect(meanOf(slow)('all').meanMs).toBeGreaterThan(meanOf(healthy)('all').meanMs);
     expect(meanOf(steady, 20)('all').meanMs).toBeGreaterThan(usual('all').meanMs);

@@ -32,7 +32,7 @@ describe('R3 the language of an upload', () => {
   });
 
   it('is chosen among the listed languages', async () => {
-    const double = await makeDetector(0.4);
+    const double = await makeDetector(0.6);
     Object.assign(double.row, { languages: ['es'] });
     await double.upload(wavFile(voice(3)));
     await double.do('detect');
