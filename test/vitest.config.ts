@@ -28,6 +28,7 @@ const atNode = globSync('test/**/*.test.ts', {
     'test/fault/**/!(simulation).test.ts',
     'test/triton/**',
     'test/clients/**',
+    'test/image/**',
     'test/go/**',
     'test/cloud/**',
     'test/browser/**',
