@@ -108,6 +108,10 @@ export function chooseMember(request: FamilyRequest, snapshots: readonly Snapsho
   );
   if (serving.length === 0) {
     if (!isOpen(language) && !allowsSpoken(allowed, language)) return no(refuse('language_forbidden', { language }));
+    if (!isOpen(language) && !allowsSpoken(choice, language)) {
+      const rule = `the speech is in "${language}", and the request is for ${choice.join(', ')}`;
+      return no(refuse('language_needed', { rule }));
+    }
     const languages = languagesOf(local).join(', ');
     const wanted = isOpen(language) ? choice.join(', ') : language;
     return no(refuse('language_unknown', { model: name, language: wanted, languages }));

@@ -34,13 +34,17 @@ type OutcomeEvent = UploadEvent | LanguageFound;
 function inFamily({ request }: UploadRecord, event: OutcomeEvent): UploadEvent {
   if (event.type !== 'language') return event;
   const { run, language, confidence } = event;
-  const { model: family, members = {} } = request;
+  const { model: family, members = {}, languages } = request;
   const served = Object.keys(members).sort();
   // Any member can say that there is no speech.
   const of = served.find((one) => language === NO_LANGUAGE || servesLanguage([one], language));
   const model = of === undefined ? undefined : members[of];
   if (model !== undefined) return { type: 'detected', run, detected: { language, confidence, model } };
-  const refusal = refuse('language_unknown', { model: family, language, languages: served.join(', ') });
+  const isListed = !languages || servesLanguage(languages, language);
+  const rule = `the speech is in "${language}", and the request is for ${languages?.join(', ')}`;
+  const refusal = isListed
+    ? refuse('language_unknown', { model: family, language, languages: served.join(', ') })
+    : refuse('language_needed', { rule });
   return { type: 'refused', run, refusal };
 }
 

@@ -111,7 +111,9 @@ describe('R3 the open language of a family', () => {
       languages: ['en', 'zh'],
     });
     expect(choose({ languages: ['fr', 'de'] })).toContain('does not support the language "fr, de"');
-    expect(choose({ languages: ['es', 'en'], language: 'zh' })).toContain('language_unknown');
+    expect(choose({ languages: ['es', 'en'], language: 'zh' })).toBe(
+      'language_needed: Send the field "language": the speech is in "zh", and the request is for es, en.',
+    );
     expect(choose({ languages: ['es', 'en'], language: 'es' })).toEqual({ model: 'reference-es', language: 'es' });
   });
 

@@ -53,6 +53,13 @@ describe('R3 an upload for a family', () => {
     expect(await quiet.row(upload)).not.toHaveProperty('language');
   });
 
+  it('outside the list of its request is refused', async () => {
+    const upload = await quiet.uploaded({ ...family, languages: ['en', 'es'] });
+    await quiet.outcome(upload, 'language', { language: 'zh', confidence: 0.97 });
+    const rule = 'the speech is in "zh", and the request is for en, es';
+    expect(await quiet.row(upload)).toMatchObject({ refusal: { reason: 'language_needed', params: { rule } } });
+  });
+
   it('without a model in its zone is refused, and detected again by a rerun', async () => {
     const upload = await quiet.uploaded({ ...family, keepDays: 1 });
     await quiet.outcome(upload, 'language', { language: 'zh', confidence: 0.97 });
