@@ -21,7 +21,7 @@ export interface Hints {
   readonly prompt?: string | undefined;
 }
 
-/** Model, language and class as query and headers name them. A language may still be `auto` or empty. */
+/** Model, language and class as query and headers name them. A language may still be `auto`. */
 export interface RequestHints {
   readonly model: string | undefined;
   readonly language: string | undefined;
@@ -32,13 +32,13 @@ export interface RequestHints {
 /** Stands for a model that is not known yet where only the language is checked. */
 const ANY_MODEL = 'any';
 
-/** Reads query and headers, before a byte of the body was read. Refuses with `field_invalid`. */
+/** Reads query and headers, before a byte of the body was read. An empty value is absent. Refuses with `field_invalid`. */
 export function readRequestHints(address: string | URL, headers: Headers): Result<RequestHints> {
   const query = String(address).includes('?') ? new URL(address).searchParams : undefined;
-  const model = query?.get('model') ?? headers.get('x-auricle-model') ?? undefined;
-  const language = query?.get('language') ?? headers.get('x-auricle-language') ?? undefined;
+  const model = query?.get('model') || headers.get('x-auricle-model') || undefined;
+  const language = query?.get('language') || headers.get('x-auricle-language') || undefined;
   const requested = headers.get('x-auricle-class') ?? undefined;
-  if (model === undefined && !language) return ok({ model, language, class: requested });
+  if (model === undefined && language === undefined) return ok({ model, language, class: requested });
   // The form's own rules, so that a hint is never accepted that the same field of the form would not be.
   const form = readKnownForm({ model: [model ?? ANY_MODEL], ...(language && { language: [language] }) });
   if (!form.ok) return form;

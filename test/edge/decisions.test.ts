@@ -144,6 +144,7 @@ describe('C10 hints', () => {
   it.each([
     ['?model=m&language=en', {}, { model: 'm', language: 'en', class: undefined }],
     ['', { 'x-auricle-model': 'm', 'x-auricle-class': 'batch' }, { model: 'm', language: undefined, class: 'batch' }],
+    ['?model=&language=', { 'x-auricle-model': 'h', 'x-auricle-language': 'es' }, { model: 'h', language: 'es' }],
     ['?model=q', { 'x-auricle-model': 'h', 'x-auricle-language': 'auto' }, { model: 'q', language: undefined }],
   ])('%s %j', async (query, headers, hints) => {
     expect(await read(query, headers as unknown as Record<string, string>)).toMatchObject({ ok: true, value: hints });
