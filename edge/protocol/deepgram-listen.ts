@@ -314,13 +314,14 @@ class DeepgramListen implements LiveProtocol {
 
 /**
  * Returns Deepgram's close code. Its clients reconnect after every close but 1000, so a refusal that would repeat closes
- * with 1000, after the error message.
+ * with 1000, after the error message. A refusal of the spoken language may not repeat: later speech is in another one.
  */
 function closing({ reason }: Refusal, hasTranscript: boolean): { code: number; reason: string } {
   if (reason === 'stream_idle') return { code: 1011, reason: 'NET-0001 no audio or text message within the timeout' };
   // Transcribed audio makes later audio promising; otherwise the client would reconnect for ever.
   if (reason.startsWith('audio_')) return { code: hasTranscript ? 1008 : 1000, reason: `DATA-0000 ${reason}` };
-  if (reason === 'message_too_large') return { code: 1008, reason: `DATA-0000 ${reason}` };
+  if (reason === 'message_too_large' || reason.startsWith('language_'))
+    return { code: 1008, reason: `DATA-0000 ${reason}` };
   // The client continues in its next session.
   if (reason === 'stream_too_long' || reason === 'reader_slow') return { code: 1011, reason: `NET-0000 ${reason}` };
   if (refusals[reason].retry === 'never') return { code: 1000, reason };

@@ -475,9 +475,10 @@ describe('§3-15 the end of a Deepgram stream', () => {
     ['message_too_large', 1008, /^DATA-0000/],
     ['stream_too_long', 1011, /^NET-0000/],
     ['backlog_full', 1011, /^NET-0000/],
+    ['language_forbidden', 1008, /^DATA-0000/],
+    ['language_needed', 1008, /^DATA-0000/],
     // Its clients would come back for ever.
     ['model_unknown', 1000, /^model_unknown$/],
-    ['language_forbidden', 1000, /^language_forbidden$/],
     ['stream_replaced', 1000, /^stream_replaced$/],
   ] as [Reason, number, RegExp][])('%s is an error and %i', (reason, code, text) => {
     const end = talk().protocol.close({ refusal: refuse(reason, { limit: 10, model: 'm', language: 'x' }) }, NOW);
