@@ -129,7 +129,7 @@ export const requestRefusals = {
     close: 4413,
     type: 'invalid_request_error',
     retry: 'never',
-    text: 'The body is over {limit} bytes. Cut the recording into pieces.',
+    text: 'The body is over {limit} bytes. Split it into several requests.',
   },
   client_slow: {
     status: 408,

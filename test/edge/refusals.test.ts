@@ -243,7 +243,7 @@ describe('A21 C6 refused requests', () => {
         }),
       413,
       'body_too_large',
-      'The body is over 134217728 bytes. Cut the recording into pieces.',
+      'The body is over 134217728 bytes. Split it into several requests.',
     ],
     [
       '9 MB without hints',

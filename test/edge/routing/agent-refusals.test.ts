@@ -122,7 +122,7 @@ describe('A21 C6 refusals from an agent', () => {
         ...({ duplex: 'half' } as object),
       }),
     );
-    const message = 'The body is over 134217728 bytes. Cut the recording into pieces.';
+    const message = 'The body is over 134217728 bytes. Split it into several requests.';
     await expectRefusal(answer, 413, 'body_too_large', 'never', message);
     await settled();
   });
