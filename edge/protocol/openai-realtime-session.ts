@@ -1,7 +1,13 @@
 import { z } from 'zod';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import { type Granularity, repeatedFields, transcriptionFields } from '../../shared/speech/openai-form.ts';
+import { listedLanguages, tagOfLanguage } from '../../shared/speech/language.ts';
+import {
+  type Granularity,
+  repeatedFields,
+  transcriptionFields,
+  writtenLanguage,
+} from '../../shared/speech/openai-form.ts';
 import { biasOf, termTexts } from '../../shared/speech/terms.ts';
 import { AUDIO_RATE_MAX_HZ, AUDIO_RATE_MIN_HZ } from '../../shared/speech/wav.ts';
 import type { StreamFormat } from '../../shared/stream/format.ts';
@@ -28,7 +34,7 @@ type Format = z.infer<typeof format>;
 
 const transcription = z.object({
   model: transcriptionFields.shape.model.nullish(),
-  language: transcriptionFields.shape.language.nullable(),
+  language: writtenLanguage.nullish(),
   languages: z.array(z.string().max(35)).max(64, 'must be at most 64 tags').nullish(),
   prompt: transcriptionFields.shape.prompt.nullable(),
   keywords: termTexts.nullish(),
@@ -151,9 +157,11 @@ function mergeTranscription(
 ): Pick<SessionConfig, 'model' | 'language' | 'languages' | 'prompt' | 'keywords' | 'granularities'> {
   if (!requested) return { model, language, languages, prompt, keywords, granularities };
   // A list of one language is a choice; one of a longer list is detected.
-  const [only, ...others] = requested.languages ?? [];
-  const isList = requested.language === undefined && others.length > 0;
-  const chosen = requested.language !== undefined ? requested.language : isList ? null : only;
+  const tag = requested.language && tagOfLanguage(requested.language);
+  const listed = requested.language === undefined ? requested.languages : listedLanguages(requested.language ?? '');
+  const [only, ...others] = listed ?? [];
+  const isList = others.length > 0;
+  const chosen = isList ? null : tag === undefined ? only : tag;
   const kept = <T>(value: T | null | undefined, before: T | undefined) =>
     value === undefined ? before : (value ?? undefined);
   return {

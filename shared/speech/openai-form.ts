@@ -19,17 +19,18 @@ export type Granularity = (typeof granularities)[number];
 /** Value of `include` for the log probabilities of words. */
 const LOGPROBS = 'logprobs';
 
+/** A language as callers write it. */
+export const writtenLanguage = z
+  .string()
+  .regex(languageList, 'must be a language such as "en" or "english", a list of them, or "auto"');
+
 /**
  * Text parts of `POST /v1/audio/transcriptions`, by name. Names and rules are OpenAI's. The caller sees the
  * text of a failed rule.
  */
 export const transcriptionFields = z.object({
   model: requestedModel,
-  language: z
-    .string()
-    .regex(languageList, 'must be a language such as "en" or "english", a list of them, or "auto"')
-    .transform(tagOfLanguage)
-    .optional(),
+  language: writtenLanguage.transform(tagOfLanguage).optional(),
   prompt: z.string().max(8_192, 'must be at most 8192 characters').optional(),
   response_format: z.enum(responseFormats, `must be one of ${responseFormats.join(', ')}`).default('json'),
   temperature: z

@@ -105,6 +105,13 @@ describe('C10 the session of an OpenAI client', () => {
     expect(after[0]?.session).toEqual(before[0]?.session);
   });
 
+  it('R3 keeps a list of languages, in its field and in the address', () => {
+    const listed = { session: { audio: { input: { transcription: { languages: ['en', 'es'] } } } } };
+    const session = { type: 'transcription', audio: { input: { transcription: { language: 'english,es' } } } };
+    expect(talk().send({ type: 'session.update', session })[0]).toMatchObject(listed);
+    expect(talk('?language=en,es').frames[0]).toMatchObject(listed);
+  });
+
   it('remembers what a client secret was made with', () => {
     const kept = {
       audio: { input: { transcription: { model: 'reference-en', language: 'en' }, turn_detection: null } },
