@@ -60,10 +60,10 @@ afterAll(async () => {
 
 describe('A2: priorities of callers before Triton', { timeout: 60_000 }, () => {
   it.each([
-    { model: 'four', queue: 'four', first: 'realtime', second: 'interactive' },
-    { model: 'two', queue: 'two', first: 'interactive', second: 'realtime' },
-    { model: 'ensemble', queue: 'two', first: 'interactive', second: 'realtime' },
-  ])('an unknown level raises no request ($model)', async ({ model, queue, first, second }) => {
+    { model: 'four', queue: 'four', levels: 4 },
+    { model: 'two', queue: 'two', levels: 2 },
+    { model: 'ensemble', queue: 'two', levels: 2 },
+  ])('an unknown level raises no request ($model)', async ({ model, queue, levels }) => {
     const caller = callerOf(() => ({ agent, edge }), model);
     const wishes = [
       { class: 'batch', priority: 5 },
@@ -87,7 +87,9 @@ describe('A2: priorities of callers before Triton', { timeout: 60_000 }, () => {
       return { finished, all };
     });
     for (const { refusal } of await Promise.all(all)) expect(refusal).toBeUndefined();
-    expect(finished.slice(0, 2)).toEqual([first, second]);
+    // Requests of one level have no order among each other: their answers cross on two connections.
+    const urgent = finished.slice(0, 2);
+    expect(levels === 4 ? urgent : urgent.toSorted().reverse()).toEqual(['realtime', 'interactive']);
     expect(finished.slice(2).toSorted()).toEqual(['batch', 'batch', 'default']);
   });
 });
