@@ -47,8 +47,10 @@ function readQuery(query: URLSearchParams, { settings, runtime }: RequestContext
   const after = query.get('after') ?? `${settings.zones[0]}/`;
   if (!MONTH.test(month)) return no(refuse('field_invalid', { field: 'month', rule: 'must be a month, as 2026-11' }));
   const [zone = '', tenant = ''] = after.split('/');
-  if (!USAGE_AFTER.test(after) || !settings.zones.includes(zone))
+  if (!USAGE_AFTER.test(after))
     return no(refuse('field_invalid', { field: 'after', rule: 'must be the next of a page' }));
+  // An empty page would end the listing before the tenants of the other zones.
+  if (!settings.zones.includes(zone)) return no(refuse('zone_unserved', { zone }));
   return ok({ month, zone, tenant });
 }
 

@@ -46,7 +46,7 @@ export function uploadPaths() {
         ],
         responses: {
           ...success('Usage, by tenant and pool', json('UsageList')),
-          ...errors([...identified, 'field_invalid', 'audit_unavailable']),
+          ...errors([...identified, 'field_invalid', 'zone_unserved', 'audit_unavailable']),
         },
       },
       post: {
