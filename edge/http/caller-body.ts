@@ -23,6 +23,8 @@ export const BODY_LARGE_READ_BYTES = MiB;
  * Time for a short body to arrive whole before it is sent on as a stream; too short for a caller to notice.
  */
 const BODY_GATHER_MS = 50;
+/** Longest wait for an agent to keep a request whose first `BUFFERED_BODY_BYTES` it has: it detects in less. */
+export const BODY_HOLD_MS = 3_000;
 
 /** Refusals of callers whose remaining bytes are not worth reading. */
 const slow: ReadonlySet<string> = new Set(['client_slow', 'hints_late']);
@@ -58,6 +60,8 @@ export class CallerBody {
   #refusal: Refusal | undefined;
   /** Whether the share was refused or given to another body. */
   #isCrowded = false;
+  /** Settles when the body may be read beyond what can be sent again. */
+  #hold: { readonly ended: Promise<void>; readonly end: () => void } | undefined;
   /** Whether the last read brought a segment per `BODY_GATHER_MS` or more. */
   #isFast = false;
   /** Chunks that were released. */
@@ -92,6 +96,24 @@ export class CallerBody {
   /** Whether the body can be sent again from its first byte. */
   get replayable(): boolean {
     return this.received <= BUFFERED_BODY_BYTES && !this.#isCrowded;
+  }
+
+  /**
+   * Reads no further than can be sent again, until `endHold`, or for BODY_HOLD_MS once that was reached: an agent may
+   * still move the request to another model.
+   */
+  hold(): void {
+    let end = () => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    this.#hold = { ended, end };
+  }
+
+  /** Ends a hold. */
+  endHold(): void {
+    this.#hold?.end();
+    this.#hold = undefined;
   }
 
   /** Whether the caller's connection broke while the body was arriving. */
@@ -190,6 +212,7 @@ export class CallerBody {
 
   /** Ends the body: open streams break off. `discard` reads what still arrives. */
   cancel(): void {
+    this.endHold();
     if (!this.#ended) this.#cancelled = true;
     this.#ended = true;
     this.#chunks.length = 0;
@@ -242,10 +265,12 @@ export class CallerBody {
   }
 
   async #read(): Promise<void> {
+    const room = await this.#room();
     if (this.#ended || !this.#source) return;
     const began = this.#runtime.now();
     const isLarge = this.#isFast && hasLargeRead();
-    const most = Math.min(isLarge ? BODY_LARGE_READ_BYTES : SEAL_SEGMENT_BYTES, this.#length - this.received);
+    const left = Math.min(room, this.#length - this.received);
+    const most = Math.min(isLarge ? BODY_LARGE_READ_BYTES : SEAL_SEGMENT_BYTES, left);
     const least = isLarge || this.#isShort ? most : Math.min(BODY_READ_BYTES, most);
     if (isLarge) bufferedInFlight.add(this.#share, most, began);
     let step: Uint8Array | undefined | typeof late;
@@ -263,6 +288,15 @@ export class CallerBody {
     this.#isFast = step.byteLength >= SEAL_SEGMENT_BYTES && pace >= (now - began) * SEAL_SEGMENT_BYTES;
     this.#take(step, now);
     if (this.received >= this.#length) this.#end(now);
+  }
+
+  /** Returns the most bytes of a read: none crosses the end of what can be sent again, where a hold waits. */
+  async #room(): Promise<number> {
+    const room = BUFFERED_BODY_BYTES - this.received;
+    if (room > 0) return room;
+    if (this.#hold && this.replayable) await within(this.#hold.ended, BODY_HOLD_MS, this.#runtime);
+    this.endHold();
+    return Number.POSITIVE_INFINITY;
   }
 
   #end(now: number): void {

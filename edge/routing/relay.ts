@@ -101,6 +101,7 @@ export class Relay<E extends { readonly type: string } | Ended> implements Relay
     this.#agentRequest = agentRequest;
     this.#context = context;
     this.request = context.id;
+    if (agentRequest.redirect) body.hold();
     this.#plan = planOf(session, agentRequest, context);
   }
 
@@ -216,6 +217,7 @@ export class Relay<E extends { readonly type: string } | Ended> implements Relay
     this.#madeBefore += this.#plan.made;
     this.#agentRequest = redirected.value;
     this.#plan = planOf(this.#session, redirected.value, this.#context);
+    this.#body.endHold();
     this.learn(detected.language);
     return undefined;
   }
@@ -292,7 +294,10 @@ export class Relay<E extends { readonly type: string } | Ended> implements Relay
     const event = await (this.#body.ended ? next : Promise.race([next, this.#body.failed.then(no)]));
     if (!event.ok) return event;
     const { value } = event;
-    return isRefusal(value) ? no(agentRefusal(value)) : ok(value as Emitted<E>);
+    if (isRefusal(value)) return no(agentRefusal(value));
+    // Any event but the first says that the agent keeps the request.
+    if (value.type !== 'ready') this.#body.endHold();
+    return ok(value as Emitted<E>);
   }
 
   /** Ends the current call, if there is one, and records its outcome. */

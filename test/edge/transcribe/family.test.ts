@@ -4,8 +4,9 @@ import { type FakeAgent, final, REVISION, type Script, segment } from '../../fak
 import { ask, passTime, readRefusal, startAgent, upload } from '../../fake/network.ts';
 import { makeToken } from '../authority.ts';
 
+const MiB = 1024 * 1024;
 /** Bytes of a recording that the edge does not buffer whole. */
-const LONG = 3 * 1024 * 1024;
+const LONG = 3 * MiB;
 
 /** A family of its own: an English agent that detects, and a Spanish one elsewhere. */
 async function startFamily() {
@@ -32,6 +33,12 @@ const spoken = (text: string, model: string): Script =>
     yield segment(0, text);
     yield { ...final(1), language: 'es' };
   };
+
+/** Sends a recording that the edge does not buffer whole, the model before it. */
+async function listen(family: string): Promise<Response> {
+  const headers = { authorization: `Bearer ${await makeToken()}`, 'content-type': 'audio/wav' };
+  return ask(`/v1/listen?model=${family}`, { method: 'POST', headers, body: new Uint8Array(LONG) });
+}
 
 function cut(agent: FakeAgent): void {
   agent.plain = () => Promise.reject(new TypeError('Network connection lost.'));
@@ -113,6 +120,27 @@ describe('C6 a recording for a family', () => {
     const refusal = await readRefusal(named);
     expect(refusal).toMatchObject({ status, code });
     expect(await readRefusal(detected)).toEqual(refusal);
+  });
+
+  it('is held after its first MiB until the agent keeps it', async () => {
+    const { family, english, spanish } = await startFamily();
+    english.script = async function* (received) {
+      for (let bytes = 0; bytes < MiB / 2; ) bytes += (await received.read())?.byteLength ?? MiB;
+      yield { type: 'refusal', reason: 'misdirected', params: { language: 'es', confidence: 0.97 } };
+    };
+    const answer = await listen(family);
+    expect([answer.status, answer.headers.get('x-auricle-model')]).toEqual([200, `${family}-es`]);
+    expect([english.requests, spanish.requests]).toEqual([1, 1]);
+  });
+
+  it('is sent on once the agent keeps it', async () => {
+    const { family, english } = await startFamily();
+    english.script = async function* (received) {
+      await received.read();
+      yield { type: 'keepalive' };
+      yield* spoken('hello', family)(received);
+    };
+    expect((await listen(family)).status).toBe(200);
   });
 
   it('is refused with its language when too much of it was sent', async () => {

@@ -184,6 +184,13 @@ function openReading({ work, recogniser, hints, answer, level }: Reading) {
     onSegment: sender.send,
   });
 
+  /** Detects the language, and tells an edge that holds the body that this agent keeps the request. */
+  async function keep(opening: Float32Array): Promise<Result<undefined>> {
+    const admitted = (await detection?.admit(opening)) ?? ok(undefined);
+    if (admitted.ok) await answer.send({ type: 'keepalive' });
+    return admitted;
+  }
+
   /** Sends a stored result. It says nothing about the revision's speed, so the tally leaves it out. */
   async function sendCached(result: CachedResult): Promise<Result<undefined>> {
     cached = result;
@@ -212,7 +219,7 @@ function openReading({ work, recogniser, hints, answer, level }: Reading) {
       const sound = decodeSound(found.bytes, signal);
       const { metrics } = context;
       const recording = { sound, recognition, metrics, isSeparate, isNarrow: level > 1 };
-      const all = await recogniseRecording({ ...recording, admit: detection?.admit });
+      const all = await recogniseRecording({ ...recording, admit: detection && keep });
       if (!all.ok) return all;
       totals = all.value;
       tally.totals = totals;
