@@ -47,6 +47,8 @@ export class AgentStream {
   #position = 0;
   /** Position at which time began to be counted as it is now, and that time. */
   #zero = { position: 0, time: 0 };
+  /** Whether this side closed the socket. */
+  #cut = false;
   #utterance = '';
   #begin = 0;
   index = 0;
@@ -81,18 +83,23 @@ export class AgentStream {
     this.#done = last;
     this.#acts.push(async () => {
       const record = await this.#sealer.seal(encoder.encode(JSON.stringify(event)), last);
-      if (!this.closed) this.#socket.send(record);
+      if (!this.closed && !this.#cut) this.#socket.send(record);
     });
   }
 
   /** Bytes that are no record. */
   sendRaw(message: string | Uint8Array): void {
-    this.#acts.push(() => this.#socket.send(message));
+    this.#acts.push(() => {
+      if (!this.#cut) this.#socket.send(message);
+    });
   }
 
   /** The connection breaks. */
   cut(): void {
-    this.#acts.push(() => this.#socket.close(1011, 'cut'));
+    this.#acts.push(() => {
+      this.#cut = true;
+      this.#socket.close(1011, 'cut');
+    });
   }
 
   /** Every queued act is done. */
