@@ -4,6 +4,7 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import { createOpener, createSealer, type Opener, type Sealer } from '../../shared/seal/records.ts';
 import { late, type Runtime, within } from '../clock.ts';
 import type { Settings } from '../settings.ts';
+import { endpointOf } from './endpoint.ts';
 import { forgetSeal, sealFor } from './setups.ts';
 import { signTicket, type TicketFacts } from './ticket.ts';
 
@@ -41,10 +42,8 @@ export async function prepareCall(
   settings: Settings,
   runtime: Runtime,
 ): Promise<Result<Preparation>> {
-  const { endpoint } = entry.description;
-  if (settings.mode === 'production' && !endpoint.startsWith('https:')) {
-    return no(refuse('pool_lost', undefined, 'the endpoint is not HTTPS'));
-  }
+  const endpoint = endpointOf(entry, settings);
+  if (!endpoint.ok) return endpoint;
   const sealed = await sealFor(entry, settings, runtime.now());
   if (!sealed.ok) return sealed;
   const { seal, fresh } = sealed.value;
@@ -56,7 +55,7 @@ export async function prepareCall(
     createOpener(keys.answer, setup.suite),
   ]);
   const headers = { 'auricle-ticket': ticket, 'auricle-enc': Buffer.from(setup.enc).toString('base64url') };
-  return ok({ endpoint: endpoint.replace(/\/$/, ''), headers, sealer, opener, freshSeal: fresh, suite: setup.suite });
+  return ok({ endpoint: endpoint.value, headers, sealer, opener, freshSeal: fresh, suite: setup.suite });
 }
 
 /** Returns the answer's head, or `pool_lost` when there is none within `ms`. */

@@ -1,6 +1,5 @@
 import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
 import { ANSWER_START_MS } from '../../shared/pool/limits.ts';
-import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Opener } from '../../shared/seal/records.ts';
 import { sealAfter, sealWhole } from '../../shared/seal/streams.ts';
@@ -8,6 +7,7 @@ import type { Runtime } from '../clock.ts';
 import { readLength } from '../http/body-source.ts';
 import type { Settings } from '../settings.ts';
 import { awaitAnswer, readPlainRefusal, SEALED } from './call.ts';
+import { endpointOf } from './endpoint.ts';
 import { forgetSession, type SealedRequest, sealRequest } from './sealed-session.ts';
 import type { TicketFacts } from './ticket.ts';
 
@@ -45,14 +45,12 @@ export interface SealedAnswer {
  */
 export async function dial(call: Call, settings: Settings, runtime: Runtime): Promise<Result<SealedAnswer>> {
   const { entry, facts, head, signal, traceparent, startMs = ANSWER_START_MS } = call;
-  const { endpoint } = entry.description;
-  if (settings.mode === 'production' && !endpoint.startsWith('https:')) {
-    return no(refuse('pool_lost', undefined, 'the endpoint is not HTTPS'));
-  }
+  const endpoint = endpointOf(entry, settings);
+  if (!endpoint.ok) return endpoint;
   const sealed = await sealRequest(entry, { facts, head }, settings, runtime.now());
   if (!sealed.ok) return sealed;
   const { headers, opener, freshSeal, suite } = sealed.value;
-  const request = fetch(`${endpoint.replace(/\/$/, '')}/v1/short`, {
+  const request = fetch(`${endpoint.value}/v1/short`, {
     method: 'POST',
     headers: { ...headers, ...(traceparent !== undefined && { traceparent }) },
     body: await sealBody(call.body, sealed.value),
