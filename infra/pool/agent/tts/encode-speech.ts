@@ -1,5 +1,6 @@
 import type { SpeechFormat } from '../../../../shared/speech/speak.ts';
 import { type WavTag, wavHeader } from '../../../../shared/speech/wav-header.ts';
+import { littleEndian } from '../audio/little-endian.ts';
 import { createResampler } from '../audio/resample.ts';
 import { toALaw, toMuLaw } from './g711.ts';
 import { openOpusStream } from './ogg-opus.ts';
@@ -28,12 +29,6 @@ const codings: Readonly<Record<Exclude<SpeechFormat['encoding'], 'opus'>, Sample
   mulaw: { tag: 7, bits: 8, type: 'audio/basic', encode: (samples) => Uint8Array.from(samples, toMuLaw) },
   alaw: { tag: 6, bits: 8, type: 'audio/PCMA', encode: (samples) => Uint8Array.from(samples, toALaw) },
 };
-
-function littleEndian(samples: Int16Array): Uint8Array {
-  const bytes = Buffer.alloc(2 * samples.length);
-  for (const [at, sample] of samples.entries()) bytes.writeInt16LE(sample, 2 * at);
-  return bytes;
-}
 
 /** Returns a conversion of 16-bit samples from one rate to another, and its tail. */
 function converter(from: number, to: number) {

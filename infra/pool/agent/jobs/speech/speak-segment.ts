@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { endianness } from 'node:os';
 import { readSegment } from '../../../../../shared/jobs/document.ts';
 import { inEdition } from '../../../../../shared/jobs/paths.ts';
 import { PROJECT_SEGMENT_CHARACTERS } from '../../../../../shared/jobs/split-text.ts';
 import { refuse } from '../../../../../shared/refusal.ts';
+import { littleEndian } from '../../audio/little-endian.ts';
 import { readWhole } from '../../storage/files.ts';
 import { encodeLine } from '../task/lines.ts';
 import { failed, readOutcomeFile, type Task, type Verdict, writeOutcomeFile } from '../task/task.ts';
@@ -64,8 +64,3 @@ const SILENT: ReadonlySet<string> = new Set(['text_unspeakable', 'text_empty', '
 
 /** Reasons that lie in the options, whatever the text. */
 const REQUEST_REASONS: ReadonlySet<string> = new Set(['voice_unknown', 'field_invalid']);
-
-function littleEndian(samples: Int16Array): Uint8Array {
-  const bytes = new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength);
-  return endianness() === 'LE' ? bytes : Buffer.from(bytes).swap16();
-}
