@@ -33,11 +33,9 @@ function copyNode(target: string): string {
 async function buildImages(folder: string): Promise<Record<string, string>> {
   const scratch = mkdtempSync(path.join(tmpdir(), 'auricle-image-'));
   try {
-    const [base, runtime, application] = ['base', 'runtime', 'application'].map((name) => path.join(scratch, name)) as [
-      string,
-      string,
-      string,
-    ];
+    const base = path.join(scratch, 'base');
+    const runtime = path.join(scratch, 'runtime');
+    const application = path.join(scratch, 'application');
     const architecture = process.arch === 'x64' ? 'amd64' : process.arch;
     const debian = await unpackDebian(LIBRARIES, architecture, base);
     for (const name of UNREAD) rmSync(path.join(base, name), { recursive: true, force: true });
